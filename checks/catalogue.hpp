@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every check, in the order of reports. Registering a check is one line in this list, and nothing
+// else: the declaration and the table are both made from it.
+#pragma once
+
+#include <array>
+
+#include "checks/check.hpp"
+
+// clang-format off
+#define MUSTER_CHECKS(X) \
+  X(host, cpu)                \
+  X(host, memory)             \
+  X(host, memory_available)   \
+  X(host, swap)               \
+  X(host, hugepages)          \
+  X(host, edac)               \
+  X(host, kernel_log)         \
+  X(host, kernel)             \
+  X(host, sysctl)             \
+  X(host, limits)             \
+  X(host, clock)              \
+  X(host, load)               \
+  X(host, stuck_tasks)        \
+  X(host, mounts)             \
+  X(host, disk)               \
+  X(host, nvme)               \
+  X(host, services)           \
+  X(host, modules)            \
+  X(host, ethernet)           \
+  X(host, programs)           \
+  X(host, container_storage)  \
+  X(pci, devices)             \
+  X(pci, link)                \
+  X(pci, errors)              \
+  X(pci, acs)                 \
+  X(pci, payload)             \
+  X(ib, present)              \
+  X(ib, state)                \
+  X(ib, rate)                 \
+  X(ib, firmware)             \
+  X(ib, pkey)                 \
+  X(ib, address)              \
+  X(ib, mtu)                  \
+  X(ib, errors)               \
+  X(ib, flaps)                \
+  X(ib, netdev)               \
+  X(ib, verbs)                \
+  X(topo, numa)               \
+  X(topo, pairing)            \
+  X(topo, nccl_file)          \
+  X(topo, virtual)            \
+  X(env, nccl)                \
+  X(env, libraries)           \
+  X(muster, probes)           \
+  X(muster, state)
+// clang-format on
+
+namespace muster::checks {
+
+#define MUSTER_DECLARE_CHECK(group, name) extern const Check group##_##name;
+MUSTER_CHECKS(MUSTER_DECLARE_CHECK)
+#undef MUSTER_DECLARE_CHECK
+
+#define MUSTER_CHECK_ADDRESS(group, name) &group##_##name,
+inline constexpr std::array kAll{MUSTER_CHECKS(MUSTER_CHECK_ADDRESS)};
+#undef MUSTER_CHECK_ADDRESS
+
+}  // namespace muster::checks

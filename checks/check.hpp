@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A check is a pure function from facts about one node to findings. It opens no file, reads no clock
+// and no environment, so a test calls it with a Snapshot written out by hand, and any node can be
+// judged again later, elsewhere, against another profile.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "lib/node/snapshot.hpp"
+#include "lib/profile/profile.hpp"
+#include "lib/report/finding.hpp"
+
+namespace muster {
+
+using Findings = std::vector<Finding>;
+
+// What the runner says when a section that a check needs is absent. Sections that timed out or
+// failed always make the check `unknown`, with the section's reason.
+enum class WhenAbsent {
+  unknown,  // this kind of node should tell
+  skip,     // it cannot be told here (no such interface below a foreign root)
+  judge,    // the check itself knows what absence means (no RDMA stack: no HCA)
+};
+
+struct Check {
+  std::string_view id;       // "<group>.<name>": the check in checks/<group>/<name>.cpp; a promise
+  std::string_view title;    // one line
+  std::string_view why;      // a paragraph for `muster explain`: what it looks at, why it matters
+  std::string_view fix;      // what an admin does about it
+  ProbeSet needs;            // the sections it reads
+  WhenAbsent when_absent = WhenAbsent::unknown;
+  // Returns at least one finding, a pass included: a check that looked at nothing must say so.
+  // `check` and `code` of a finding are filled in by the runner.
+  Findings (*judge)(const Snapshot&, const Profile&) = nullptr;
+};
+
+}  // namespace muster

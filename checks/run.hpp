@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges a snapshot by the selected checks and makes the report: gates on sections, the profile's
+// policy, ranking, fault codes, the verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checks/check.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster {
+
+struct Selection {
+  std::string context = "manual";
+  std::vector<std::string> only;  // globs; empty for all that the context runs
+  std::vector<std::string> skip;  // globs
+};
+
+// The checks that run, in the catalogue's order. `--only` reaches checks that the context leaves
+// out, and nothing that the profile disabled.
+[[nodiscard]] std::vector<const Check*> select_checks(const Profile& profile, const Selection& selection);
+
+// What those checks need to be observed.
+[[nodiscard]] ProbeSet probes_needed(const std::vector<const Check*>& checks);
+
+// Pure. `started`, `duration_ms` and `profile_evidence` of the report are the caller's.
+[[nodiscard]] Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& selection);
+
+}  // namespace muster

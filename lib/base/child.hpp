@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work in forked children with a deadline each, side by side. A child that hangs in the kernel costs
+// its own answer and nothing else: it is killed, or abandoned where the kernel will not let it die.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace muster {
+
+using Clock = std::chrono::steady_clock;
+
+struct ChildAnswer {
+  enum class End { answered, timeout, died };
+  End end = End::died;
+  std::string bytes;   // what the work returned, when answered
+  std::string reason;  // why there is no answer: "no answer within 2 s", "killed by signal 11"
+  double duration_ms = 0;
+};
+
+class Children {
+ public:
+  static constexpr std::size_t kMaxAnswer = 64UL * 1024 * 1024;
+
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  // Kills what still runs and does not wait for what will not die.
+  ~Children();
+
+  // Forks; the child runs `work`, sends back the bytes it returns, and ends without running
+  // destructors of the parent's objects. `name` must be unique.
+  void start(std::string name, Clock::time_point deadline, const std::function<std::string()>& work);
+
+  // Waits until one more child has answered, died or missed its deadline; its name and answer.
+  // Empty name when none is left.
+  [[nodiscard]] std::pair<std::string, ChildAnswer> next();
+
+ private:
+  struct Child;
+  std::vector<Child> running_;
+  std::map<std::string, ChildAnswer> finished_;
+};
+
+}  // namespace muster

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expected failures are values. Becomes std::expected with C++23; same member functions.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace muster {
+
+struct Error {
+  std::string message;   // operation, object, cause: "read /sys/…/rate: Permission denied"
+  bool missing = false;  // the object does not exist, as opposed to: it exists and cannot be used
+
+  bool operator==(const Error&) const = default;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+[[nodiscard]] inline tl::unexpected<Error> make_error(std::string message) {
+  return tl::unexpected<Error>(Error{.message = std::move(message)});
+}
+
+[[nodiscard]] inline tl::unexpected<Error> make_missing(std::string message) {
+  return tl::unexpected<Error>(Error{.message = std::move(message), .missing = true});
+}
+
+}  // namespace muster

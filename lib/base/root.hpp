@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files below a root directory. A probe reaches the machine through this and nothing else, so that
+// a foreign node's tree can stand in for the host's own: absolute links stay inside the root too.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace muster {
+
+class Root {
+ public:
+  static constexpr std::size_t kSmallFile = 64UL * 1024;  // no attribute in sysfs or procfs is larger
+
+  // The host's own root.
+  Root();
+  // A foreign root. Fails when `path` is not a directory, or the kernel lacks openat2 (Linux 5.6).
+  [[nodiscard]] static Result<Root> below(const std::filesystem::path& path);
+
+  Root(Root&& other) noexcept;
+  Root& operator=(Root&& other) noexcept;
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+  ~Root();
+
+  [[nodiscard]] bool foreign() const { return foreign_; }
+  // "/" or the foreign directory, for libraries that take a root of their own (hwloc, libibverbs).
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // Paths are as on the node, with or without the leading slash: "/sys/class/net" or "sys/class/net".
+  // The whole content. A file above `max_bytes` is an error, not a truncated value.
+  [[nodiscard]] Result<std::string> read(std::string_view path, std::size_t max_bytes = kSmallFile) const;
+  // The first line without trailing blanks; an empty file is an error.
+  [[nodiscard]] Result<std::string> read_line(std::string_view path) const;
+  // Names in the directory, sorted, without "." and ".."; at most 65536 of them.
+  [[nodiscard]] Result<std::vector<std::string>> list(std::string_view path) const;
+  // What the link at `path` says, not followed.
+  [[nodiscard]] Result<std::string> read_link(std::string_view path) const;
+  // Where `path` leads after all links, as a path inside the root ("/sys/devices/pci0000:00/…").
+  [[nodiscard]] Result<std::string> resolve(std::string_view path) const;
+  [[nodiscard]] bool exists(std::string_view path) const;
+  // A descriptor with O_CLOEXEC and `flags` (O_PATH, O_RDONLY, O_DIRECTORY …), for what the above do
+  // not cover (statfs, access, records of the kernel log). The caller closes it.
+  [[nodiscard]] Result<int> open(std::string_view path, int flags) const;
+
+ private:
+  Root(std::filesystem::path path, int descriptor, bool foreign);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  bool foreign_ = false;
+};
+
+}  // namespace muster

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything observed on one node at one time. Checks read nothing else about the node.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/node/devices.hpp"
+#include "lib/node/earlier.hpp"
+#include "lib/node/host.hpp"
+#include "lib/node/section.hpp"
+#include "lib/node/system.hpp"
+
+namespace muster {
+
+inline constexpr std::string_view kSnapshotSchema = "muster.snapshot/1";
+
+struct Snapshot {
+  std::string taken;                     // wall clock, RFC 3339 in UTC: a label, never judged
+  Section<Identity> identity;
+  Section<Cpu> cpu;
+  Section<Memory> memory;
+  Section<Mounts> mounts;
+  Section<Disks> disks;
+  Section<Processes> processes;
+  Section<Kernel> kernel;
+  Section<KernelLog> kernel_log;
+  Section<Services> services;
+  Section<Network> network;
+  Section<Pci> pci;
+  Section<Infiniband> infiniband;
+  Section<Verbs> verbs;
+  Section<Topology> topology;
+  Section<Environment> environment;
+  Earlier earlier;
+
+  bool operator==(const Snapshot&) const = default;
+};
+
+// The probes, in the order of reports. Each fills the section of its name.
+enum class Probe {
+  identity, cpu, memory, mounts, disks, processes, kernel, kernel_log, services, network, pci,
+  infiniband, verbs, topology, environment,
+};
+
+inline constexpr std::array kProbeNames{
+    std::string_view("identity"), std::string_view("cpu"), std::string_view("memory"),
+    std::string_view("mounts"), std::string_view("disks"), std::string_view("processes"),
+    std::string_view("kernel"), std::string_view("kernel_log"), std::string_view("services"),
+    std::string_view("network"), std::string_view("pci"), std::string_view("infiniband"),
+    std::string_view("verbs"), std::string_view("topology"), std::string_view("environment")};
+
+[[nodiscard]] constexpr std::string_view to_string(Probe probe) {
+  return kProbeNames.at(static_cast<std::size_t>(probe));
+}
+
+// A set of probes, for what a check needs and for what a run starts.
+class ProbeSet {
+ public:
+  constexpr ProbeSet() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): one probe is a set of one.
+  constexpr ProbeSet(Probe probe) : bits_(1U << static_cast<unsigned>(probe)) {}
+
+  [[nodiscard]] static constexpr ProbeSet all() {
+    ProbeSet set;
+    set.bits_ = (1U << kProbeNames.size()) - 1U;
+    return set;
+  }
+  [[nodiscard]] constexpr bool contains(Probe probe) const {
+    return (bits_ & (1U << static_cast<unsigned>(probe))) != 0;
+  }
+  [[nodiscard]] constexpr ProbeSet operator|(ProbeSet other) const {
+    ProbeSet set;
+    set.bits_ = bits_ | other.bits_;
+    return set;
+  }
+  bool operator==(const ProbeSet&) const = default;
+
+ private:
+  unsigned bits_ = 0;
+};
+
+[[nodiscard]] constexpr ProbeSet operator|(Probe left, Probe right) {
+  return ProbeSet(left) | ProbeSet(right);
+}
+
+// Calls `visit(Probe, section)` for every section of a snapshot, const or not, in order.
+template <class S, class Visitor>
+void for_each_section(S& snapshot, Visitor&& visit) {
+  visit(Probe::identity, snapshot.identity);
+  visit(Probe::cpu, snapshot.cpu);
+  visit(Probe::memory, snapshot.memory);
+  visit(Probe::mounts, snapshot.mounts);
+  visit(Probe::disks, snapshot.disks);
+  visit(Probe::processes, snapshot.processes);
+  visit(Probe::kernel, snapshot.kernel);
+  visit(Probe::kernel_log, snapshot.kernel_log);
+  visit(Probe::services, snapshot.services);
+  visit(Probe::network, snapshot.network);
+  visit(Probe::pci, snapshot.pci);
+  visit(Probe::infiniband, snapshot.infiniband);
+  visit(Probe::verbs, snapshot.verbs);
+  visit(Probe::topology, snapshot.topology);
+  visit(Probe::environment, snapshot.environment);
+}
+
+// One JSON document, and back. Reading names the place of what is wrong ("/pci/devices/3/address:
+// expected a string"); unknown keys are ignored, so that a newer muster's snapshot can be judged.
+[[nodiscard]] std::string to_json(const Snapshot& snapshot);
+[[nodiscard]] Result<Snapshot> parse_snapshot(std::string_view json);
+
+// One section as JSON, for the pipe between a probe's child and its parent.
+template <class T>
+[[nodiscard]] std::string section_to_json(const Section<T>& section);
+template <class T>
+[[nodiscard]] Result<Section<T>> parse_section(std::string_view json);
+
+// The error counters of a snapshot by the key under which earlier runs remember them:
+// "ib.mlx5_ib0.1.link_downed", "pci.0001:00:00.0.correctable", "edac.mc0.corrected".
+[[nodiscard]] std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot);
+
+}  // namespace muster

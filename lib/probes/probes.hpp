@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probes: each observes one part of the machine below a root and judges nothing. They are plain
+// functions; running them in children, side by side and with deadlines, is observe.hpp's.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/root.hpp"
+#include "lib/node/snapshot.hpp"
+
+namespace muster {
+
+// What a profile asks probes to look for, beyond what they always look at.
+struct Wanted {
+  std::vector<std::string> sysctls;    // "vm.zone_reclaim_mode"
+  std::vector<std::string> files;      // programs and paths whose existence and space matter
+  std::vector<std::string> libraries;  // sonames to open
+  std::string nccl_topology;           // the topology file the profile names; empty when none
+  std::chrono::milliseconds statfs_deadline{2000};
+};
+
+[[nodiscard]] Section<Identity> probe_identity(const Root& root);
+[[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
+[[nodiscard]] Section<Memory> probe_memory(const Root& root);
+[[nodiscard]] Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_deadline);
+[[nodiscard]] Section<Disks> probe_disks(const Root& root);
+[[nodiscard]] Section<Processes> probe_processes(const Root& root);
+[[nodiscard]] Section<Kernel> probe_kernel(const Root& root, const std::vector<std::string>& sysctls);
+[[nodiscard]] Section<KernelLog> probe_kernel_log(const Root& root);
+[[nodiscard]] Section<Services> probe_services(const Root& root);
+[[nodiscard]] Section<Network> probe_network(const Root& root);
+[[nodiscard]] Section<Pci> probe_pci(const Root& root);
+[[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root);
+[[nodiscard]] Section<Verbs> probe_verbs(const Root& root);
+[[nodiscard]] Section<Topology> probe_topology(const Root& root);
+// `variables` is the caller's environment; only what the section names is kept of it.
+[[nodiscard]] Section<Environment> probe_environment(const Root& root,
+                                                     const Wanted& wanted,
+                                                     const std::map<std::string, std::string>& variables);
+
+}  // namespace muster

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What muster remembers between runs on one node: one file, private to root, locked while it is
+// read or written, replaced by rename. Corrupt or foreign state is put aside and said once.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+#include "lib/node/snapshot.hpp"
+
+namespace muster {
+
+// Never fails: what cannot be used is said in `note`. A file of another boot keeps nothing.
+[[nodiscard]] Earlier read_state(const std::filesystem::path& file, std::string_view boot_id);
+
+// Merges what `snapshot` saw into the file.
+[[nodiscard]] Result<void> write_state(const std::filesystem::path& file, const Snapshot& snapshot);
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One statement by a check about one device. Checks and benchmarks both make these; every report
+// format renders them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace muster {
+
+enum class Outcome { pass, warn, fail, unknown, skip };
+
+enum class Remedy {
+  none,
+  watch,
+  restart_app,
+  reset_gpu,
+  restart_service,
+  reboot,
+  reseat_or_replace,
+  fix_config,
+  report_to_provider,
+};
+
+[[nodiscard]] std::string_view to_string(Outcome outcome);
+[[nodiscard]] std::string_view to_string(Remedy remedy);
+// In words for people: "reset the GPU", "fix the configuration"; empty for none.
+[[nodiscard]] std::string_view describe(Remedy remedy);
+
+// Worst first: fail, unknown, warn, pass, skip.
+[[nodiscard]] int rank(Outcome outcome);
+
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+
+struct Finding {
+  std::string check;   // filled in by the runner
+  std::string device;  // "gpu3", "mlx5_ib0", a PCI address, a mount point, a service; "node" for the whole
+  Outcome outcome = Outcome::unknown;
+  std::string message;  // a sentence with the observed value; printable, one line
+  Value observed{};
+  Value limit{};
+  std::string unit{};
+  Remedy remedy = Remedy::none;
+  std::string code{};  // Azure's fault code, where one exists; filled in by the runner
+
+  bool operator==(const Finding&) const = default;
+};
+
+}  // namespace muster

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// All findings of one run on one node, and the verdict. Every output format renders one of these.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/report/finding.hpp"
+
+namespace muster {
+
+inline constexpr std::string_view kReportSchema = "muster.report/1";
+
+enum class Verdict { healthy, unhealthy, unknown };
+
+[[nodiscard]] std::string_view to_string(Verdict verdict);
+
+// design.md's exit statuses.
+inline constexpr int kExitHealthy = 0;
+inline constexpr int kExitUnhealthy = 1;
+inline constexpr int kExitUndecided = 2;
+inline constexpr int kExitUsage = 64;
+inline constexpr int kExitConfiguration = 78;
+
+[[nodiscard]] int exit_status(Verdict verdict);
+
+struct CheckResult {
+  std::string id;
+  Outcome outcome = Outcome::unknown;  // the worst of its findings
+
+  bool operator==(const CheckResult&) const = default;
+};
+
+struct ProbeResult {
+  std::string name;
+  std::string status;  // ok, absent, timeout, error
+  std::string reason;
+  double duration_ms = 0;
+
+  bool operator==(const ProbeResult&) const = default;
+};
+
+struct Report {
+  std::string node;
+  std::string profile;
+  std::vector<std::string> profile_evidence;  // how the profile was chosen, one fact per entry
+  std::string context;
+  std::string started;  // RFC 3339, UTC
+  double duration_ms = 0;
+  std::string physical_host;                  // where the provider tells; else empty
+  Verdict verdict = Verdict::unknown;
+  std::vector<CheckResult> checks;            // every selected check, in the catalogue's order
+  std::vector<Finding> findings;              // all of them, worst first; renderers leave out plain passes
+  std::vector<ProbeResult> probes;
+
+  bool operator==(const Report&) const = default;
+};
+
+struct RenderOptions {
+  bool verbose = false;  // plain passes too
+  bool quiet = false;    // text: the verdict line and what is not a pass
+  bool colour = false;   // text, on a terminal
+};
+
+// A complete report in, text out. Each ends with a newline.
+[[nodiscard]] std::string to_text(const Report& report, const RenderOptions& options = {});
+// `indent` 0 gives one line per report.
+[[nodiscard]] std::string to_json(const Report& report, const RenderOptions& options = {}, int indent = 2);
+[[nodiscard]] std::string to_prometheus(const Report& report);
+[[nodiscard]] std::string to_junit(const Report& report);
+[[nodiscard]] std::string to_npd(const Report& report);   // one line, at most 80 bytes
+[[nodiscard]] std::string to_nhc(const Report& report);   // one line, safe to be evaluated by NHC
+
+}  // namespace muster
