@@ -77,13 +77,14 @@ struct EdacLimits {
   }
 };
 
-// One class of lines of the kernel log. A pattern is text that must occur in the line, where `*`
-// stands for anything; the first pattern of the list that matches decides.
+// One class of lines of the kernel log. A pattern is text that must occur in the message, where `*`
+// stands for anything, all else for itself; a leading `^` ties it to the message's start, so that
+// the kernel's own words come before any process name. The first pattern that matches decides.
 struct KernelLogPattern {
   std::string pattern, kind, remedy;
 
   static constexpr auto fields() {
-    return std::tuple{field("pattern", &KernelLogPattern::pattern, "text with * for anything"),
+    return std::tuple{field("pattern", &KernelLogPattern::pattern, "text with * for anything; ^ first for the start of the message"),
                       field("kind", &KernelLogPattern::kind, "class: see kinds"),
                       field("remedy", &KernelLogPattern::remedy, "what to do")};
   }
