@@ -26,11 +26,12 @@ struct GpuPresentLimits {
   }
 };
 
+// `enabled` in any check's block is the policy's word (run it at all), so a mode is `expected`.
 struct GpuEccModeLimits {
-  Limit<bool> enabled;
+  Limit<bool> expected;
 
   static constexpr auto fields() {
-    return std::tuple{field("enabled", &GpuEccModeLimits::enabled, "ECC must be on")};
+    return std::tuple{field("expected", &GpuEccModeLimits::expected, "ECC mode; true for on")};
   }
 };
 
@@ -104,10 +105,10 @@ struct GpuPowerLimits {
 };
 
 struct GpuMigLimits {
-  Limit<bool> enabled;
+  Limit<bool> expected;
 
   static constexpr auto fields() {
-    return std::tuple{field("enabled", &GpuMigLimits::enabled, "MIG mode")};
+    return std::tuple{field("expected", &GpuMigLimits::expected, "MIG mode; true for on")};
   }
 };
 
