@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What checks of every group say in the same words: nothing expected, not known, all well.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "checks/check.hpp"
+#include "lib/base/fact.hpp"
+
+namespace muster::checks {
+
+inline constexpr std::string_view kNode = "node";
+
+// The one finding of a check for which the profile sets no limit.
+[[nodiscard]] inline Finding not_expected(std::string_view what) {
+  return {.device = std::string(kNode),
+          .outcome = Outcome::skip,
+          .message = fmt::format("no {} expected by this profile", what)};
+}
+
+// A fact that this kind of node should have told. `what` begins the sentence: "the swap size".
+template <class T>
+[[nodiscard]] Finding not_known(std::string_view device,
+                                std::string_view what,
+                                const Fact<T>& fact) {
+  return {.device = std::string(device),
+          .outcome = Outcome::unknown,
+          .message = fmt::format("{} is not known: {}", what, fact.why())};
+}
+
+// The same for facts that no file holds: below a foreign root nobody can be asked for them.
+template <class T>
+[[nodiscard]] Finding not_asked(const Snapshot& snapshot,
+                                std::string_view device,
+                                std::string_view what,
+                                const Fact<T>& fact) {
+  Finding finding = not_known(device, what, fact);
+  if (snapshot.identity->foreign_root && fact.is_absent()) finding.outcome = Outcome::skip;
+  return finding;
+}
+
+[[nodiscard]] inline Finding passed(std::string message, std::string_view device = kNode) {
+  return {.device = std::string(device), .outcome = Outcome::pass, .message = std::move(message)};
+}
+
+// The findings, or one pass when every rule held.
+[[nodiscard]] inline Findings or_pass(Findings findings, std::string message) {
+  if (findings.empty()) findings.push_back(passed(std::move(message)));
+  return findings;
+}
+
+// A count as a finding carries it.
+[[nodiscard]] inline Value count_value(std::uint64_t count) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(count, kMost));
+}
+
+// "1 socket", "2 sockets".
+[[nodiscard]] inline std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// Memory and disks in the unit that profiles state them in: "1870.2 GiB".
+[[nodiscard]] inline std::string in_gib(double bytes) {
+  return fmt::format("{:.1f} GiB", bytes / (1024.0 * 1024.0 * 1024.0));
+}
+
+// "40 s", "12 min", "30 h": enough to know how long ago.
+[[nodiscard]] inline std::string in_time(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.0f} h", seconds / 3600);
+}
+
+// Broken hardware is the provider's to replace under a hypervisor, the site's elsewhere.
+[[nodiscard]] inline Remedy hardware_remedy(const Snapshot& snapshot) {
+  return snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reseat_or_replace;
+}
+
+}  // namespace muster::checks
