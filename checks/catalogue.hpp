@@ -54,6 +54,7 @@
   X(env, libraries)           \
   X(muster, probes)           \
   X(muster, state)
+
 // clang-format on
 
 namespace muster::checks {

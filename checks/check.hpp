@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A check is a pure function from facts about one node to findings. It opens no file, reads no clock
-// and no environment, so a test calls it with a Snapshot written out by hand, and any node can be
-// judged again later, elsewhere, against another profile.
+// A check is a pure function from facts about one node to findings. It opens no file, reads no
+// clock and no environment, so a test calls it with a Snapshot written out by hand, and any node
+// can be judged again later, elsewhere, against another profile.
 #pragma once
 
 #include <string_view>
@@ -24,11 +24,11 @@ enum class WhenAbsent {
 };
 
 struct Check {
-  std::string_view id;       // "<group>.<name>": the check in checks/<group>/<name>.cpp; a promise
-  std::string_view title;    // one line
-  std::string_view why;      // a paragraph for `muster explain`: what it looks at, why it matters
-  std::string_view fix;      // what an admin does about it
-  ProbeSet needs;            // the sections it reads
+  std::string_view id;     // "<group>.<name>": the check in checks/<group>/<name>.cpp; a promise
+  std::string_view title;  // one line
+  std::string_view why;    // a paragraph for `muster explain`: what it looks at, why it matters
+  std::string_view fix;    // what an admin does about it
+  ProbeSet needs;          // the sections it reads
   WhenAbsent when_absent = WhenAbsent::unknown;
   // Returns at least one finding, a pass included: a check that looked at nothing must say so.
   // `check` and `code` of a finding are filled in by the runner.

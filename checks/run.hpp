@@ -19,12 +19,15 @@ struct Selection {
 
 // The checks that run, in the catalogue's order. `--only` reaches checks that the context leaves
 // out, and nothing that the profile disabled.
-[[nodiscard]] std::vector<const Check*> select_checks(const Profile& profile, const Selection& selection);
+[[nodiscard]] std::vector<const Check*> select_checks(const Profile& profile,
+                                                      const Selection& selection);
 
 // What those checks need to be observed.
 [[nodiscard]] ProbeSet probes_needed(const std::vector<const Check*>& checks);
 
 // Pure. `started`, `duration_ms` and `profile_evidence` of the report are the caller's.
-[[nodiscard]] Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& selection);
+[[nodiscard]] Report judge(const Snapshot& snapshot,
+                           const Profile& profile,
+                           const Selection& selection);
 
 }  // namespace muster

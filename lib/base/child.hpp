@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in forked children with a deadline each, side by side. A child that hangs in the kernel costs
-// its own answer and nothing else: it is killed, or abandoned where the kernel will not let it die.
+// Work in forked children with a deadline each, side by side. A child that hangs in the kernel
+// costs its own answer and nothing else: it is killed, or abandoned where the kernel will not let
+// it die.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -28,7 +30,7 @@ class Children {
  public:
   static constexpr std::size_t kMaxAnswer = 64UL * 1024 * 1024;
 
-  Children() = default;
+  Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
   // Kills what still runs and does not wait for what will not die.
@@ -36,7 +38,9 @@ class Children {
 
   // Forks; the child runs `work`, sends back the bytes it returns, and ends without running
   // destructors of the parent's objects. `name` must be unique.
-  void start(std::string name, Clock::time_point deadline, const std::function<std::string()>& work);
+  void start(std::string name,
+             Clock::time_point deadline,
+             const std::function<std::string()>& work);
 
   // Waits until one more child has answered, died or missed its deadline; its name and answer.
   // Empty name when none is left.
@@ -44,8 +48,12 @@ class Children {
 
  private:
   struct Child;
+
+  [[nodiscard]] std::optional<ChildAnswer> examine(Child& child, bool readable);
+
   std::vector<Child> running_;
-  std::map<std::string, ChildAnswer> finished_;
+  std::vector<std::pair<std::string, ChildAnswer>> failed_;  // those that could not be started
+  std::vector<int> ended_;                                   // pids still to be reaped
 };
 
 }  // namespace muster

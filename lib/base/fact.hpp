@@ -20,7 +20,8 @@ class Fact {
   // NOLINTNEXTLINE(google-explicit-constructor): facts are written as plain values.
   Fact(T value) : value_(std::move(value)) {}
 
-  // NOLINTNEXTLINE(google-explicit-constructor): a failed read is the reason why the fact is missing.
+  // NOLINTNEXTLINE(google-explicit-constructor): a failed read is the reason why the fact is
+  // missing.
   Fact(Result<T> result) {
     if (result) {
       value_ = std::move(*result);
@@ -37,15 +38,23 @@ class Fact {
   [[nodiscard]] static Fact unreadable(std::string why) { return Fact(std::move(why), false); }
 
   [[nodiscard]] bool known() const { return value_.has_value(); }
+
   [[nodiscard]] bool is_absent() const { return !value_ && absent_; }
+
   [[nodiscard]] bool is_unreadable() const { return !value_ && !absent_; }
+
   [[nodiscard]] const std::string& why() const { return why_; }
 
   explicit operator bool() const { return known(); }
+
   const T& operator*() const { return *value_; }
+
   T& operator*() { return *value_; }
+
   const T* operator->() const { return &*value_; }
+
   T* operator->() { return &*value_; }
+
   [[nodiscard]] T value_or(T fallback) const { return value_.value_or(std::move(fallback)); }
 
   bool operator==(const Fact&) const = default;

@@ -22,7 +22,9 @@ constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::
 
 // A described struct has `static constexpr auto fields()` returning a tuple of Field.
 template <class T>
-concept Described = requires { T::fields(); };
+concept Described = requires {
+  T::fields();
+};
 
 template <Described T, class Visitor>
 constexpr void for_each_field(Visitor&& visit) {

@@ -19,16 +19,17 @@ struct Quantity {
   auto operator<=>(const Quantity&) const = default;
 };
 
-using Bytes = Quantity<struct BytesKind>;                    // B, KiB … TiB, kB, KB, MB, GB, TB
-using Percent = Quantity<struct PercentKind>;                // 5% or 5 %; value 5
-using Seconds = Quantity<struct SecondsKind>;                // us, ms, s, min, h, d
-using Celsius = Quantity<struct CelsiusKind>;                // 85 C, 85C
-using BytesPerSecond = Quantity<struct BytesPerSecondKind>;  // B/s, kB/s, MB/s, GB/s, TB/s (powers of ten)
-using BitsPerSecond = Quantity<struct BitsPerSecondKind>;    // Mb/s, Gb/s, Tb/s (powers of ten)
-using Transfers = Quantity<struct TransfersKind>;            // GT/s; value in transfers per second
-using Hertz = Quantity<struct HertzKind>;                    // Hz, kHz, MHz, GHz
-using Watts = Quantity<struct WattsKind>;                    // mW, W, kW
-using Flops = Quantity<struct FlopsKind>;                    // GFLOPS, TFLOPS, PFLOPS
+using Bytes = Quantity<struct BytesKind>;      // B, KiB … TiB, kB, KB, MB, GB, TB
+using Percent = Quantity<struct PercentKind>;  // 5% or 5 %; value 5
+using Seconds = Quantity<struct SecondsKind>;  // us, ms, s, min, h, d
+using Celsius = Quantity<struct CelsiusKind>;  // 85 C, 85C
+using BytesPerSecond =
+    Quantity<struct BytesPerSecondKind>;  // B/s, kB/s, MB/s, GB/s, TB/s (powers of ten)
+using BitsPerSecond = Quantity<struct BitsPerSecondKind>;  // Mb/s, Gb/s, Tb/s (powers of ten)
+using Transfers = Quantity<struct TransfersKind>;          // GT/s; value in transfers per second
+using Hertz = Quantity<struct HertzKind>;                  // Hz, kHz, MHz, GHz
+using Watts = Quantity<struct WattsKind>;                  // mW, W, kW
+using Flops = Quantity<struct FlopsKind>;                  // GFLOPS, TFLOPS, PFLOPS
 
 // "1870 GiB", "5%", "85C": a number, at most one space, a unit of that kind. Negative, NaN and
 // infinite values are refused.

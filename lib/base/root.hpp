@@ -15,7 +15,8 @@ namespace muster {
 
 class Root {
  public:
-  static constexpr std::size_t kSmallFile = 64UL * 1024;  // no attribute in sysfs or procfs is larger
+  static constexpr std::size_t kSmallFile =
+      64UL * 1024;  // no attribute in sysfs or procfs is larger
 
   // The host's own root.
   Root();
@@ -29,12 +30,15 @@ class Root {
   ~Root();
 
   [[nodiscard]] bool foreign() const { return foreign_; }
+
   // "/" or the foreign directory, for libraries that take a root of their own (hwloc, libibverbs).
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Paths are as on the node, with or without the leading slash: "/sys/class/net" or "sys/class/net".
-  // The whole content. A file above `max_bytes` is an error, not a truncated value.
-  [[nodiscard]] Result<std::string> read(std::string_view path, std::size_t max_bytes = kSmallFile) const;
+  // Paths are as on the node, with or without the leading slash: "/sys/class/net" or
+  // "sys/class/net". The whole content. A file above `max_bytes` is an error, not a truncated
+  // value.
+  [[nodiscard]] Result<std::string> read(std::string_view path,
+                                         std::size_t max_bytes = kSmallFile) const;
   // The first line without trailing blanks; an empty file is an error.
   [[nodiscard]] Result<std::string> read_line(std::string_view path) const;
   // Names in the directory, sorted, without "." and ".."; at most 65536 of them.
@@ -44,8 +48,8 @@ class Root {
   // Where `path` leads after all links, as a path inside the root ("/sys/devices/pci0000:00/…").
   [[nodiscard]] Result<std::string> resolve(std::string_view path) const;
   [[nodiscard]] bool exists(std::string_view path) const;
-  // A descriptor with O_CLOEXEC and `flags` (O_PATH, O_RDONLY, O_DIRECTORY …), for what the above do
-  // not cover (statfs, access, records of the kernel log). The caller closes it.
+  // A descriptor with O_CLOEXEC and `flags` (O_PATH, O_RDONLY, O_DIRECTORY …), for what the above
+  // do not cover (statfs, access, records of the kernel log). The caller closes it.
   [[nodiscard]] Result<int> open(std::string_view path, int flags) const;
 
  private:

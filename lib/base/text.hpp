@@ -37,6 +37,7 @@ namespace muster {
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_length = 400);
 
 // The candidate nearest to `word` by edits, empty when none is near enough to be a slip.
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+[[nodiscard]] std::string nearest(std::string_view word,
+                                  const std::vector<std::string>& candidates);
 
 }  // namespace muster

@@ -23,101 +23,113 @@ struct AerCounts {
                       field("non_fatal", &AerCounts::non_fatal, "uncorrectable non-fatal errors"),
                       field("correctable", &AerCounts::correctable, "correctable errors")};
   }
+
   bool operator==(const AerCounts&) const = default;
 };
 
 enum class PciKind { gpu, nvswitch, hca, ethernet, nvme, bridge };
 
 struct PciDevice {
-  std::string address;                   // 0001:00:00.0
+  std::string address;  // 0001:00:00.0
   PciKind kind = PciKind::bridge;
   unsigned vendor = 0;
   unsigned device = 0;
-  std::string driver;                    // empty when none is bound
-  Fact<bool> responding;                 // config space does not read all ones
-  Fact<double> link_speed_gts;           // current; absent where the kernel says Unknown
+  std::string driver;           // empty when none is bound
+  Fact<bool> responding;        // config space does not read all ones
+  Fact<double> link_speed_gts;  // current; absent where the kernel says Unknown
   Fact<double> link_speed_max_gts;
   Fact<unsigned> link_width;
   Fact<unsigned> link_width_max;
-  Fact<int> numa_node;                   // -1: the kernel does not know
-  Fact<std::string> local_cpus;          // list
-  Fact<AerCounts> aer;                   // absent where the kernel has no AER for it
-  Fact<unsigned> payload_bytes;          // DevCtl
-  Fact<unsigned> payload_max_bytes;      // DevCap
-  Fact<unsigned> acs_control;            // control word of the ACS capability; absent without one
-  std::vector<std::string> upstream;     // bridges between the root and the device, nearest last
+  Fact<int> numa_node;                // -1: the kernel does not know
+  Fact<std::string> local_cpus;       // list
+  Fact<AerCounts> aer;                // absent where the kernel has no AER for it
+  Fact<unsigned> payload_bytes;       // DevCtl
+  Fact<unsigned> payload_max_bytes;   // DevCap
+  Fact<unsigned> acs_control;         // control word of the ACS capability; absent without one
+  std::vector<std::string> upstream;  // bridges between the root and the device, nearest last
 
   static constexpr auto fields() {
-    return std::tuple{field("address", &PciDevice::address, "domain:bus:device.function"),
-                      field("kind", &PciDevice::kind, "gpu, nvswitch, hca, ethernet, nvme or bridge"),
-                      field("vendor", &PciDevice::vendor, "PCI vendor id"),
-                      field("device", &PciDevice::device, "PCI device id"),
-                      field("driver", &PciDevice::driver, "bound driver, empty when none"),
-                      field("responding", &PciDevice::responding, "config space does not read all ones"),
-                      field("link_speed_gts", &PciDevice::link_speed_gts, "current speed in GT/s"),
-                      field("link_speed_max_gts", &PciDevice::link_speed_max_gts, "maximum speed in GT/s"),
-                      field("link_width", &PciDevice::link_width, "current lanes"),
-                      field("link_width_max", &PciDevice::link_width_max, "maximum lanes"),
-                      field("numa_node", &PciDevice::numa_node, "sysfs numa_node; -1 unknown"),
-                      field("local_cpus", &PciDevice::local_cpus, "local_cpulist"),
-                      field("aer", &PciDevice::aer, "advanced error reporting, totals since boot"),
-                      field("payload_bytes", &PciDevice::payload_bytes, "maximum payload in force"),
-                      field("payload_max_bytes", &PciDevice::payload_max_bytes, "maximum payload the device can do"),
-                      field("acs_control", &PciDevice::acs_control, "access control services, control word"),
-                      field("upstream", &PciDevice::upstream, "bridges above it, nearest last")};
+    return std::tuple{
+        field("address", &PciDevice::address, "domain:bus:device.function"),
+        field("kind", &PciDevice::kind, "gpu, nvswitch, hca, ethernet, nvme or bridge"),
+        field("vendor", &PciDevice::vendor, "PCI vendor id"),
+        field("device", &PciDevice::device, "PCI device id"),
+        field("driver", &PciDevice::driver, "bound driver, empty when none"),
+        field("responding", &PciDevice::responding, "config space does not read all ones"),
+        field("link_speed_gts", &PciDevice::link_speed_gts, "current speed in GT/s"),
+        field("link_speed_max_gts", &PciDevice::link_speed_max_gts, "maximum speed in GT/s"),
+        field("link_width", &PciDevice::link_width, "current lanes"),
+        field("link_width_max", &PciDevice::link_width_max, "maximum lanes"),
+        field("numa_node", &PciDevice::numa_node, "sysfs numa_node; -1 unknown"),
+        field("local_cpus", &PciDevice::local_cpus, "local_cpulist"),
+        field("aer", &PciDevice::aer, "advanced error reporting, totals since boot"),
+        field("payload_bytes", &PciDevice::payload_bytes, "maximum payload in force"),
+        field("payload_max_bytes",
+              &PciDevice::payload_max_bytes,
+              "maximum payload the device can do"),
+        field("acs_control", &PciDevice::acs_control, "access control services, control word"),
+        field("upstream", &PciDevice::upstream, "bridges above it, nearest last")};
   }
+
   bool operator==(const PciDevice&) const = default;
 };
 
 struct Pci {
-  std::vector<PciDevice> devices;        // GPUs, NVSwitches, HCAs, NICs, NVMe, and bridges above GPUs and HCAs
+  std::vector<PciDevice>
+      devices;  // GPUs, NVSwitches, HCAs, NICs, NVMe, and bridges above GPUs and HCAs
 
   static constexpr auto fields() {
-    return std::tuple{field("devices", &Pci::devices, "devices that matter for work, sorted by address")};
+    return std::tuple{
+        field("devices", &Pci::devices, "devices that matter for work, sorted by address")};
   }
+
   bool operator==(const Pci&) const = default;
 };
 
 struct IbPort {
   unsigned number = 1;
-  std::string link_layer;                // InfiniBand, Ethernet
-  Fact<unsigned> state;                  // 1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER
-  Fact<unsigned> physical_state;         // 2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery
+  std::string link_layer;         // InfiniBand, Ethernet
+  Fact<unsigned> state;           // 1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER
+  Fact<unsigned> physical_state;  // 2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery
   Fact<double> rate_gbps;
-  Fact<unsigned> width;                  // lanes, from the same file
-  Fact<std::string> speed;               // SDR … NDR, XDR; absent where the kernel names none
+  Fact<unsigned> width;     // lanes, from the same file
+  Fact<std::string> speed;  // SDR … NDR, XDR; absent where the kernel names none
   Fact<unsigned> lid;
   Fact<unsigned> sm_lid;
-  Fact<std::vector<unsigned>> pkeys;     // by index, up to the last that is not empty
+  Fact<std::vector<unsigned>> pkeys;  // by index, up to the last that is not empty
   Fact<std::string> gid0;
   std::map<std::string, Fact<std::uint64_t>> counters;
   std::map<std::string, Fact<std::uint64_t>> hw_counters;
 
   static constexpr auto fields() {
-    return std::tuple{field("number", &IbPort::number, "port number"),
-                      field("link_layer", &IbPort::link_layer, "InfiniBand or Ethernet"),
-                      field("state", &IbPort::state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER"),
-                      field("physical_state", &IbPort::physical_state, "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery"),
-                      field("rate_gbps", &IbPort::rate_gbps, "Gb/s"),
-                      field("width", &IbPort::width, "lanes"),
-                      field("speed", &IbPort::speed, "lane speed: SDR … HDR, NDR, XDR"),
-                      field("lid", &IbPort::lid, "local identifier, 0 when not assigned"),
-                      field("sm_lid", &IbPort::sm_lid, "subnet manager's identifier, 0 when none is known"),
-                      field("pkeys", &IbPort::pkeys, "partition keys by index"),
-                      field("gid0", &IbPort::gid0, "first GID"),
-                      field("counters", &IbPort::counters, "port counters; they saturate"),
-                      field("hw_counters", &IbPort::hw_counters, "counters of the function")};
+    return std::tuple{
+        field("number", &IbPort::number, "port number"),
+        field("link_layer", &IbPort::link_layer, "InfiniBand or Ethernet"),
+        field("state", &IbPort::state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER"),
+        field("physical_state",
+              &IbPort::physical_state,
+              "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery"),
+        field("rate_gbps", &IbPort::rate_gbps, "Gb/s"),
+        field("width", &IbPort::width, "lanes"),
+        field("speed", &IbPort::speed, "lane speed: SDR … HDR, NDR, XDR"),
+        field("lid", &IbPort::lid, "local identifier, 0 when not assigned"),
+        field("sm_lid", &IbPort::sm_lid, "subnet manager's identifier, 0 when none is known"),
+        field("pkeys", &IbPort::pkeys, "partition keys by index"),
+        field("gid0", &IbPort::gid0, "first GID"),
+        field("counters", &IbPort::counters, "port counters; they saturate"),
+        field("hw_counters", &IbPort::hw_counters, "counters of the function")};
   }
+
   bool operator==(const IbPort&) const = default;
 };
 
 struct Hca {
-  std::string name;                      // the verbs name
-  Fact<std::string> address;             // PCI address
+  std::string name;           // the verbs name
+  Fact<std::string> address;  // PCI address
   Fact<std::string> node_guid;
   Fact<std::string> firmware;
-  Fact<std::string> type;                // MT4129
-  Fact<std::string> board;               // PSID
+  Fact<std::string> type;   // MT4129
+  Fact<std::string> board;  // PSID
   bool virtual_function = false;
   Fact<std::vector<std::string>> netdevs;
   Fact<std::vector<IbPort>> ports;
@@ -129,19 +141,24 @@ struct Hca {
                       field("firmware", &Hca::firmware, "firmware version"),
                       field("type", &Hca::type, "hca_type: MT and the PCI device id in decimal"),
                       field("board", &Hca::board, "PSID"),
-                      field("virtual_function", &Hca::virtual_function, "an SR-IOV function: its error counters prove nothing"),
+                      field("virtual_function",
+                            &Hca::virtual_function,
+                            "an SR-IOV function: its error counters prove nothing"),
                       field("netdevs", &Hca::netdevs, "its network interfaces"),
                       field("ports", &Hca::ports, "ports")};
   }
+
   bool operator==(const Hca&) const = default;
 };
 
 struct Infiniband {
-  std::vector<Hca> hcas;                 // all RDMA devices, Ethernet ones too; sorted by PCI address
+  std::vector<Hca> hcas;  // all RDMA devices, Ethernet ones too; sorted by PCI address
 
   static constexpr auto fields() {
-    return std::tuple{field("hcas", &Infiniband::hcas, "RDMA devices, those with an Ethernet link layer too")};
+    return std::tuple{
+        field("hcas", &Infiniband::hcas, "RDMA devices, those with an Ethernet link layer too")};
   }
+
   bool operator==(const Infiniband&) const = default;
 };
 
@@ -150,8 +167,8 @@ struct VerbsPort {
   unsigned state = 0;
   unsigned physical_state = 0;
   unsigned active_mtu_bytes = 0;
-  unsigned width = 0;                    // lanes
-  unsigned active_speed = 0;             // the library's number: 64 HDR, 128 NDR …
+  unsigned width = 0;         // lanes
+  unsigned active_speed = 0;  // the library's number: 64 HDR, 128 NDR …
   unsigned lid = 0;
   unsigned sm_lid = 0;
 
@@ -161,54 +178,63 @@ struct VerbsPort {
                       field("physical_state", &VerbsPort::physical_state, "as sysfs"),
                       field("active_mtu_bytes", &VerbsPort::active_mtu_bytes, "bytes"),
                       field("width", &VerbsPort::width, "lanes"),
-                      field("active_speed", &VerbsPort::active_speed, "1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR"),
+                      field("active_speed",
+                            &VerbsPort::active_speed,
+                            "1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR"),
                       field("lid", &VerbsPort::lid, "local identifier"),
                       field("sm_lid", &VerbsPort::sm_lid, "subnet manager's identifier")};
   }
+
   bool operator==(const VerbsPort&) const = default;
 };
 
 struct VerbsDevice {
   std::string name;
-  Fact<std::vector<VerbsPort>> ports;    // unreadable: why the device could not be opened or asked
+  Fact<std::vector<VerbsPort>> ports;  // unreadable: why the device could not be opened or asked
 
   static constexpr auto fields() {
     return std::tuple{field("name", &VerbsDevice::name, "verbs name"),
                       field("ports", &VerbsDevice::ports, "ports, once the device was opened")};
   }
+
   bool operator==(const VerbsDevice&) const = default;
 };
 
 struct Verbs {
-  std::vector<VerbsDevice> devices;      // those libibverbs lists, sorted by name
+  std::vector<VerbsDevice> devices;  // those libibverbs lists, sorted by name
 
   static constexpr auto fields() {
     return std::tuple{field("devices", &Verbs::devices, "devices that libibverbs lists")};
   }
+
   bool operator==(const Verbs&) const = default;
 };
 
 struct Placement {
-  std::string address;                   // PCI address of a GPU, HCA or NVMe
-  std::string os_device;                 // mlx5_ib0, ib0, nvme0n1; empty for GPUs
-  std::vector<unsigned> numa_nodes;      // hwloc's word, from local_cpus; several when it is not one
-  std::vector<std::string> bridges;      // hwloc's bridges above it, nearest last, as PCI addresses
+  std::string address;               // PCI address of a GPU, HCA or NVMe
+  std::string os_device;             // mlx5_ib0, ib0, nvme0n1; empty for GPUs
+  std::vector<unsigned> numa_nodes;  // hwloc's word, from local_cpus; several when it is not one
+  std::vector<std::string> bridges;  // hwloc's bridges above it, nearest last, as PCI addresses
 
   static constexpr auto fields() {
-    return std::tuple{field("address", &Placement::address, "PCI address"),
-                      field("os_device", &Placement::os_device, "the operating system's name"),
-                      field("numa_nodes", &Placement::numa_nodes, "NUMA nodes it is local to, by hwloc"),
-                      field("bridges", &Placement::bridges, "bridges above it, nearest last")};
+    return std::tuple{
+        field("address", &Placement::address, "PCI address"),
+        field("os_device", &Placement::os_device, "the operating system's name"),
+        field("numa_nodes", &Placement::numa_nodes, "NUMA nodes it is local to, by hwloc"),
+        field("bridges", &Placement::bridges, "bridges above it, nearest last")};
   }
+
   bool operator==(const Placement&) const = default;
 };
 
 struct Topology {
-  std::vector<Placement> devices;        // GPUs, HCAs and NVMe, sorted by address
+  std::vector<Placement> devices;  // GPUs, HCAs and NVMe, sorted by address
 
   static constexpr auto fields() {
-    return std::tuple{field("devices", &Topology::devices, "GPUs, HCAs and NVMe as hwloc places them")};
+    return std::tuple{
+        field("devices", &Topology::devices, "GPUs, HCAs and NVMe as hwloc places them")};
   }
+
   bool operator==(const Topology&) const = default;
 };
 

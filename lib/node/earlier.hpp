@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What earlier runs on this node saw, as far as rates and repeats need it. It is read from the state
-// file and carried in the snapshot, so that a replay judges the same rates.
+// What earlier runs on this node saw, as far as rates and repeats need it. It is read from the
+// state file and carried in the snapshot, so that a replay judges the same rates.
 #pragma once
 
 #include <cstdint>
@@ -23,49 +23,58 @@ struct CounterChange {
     return std::tuple{field("uptime_s", &CounterChange::uptime_s, "when it was first seen so"),
                       field("value", &CounterChange::value, "the counter's value")};
   }
+
   bool operator==(const CounterChange&) const = default;
 };
 
 struct StuckTask {
   std::uint64_t pid = 0;
   std::uint64_t start_ticks = 0;
-  double since_s = 0;                    // uptime
+  double since_s = 0;  // uptime
 
   static constexpr auto fields() {
-    return std::tuple{field("pid", &StuckTask::pid, "process id"),
-                      field("start_ticks", &StuckTask::start_ticks, "start time in ticks since boot"),
-                      field("since_s", &StuckTask::since_s, "uptime at which it was first seen in D state")};
+    return std::tuple{
+        field("pid", &StuckTask::pid, "process id"),
+        field("start_ticks", &StuckTask::start_ticks, "start time in ticks since boot"),
+        field("since_s", &StuckTask::since_s, "uptime at which it was first seen in D state")};
   }
+
   bool operator==(const StuckTask&) const = default;
 };
 
 struct Earlier {
-  std::string note;                      // why earlier runs cannot be used, said once: another boot, corrupt
+  std::string note;  // why earlier runs cannot be used, said once: another boot, corrupt
   std::string boot_id;
-  double last_uptime_s = 0;              // of the newest earlier run; 0 when there is none in this boot
+  double last_uptime_s = 0;  // of the newest earlier run; 0 when there is none in this boot
   std::map<std::string, std::vector<CounterChange>> counters;  // ascending in time
   std::vector<StuckTask> stuck;
 
   static constexpr auto fields() {
     return std::tuple{field("note", &Earlier::note, "why the state file could not be used"),
                       field("boot_id", &Earlier::boot_id, "the boot these belong to"),
-                      field("last_uptime_s", &Earlier::last_uptime_s, "uptime of the last run; 0 for none in this boot"),
+                      field("last_uptime_s",
+                            &Earlier::last_uptime_s,
+                            "uptime of the last run; 0 for none in this boot"),
                       field("counters", &Earlier::counters, "changes of error counters, by key"),
                       field("stuck", &Earlier::stuck, "tasks seen in D state")};
   }
+
   bool operator==(const Earlier&) const = default;
 };
 
 struct Delta {
   std::uint64_t increments = 0;
-  double seconds = 0;                    // the time the increments were seen in, at most the window
+  double seconds = 0;  // the time the increments were seen in, at most the window
 
-  [[nodiscard]] double per_hour() const { return static_cast<double>(increments) * 3600.0 / seconds; }
+  [[nodiscard]] double per_hour() const {
+    return static_cast<double>(increments) * 3600.0 / seconds;
+  }
 };
 
-// What `key` gained in the `window_s` before `now_s`, not counting what came before uptime `from_s`.
-// Empty at the first observation, and where the counter was cleared since (a smaller value starts
-// afresh). A delta over less than a minute is stretched to a minute, so that a rate is not inflated.
+// What `key` gained in the `window_s` before `now_s`, not counting what came before uptime
+// `from_s`. Empty at the first observation, and where the counter was cleared since (a smaller
+// value starts afresh). What was seen in less than an hour counts as an hour's: a rate is never
+// extrapolated.
 [[nodiscard]] std::optional<Delta> delta_of(const Earlier& earlier,
                                             std::string_view key,
                                             CounterChange now,

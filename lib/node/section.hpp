@@ -25,8 +25,11 @@ struct Section {
   T facts{};
 
   [[nodiscard]] bool ok() const { return status == Status::ok; }
+
   const T* operator->() const { return &facts; }
+
   T* operator->() { return &facts; }
+
   const T& operator*() const { return facts; }
 
   bool operator==(const Section&) const = default;

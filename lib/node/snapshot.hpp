@@ -19,7 +19,7 @@ namespace muster {
 inline constexpr std::string_view kSnapshotSchema = "muster.snapshot/1";
 
 struct Snapshot {
-  std::string taken;                     // wall clock, RFC 3339 in UTC: a label, never judged
+  std::string taken;  // wall clock, RFC 3339 in UTC: a label, never judged
   Section<Identity> identity;
   Section<Cpu> cpu;
   Section<Memory> memory;
@@ -42,16 +42,38 @@ struct Snapshot {
 
 // The probes, in the order of reports. Each fills the section of its name.
 enum class Probe {
-  identity, cpu, memory, mounts, disks, processes, kernel, kernel_log, services, network, pci,
-  infiniband, verbs, topology, environment,
+  identity,
+  cpu,
+  memory,
+  mounts,
+  disks,
+  processes,
+  kernel,
+  kernel_log,
+  services,
+  network,
+  pci,
+  infiniband,
+  verbs,
+  topology,
+  environment,
 };
 
-inline constexpr std::array kProbeNames{
-    std::string_view("identity"), std::string_view("cpu"), std::string_view("memory"),
-    std::string_view("mounts"), std::string_view("disks"), std::string_view("processes"),
-    std::string_view("kernel"), std::string_view("kernel_log"), std::string_view("services"),
-    std::string_view("network"), std::string_view("pci"), std::string_view("infiniband"),
-    std::string_view("verbs"), std::string_view("topology"), std::string_view("environment")};
+inline constexpr std::array kProbeNames{std::string_view("identity"),
+                                        std::string_view("cpu"),
+                                        std::string_view("memory"),
+                                        std::string_view("mounts"),
+                                        std::string_view("disks"),
+                                        std::string_view("processes"),
+                                        std::string_view("kernel"),
+                                        std::string_view("kernel_log"),
+                                        std::string_view("services"),
+                                        std::string_view("network"),
+                                        std::string_view("pci"),
+                                        std::string_view("infiniband"),
+                                        std::string_view("verbs"),
+                                        std::string_view("topology"),
+                                        std::string_view("environment")};
 
 [[nodiscard]] constexpr std::string_view to_string(Probe probe) {
   return kProbeNames.at(static_cast<std::size_t>(probe));
@@ -61,6 +83,7 @@ inline constexpr std::array kProbeNames{
 class ProbeSet {
  public:
   constexpr ProbeSet() = default;
+
   // NOLINTNEXTLINE(google-explicit-constructor): one probe is a set of one.
   constexpr ProbeSet(Probe probe) : bits_(1U << static_cast<unsigned>(probe)) {}
 
@@ -69,14 +92,17 @@ class ProbeSet {
     set.bits_ = (1U << kProbeNames.size()) - 1U;
     return set;
   }
+
   [[nodiscard]] constexpr bool contains(Probe probe) const {
     return (bits_ & (1U << static_cast<unsigned>(probe))) != 0;
   }
+
   [[nodiscard]] constexpr ProbeSet operator|(ProbeSet other) const {
     ProbeSet set;
     set.bits_ = bits_ | other.bits_;
     return set;
   }
+
   bool operator==(const ProbeSet&) const = default;
 
  private:

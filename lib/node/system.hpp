@@ -19,35 +19,46 @@ struct TimeSync {
   double estimated_error_s = 0;
 
   static constexpr auto fields() {
-    return std::tuple{field("synchronised", &TimeSync::synchronised, "the kernel's clock is disciplined (adjtimex)"),
-                      field("estimated_error_s", &TimeSync::estimated_error_s, "estimated error in seconds")};
+    return std::tuple{
+        field("synchronised",
+              &TimeSync::synchronised,
+              "the kernel's clock is disciplined (adjtimex)"),
+        field("estimated_error_s", &TimeSync::estimated_error_s, "estimated error in seconds")};
   }
+
   bool operator==(const TimeSync&) const = default;
 };
 
 struct Limits {
-  std::string process;                   // whose: "slurmd (1234)" or "muster itself"
-  Fact<std::string> memlock_bytes;       // "unlimited" or a number
+  std::string process;              // whose: "slurmd (1234)" or "muster itself"
+  Fact<std::string> memlock_bytes;  // "unlimited" or a number
   Fact<std::string> open_files;
 
   static constexpr auto fields() {
-    return std::tuple{field("process", &Limits::process, "the process that starts jobs, whose limits these are"),
-                      field("memlock_bytes", &Limits::memlock_bytes, "soft limit of locked memory: unlimited or bytes"),
-                      field("open_files", &Limits::open_files, "soft limit of open files: unlimited or a number")};
+    return std::tuple{
+        field("process", &Limits::process, "the process that starts jobs, whose limits these are"),
+        field("memlock_bytes",
+              &Limits::memlock_bytes,
+              "soft limit of locked memory: unlimited or bytes"),
+        field(
+            "open_files", &Limits::open_files, "soft limit of open files: unlimited or a number")};
   }
+
   bool operator==(const Limits&) const = default;
 };
 
 struct EdacController {
-  std::string name;                      // mc0
+  std::string name;  // mc0
   Fact<std::uint64_t> corrected;
   Fact<std::uint64_t> uncorrected;
 
   static constexpr auto fields() {
-    return std::tuple{field("name", &EdacController::name, "memory controller, as mc0"),
-                      field("corrected", &EdacController::corrected, "ce_count since the driver was loaded"),
-                      field("uncorrected", &EdacController::uncorrected, "ue_count since the driver was loaded")};
+    return std::tuple{
+        field("name", &EdacController::name, "memory controller, as mc0"),
+        field("corrected", &EdacController::corrected, "ce_count since the driver was loaded"),
+        field("uncorrected", &EdacController::uncorrected, "ue_count since the driver was loaded")};
   }
+
   bool operator==(const EdacController&) const = default;
 };
 
@@ -60,57 +71,65 @@ struct Kernel {
   Limits limits;
   Fact<TimeSync> clock;
   Fact<std::string> clocksource;
-  Fact<std::vector<EdacController>> edac;           // absent where no driver is loaded
+  Fact<std::vector<EdacController>> edac;  // absent where no driver is loaded
 
   static constexpr auto fields() {
-    return std::tuple{field("release", &Kernel::release, "as uname -r"),
-                      field("command_line", &Kernel::command_line, "proc/cmdline"),
-                      field("sysctl", &Kernel::sysctl, "values of the keys that the profile names"),
-                      field("transparent_hugepage", &Kernel::transparent_hugepage, "always, madvise or never"),
-                      field("modules", &Kernel::modules, "modules loaded or built in, from sys/module"),
-                      field("limits", &Kernel::limits, "resource limits of the process that starts jobs"),
-                      field("clock", &Kernel::clock, "is the clock synchronised"),
-                      field("clocksource", &Kernel::clocksource, "current clocksource"),
-                      field("edac", &Kernel::edac, "memory error counters by controller")};
+    return std::tuple{
+        field("release", &Kernel::release, "as uname -r"),
+        field("command_line", &Kernel::command_line, "proc/cmdline"),
+        field("sysctl", &Kernel::sysctl, "values of the keys that the profile names"),
+        field("transparent_hugepage", &Kernel::transparent_hugepage, "always, madvise or never"),
+        field("modules", &Kernel::modules, "modules loaded or built in, from sys/module"),
+        field("limits", &Kernel::limits, "resource limits of the process that starts jobs"),
+        field("clock", &Kernel::clock, "is the clock synchronised"),
+        field("clocksource", &Kernel::clocksource, "current clocksource"),
+        field("edac", &Kernel::edac, "memory error counters by controller")};
   }
+
   bool operator==(const Kernel&) const = default;
 };
 
 struct KernelRecord {
   std::uint64_t sequence = 0;
-  std::uint64_t time_us = 0;             // since boot
-  unsigned level = 0;                    // 0 emergency … 7 debug
-  unsigned facility = 0;                 // 0 kernel; anything else was written by user space
-  std::string text;                      // unescaped, continuation lines joined with a newline
-  std::uint64_t repeats = 1;             // identical texts in a row, counted once
-  std::uint64_t last_us = 0;             // time of the last repeat; time_us when there is none
+  std::uint64_t time_us = 0;  // since boot
+  unsigned level = 0;         // 0 emergency … 7 debug
+  unsigned facility = 0;      // 0 kernel; anything else was written by user space
+  std::string text;           // unescaped, continuation lines joined with a newline
+  std::uint64_t repeats = 1;  // identical texts in a row, counted once
+  std::uint64_t last_us = 0;  // time of the last repeat; time_us when there is none
 
   static constexpr auto fields() {
-    return std::tuple{field("sequence", &KernelRecord::sequence, "the kernel's running number"),
-                      field("time_us", &KernelRecord::time_us, "microseconds since boot"),
-                      field("level", &KernelRecord::level, "0 emergency to 7 debug"),
-                      field("facility", &KernelRecord::facility, "0 kernel; else user space wrote it"),
-                      field("text", &KernelRecord::text, "the message"),
-                      field("repeats", &KernelRecord::repeats, "identical messages within 5 s, counted once"),
-                      field("last_us", &KernelRecord::last_us, "time of the last of them")};
+    return std::tuple{
+        field("sequence", &KernelRecord::sequence, "the kernel's running number"),
+        field("time_us", &KernelRecord::time_us, "microseconds since boot"),
+        field("level", &KernelRecord::level, "0 emergency to 7 debug"),
+        field("facility", &KernelRecord::facility, "0 kernel; else user space wrote it"),
+        field("text", &KernelRecord::text, "the message"),
+        field("repeats", &KernelRecord::repeats, "identical messages within 5 s, counted once"),
+        field("last_us", &KernelRecord::last_us, "time of the last of them")};
   }
+
   bool operator==(const KernelRecord&) const = default;
 };
 
 struct KernelLog {
-  std::vector<KernelRecord> records;     // warnings and worse, and what names hardware drivers
+  std::vector<KernelRecord> records;  // warnings and worse, and what names hardware drivers
   std::uint64_t seen = 0;
   std::uint64_t unparsable = 0;
-  std::uint64_t lost = 0;                // overwritten before they could be read
-  bool truncated = false;                // stopped at the limit of size or time
+  std::uint64_t lost = 0;  // overwritten before they could be read
+  bool truncated = false;  // stopped at the limit of size or time
 
   static constexpr auto fields() {
-    return std::tuple{field("records", &KernelLog::records, "warnings and worse, and all that hardware drivers say"),
-                      field("seen", &KernelLog::seen, "records read in all"),
-                      field("unparsable", &KernelLog::unparsable, "records that are not in the kernel's form"),
-                      field("lost", &KernelLog::lost, "records overwritten while reading"),
-                      field("truncated", &KernelLog::truncated, "reading stopped at the limit of size or time")};
+    return std::tuple{
+        field("records",
+              &KernelLog::records,
+              "warnings and worse, and all that hardware drivers say"),
+        field("seen", &KernelLog::seen, "records read in all"),
+        field("unparsable", &KernelLog::unparsable, "records that are not in the kernel's form"),
+        field("lost", &KernelLog::lost, "records overwritten while reading"),
+        field("truncated", &KernelLog::truncated, "reading stopped at the limit of size or time")};
   }
+
   bool operator==(const KernelLog&) const = default;
 };
 
@@ -119,22 +138,24 @@ struct Services {
   Fact<std::vector<std::string>> failed;  // of those, none; kept where systemd says so in a file
 
   static constexpr auto fields() {
-    return std::tuple{field("active", &Services::active, "systemd units that are active"),
-                      field("failed", &Services::failed, "systemd units that are known to have failed")};
+    return std::tuple{
+        field("active", &Services::active, "systemd units that are active"),
+        field("failed", &Services::failed, "systemd units that are known to have failed")};
   }
+
   bool operator==(const Services&) const = default;
 };
 
 struct Interface {
   std::string name;
-  Fact<unsigned> type;                   // 1 Ethernet, 32 InfiniBand, 772 loopback
-  Fact<std::string> operstate;           // up, down, unknown …
+  Fact<unsigned> type;          // 1 Ethernet, 32 InfiniBand, 772 loopback
+  Fact<std::string> operstate;  // up, down, unknown …
   Fact<bool> carrier;
-  Fact<std::uint64_t> speed_mbps;        // absent where the driver does not know
+  Fact<std::uint64_t> speed_mbps;  // absent where the driver does not know
   Fact<std::uint64_t> mtu;
   Fact<std::uint64_t> carrier_down_count;
-  Fact<std::string> address;             // PCI address of its device
-  std::string hca;                       // verbs name of the device it belongs to; empty when none
+  Fact<std::string> address;  // PCI address of its device
+  std::string hca;            // verbs name of the device it belongs to; empty when none
 
   static constexpr auto fields() {
     return std::tuple{field("name", &Interface::name, "name"),
@@ -143,19 +164,24 @@ struct Interface {
                       field("carrier", &Interface::carrier, "link present"),
                       field("speed_mbps", &Interface::speed_mbps, "Mb/s"),
                       field("mtu", &Interface::mtu, "bytes"),
-                      field("carrier_down_count", &Interface::carrier_down_count, "times the link was lost since the interface exists"),
+                      field("carrier_down_count",
+                            &Interface::carrier_down_count,
+                            "times the link was lost since the interface exists"),
                       field("address", &Interface::address, "PCI address"),
                       field("hca", &Interface::hca, "verbs device on the same function")};
   }
+
   bool operator==(const Interface&) const = default;
 };
 
 struct Network {
-  std::vector<Interface> interfaces;     // without lo
+  std::vector<Interface> interfaces;  // without lo
 
   static constexpr auto fields() {
-    return std::tuple{field("interfaces", &Network::interfaces, "network interfaces but the loopback")};
+    return std::tuple{
+        field("interfaces", &Network::interfaces, "network interfaces but the loopback")};
   }
+
   bool operator==(const Network&) const = default;
 };
 
@@ -163,55 +189,64 @@ struct Network {
 struct FileFact {
   std::string path;
   bool exists = false;
-  bool executable = false;               // a regular file somebody may execute
+  bool executable = false;  // a regular file somebody may execute
   bool directory = false;
-  Fact<bool> writable;                   // file system not read-only and some write bit set
-  Fact<Space> space;                     // of the file system it lies on
+  Fact<bool> writable;  // file system not read-only and some write bit set
+  Fact<Space> space;    // of the file system it lies on
 
   static constexpr auto fields() {
-    return std::tuple{field("path", &FileFact::path, "as the profile names it"),
-                      field("exists", &FileFact::exists, "it exists"),
-                      field("executable", &FileFact::executable, "a regular file with an execute bit"),
-                      field("directory", &FileFact::directory, "it is a directory"),
-                      field("writable", &FileFact::writable, "a write bit is set and the file system is not read-only"),
-                      field("space", &FileFact::space, "of the file system it lies on")};
+    return std::tuple{
+        field("path", &FileFact::path, "as the profile names it"),
+        field("exists", &FileFact::exists, "it exists"),
+        field("executable", &FileFact::executable, "a regular file with an execute bit"),
+        field("directory", &FileFact::directory, "it is a directory"),
+        field("writable",
+              &FileFact::writable,
+              "a write bit is set and the file system is not read-only"),
+        field("space", &FileFact::space, "of the file system it lies on")};
   }
+
   bool operator==(const FileFact&) const = default;
 };
 
 struct NcclSetting {
   std::string name;
   std::string value;
-  std::string origin;                    // "/etc/nccl.conf:3" or "environment"
+  std::string origin;  // "/etc/nccl.conf:3" or "environment"
 
   static constexpr auto fields() {
     return std::tuple{field("name", &NcclSetting::name, "variable"),
                       field("value", &NcclSetting::value, "value"),
                       field("origin", &NcclSetting::origin, "file and line, or environment")};
   }
+
   bool operator==(const NcclSetting&) const = default;
 };
 
 struct NcclTopology {
   std::string path;
-  std::string origin;                    // who names it: profile, environment, /etc/nccl.conf:2
+  std::string origin;  // who names it: profile, environment, /etc/nccl.conf:2
   std::vector<std::string> pci_addresses;
   std::vector<std::string> cpu_affinities;  // "<numa id>=<mask>" of each cpu element
 
   static constexpr auto fields() {
-    return std::tuple{field("path", &NcclTopology::path, "the topology file"),
-                      field("origin", &NcclTopology::origin, "who names it"),
-                      field("pci_addresses", &NcclTopology::pci_addresses, "PCI devices in it (switches left out)"),
-                      field("cpu_affinities", &NcclTopology::cpu_affinities, "NUMA node=mask of its cpu elements")};
+    return std::tuple{
+        field("path", &NcclTopology::path, "the topology file"),
+        field("origin", &NcclTopology::origin, "who names it"),
+        field(
+            "pci_addresses", &NcclTopology::pci_addresses, "PCI devices in it (switches left out)"),
+        field(
+            "cpu_affinities", &NcclTopology::cpu_affinities, "NUMA node=mask of its cpu elements")};
   }
+
   bool operator==(const NcclTopology&) const = default;
 };
 
 struct Library {
-  std::string name;                      // libnccl.so.2
+  std::string name;  // libnccl.so.2
   bool opened = false;
-  std::string error;                     // why not
-  std::string version;                   // where the library tells ("2.28.3")
+  std::string error;    // why not
+  std::string version;  // where the library tells ("2.28.3")
 
   static constexpr auto fields() {
     return std::tuple{field("name", &Library::name, "soname"),
@@ -219,23 +254,28 @@ struct Library {
                       field("error", &Library::error, "why it did not"),
                       field("version", &Library::version, "where the library tells it")};
   }
+
   bool operator==(const Library&) const = default;
 };
 
 struct Environment {
-  Fact<std::vector<NcclSetting>> nccl;   // files first, then the environment, which wins
-  Fact<NcclTopology> nccl_topology;      // absent when nobody names a file
-  std::vector<FileFact> files;           // programs and paths that the profile names
-  Fact<std::vector<Library>> libraries;  // absent below a foreign root
+  Fact<std::vector<NcclSetting>> nccl;     // files first, then the environment, which wins
+  Fact<NcclTopology> nccl_topology;        // absent when nobody names a file
+  std::vector<FileFact> files;             // programs and paths that the profile names
+  Fact<std::vector<Library>> libraries;    // absent below a foreign root
   std::map<std::string, std::string> job;  // SLURM_JOB_ID, SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES …
 
   static constexpr auto fields() {
-    return std::tuple{field("nccl", &Environment::nccl, "NCCL settings of files and environment, in order of strength"),
-                      field("nccl_topology", &Environment::nccl_topology, "NCCL's topology file"),
-                      field("files", &Environment::files, "files and programs that the profile names"),
-                      field("libraries", &Environment::libraries, "libraries that jobs need"),
-                      field("job", &Environment::job, "the job on whose behalf this runs")};
+    return std::tuple{
+        field("nccl",
+              &Environment::nccl,
+              "NCCL settings of files and environment, in order of strength"),
+        field("nccl_topology", &Environment::nccl_topology, "NCCL's topology file"),
+        field("files", &Environment::files, "files and programs that the profile names"),
+        field("libraries", &Environment::libraries, "libraries that jobs need"),
+        field("job", &Environment::job, "the job on whose behalf this runs")};
   }
+
   bool operator==(const Environment&) const = default;
 };
 

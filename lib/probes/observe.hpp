@@ -17,9 +17,9 @@ namespace muster {
 
 struct ObserveOptions {
   ProbeSet probes = ProbeSet::all();
-  Clock::time_point deadline;                        // nothing is waited for beyond it
-  std::optional<std::filesystem::path> state_file;   // earlier runs; none: rates start afresh
-  std::map<std::string, std::string> variables;      // the environment
+  Clock::time_point deadline;                       // nothing is waited for beyond it
+  std::optional<std::filesystem::path> state_file;  // earlier runs; none: rates start afresh
+  std::map<std::string, std::string> variables;     // the environment
 };
 
 // `wanted` is called once, as soon as the sections that recognition needs (identity, cpu, memory,

@@ -25,10 +25,12 @@ struct Wanted {
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
 [[nodiscard]] Section<Memory> probe_memory(const Root& root);
-[[nodiscard]] Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_deadline);
+[[nodiscard]] Section<Mounts> probe_mounts(const Root& root,
+                                           std::chrono::milliseconds statfs_deadline);
 [[nodiscard]] Section<Disks> probe_disks(const Root& root);
 [[nodiscard]] Section<Processes> probe_processes(const Root& root);
-[[nodiscard]] Section<Kernel> probe_kernel(const Root& root, const std::vector<std::string>& sysctls);
+[[nodiscard]] Section<Kernel> probe_kernel(const Root& root,
+                                           const std::vector<std::string>& sysctls);
 [[nodiscard]] Section<KernelLog> probe_kernel_log(const Root& root);
 [[nodiscard]] Section<Services> probe_services(const Root& root);
 [[nodiscard]] Section<Network> probe_network(const Root& root);
@@ -37,8 +39,7 @@ struct Wanted {
 [[nodiscard]] Section<Verbs> probe_verbs(const Root& root);
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);
 // `variables` is the caller's environment; only what the section names is kept of it.
-[[nodiscard]] Section<Environment> probe_environment(const Root& root,
-                                                     const Wanted& wanted,
-                                                     const std::map<std::string, std::string>& variables);
+[[nodiscard]] Section<Environment> probe_environment(
+    const Root& root, const Wanted& wanted, const std::map<std::string, std::string>& variables);
 
 }  // namespace muster

@@ -17,7 +17,10 @@ struct PciDeviceLimits {
   Limit<int> nvswitches;
 
   static constexpr auto fields() {
-    return std::tuple{field("nvswitches", &PciDeviceLimits::nvswitches, "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present")};
+    return std::tuple{
+        field("nvswitches",
+              &PciDeviceLimits::nvswitches,
+              "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present")};
   }
 };
 
@@ -38,7 +41,9 @@ struct PciLinkLimits {
   static constexpr auto fields() {
     return std::tuple{field("gpu", &PciLinkLimits::gpu, "GPUs"),
                       field("hca", &PciLinkLimits::hca, "InfiniBand HCAs"),
-                      field("unmeasurable", &PciLinkLimits::unmeasurable, "outcome where the kernel says Unknown: skip or unknown")};
+                      field("unmeasurable",
+                            &PciLinkLimits::unmeasurable,
+                            "outcome where the kernel says Unknown: skip or unknown")};
   }
 };
 
@@ -47,7 +52,9 @@ struct PciErrorLimits {
   Seconds window{};
 
   static constexpr auto fields() {
-    return std::tuple{field("correctable_warn_above_per_hour", &PciErrorLimits::correctable_warn_above_per_hour, "correctable errors per hour and device"),
+    return std::tuple{field("correctable_warn_above_per_hour",
+                            &PciErrorLimits::correctable_warn_above_per_hour,
+                            "correctable errors per hour and device"),
                       field("window", &PciErrorLimits::window, "how far back")};
   }
 };
@@ -69,9 +76,10 @@ struct IbPresentLimits {
   std::string name = "*", exclude;
 
   static constexpr auto fields() {
-    return std::tuple{field("count", &IbPresentLimits::count, "InfiniBand HCAs"),
-                      field("name", &IbPresentLimits::name, "verbs name, a glob"),
-                      field("exclude", &IbPresentLimits::exclude, "verbs names that never count, a glob")};
+    return std::tuple{
+        field("count", &IbPresentLimits::count, "InfiniBand HCAs"),
+        field("name", &IbPresentLimits::name, "verbs name, a glob"),
+        field("exclude", &IbPresentLimits::exclude, "verbs names that never count, a glob")};
   }
 };
 
@@ -91,8 +99,12 @@ struct IbFirmwareLimits {
   bool same = true;
 
   static constexpr auto fields() {
-    return std::tuple{field("allowed", &IbFirmwareLimits::allowed, "board id to allowed firmware versions, globs; empty for any"),
-                      field("same", &IbFirmwareLimits::same, "firmware and board id must be the same on all HCAs")};
+    return std::tuple{
+        field("allowed",
+              &IbFirmwareLimits::allowed,
+              "board id to allowed firmware versions, globs; empty for any"),
+        field(
+            "same", &IbFirmwareLimits::same, "firmware and board id must be the same on all HCAs")};
   }
 };
 
@@ -100,7 +112,9 @@ struct IbPkeyLimits {
   std::string require = "any_full_member";
 
   static constexpr auto fields() {
-    return std::tuple{field("require", &IbPkeyLimits::require, "non_default_full_member, default_full_member or any_full_member")};
+    return std::tuple{field("require",
+                            &IbPkeyLimits::require,
+                            "non_default_full_member, default_full_member or any_full_member")};
   }
 };
 
@@ -108,7 +122,8 @@ struct IbAddressLimits {
   bool same_prefix = true;
 
   static constexpr auto fields() {
-    return std::tuple{field("same_prefix", &IbAddressLimits::same_prefix, "all HCAs share one GID subnet prefix")};
+    return std::tuple{field(
+        "same_prefix", &IbAddressLimits::same_prefix, "all HCAs share one GID subnet prefix")};
   }
 };
 
@@ -124,8 +139,9 @@ struct CounterLimit {
   Limit<double> warn_above_per_hour, fail_above_per_hour;
 
   static constexpr auto fields() {
-    return std::tuple{field("warn_above_per_hour", &CounterLimit::warn_above_per_hour, "increments per hour"),
-                      field("fail_above_per_hour", &CounterLimit::fail_above_per_hour, "increments per hour")};
+    return std::tuple{
+        field("warn_above_per_hour", &CounterLimit::warn_above_per_hour, "increments per hour"),
+        field("fail_above_per_hour", &CounterLimit::fail_above_per_hour, "increments per hour")};
   }
 };
 
@@ -146,7 +162,9 @@ struct IbFlapLimits {
   static constexpr auto fields() {
     return std::tuple{field("max", &IbFlapLimits::max, "times a link may go down in the window"),
                       field("window", &IbFlapLimits::window, "how far back"),
-                      field("ignore_after_boot", &IbFlapLimits::ignore_after_boot, "links come and go while the node boots")};
+                      field("ignore_after_boot",
+                            &IbFlapLimits::ignore_after_boot,
+                            "links come and go while the node boots")};
   }
 };
 
@@ -187,8 +205,9 @@ struct TopoPairingLimits {
   std::string nearest;
 
   static constexpr auto fields() {
-    return std::tuple{field("pairs", &TopoPairingLimits::pairs, "PCI address of a GPU to that of its HCA"),
-                      field("nearest", &TopoPairingLimits::nearest, "same_switch or same_numa")};
+    return std::tuple{
+        field("pairs", &TopoPairingLimits::pairs, "PCI address of a GPU to that of its HCA"),
+        field("nearest", &TopoPairingLimits::nearest, "same_switch or same_numa")};
   }
 };
 
@@ -216,8 +235,9 @@ struct EnvNcclLimits {
   std::map<std::string, std::string> require, harmful;
 
   static constexpr auto fields() {
-    return std::tuple{field("require", &EnvNcclLimits::require, "variable to expected value"),
-                      field("harmful", &EnvNcclLimits::harmful, "variable to the value that hurts, a glob")};
+    return std::tuple{
+        field("require", &EnvNcclLimits::require, "variable to expected value"),
+        field("harmful", &EnvNcclLimits::harmful, "variable to the value that hurts, a glob")};
   }
 };
 
@@ -237,7 +257,8 @@ struct EnvLimits {
   EnvLibraryLimits libraries;
 
   static constexpr auto fields() {
-    return std::tuple{field("nccl", &EnvLimits::nccl, ""), field("libraries", &EnvLimits::libraries, "")};
+    return std::tuple{field("nccl", &EnvLimits::nccl, ""),
+                      field("libraries", &EnvLimits::libraries, "")};
   }
 };
 
@@ -245,16 +266,15 @@ struct MusterProbeLimits {
   Words fatal;
 
   static constexpr auto fields() {
-    return std::tuple{field("fatal", &MusterProbeLimits::fatal, "probes whose time-out fails the node")};
+    return std::tuple{
+        field("fatal", &MusterProbeLimits::fatal, "probes whose time-out fails the node")};
   }
 };
 
 struct MusterLimits {
   MusterProbeLimits probes;
 
-  static constexpr auto fields() {
-    return std::tuple{field("probes", &MusterLimits::probes, "")};
-  }
+  static constexpr auto fields() { return std::tuple{field("probes", &MusterLimits::probes, "")}; }
 };
 
 }  // namespace muster

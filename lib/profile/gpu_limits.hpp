@@ -18,11 +18,12 @@ struct GpuPresentLimits {
   Percent tolerance{};
 
   static constexpr auto fields() {
-    return std::tuple{field("count", &GpuPresentLimits::count, "GPUs"),
-                      field("model", &GpuPresentLimits::model, "NVML's name"),
-                      field("vendor", &GpuPresentLimits::vendor, "nvidia or amd"),
-                      field("memory", &GpuPresentLimits::memory, "memory of one GPU"),
-                      field("tolerance", &GpuPresentLimits::tolerance, "band around the memory, both ways")};
+    return std::tuple{
+        field("count", &GpuPresentLimits::count, "GPUs"),
+        field("model", &GpuPresentLimits::model, "NVML's name"),
+        field("vendor", &GpuPresentLimits::vendor, "nvidia or amd"),
+        field("memory", &GpuPresentLimits::memory, "memory of one GPU"),
+        field("tolerance", &GpuPresentLimits::tolerance, "band around the memory, both ways")};
   }
 };
 
@@ -39,8 +40,9 @@ struct GpuEccCorrectedLimits {
   Limit<int> dram_warn_above, sram_warn_above;
 
   static constexpr auto fields() {
-    return std::tuple{field("dram_warn_above", &GpuEccCorrectedLimits::dram_warn_above, "corrected errors"),
-                      field("sram_warn_above", &GpuEccCorrectedLimits::sram_warn_above, "corrected errors")};
+    return std::tuple{
+        field("dram_warn_above", &GpuEccCorrectedLimits::dram_warn_above, "corrected errors"),
+        field("sram_warn_above", &GpuEccCorrectedLimits::sram_warn_above, "corrected errors")};
   }
 };
 
@@ -74,7 +76,9 @@ struct GpuReplayLimits {
   Limit<double> warn_above_per_minute;
 
   static constexpr auto fields() {
-    return std::tuple{field("warn_above_per_minute", &GpuReplayLimits::warn_above_per_minute, "PCIe replays per minute")};
+    return std::tuple{field("warn_above_per_minute",
+                            &GpuReplayLimits::warn_above_per_minute,
+                            "PCIe replays per minute")};
   }
 };
 
@@ -82,7 +86,8 @@ struct GpuClockLimits {
   Limit<Hertz> application_sm;
 
   static constexpr auto fields() {
-    return std::tuple{field("application_sm", &GpuClockLimits::application_sm, "SM clock that applications may use")};
+    return std::tuple{field(
+        "application_sm", &GpuClockLimits::application_sm, "SM clock that applications may use")};
   }
 };
 
@@ -90,9 +95,12 @@ struct GpuTemperatureLimits {
   Limit<Celsius> warn_above, fail_above, warn_margin_below;
 
   static constexpr auto fields() {
-    return std::tuple{field("warn_above", &GpuTemperatureLimits::warn_above, "GPU or memory temperature"),
-                      field("fail_above", &GpuTemperatureLimits::fail_above, "GPU or memory temperature"),
-                      field("warn_margin_below", &GpuTemperatureLimits::warn_margin_below, "distance to the GPU's own slowdown threshold")};
+    return std::tuple{
+        field("warn_above", &GpuTemperatureLimits::warn_above, "GPU or memory temperature"),
+        field("fail_above", &GpuTemperatureLimits::fail_above, "GPU or memory temperature"),
+        field("warn_margin_below",
+              &GpuTemperatureLimits::warn_margin_below,
+              "distance to the GPU's own slowdown threshold")};
   }
 };
 

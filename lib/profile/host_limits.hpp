@@ -38,7 +38,8 @@ struct MemoryAvailableLimits {
   Limit<Percent> warn_below;
 
   static constexpr auto fields() {
-    return std::tuple{field("warn_below", &MemoryAvailableLimits::warn_below, "MemAvailable, in percent of MemTotal")};
+    return std::tuple{field(
+        "warn_below", &MemoryAvailableLimits::warn_below, "MemAvailable, in percent of MemTotal")};
   }
 };
 
@@ -73,7 +74,9 @@ struct EdacLimits {
   Limit<double> corrected_warn_above_per_hour;
 
   static constexpr auto fields() {
-    return std::tuple{field("corrected_warn_above_per_hour", &EdacLimits::corrected_warn_above_per_hour, "corrected memory errors per hour")};
+    return std::tuple{field("corrected_warn_above_per_hour",
+                            &EdacLimits::corrected_warn_above_per_hour,
+                            "corrected memory errors per hour")};
   }
 };
 
@@ -96,10 +99,13 @@ struct KernelLogLimits {
   std::vector<KernelLogPattern> patterns;
 
   static constexpr auto fields() {
-    return std::tuple{field("window", &KernelLogLimits::window, "how far back, never beyond the boot"),
-                      field("coalesce", &KernelLogLimits::coalesce, "lines of one class and device this near are one incident"),
-                      field("kinds", &KernelLogLimits::kinds, "class to outcome: fail, warn or pass"),
-                      field("patterns", &KernelLogLimits::patterns, "what each line means")};
+    return std::tuple{
+        field("window", &KernelLogLimits::window, "how far back, never beyond the boot"),
+        field("coalesce",
+              &KernelLogLimits::coalesce,
+              "lines of one class and device this near are one incident"),
+        field("kinds", &KernelLogLimits::kinds, "class to outcome: fail, warn or pass"),
+        field("patterns", &KernelLogLimits::patterns, "what each line means")};
   }
 };
 
@@ -108,9 +114,10 @@ struct KernelLimits {
   Words required, forbidden;
 
   static constexpr auto fields() {
-    return std::tuple{field("release", &KernelLimits::release, "kernel release, a glob"),
-                      field("required", &KernelLimits::required, "parameters the command line must have, globs"),
-                      field("forbidden", &KernelLimits::forbidden, "parameters it must not have, globs")};
+    return std::tuple{
+        field("release", &KernelLimits::release, "kernel release, a glob"),
+        field("required", &KernelLimits::required, "parameters the command line must have, globs"),
+        field("forbidden", &KernelLimits::forbidden, "parameters it must not have, globs")};
   }
 };
 
@@ -119,8 +126,12 @@ struct SysctlLimits {
   Words transparent_hugepage;
 
   static constexpr auto fields() {
-    return std::tuple{field("values", &SysctlLimits::values, "key to expected value; alternatives separated by |"),
-                      field("transparent_hugepage", &SysctlLimits::transparent_hugepage, "allowed: always, madvise, never")};
+    return std::tuple{
+        field(
+            "values", &SysctlLimits::values, "key to expected value; alternatives separated by |"),
+        field("transparent_hugepage",
+              &SysctlLimits::transparent_hugepage,
+              "allowed: always, madvise, never")};
   }
 };
 
@@ -129,8 +140,11 @@ struct ResourceLimits {
   Limit<int> open_files_min;
 
   static constexpr auto fields() {
-    return std::tuple{field("memlock_unlimited", &ResourceLimits::memlock_unlimited, "locked memory must be unlimited"),
-                      field("open_files_min", &ResourceLimits::open_files_min, "least soft limit of open files")};
+    return std::tuple{
+        field("memlock_unlimited",
+              &ResourceLimits::memlock_unlimited,
+              "locked memory must be unlimited"),
+        field("open_files_min", &ResourceLimits::open_files_min, "least soft limit of open files")};
   }
 };
 
@@ -140,9 +154,10 @@ struct ClockLimits {
   Words clocksource;
 
   static constexpr auto fields() {
-    return std::tuple{field("synchronised", &ClockLimits::synchronised, "the clock must be disciplined"),
-                      field("error_warn_above", &ClockLimits::error_warn_above, "estimated error"),
-                      field("clocksource", &ClockLimits::clocksource, "allowed clocksources; empty for any")};
+    return std::tuple{
+        field("synchronised", &ClockLimits::synchronised, "the clock must be disciplined"),
+        field("error_warn_above", &ClockLimits::error_warn_above, "estimated error"),
+        field("clocksource", &ClockLimits::clocksource, "allowed clocksources; empty for any")};
   }
 };
 
@@ -150,8 +165,12 @@ struct LoadLimits {
   Limit<double> warn_above_per_core, running_warn_above_per_core;
 
   static constexpr auto fields() {
-    return std::tuple{field("warn_above_per_core", &LoadLimits::warn_above_per_core, "5-minute load average per core"),
-                      field("running_warn_above_per_core", &LoadLimits::running_warn_above_per_core, "runnable tasks per core")};
+    return std::tuple{field("warn_above_per_core",
+                            &LoadLimits::warn_above_per_core,
+                            "5-minute load average per core"),
+                      field("running_warn_above_per_core",
+                            &LoadLimits::running_warn_above_per_core,
+                            "runnable tasks per core")};
   }
 };
 
@@ -160,8 +179,11 @@ struct StuckTaskLimits {
   Limit<int> zombies_warn_above;
 
   static constexpr auto fields() {
-    return std::tuple{field("uninterruptible_for", &StuckTaskLimits::uninterruptible_for, "longest time in D state"),
-                      field("zombies_warn_above", &StuckTaskLimits::zombies_warn_above, "number of zombies")};
+    return std::tuple{
+        field("uninterruptible_for",
+              &StuckTaskLimits::uninterruptible_for,
+              "longest time in D state"),
+        field("zombies_warn_above", &StuckTaskLimits::zombies_warn_above, "number of zombies")};
   }
 };
 
@@ -170,9 +192,10 @@ struct RequiredMount {
   bool writable = false;
 
   static constexpr auto fields() {
-    return std::tuple{field("point", &RequiredMount::point, "mount point"),
-                      field("type", &RequiredMount::type, "file system type, a glob; empty for any"),
-                      field("writable", &RequiredMount::writable, "must not be read-only")};
+    return std::tuple{
+        field("point", &RequiredMount::point, "mount point"),
+        field("type", &RequiredMount::type, "file system type, a glob; empty for any"),
+        field("writable", &RequiredMount::writable, "must not be read-only")};
   }
 };
 
@@ -181,8 +204,9 @@ struct MountLimits {
   Seconds answer_within{};
 
   static constexpr auto fields() {
-    return std::tuple{field("required", &MountLimits::required, "mounts that must be there"),
-                      field("answer_within", &MountLimits::answer_within, "deadline of one statfs")};
+    return std::tuple{
+        field("required", &MountLimits::required, "mounts that must be there"),
+        field("answer_within", &MountLimits::answer_within, "deadline of one statfs")};
   }
 };
 
@@ -195,7 +219,9 @@ struct DiskLimits {
                       field("fail_above", &DiskLimits::fail_above, "space in use"),
                       field("inodes_warn_above", &DiskLimits::inodes_warn_above, "inodes in use"),
                       field("inodes_fail_above", &DiskLimits::inodes_fail_above, "inodes in use"),
-                      field("ignore", &DiskLimits::ignore, "mount points or file system types to leave out, globs")};
+                      field("ignore",
+                            &DiskLimits::ignore,
+                            "mount points or file system types to leave out, globs")};
   }
 };
 
@@ -205,9 +231,10 @@ struct NvmeLimits {
   Percent tolerance{};
 
   static constexpr auto fields() {
-    return std::tuple{field("count", &NvmeLimits::count, "local NVMe devices"),
-                      field("size", &NvmeLimits::size, "size of each"),
-                      field("tolerance", &NvmeLimits::tolerance, "band around the size, both ways")};
+    return std::tuple{
+        field("count", &NvmeLimits::count, "local NVMe devices"),
+        field("size", &NvmeLimits::size, "size of each"),
+        field("tolerance", &NvmeLimits::tolerance, "band around the size, both ways")};
   }
 };
 
@@ -224,8 +251,9 @@ struct ModuleLimits {
   Words required, forbidden;
 
   static constexpr auto fields() {
-    return std::tuple{field("required", &ModuleLimits::required, "modules that must be loaded; a|b for either"),
-                      field("forbidden", &ModuleLimits::forbidden, "modules that must not be loaded")};
+    return std::tuple{
+        field("required", &ModuleLimits::required, "modules that must be loaded; a|b for either"),
+        field("forbidden", &ModuleLimits::forbidden, "modules that must not be loaded")};
   }
 };
 
@@ -243,7 +271,8 @@ struct EthernetLimits {
   std::vector<EthernetInterface> interfaces;
 
   static constexpr auto fields() {
-    return std::tuple{field("interfaces", &EthernetLimits::interfaces, "interfaces that must be up")};
+    return std::tuple{
+        field("interfaces", &EthernetLimits::interfaces, "interfaces that must be up")};
   }
 };
 
@@ -251,8 +280,10 @@ struct ProgramLimits {
   Words executable, present;
 
   static constexpr auto fields() {
-    return std::tuple{field("executable", &ProgramLimits::executable, "programs that must exist and be executable"),
-                      field("present", &ProgramLimits::present, "files that must exist")};
+    return std::tuple{
+        field(
+            "executable", &ProgramLimits::executable, "programs that must exist and be executable"),
+        field("present", &ProgramLimits::present, "files that must exist")};
   }
 };
 
@@ -261,8 +292,9 @@ struct ContainerStorageLimits {
   Limit<Bytes> free_min;
 
   static constexpr auto fields() {
-    return std::tuple{field("paths", &ContainerStorageLimits::paths, "directories for images and containers"),
-                      field("free_min", &ContainerStorageLimits::free_min, "least free space of each")};
+    return std::tuple{
+        field("paths", &ContainerStorageLimits::paths, "directories for images and containers"),
+        field("free_min", &ContainerStorageLimits::free_min, "least free space of each")};
   }
 };
 

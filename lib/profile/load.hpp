@@ -14,9 +14,9 @@
 namespace muster {
 
 struct ProfileSources {
-  std::filesystem::path shipped;             // the folder with defaults.yaml and one file per SKU
-  std::filesystem::path site;                // /etc/muster, below --root; need not exist
-  std::vector<std::string> settings;         // --set KEY=VALUE, in order
+  std::filesystem::path shipped;      // the folder with defaults.yaml and one file per SKU
+  std::filesystem::path site;         // /etc/muster, below --root; need not exist
+  std::vector<std::string> settings;  // --set KEY=VALUE, in order
 };
 
 // Merges, weakest first: defaults.yaml, what it extends, the profile, site/muster.yaml's

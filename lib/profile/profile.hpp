@@ -25,48 +25,52 @@ inline constexpr std::string_view kProfileSchema = "muster.profile/1";
 struct Recognise {
   Limit<std::string> chassis_asset_tag;
   Limit<std::string> dmi_vendor;
-  Words gpu_pci_ids;            // vendor:device, as 10de:2330
-  Limit<bool> infiniband;       // has HCAs with link layer InfiniBand
+  Words gpu_pci_ids;       // vendor:device, as 10de:2330
+  Limit<bool> infiniband;  // has HCAs with link layer InfiniBand
   Limit<int> gpus, hcas, cores;
   Limit<Bytes> memory;
 
   static constexpr auto fields() {
-    return std::tuple{field("chassis_asset_tag", &Recognise::chassis_asset_tag, "DMI chassis asset tag"),
-                      field("dmi_vendor", &Recognise::dmi_vendor, "DMI vendor, a glob"),
-                      field("gpu_pci_ids", &Recognise::gpu_pci_ids, "PCI ids of its GPUs, any of them"),
-                      field("infiniband", &Recognise::infiniband, "has InfiniBand at all"),
-                      field("gpus", &Recognise::gpus, "count, to choose between candidates"),
-                      field("hcas", &Recognise::hcas, "count, to choose between candidates"),
-                      field("cores", &Recognise::cores, "count, to choose between candidates"),
-                      field("memory", &Recognise::memory, "MemTotal, to choose between candidates")};
+    return std::tuple{
+        field("chassis_asset_tag", &Recognise::chassis_asset_tag, "DMI chassis asset tag"),
+        field("dmi_vendor", &Recognise::dmi_vendor, "DMI vendor, a glob"),
+        field("gpu_pci_ids", &Recognise::gpu_pci_ids, "PCI ids of its GPUs, any of them"),
+        field("infiniband", &Recognise::infiniband, "has InfiniBand at all"),
+        field("gpus", &Recognise::gpus, "count, to choose between candidates"),
+        field("hcas", &Recognise::hcas, "count, to choose between candidates"),
+        field("cores", &Recognise::cores, "count, to choose between candidates"),
+        field("memory", &Recognise::memory, "MemTotal, to choose between candidates")};
   }
 };
 
 // What a run in one context does.
 struct Context {
-  Words run{"*"};               // globs of check ids
-  Words skip;                   // globs of check ids left out of those
-  Words count_unknown{"*"};     // checks whose `unknown` makes the verdict unknown
+  Words run{"*"};            // globs of check ids
+  Words skip;                // globs of check ids left out of those
+  Words count_unknown{"*"};  // checks whose `unknown` makes the verdict unknown
   Seconds deadline{20};
 
   static constexpr auto fields() {
-    return std::tuple{field("run", &Context::run, "checks to run, globs"),
-                      field("skip", &Context::skip, "checks to leave out, globs"),
-                      field("count_unknown", &Context::count_unknown, "checks whose unknown counts, globs"),
-                      field("deadline", &Context::deadline, "the whole run ends within")};
+    return std::tuple{
+        field("run", &Context::run, "checks to run, globs"),
+        field("skip", &Context::skip, "checks to leave out, globs"),
+        field("count_unknown", &Context::count_unknown, "checks whose unknown counts, globs"),
+        field("deadline", &Context::deadline, "the whole run ends within")};
   }
 };
 
 // What may be said about any check, in its block beside its limits.
 struct Policy {
   bool enabled = true;
-  std::string fail_as = "fail";  // what the report calls it when the check says fail: fail, warn, pass
+  std::string fail_as =
+      "fail";  // what the report calls it when the check says fail: fail, warn, pass
   std::string warn_as = "warn";  // fail, warn, pass
 
   static constexpr auto fields() {
-    return std::tuple{field("enabled", &Policy::enabled, "run it at all"),
-                      field("fail_as", &Policy::fail_as, "outcome of a failed rule: fail, warn or pass"),
-                      field("warn_as", &Policy::warn_as, "outcome of a warning: fail, warn or pass")};
+    return std::tuple{
+        field("enabled", &Policy::enabled, "run it at all"),
+        field("fail_as", &Policy::fail_as, "outcome of a failed rule: fail, warn or pass"),
+        field("warn_as", &Policy::warn_as, "outcome of a warning: fail, warn or pass")};
   }
 };
 
@@ -83,7 +87,7 @@ struct Origin {
 struct Profile {
   std::string name = "generic";
   std::string summary;
-  Words aliases;                            // other names of the same hardware
+  Words aliases;  // other names of the same hardware
   Recognise recognise;
   HostLimits host;
   PciLimits pci;
@@ -94,8 +98,8 @@ struct Profile {
   MusterLimits muster;
   BenchLimits bench;
   std::map<std::string, Context> contexts;  // manual, prolog, epilog, periodic, boot
-  std::map<std::string, Policy> policies;   // by check id; a check without an entry has the defaults
-  std::map<std::string, Origin> origins;    // by the key's path: "host.memory.total"
+  std::map<std::string, Policy> policies;  // by check id; a check without an entry has the defaults
+  std::map<std::string, Origin> origins;   // by the key's path: "host.memory.total"
   std::map<std::string, std::string> values;  // by the same path, as written: for `profiles show`
 
   static constexpr auto fields() {
@@ -115,7 +119,12 @@ struct Profile {
 };
 
 // Does the node have GPUs to expect, and are there InfiniBand HCAs to expect: what most checks ask.
-[[nodiscard]] inline bool expects_gpus(const Profile& p) { return p.gpu.present.count.value_or(0) > 0; }
-[[nodiscard]] inline bool expects_hcas(const Profile& p) { return p.ib.present.count.value_or(0) > 0; }
+[[nodiscard]] inline bool expects_gpus(const Profile& p) {
+  return p.gpu.present.count.value_or(0) > 0;
+}
+
+[[nodiscard]] inline bool expects_hcas(const Profile& p) {
+  return p.ib.present.count.value_or(0) > 0;
+}
 
 }  // namespace muster

@@ -19,12 +19,13 @@ struct Hardware {
   std::map<std::string, int> gpu_pci_ids;  // vendor:device to how many are on the bus
   int infiniband_hcas = 0;                 // link layer InfiniBand
   int cores = 0;
-  double memory_bytes = 0;                 // MemTotal
+  double memory_bytes = 0;  // MemTotal
 };
 
 struct Recognised {
-  std::string profile;                // "generic" when nothing matches or the evidence is ambiguous
-  std::vector<std::string> evidence;  // "chassis asset tag says Azure", "8 x 10de:2330", "no profile matches …"
+  std::string profile;  // "generic" when nothing matches or the evidence is ambiguous
+  std::vector<std::string>
+      evidence;  // "chassis asset tag says Azure", "8 x 10de:2330", "no profile matches …"
 };
 
 [[nodiscard]] Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hardware);

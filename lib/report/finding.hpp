@@ -35,8 +35,9 @@ enum class Remedy {
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 struct Finding {
-  std::string check;   // filled in by the runner
-  std::string device;  // "gpu3", "mlx5_ib0", a PCI address, a mount point, a service; "node" for the whole
+  std::string check;  // filled in by the runner
+  std::string
+      device;  // "gpu3", "mlx5_ib0", a PCI address, a mount point, a service; "node" for the whole
   Outcome outcome = Outcome::unknown;
   std::string message;  // a sentence with the observed value; printable, one line
   Value observed{};

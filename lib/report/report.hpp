@@ -49,10 +49,10 @@ struct Report {
   std::string context;
   std::string started;  // RFC 3339, UTC
   double duration_ms = 0;
-  std::string physical_host;                  // where the provider tells; else empty
+  std::string physical_host;  // where the provider tells; else empty
   Verdict verdict = Verdict::unknown;
-  std::vector<CheckResult> checks;            // every selected check, in the catalogue's order
-  std::vector<Finding> findings;              // all of them, worst first; renderers leave out plain passes
+  std::vector<CheckResult> checks;  // every selected check, in the catalogue's order
+  std::vector<Finding> findings;    // all of them, worst first; renderers leave out plain passes
   std::vector<ProbeResult> probes;
 
   bool operator==(const Report&) const = default;
@@ -67,10 +67,12 @@ struct RenderOptions {
 // A complete report in, text out. Each ends with a newline.
 [[nodiscard]] std::string to_text(const Report& report, const RenderOptions& options = {});
 // `indent` 0 gives one line per report.
-[[nodiscard]] std::string to_json(const Report& report, const RenderOptions& options = {}, int indent = 2);
+[[nodiscard]] std::string to_json(const Report& report,
+                                  const RenderOptions& options = {},
+                                  int indent = 2);
 [[nodiscard]] std::string to_prometheus(const Report& report);
 [[nodiscard]] std::string to_junit(const Report& report);
-[[nodiscard]] std::string to_npd(const Report& report);   // one line, at most 80 bytes
-[[nodiscard]] std::string to_nhc(const Report& report);   // one line, safe to be evaluated by NHC
+[[nodiscard]] std::string to_npd(const Report& report);  // one line, at most 80 bytes
+[[nodiscard]] std::string to_nhc(const Report& report);  // one line, safe to be evaluated by NHC
 
 }  // namespace muster

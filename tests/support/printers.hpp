@@ -15,18 +15,30 @@ namespace muster {
 inline std::string show(const Value& value) {
   struct Show {
     std::string operator()(std::monostate) const { return "-"; }
+
     std::string operator()(bool v) const { return v ? "true" : "false"; }
+
     std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }
+
     std::string operator()(double v) const { return fmt::format("{}", v); }
+
     std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", v); }
   };
+
   return std::visit(Show{}, value);
 }
 
-inline void PrintTo(const Finding& f, std::ostream* out) {  // NOLINT(readability-identifier-naming): gtest's name
+inline void PrintTo(const Finding& f,
+                    std::ostream* out) {  // NOLINT(readability-identifier-naming): gtest's name
   *out << fmt::format("\n  {} {} {}: {}  [observed {} limit {} unit \"{}\"] remedy {}",
-                      to_string(f.outcome), f.check, f.device, f.message, show(f.observed),
-                      show(f.limit), f.unit, to_string(f.remedy));
+                      to_string(f.outcome),
+                      f.check,
+                      f.device,
+                      f.message,
+                      show(f.observed),
+                      show(f.limit),
+                      f.unit,
+                      to_string(f.remedy));
 }
 
 }  // namespace muster

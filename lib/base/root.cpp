@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/root.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMaxNames = 65536;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+
+  [[nodiscard]] int get() const { return value_; }
+
+  [[nodiscard]] int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+tl::unexpected<Error> failure(std::string_view operation, std::string_view path, int code) {
+  return tl::unexpected<Error>(Error{
+      .message = fmt::format("{} {}: {}", operation, path, std::generic_category().message(code)),
+      .missing = code == ENOENT || code == ENOTDIR});
+}
+
+std::string relative(std::string_view path) {
+  const auto first = path.find_first_not_of('/');
+  return first == std::string_view::npos ? "." : std::string(path.substr(first));
+}
+
+// The kernel resolves every link, absolute ones too, as if `directory` were the root.
+int open_in_root(int directory, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags);
+  how.resolve = RESOLVE_IN_ROOT;
+  return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
+}
+
+// The place of `descriptor` as the kernel names it.
+Result<std::string> name_of(int descriptor, std::string_view path) {
+  std::string target(PATH_MAX, '\0');
+  const auto length =
+      ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), target.data(), target.size());
+  if (length < 0) return failure("resolve", path, errno);
+  target.resize(static_cast<std::size_t>(length));
+  return target;
+}
+
+}  // namespace
+
+Root::Root() : Root("/", ::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), false) {}
+
+Root::Root(std::filesystem::path path, int descriptor, bool foreign)
+    : path_(std::move(path)), descriptor_(descriptor), foreign_(foreign) {}
+
+Root::Root(Root&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      foreign_(other.foreign_) {}
+
+Root& Root::operator=(Root&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(foreign_, other.foreign_);
+  return *this;
+}
+
+Root::~Root() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<Root> Root::below(const std::filesystem::path& path) {
+  Descriptor directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return failure("open", path.string(), errno);
+  const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
+  if (probe.get() < 0) {
+    return make_error(fmt::format("open {} as a root: this needs openat2 (Linux 5.6 or later): {}",
+                                  path.string(),
+                                  std::generic_category().message(errno)));
+  }
+  // The canonical name, so that resolve() can take it off what the kernel answers.
+  auto name = name_of(directory.get(), path.string());
+  if (!name) return tl::unexpected(name.error());
+  const bool foreign = *name != "/";
+  return Root(std::move(*name), directory.release(), foreign);
+}
+
+Result<int> Root::open(std::string_view path, int flags) const {
+  const std::string below = relative(path);
+  const int descriptor = foreign_ ? open_in_root(descriptor_, below, flags | O_CLOEXEC)
+                                  : ::openat(descriptor_, below.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) return failure("open", path, errno);
+  return descriptor;
+}
+
+Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) const {
+  const auto opened = open(path, O_RDONLY);
+  if (!opened) return tl::unexpected(opened.error());
+  const Descriptor file(*opened);
+
+  std::string content;
+  constexpr std::size_t kStep = 4096;  // one page holds almost every attribute
+  for (;;) {
+    const std::size_t used = content.size();
+    content.resize(used + std::max(kStep, used));
+    const auto got = ::read(file.get(), content.data() + used, content.size() - used);
+    if (got < 0 && errno == EINTR) {
+      content.resize(used);
+      continue;
+    }
+    if (got < 0) return failure("read", path, errno);
+    content.resize(used + static_cast<std::size_t>(got));
+    if (content.size() > max_bytes) {
+      return make_error(fmt::format("read {}: larger than {} bytes", path, max_bytes));
+    }
+    if (got == 0) return content;
+  }
+}
+
+Result<std::string> Root::read_line(std::string_view path) const {
+  auto content = read(path);
+  if (!content) return content;
+  const auto line = trim(std::string_view(*content).substr(0, content->find('\n')));
+  if (line.empty()) return make_error(fmt::format("read {}: empty", path));
+  return std::string(line);
+}
+
+Result<std::vector<std::string>> Root::list(std::string_view path) const {
+  const auto opened = open(path, O_RDONLY | O_DIRECTORY);
+  if (!opened) return tl::unexpected(opened.error());
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(*opened), &::closedir);
+  if (!directory) {
+    ::close(*opened);
+    return failure("list", path, errno);
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
+    const std::string_view name = static_cast<const char*>(entry->d_name);
+    if (name == "." || name == "..") continue;
+    if (names.size() == kMaxNames) {
+      return make_error(fmt::format("list {}: more than {} entries", path, kMaxNames));
+    }
+    names.emplace_back(name);
+  }
+  if (errno != 0) return failure("list", path, errno);
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::string> Root::read_link(std::string_view path) const {
+  const auto opened = open(path, O_PATH | O_NOFOLLOW);
+  if (!opened) return tl::unexpected(opened.error());
+  const Descriptor link(*opened);
+  std::string target(PATH_MAX, '\0');
+  const auto length = ::readlinkat(link.get(), "", target.data(), target.size());
+  if (length < 0) {
+    // An empty path names the descriptor itself, which answers ENOENT when it is not a link.
+    return failure("read link", path, errno == ENOENT ? EINVAL : errno);
+  }
+  target.resize(static_cast<std::size_t>(length));
+  return target;
+}
+
+Result<std::string> Root::resolve(std::string_view path) const {
+  const auto opened = open(path, O_PATH);
+  if (!opened) return tl::unexpected(opened.error());
+  const Descriptor place(*opened);
+  auto name = name_of(place.get(), path);
+  if (!name || !foreign_) return name;
+  if (!name->starts_with(path_.native())) {
+    return make_error(fmt::format("resolve {}: it leads out of {}", path, path_.string()));
+  }
+  name->erase(0, path_.native().size());
+  return name->empty() ? "/" : *name;
+}
+
+bool Root::exists(std::string_view path) const {
+  const auto opened = open(path, O_PATH);
+  if (!opened) return false;
+  ::close(*opened);
+  return true;
+}
+
+}  // namespace muster

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which counters are remembered between runs, and under which names.
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "lib/node/snapshot.hpp"
+
+namespace muster {
+namespace {
+
+using Counters = std::map<std::string, std::uint64_t>;
+
+// Traffic moves all the time and says nothing about health: it would only fill the state file.
+bool is_traffic(std::string_view counter) {
+  return counter.ends_with("_data") || counter.ends_with("_packets") || counter == "port_xmit_wait";
+}
+
+void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
+  for (const auto* group : {&port.counters, &port.hw_counters}) {
+    for (const auto& [name, value] : *group) {
+      if (!value || is_traffic(name)) continue;
+      counters.emplace(fmt::format("ib.{}.{}.{}", hca, port.number, name), *value);
+    }
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
+  Counters counters;
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (!hca.ports) continue;
+    for (const auto& port : *hca.ports) add_port(counters, hca.name, port);
+  }
+  for (const auto& device : snapshot.pci->devices) {
+    if (!device.aer) continue;
+    const std::string prefix = fmt::format("pci.{}", device.address);
+    counters.emplace(fmt::format("{}.fatal", prefix), device.aer->fatal);
+    counters.emplace(fmt::format("{}.non_fatal", prefix), device.aer->non_fatal);
+    counters.emplace(fmt::format("{}.correctable", prefix), device.aer->correctable);
+  }
+  for (const auto& interface : snapshot.network->interfaces) {
+    if (!interface.carrier_down_count) continue;
+    counters.emplace(fmt::format("net.{}.carrier_down_count", interface.name),
+                     *interface.carrier_down_count);
+  }
+  if (snapshot.kernel->edac) {
+    for (const auto& controller : *snapshot.kernel->edac) {
+      if (!controller.corrected) continue;
+      counters.emplace(fmt::format("edac.{}.corrected", controller.name), *controller.corrected);
+    }
+  }
+  return counters;
+}
+
+}  // namespace muster

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/child.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using End = ChildAnswer::End;
+
+TEST(ChildrenTest, BringsTheAnswerHome) {
+  Children children;
+  children.start("a", Clock::now() + 10s, [] { return std::string(200'000, 'x'); });
+  const auto [name, answer] = children.next();
+  EXPECT_EQ(name, "a");
+  EXPECT_EQ(answer.end, End::answered);
+  EXPECT_EQ(answer.bytes, std::string(200'000, 'x'));
+  EXPECT_EQ(children.next().first, "");
+}
+
+TEST(ChildrenTest, AnEmptyAnswerIsAnAnswer) {
+  Children children;
+  children.start("a", Clock::now() + 10s, [] { return std::string(); });
+  EXPECT_EQ(children.next().second.end, End::answered);
+}
+
+TEST(ChildrenTest, ALateChildCostsOnlyItself) {
+  Children children;
+  children.start("late", Clock::now() + 50ms, [] {
+    for (;;) ::pause();
+    return std::string();
+  });
+  children.start("good", Clock::now() + 10s, [] { return std::string("x"); });
+  std::map<std::string, ChildAnswer> answers;
+  answers.insert(children.next());
+  answers.insert(children.next());
+  EXPECT_EQ(answers["good"].end, End::answered);
+  EXPECT_EQ(answers["late"].end, End::timeout);
+  EXPECT_EQ(answers["late"].reason, "no answer within 0.05 s");
+}
+
+TEST(ChildrenTest, SaysHowAChildDied) {
+  Children children;
+  children.start("killed", Clock::now() + 10s, [] {
+    ::kill(::getpid(), SIGKILL);
+    return std::string();
+  });
+  EXPECT_EQ(children.next().second.reason, "killed by signal 9");
+  children.start("exits", Clock::now() + 10s, []() -> std::string { ::_exit(3); });
+  const auto [name, answer] = children.next();
+  EXPECT_EQ(answer.end, End::died);
+  EXPECT_EQ(answer.reason, "ended with status 3 and no answer");
+}
+
+TEST(ChildrenTest, WhatAChildPrintsIsNoAnswer) {
+  Children children;
+  children.start("noisy", Clock::now() + 10s, [] {
+    std::puts("nonsense");
+    std::fflush(stdout);
+    return std::string("answer");
+  });
+  EXPECT_EQ(children.next().second.bytes, "answer");
+}
+
+TEST(ChildrenTest, RunSideBySide) {
+  Children children;
+  const auto begin = Clock::now();
+  for (const auto* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    children.start(name, begin + 30s, [] {
+      ::usleep(200'000);
+      return std::string();
+    });
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < 8; ++i) names.insert(children.next().first);
+  EXPECT_EQ(names.size(), 8U);
+  EXPECT_LT(Clock::now() - begin, 8 * 200ms) << "one after the other would take longer";
+}
+
+}  // namespace
+}  // namespace muster

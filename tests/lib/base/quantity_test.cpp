@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/quantity.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(QuantityTest, ReadsANumberWithItsUnit) {
+  EXPECT_EQ(parse_quantity<BytesKind>("2 GiB")->value, 2147483648.0);
+  EXPECT_EQ(parse_quantity<BytesKind>("693505424 kB")->value, 693505424e3);
+  EXPECT_EQ(parse_quantity<PercentKind>("5%")->value, 5);
+  EXPECT_EQ(parse_quantity<CelsiusKind>("85C")->value, 85);
+  EXPECT_EQ(parse_quantity<SecondsKind>("30 min")->value, 1800);
+  EXPECT_EQ(parse_quantity<BytesPerSecondKind>("185 GB/s")->value, 185e9);
+  EXPECT_EQ(parse_quantity<BitsPerSecondKind>("400 Gb/s")->value, 400e9);
+  EXPECT_EQ(parse_quantity<TransfersKind>("32 GT/s")->value, 32e9);
+}
+
+TEST(QuantityTest, RefusesABareNumberAndNamesTheUnits) {
+  EXPECT_EQ(parse_quantity<BitsPerSecondKind>("400").error().message,
+            "\"400\" has no unit; write one of Mb/s, Gb/s, Tb/s");
+}
+
+TEST(QuantityTest, RefusesTheUnitOfAnotherKind) {
+  EXPECT_EQ(parse_quantity<BytesPerSecondKind>("400 Gb/s").error().message,
+            "\"400 Gb/s\" has the unknown unit \"Gb/s\"; write one of B/s, kB/s, MB/s, GB/s, TB/s");
+}
+
+TEST(QuantityTest, RefusesWhatIsNoNumber) {
+  for (const auto* wrong : {"", "GiB", "-1 GiB", "nan GiB", "1  GiB", "1 GiB ", "1e999 GiB"}) {
+    EXPECT_FALSE(parse_quantity<BytesKind>(wrong)) << wrong;
+  }
+}
+
+TEST(QuantityTest, ShowsTheLargestUnitThatFits) {
+  EXPECT_EQ(to_string(Bytes{1.5 * 1024 * 1024 * 1024}), "1.5 GiB");
+  EXPECT_EQ(to_string(Bytes{0}), "0 B");
+  EXPECT_EQ(to_string(Percent{5}), "5%");
+  EXPECT_EQ(to_string(Seconds{1800}), "30 min");
+  EXPECT_EQ(to_string(Seconds{0}), "0 s");
+  EXPECT_EQ(to_string(BytesPerSecond{185e9}), "185 GB/s");
+  EXPECT_EQ(to_string(Bytes{512}), "512 B");
+}
+
+TEST(QuantityTest, ReadsBackWhatItShows) {
+  for (const double value : {1.0, 4096.0, 1.25e9, 2007908352000.0}) {
+    const auto back = parse_quantity<BytesKind>(to_string(Bytes{value}));
+    ASSERT_TRUE(back);
+    EXPECT_NEAR(back->value / value, 1.0, 0.001);
+  }
+}
+
+}  // namespace
+}  // namespace muster

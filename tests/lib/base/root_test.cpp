@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/root.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(RootTest, ReadsBelowItself) {
+  const TempDir dir;
+  dir.write("proc/uptime", "12.5 3\n");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_TRUE(root->foreign());
+  EXPECT_EQ(*root->read("/proc/uptime"), "12.5 3\n");
+  EXPECT_EQ(*root->read_line("proc/uptime"), "12.5 3");
+}
+
+TEST(RootTest, KeepsAbsoluteAndClimbingLinksInside) {
+  const TempDir dir;
+  dir.write("etc/hostname", "inside\n");
+  dir.link("a", "/etc/hostname");
+  dir.link("b", "../../../../etc/hostname");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_EQ(*root->read_line("a"), "inside");
+  EXPECT_EQ(*root->read_line("b"), "inside");
+}
+
+TEST(RootTest, ResolvesToAPathOfTheNode) {
+  const TempDir dir;
+  dir.write("sys/devices/pci0000:00/0000:00:01.0/vendor", "0x10de\n");
+  dir.link("sys/bus/pci/devices/0000:00:01.0", "../../../devices/pci0000:00/0000:00:01.0");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_EQ(*root->resolve("sys/bus/pci/devices/0000:00:01.0"),
+            "/sys/devices/pci0000:00/0000:00:01.0");
+  EXPECT_EQ(*root->read_link("sys/bus/pci/devices/0000:00:01.0"),
+            "../../../devices/pci0000:00/0000:00:01.0");
+}
+
+TEST(RootTest, TellsMissingFromUnreadable) {
+  const TempDir dir;
+  dir.write("directory/file", "");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  const auto missing = root->read("nothing/here");
+  EXPECT_TRUE(missing.error().missing);
+  EXPECT_EQ(missing.error().message, "open nothing/here: No such file or directory");
+  const auto directory = root->read("directory");
+  EXPECT_FALSE(directory.error().missing);
+  EXPECT_THAT(directory.error().message, HasSubstr("Is a directory"));
+}
+
+TEST(RootTest, RefusesAFileAboveTheLimit) {
+  const TempDir dir;
+  dir.write("huge", std::string(10'000, 'x'));
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_EQ(root->read("huge", 9'999).error().message, "read huge: larger than 9999 bytes");
+  EXPECT_EQ(root->read("huge", 10'000)->size(), 10'000U);
+}
+
+TEST(RootTest, RefusesAnEmptyFirstLine) {
+  const TempDir dir;
+  dir.write("empty", "\n");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_EQ(root->read_line("empty").error().message, "read empty: empty");
+}
+
+TEST(RootTest, ListsSortedNames) {
+  const TempDir dir;
+  dir.write("d/b", "");
+  dir.write("d/a", "");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_THAT(*root->list("d"), ElementsAre("a", "b"));
+  EXPECT_FALSE(root->list("d/a"));
+}
+
+TEST(RootTest, NamesWhatIsNoDirectory) {
+  EXPECT_THAT(Root::below("/nonexistent").error().message, HasSubstr("/nonexistent"));
+}
+
+TEST(RootTest, TheHostsOwnRootIsNotForeign) {
+  const Root host;
+  EXPECT_FALSE(host.foreign());
+  EXPECT_TRUE(host.read_line("/proc/sys/kernel/hostname"));
+  EXPECT_FALSE(Root::below("/")->foreign());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/node/snapshot.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::HasSubstr;
+
+Snapshot example() {
+  Snapshot s;
+  s.taken = "2026-11-20T12:00:00Z";
+  s.identity =
+      observed(Identity{.hostname = "gpu-0007", .boot_id = std::string("b"), .uptime_s = 12.5});
+  s.cpu = observed(Cpu{.sockets = 2U, .cores = Fact<unsigned>::unreadable("read x: garbled")});
+  s.memory = {.status = Status::timeout, .reason = "no answer within 5 s", .duration_ms = 5000};
+  s.kernel =
+      observed(Kernel{.sysctl = {{"vm.swappiness", std::string("60")},
+                                 {"vm.none", Fact<std::string>::absent("no such key")}},
+                      .edac = std::vector<EdacController>{{.name = "mc0", .corrected = 3U}}});
+  s.pci = observed(Pci{.devices = {{.address = "0001:00:00.0",
+                                    .kind = PciKind::gpu,
+                                    .numa_node = -1,
+                                    .aer = AerCounts{.fatal = 1},
+                                    .upstream = {"ffff:00:01.0"}}}});
+  s.earlier = {.boot_id = "b",
+               .last_uptime_s = 3,
+               .counters = {{"ib.x.1.y", {{1.5, 18446744073709551615U}}}}};
+  return s;
+}
+
+TEST(SnapshotJsonTest, ReadsBackWhatItWrote) {
+  const auto back = parse_snapshot(to_json(example()));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, example());
+}
+
+TEST(SnapshotJsonTest, SaysWhyAFactIsMissing) {
+  EXPECT_THAT(to_json(example()), HasSubstr(R"("cores":{"$unreadable":"read x: garbled"})"));
+  EXPECT_THAT(to_json(example()), HasSubstr(R"("vm.none":{"$absent":"no such key"})"));
+}
+
+TEST(SnapshotJsonTest, ReplacesBytesThatAreNotText) {
+  Snapshot s = example();
+  s.kernel_log = observed(KernelLog{.records = {{.text = "a\xff\x1b"}}});
+  EXPECT_THAT(to_json(s), HasSubstr("a\xEF\xBF\xBD\\u001b"));
+}
+
+TEST(SnapshotJsonTest, WhatIsLeftOutWasNotObserved) {
+  const auto snapshot = parse_snapshot(R"({"schema": "muster.snapshot/1", "future": 1,
+    "cpu": {"status": "ok", "facts": {"sockets": 2, "colour": "red"}}})");
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  EXPECT_EQ(*snapshot->cpu->sockets, 2U);
+  EXPECT_EQ(snapshot->cpu->cores.why(), "not observed");
+  EXPECT_EQ(snapshot->memory.status, Status::absent);
+}
+
+struct Wrong {
+  const char* json;
+  const char* message;
+};
+
+class SnapshotErrorTest : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(SnapshotErrorTest, IsNamedByItsPlace) {
+  const auto snapshot = parse_snapshot(GetParam().json);
+  ASSERT_FALSE(snapshot);
+  EXPECT_THAT(snapshot.error().message, HasSubstr(GetParam().message));
+}
+
+#define MUSTER_DOC(body) R"({"schema": "muster.snapshot/1", )" body "}"
+INSTANTIATE_TEST_SUITE_P(
+    All,
+    SnapshotErrorTest,
+    ::testing::Values(
+        Wrong{"", "parse error"},
+        Wrong{"[]", "/: expected an object"},
+        Wrong{"{}", "/schema: expected \"muster.snapshot/1\", got \"\""},
+        Wrong{R"({"schema": "muster.snapshot/2"})", "got \"muster.snapshot/2\""},
+        Wrong{MUSTER_DOC(R"("cpu": 3)"), "/cpu: expected an object"},
+        Wrong{MUSTER_DOC(R"("cpu": {"status": "fine"})"), "/cpu: expected a status"},
+        Wrong{MUSTER_DOC(R"("cpu": {"status": "ok", "facts": {"sockets": -2}})"),
+              "/cpu/facts/sockets: expected a larger number"},
+        Wrong{MUSTER_DOC(R"("cpu": {"status": "ok", "facts": {"sockets": 1e3}})"),
+              "/cpu/facts/sockets: expected a whole number"},
+        Wrong{MUSTER_DOC(R"("cpu": {"status": "ok", "facts": {"sockets": 99999999999}})"),
+              "/cpu/facts/sockets: expected a smaller number"},
+        Wrong{
+            MUSTER_DOC(
+                R"("pci": {"status": "ok", "facts": {"devices": [{"address": "a"}, {"address": 1}]}})"),
+            "/pci/facts/devices/1/address: expected a string"},
+        Wrong{MUSTER_DOC(R"("pci": {"status": "ok", "facts": {"devices": [{"kind": "disk"}]}})"),
+              "/pci/facts/devices/0/kind: expected gpu"}));
+
+TEST(CountersTest, NamesErrorCountersAndLeavesOutTraffic) {
+  Snapshot s;
+  s.infiniband = observed(Infiniband{
+      .hcas = {{.name = "mlx5_ib0",
+                .ports = std::vector<IbPort>{
+                    {.counters = {{"link_downed", std::uint64_t{2}},
+                                  {"port_xmit_data", std::uint64_t{9}},
+                                  {"symbol_error", Fact<std::uint64_t>::unreadable("N/A")}}}}}}});
+  s.pci = observed(Pci{.devices = {{.address = "0001:00:00.0", .aer = AerCounts{1, 2, 3}}}});
+  EXPECT_EQ(counters_of(s),
+            (std::map<std::string, std::uint64_t>{{"ib.mlx5_ib0.1.link_downed", 2},
+                                                  {"pci.0001:00:00.0.fatal", 1},
+                                                  {"pci.0001:00:00.0.non_fatal", 2},
+                                                  {"pci.0001:00:00.0.correctable", 3}}));
+}
+
+}  // namespace
+}  // namespace muster
