@@ -1,86 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/report/finding.hpp"
 
+#include <array>
+#include <cstddef>
+
 namespace muster {
+namespace {
+
+struct OutcomeName {
+  Outcome outcome;
+  std::string_view word;
+};
+
+// Worst first: the place in the list is the rank.
+constexpr std::array kOutcomes{
+    OutcomeName{Outcome::fail, "fail"},
+    OutcomeName{Outcome::unknown, "unknown"},
+    OutcomeName{Outcome::warn, "warn"},
+    OutcomeName{Outcome::pass, "pass"},
+    OutcomeName{Outcome::skip, "skip"},
+};
+
+struct RemedyName {
+  Remedy remedy;
+  std::string_view word;
+  std::string_view description;
+};
+
+constexpr std::array kRemedies{
+    RemedyName{Remedy::none, "none", ""},
+    RemedyName{Remedy::watch, "watch", "watch it"},
+    RemedyName{Remedy::restart_app, "restart_app", "restart the application"},
+    RemedyName{Remedy::reset_gpu, "reset_gpu", "reset the GPU"},
+    RemedyName{Remedy::restart_service, "restart_service", "restart the service"},
+    RemedyName{Remedy::reboot, "reboot", "reboot the node"},
+    RemedyName{Remedy::reseat_or_replace, "reseat_or_replace", "reseat or replace the part"},
+    RemedyName{Remedy::fix_config, "fix_config", "fix the configuration"},
+    RemedyName{Remedy::report_to_provider, "report_to_provider", "report to the provider"},
+};
+
+}  // namespace
 
 std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::pass:
-      return "pass";
-    case Outcome::warn:
-      return "warn";
-    case Outcome::fail:
-      return "fail";
-    case Outcome::unknown:
-      return "unknown";
-    case Outcome::skip:
-      return "skip";
-  }
-  return "unknown";
+  return kOutcomes.at(static_cast<std::size_t>(rank(outcome))).word;
 }
 
 std::string_view to_string(Remedy remedy) {
-  switch (remedy) {
-    case Remedy::none:
-      return "none";
-    case Remedy::watch:
-      return "watch";
-    case Remedy::restart_app:
-      return "restart_app";
-    case Remedy::reset_gpu:
-      return "reset_gpu";
-    case Remedy::restart_service:
-      return "restart_service";
-    case Remedy::reboot:
-      return "reboot";
-    case Remedy::reseat_or_replace:
-      return "reseat_or_replace";
-    case Remedy::fix_config:
-      return "fix_config";
-    case Remedy::report_to_provider:
-      return "report_to_provider";
+  for (const auto& each : kRemedies) {
+    if (each.remedy == remedy) return each.word;
   }
   return "none";
 }
 
+std::optional<Outcome> parse_outcome(std::string_view word) {
+  for (const auto& each : kOutcomes) {
+    if (each.word == word) return each.outcome;
+  }
+  return std::nullopt;
+}
+
+std::optional<Remedy> parse_remedy(std::string_view word) {
+  for (const auto& each : kRemedies) {
+    if (each.word == word) return each.remedy;
+  }
+  return std::nullopt;
+}
+
 std::string_view describe(Remedy remedy) {
-  switch (remedy) {
-    case Remedy::none:
-      return "";
-    case Remedy::watch:
-      return "watch it";
-    case Remedy::restart_app:
-      return "restart the application";
-    case Remedy::reset_gpu:
-      return "reset the GPU";
-    case Remedy::restart_service:
-      return "restart the service";
-    case Remedy::reboot:
-      return "reboot the node";
-    case Remedy::reseat_or_replace:
-      return "reseat or replace the part";
-    case Remedy::fix_config:
-      return "fix the configuration";
-    case Remedy::report_to_provider:
-      return "report to the provider";
+  for (const auto& each : kRemedies) {
+    if (each.remedy == remedy) return each.description;
   }
   return "";
 }
 
 int rank(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::fail:
-      return 0;
-    case Outcome::unknown:
-      return 1;
-    case Outcome::warn:
-      return 2;
-    case Outcome::pass:
-      return 3;
-    case Outcome::skip:
-      return 4;
+  int place = 0;
+  for (const auto& each : kOutcomes) {
+    if (each.outcome == outcome) break;
+    ++place;
   }
-  return 1;
+  return place;
 }
 
 }  // namespace muster

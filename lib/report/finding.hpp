@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,6 +27,9 @@ enum class Remedy {
 
 [[nodiscard]] std::string_view to_string(Outcome outcome);
 [[nodiscard]] std::string_view to_string(Remedy remedy);
+// The reverse, for reports that are read back; empty for a word of another version.
+[[nodiscard]] std::optional<Outcome> parse_outcome(std::string_view word);
+[[nodiscard]] std::optional<Remedy> parse_remedy(std::string_view word);
 // In words for people: "reset the GPU", "fix the configuration"; empty for none.
 [[nodiscard]] std::string_view describe(Remedy remedy);
 

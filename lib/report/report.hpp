@@ -2,11 +2,12 @@
 // All findings of one run on one node, and the verdict. Every output format renders one of these.
 #pragma once
 
-#include <map>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster {
@@ -54,14 +55,16 @@ struct Report {
   std::vector<CheckResult> checks;  // every selected check, in the catalogue's order
   std::vector<Finding> findings;    // all of them, worst first; renderers leave out plain passes
   std::vector<ProbeResult> probes;
+  std::string muster;  // the version that judged
 
   bool operator==(const Report&) const = default;
 };
 
 struct RenderOptions {
-  bool verbose = false;  // plain passes too
-  bool quiet = false;    // text: the verdict line and what is not a pass
-  bool colour = false;   // text, on a terminal
+  bool verbose = false;   // plain passes too
+  bool quiet = false;     // text: the verdict line and what is not a pass
+  bool colour = false;    // text, on a terminal
+  std::size_t width = 0;  // text: where long lines wrap; 0 for never
 };
 
 // A complete report in, text out. Each ends with a newline.
@@ -70,6 +73,9 @@ struct RenderOptions {
 [[nodiscard]] std::string to_json(const Report& report,
                                   const RenderOptions& options = {},
                                   int indent = 2);
+// The reverse of to_json. Unknown keys are ignored; an error names the place ("/findings/3/check:
+// expected a string"). Plain passes are there only where the report was rendered verbosely.
+[[nodiscard]] Result<Report> parse_report(std::string_view json);
 [[nodiscard]] std::string to_prometheus(const Report& report);
 [[nodiscard]] std::string to_junit(const Report& report);
 [[nodiscard]] std::string to_npd(const Report& report);  // one line, at most 80 bytes

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// For node_exporter's textfile collector. Labels are the names of checks, probes and contexts, all
+// from fixed lists: devices and messages stay out, so that the number of series is bounded.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+
+#include "lib/base/text.hpp"
+#include "lib/report/summary.hpp"
+
+namespace muster {
+namespace {
+
+// What the outcome of a check is as a number. Ascending by how much it matters, so that an alert
+// can say `> 0` and a dashboard can take the maximum.
+int number_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::skip:
+      return -1;
+    case Outcome::pass:
+      return 0;
+    case Outcome::warn:
+      return 1;
+    case Outcome::unknown:
+      return 2;
+    case Outcome::fail:
+      break;
+  }
+  return 3;
+}
+
+// printable() leaves two characters that have a meaning within a label.
+std::string label(std::string_view raw) {
+  std::string escaped;
+  for (const char c : printable(raw, 200)) {
+    if (c == '\\' || c == '"') escaped.push_back('\\');
+    escaped.push_back(c);
+  }
+  return escaped;
+}
+
+// Seconds since 1970 of "2026-11-20T12:00:00Z".
+std::optional<std::int64_t> seconds_since_epoch(std::string_view started) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
+  if (started.size() != kForm.size() || started.back() != 'Z' || started[10] != 'T') {
+    return std::nullopt;
+  }
+  const std::array places{0, 5, 8, 11, 14, 17};
+  std::array<int, 6> parts{};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto part =
+        parse_unsigned(started.substr(static_cast<std::size_t>(places[i]), i == 0 ? 4 : 2));
+    if (!part) return std::nullopt;
+    parts[i] = static_cast<int>(*part);
+  }
+  std::tm broken{};
+  broken.tm_year = parts[0] - 1900;
+  broken.tm_mon = parts[1] - 1;
+  broken.tm_mday = parts[2];
+  broken.tm_hour = parts[3];
+  broken.tm_min = parts[4];
+  broken.tm_sec = parts[5];
+  return ::timegm(&broken);
+}
+
+class Page {
+ public:
+  explicit Page(const Report& report) : context_(label(report.context)) {}
+
+  void family(std::string_view name, std::string_view help) {
+    name_ = name;
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
+  }
+
+  // `labels` as they stand between the braces, after the context.
+  template <class Number>
+  void sample(std::string_view labels, Number value) {
+    text_ += fmt::format(
+        "{}{{context=\"{}\"{}{}}} {}\n", name_, context_, labels.empty() ? "" : ",", labels, value);
+  }
+
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  std::string context_;
+  std::string name_;
+  std::string text_;
+};
+
+void add_checks(Page& page, const Report& report) {
+  page.family("muster_check_outcome",
+              "Outcome of each check: -1 skip, 0 pass, 1 warn, 2 unknown, 3 fail.");
+  for (const auto& check : report.checks) {
+    page.sample(fmt::format("check=\"{}\"", label(check.id)), number_of(check.outcome));
+  }
+  page.family("muster_findings", "Findings of the run by outcome.");
+  for (const auto outcome :
+       {Outcome::pass, Outcome::warn, Outcome::fail, Outcome::unknown, Outcome::skip}) {
+    page.sample(fmt::format("outcome=\"{}\"", to_string(outcome)), count_findings(report, outcome));
+  }
+}
+
+void add_probes(Page& page, const Report& report) {
+  page.family("muster_probe_duration_seconds", "How long each probe took.");
+  for (const auto& probe : report.probes) {
+    page.sample(fmt::format("probe=\"{}\"", label(probe.name)), probe.duration_ms / 1000.0);
+  }
+  page.family("muster_probe_answered",
+              "Whether the probe answered: 0 after a time-out or an error.");
+  for (const auto& probe : report.probes) {
+    const bool answered = probe.status == "ok" || probe.status == "absent";
+    page.sample(fmt::format("probe=\"{}\"", label(probe.name)), answered ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+std::string to_prometheus(const Report& report) {
+  Page page(report);
+  page.family("muster_info", "What ran: the version of muster and the profile it judged by.");
+  page.sample(fmt::format("node=\"{}\",profile=\"{}\",version=\"{}\"",
+                          label(report.node),
+                          label(report.profile),
+                          label(report.muster)),
+              1);
+  page.family("muster_verdict", "Verdict of the run: 0 healthy, 1 unhealthy, 2 unknown.");
+  page.sample("", exit_status(report.verdict));
+  add_checks(page, report);
+  add_probes(page, report);
+  page.family("muster_run_duration_seconds", "How long the run took.");
+  page.sample("", report.duration_ms / 1000.0);
+  if (const auto seconds = seconds_since_epoch(report.started)) {
+    page.family("muster_last_run_timestamp_seconds", "When the run started.");
+    page.sample("", *seconds);
+  }
+  return std::move(page).text();
+}
+
+}  // namespace muster

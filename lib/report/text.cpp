@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// For people: what is wrong, worst first and with its remedy, then what was checked, how long it
+// took, the verdict, and which profile said so.
+#include "lib/base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "lib/report/summary.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMinMessageWidth = 30;
+
+enum class Paint { plain, red, yellow, green, magenta, dim, bold };
+
+std::string painted(std::string_view text, Paint paint, bool colour) {
+  constexpr std::array kCodes{
+      "", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[2m", "\x1b[1m"};
+  if (!colour || paint == Paint::plain) return std::string(text);
+  return fmt::format("{}{}\x1b[0m", kCodes.at(static_cast<std::size_t>(paint)), text);
+}
+
+Paint paint_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::fail:
+      return Paint::red;
+    case Outcome::unknown:
+      return Paint::magenta;
+    case Outcome::warn:
+      return Paint::yellow;
+    case Outcome::pass:
+      return Paint::green;
+    case Outcome::skip:
+      break;
+  }
+  return Paint::dim;
+}
+
+Paint paint_of(Verdict verdict) {
+  if (verdict == Verdict::healthy) return Paint::green;
+  return verdict == Verdict::unhealthy ? Paint::red : Paint::magenta;
+}
+
+// Columns that the text takes, near enough: characters, not bytes.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  const auto taken = columns(text);
+  return fmt::format("{}{}", text, std::string(width - std::min(width, taken), ' '));
+}
+
+// Breaks between words, so that no line is wider than `width` unless a single word is.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
+  if (width == 0) return std::string(text);
+  const auto room = width > indent + kMinMessageWidth ? width - indent : kMinMessageWidth;
+  std::string lines;
+  std::size_t used = 0;
+  for (const auto word : split_words(text)) {
+    const auto length = columns(word);
+    if (used > 0 && used + 1 + length > room) {
+      lines += fmt::format("\n{}", std::string(indent, ' '));
+      used = 0;
+    } else if (used > 0) {
+      lines.push_back(' ');
+      ++used;
+    }
+    lines += word;
+    used += length;
+  }
+  return lines;
+}
+
+bool is_shown(const Finding& finding, const RenderOptions& options) {
+  return options.verbose || rank(finding.outcome) < rank(Outcome::pass);
+}
+
+struct Row {
+  const Finding* finding = nullptr;
+  std::string device;
+};
+
+std::string findings_table(const Report& report, const RenderOptions& options) {
+  constexpr std::size_t kOutcomeWidth = 7;
+  constexpr std::size_t kMaxDeviceWidth = 24;
+  std::vector<Row> rows;
+  std::size_t check_width = 0;
+  std::size_t device_width = 0;
+  for (const auto& finding : report.findings) {
+    if (!is_shown(finding, options)) continue;
+    rows.push_back({&finding, printable(finding.device, 120)});
+    check_width = std::max(check_width, columns(finding.check));
+    device_width = std::max(device_width, std::min(columns(rows.back().device), kMaxDeviceWidth));
+  }
+  std::ranges::stable_sort(rows, {}, [](const Row& row) { return rank(row.finding->outcome); });
+
+  const auto indent = kOutcomeWidth + check_width + device_width + 6;
+  std::string table;
+  for (const auto& [finding, device] : rows) {
+    const auto remedy = describe(finding->remedy);
+    const auto code =
+        finding->code.empty() ? std::string() : fmt::format(" [{}]", printable(finding->code, 40));
+    const auto message = fmt::format(
+        "{}{}{}{}", printable(finding->message), code, remedy.empty() ? "" : " -> ", remedy);
+    const auto outcome = padded(to_string(finding->outcome), kOutcomeWidth);
+    table += fmt::format("{}  {}  {}  {}\n",
+                         painted(outcome, paint_of(finding->outcome), options.colour),
+                         padded(printable(finding->check), check_width),
+                         padded(device, device_width),
+                         wrapped(message, indent, options.width));
+  }
+  return table;
+}
+
+// Probes that could not observe, and with -v all of them.
+std::string probes_table(const Report& report, bool verbose) {
+  std::string table;
+  for (const auto& probe : report.probes) {
+    const bool silent = probe.status == "timeout" || probe.status == "error";
+    if (!verbose && !silent) continue;
+    table += fmt::format("probe    {}  {}  {:.1f} ms{}{}\n",
+                         padded(printable(probe.name), 12),
+                         padded(printable(probe.status), 7),
+                         probe.duration_ms,
+                         probe.reason.empty() ? "" : "  ",
+                         printable(probe.reason));
+  }
+  return table;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const auto& part : parts) all += fmt::format("{}{}", all.empty() ? "" : "; ", part);
+  return printable(all, 1000);
+}
+
+std::string verdict_line(const Report& report, const RenderOptions& options) {
+  const auto word = fmt::format("{}", to_string(report.verdict));
+  const auto host = report.physical_host.empty()
+                        ? std::string()
+                        : fmt::format(" (physical host {})", printable(report.physical_host));
+  return fmt::format("verdict  {} is {}{}\n",
+                     painted(printable(report.node), Paint::bold, options.colour),
+                     painted(word, paint_of(report.verdict), options.colour),
+                     host);
+}
+
+}  // namespace
+
+std::string to_text(const Report& report, const RenderOptions& options) {
+  auto text = findings_table(report, options);
+  if (options.quiet) return fmt::format("{}{}", text, verdict_line(report, options));
+
+  text += probes_table(report, options.verbose);
+  if (!text.empty()) text.push_back('\n');
+  text += fmt::format("checked  {} in {:.1f} ms, context {}: {}\n",
+                      number_of_checks(report),
+                      report.duration_ms,
+                      printable(report.context),
+                      count_by_outcome(report));
+  text += verdict_line(report, options);
+  const auto evidence = joined(report.profile_evidence);
+  text += fmt::format("profile  {}{}{}\n",
+                      printable(report.profile),
+                      evidence.empty() ? "" : ": ",
+                      wrapped(evidence, std::string_view("profile  ").size(), options.width));
+  return text;
+}
+
+}  // namespace muster

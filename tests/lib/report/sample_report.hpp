@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports that the tests of every format render: a sick node, a healthy one, and one whose texts
+// try to break out of the format.
+#pragma once
+
+#include "lib/report/report.hpp"
+
+namespace muster {
+
+inline Report sick_report() {
+  return {
+      .node = "gpu-0007",
+      .profile = "nd96isr_h100_v5",
+      .profile_evidence = {"chassis asset tag says Azure", "8 x 10de:2330"},
+      .context = "prolog",
+      .started = "2026-11-20T12:00:00Z",
+      .duration_ms = 11.2,
+      .physical_host = "GGBB90904476",
+      .verdict = Verdict::unhealthy,
+      .checks = {{"host.edac", Outcome::unknown},
+                 {"host.swap", Outcome::warn},
+                 {"ib.present", Outcome::pass},
+                 {"ib.rate", Outcome::fail},
+                 {"pci.acs", Outcome::skip}},
+      .findings =
+          {{.check = "ib.rate",
+            .device = "mlx5_ib3",
+            .outcome = Outcome::fail,
+            .message = "200 Gb/s (2X NDR), expected 400 Gb/s",
+            .observed = 200.0,
+            .limit = 400.0,
+            .unit = "Gb/s",
+            .remedy = Remedy::reseat_or_replace,
+            .code = "NHC2005"},
+           {.check = "host.edac",
+            .device = "mc0",
+            .outcome = Outcome::unknown,
+            .message = "ue_count: Permission denied"},
+           {.check = "host.swap",
+            .device = "node",
+            .outcome = Outcome::warn,
+            .message = "8 GiB of swap, expected none",
+            .observed = std::int64_t{8589934592},
+            .limit = std::int64_t{0},
+            .unit = "B",
+            .remedy = Remedy::fix_config},
+           {.check = "ib.present", .device = "node", .outcome = Outcome::pass, .message = "8 HCAs"},
+           {.check = "pci.acs",
+            .device = "node",
+            .outcome = Outcome::skip,
+            .message = "a hypervisor hides the switches"}},
+      .probes = {{"identity", "ok", "", 0.4},
+                 {"kernel_log", "timeout", "no answer within 2 s", 2000.1}},
+      .muster = "0.1.0",
+  };
+}
+
+inline Report healthy_report() {
+  return {.node = "cpu-1",
+          .profile = "generic",
+          .profile_evidence = {"named by --profile"},
+          .context = "manual",
+          .started = "2026-11-20T12:00:00Z",
+          .duration_ms = 3,
+          .verdict = Verdict::healthy,
+          .checks = {{"host.cpu", Outcome::pass}},
+          .findings = {{.check = "host.cpu",
+                        .device = "node",
+                        .outcome = Outcome::pass,
+                        .message = "96 cores"}},
+          .probes = {{"cpu", "ok", "", 1.5}},
+          .muster = "0.1.0"};
+}
+
+// What a process that calls itself this could smuggle through the kernel log or a device's name.
+inline constexpr std::string_view kHostile =
+    "a\nb\r\x1b[2J\"'`$(reboot)\\;<x>&]]>{}|*?!#~\xe2\x80\xae\xff\xef\xbf\xbe\x01";
+
+inline Report hostile_report() {
+  auto report = sick_report();
+  report.node = kHostile;
+  report.context = kHostile;
+  report.profile = kHostile;
+  report.physical_host = kHostile;
+  report.profile_evidence = {std::string(kHostile)};
+  report.findings[0].device = kHostile;
+  report.findings[0].message = kHostile;
+  report.findings[0].observed = std::string(kHostile);
+  report.probes[1].reason = kHostile;
+  return report;
+}
+
+}  // namespace muster

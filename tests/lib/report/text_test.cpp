@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/lib/report/sample_report.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(TextReportTest, SaysWhatIsWrongWorstFirstThenWhatWasChecked) {
+  EXPECT_EQ(
+      to_text(sick_report()),
+      "fail     ib.rate    mlx5_ib3  200 Gb/s (2X NDR), expected 400 Gb/s [NHC2005] -> reseat or "
+      "replace the part\n"
+      "unknown  host.edac  mc0       ue_count: Permission denied\n"
+      "warn     host.swap  node      8 GiB of swap, expected none -> fix the configuration\n"
+      "probe    kernel_log    timeout  2000.1 ms  no answer within 2 s\n"
+      "\n"
+      "checked  5 checks in 11.2 ms, context prolog: 1 fail, 1 unknown, 1 warn, 1 pass, 1 skip\n"
+      "verdict  gpu-0007 is unhealthy (physical host GGBB90904476)\n"
+      "profile  nd96isr_h100_v5: chassis asset tag says Azure; 8 x 10de:2330\n");
+}
+
+TEST(TextReportTest, OfAHealthyNodeIsShort) {
+  EXPECT_EQ(to_text(healthy_report()),
+            "checked  1 check in 3.0 ms, context manual: 1 pass\n"
+            "verdict  cpu-1 is healthy\n"
+            "profile  generic: named by --profile\n");
+}
+
+TEST(TextReportTest, SortsFindingsThatComeUnsorted) {
+  auto report = sick_report();
+  std::ranges::reverse(report.findings);
+  EXPECT_THAT(to_text(report), StartsWith("fail     ib.rate"));
+}
+
+TEST(TextReportTest, VerboseShowsPassesSkipsAndEveryProbe) {
+  const auto text = to_text(sick_report(), {.verbose = true});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("pass     ib.present  node      8 HCAs\n"),
+                    HasSubstr("skip     pci.acs     node      a hypervisor hides the switches\n"),
+                    HasSubstr("probe    identity      ok       0.4 ms\n")));
+}
+
+TEST(TextReportTest, QuietLeavesTheVerdictAndWhatIsWrong) {
+  EXPECT_EQ(to_text(healthy_report(), {.quiet = true}), "verdict  cpu-1 is healthy\n");
+  EXPECT_THAT(to_text(sick_report(), {.quiet = true}),
+              AllOf(StartsWith("fail     ib.rate"), Not(HasSubstr("checked"))));
+}
+
+TEST(TextReportTest, IsColouredOnlyWhenAsked) {
+  EXPECT_THAT(to_text(sick_report()), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(to_text(sick_report(), {.colour = true}), StartsWith("\x1b[31mfail   \x1b[0m"));
+}
+
+TEST(TextReportTest, WrapsLongMessagesUnderTheirColumn) {
+  auto report = healthy_report();
+  report.findings = {{.check = "host.sysctl",
+                      .device = "node",
+                      .outcome = Outcome::warn,
+                      .message = "vm.zone_reclaim_mode is 1, expected 0 as the profile says"}};
+  EXPECT_THAT(to_text(report, {.width = 60}),
+              StartsWith("warn     host.sysctl  node  vm.zone_reclaim_mode is 1,\n"
+                         "                            expected 0 as the profile says\n"));
+}
+
+TEST(TextReportTest, CutsAMessageThatHasNoEnd) {
+  auto report = healthy_report();
+  report.findings = {{.check = "host.load",
+                      .device = "node",
+                      .outcome = Outcome::warn,
+                      .message = std::string(5000, 'x')}};
+  EXPECT_LT(to_text(report).size(), 700U);
+}
+
+TEST(TextReportTest, HostileTextCannotDrawOnTheTerminalOrForgeALine) {
+  const auto text = to_text(hostile_report(), {.verbose = true});
+  EXPECT_EQ(std::ranges::count(text, '\n'),
+            std::ranges::count(to_text(sick_report(), {.verbose = true}), '\n'));
+  EXPECT_THAT(split_lines(text),
+              Each(testing::ResultOf(
+                  [](std::string_view line) { return printable(line, 4000) == line; }, true)));
+}
+
+}  // namespace
+}  // namespace muster
