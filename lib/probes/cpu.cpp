@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processors: sockets, cores and threads that are online, and the NUMA nodes that they belong to.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <compare>
+#include <iterator>
+#include <set>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/cpuinfo_parse.hpp"
+#include "lib/probes/meminfo_parse.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kCpus = "/sys/devices/system/cpu";
+constexpr std::string_view kNodes = "/sys/devices/system/node";
+constexpr std::int64_t kUnknownPackage = -1;
+
+// The numbers of cores start afresh in every die and socket.
+struct Core {
+  std::int64_t package = kUnknownPackage;
+  std::int64_t die = 0;
+  std::int64_t core = 0;
+
+  auto operator<=>(const Core&) const = default;
+};
+
+Result<std::vector<unsigned>> read_list(const Root& root, std::string_view path) {
+  const auto line = root.read_line(path);
+  if (!line) return tl::unexpected(line.error());
+  auto members = parse_cpu_list(*line);
+  if (members && members->empty()) return make_error(fmt::format("read {}: an empty list", path));
+  if (!members) return make_error(fmt::format("read {}: {}", path, members.error().message));
+  return members;
+}
+
+Result<std::set<Core>> read_cores(const Root& root, const std::vector<unsigned>& online) {
+  std::set<Core> cores;
+  bool dies = true;  // older kernels, and Arm, do not tell dies
+  for (const unsigned cpu : online) {
+    const auto folder = fmt::format("{}/cpu{}/topology", kCpus, cpu);
+    const auto package = read_signed(root, fmt::format("{}/physical_package_id", folder));
+    if (!package) return tl::unexpected(package.error());
+    const auto core = read_signed(root, fmt::format("{}/core_id", folder));
+    if (!core) return tl::unexpected(core.error());
+    const auto die =
+        dies ? read_signed(root, fmt::format("{}/die_id", folder)) : Result<std::int64_t>(0);
+    if (!die && !die.error().missing) return tl::unexpected(die.error());
+    dies = dies && die.has_value();
+    cores.insert({.package = *package, .die = die.value_or(0), .core = *core});
+  }
+  return cores;
+}
+
+Fact<unsigned> count_sockets(const std::set<Core>& cores) {
+  std::set<std::int64_t> packages;
+  for (const auto& core : cores) packages.insert(core.package);
+  if (packages.contains(kUnknownPackage)) {
+    return Fact<unsigned>::absent("the kernel does not know the sockets (physical_package_id -1)");
+  }
+  return static_cast<unsigned>(packages.size());
+}
+
+Result<std::string> read_offline(const Root& root, const std::vector<unsigned>& online) {
+  const auto present = read_list(root, fmt::format("{}/present", kCpus));
+  if (!present) return tl::unexpected(present.error());
+  std::vector<unsigned> offline;
+  std::set_difference(
+      present->begin(), present->end(), online.begin(), online.end(), std::back_inserter(offline));
+  return offline.empty() ? std::string() : to_cpu_list(offline);
+}
+
+Result<std::string> read_model(const Root& root) {
+  const auto head = read_head(root, "/proc/cpuinfo", kCpuinfoHead);
+  if (!head) return tl::unexpected(head.error());
+  if (trim(*head).empty()) return make_error("read /proc/cpuinfo: empty");
+  const auto model = cpuinfo_field(*head, "model name");
+  if (!model) return make_missing("/proc/cpuinfo names no model");
+  return printable(*model, 200);
+}
+
+Result<std::uint64_t> read_node_memory(const Root& root, std::string_view folder) {
+  const auto text = root.read(fmt::format("{}/meminfo", folder));
+  if (!text) return tl::unexpected(text.error());
+  return parse_meminfo(*text, "MemTotal");
+}
+
+// A node of memory only has an empty line here.
+Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
+  const auto path = fmt::format("{}/cpulist", folder);
+  const auto text = root.read(path);
+  if (!text) return text;
+  if (*text == "\n") return std::string();
+  const auto members = parse_cpu_list(trim(*text));
+  if (!members) return make_error(fmt::format("read {}: {}", path, members.error().message));
+  return to_cpu_list(*members);
+}
+
+Result<std::vector<NumaNode>> read_nodes(const Root& root) {
+  const auto ids = read_list(root, fmt::format("{}/online", kNodes));
+  // A kernel without NUMA has no such folder; one with it always has this file.
+  if (!ids && ids.error().missing && root.exists(kNodes)) return make_error(ids.error().message);
+  if (!ids) return tl::unexpected(ids.error());
+  std::vector<NumaNode> nodes;
+  for (const unsigned id : *ids) {
+    const auto folder = fmt::format("{}/node{}", kNodes, id);
+    nodes.push_back({.id = id,
+                     .cpus = required(read_node_cpus(root, folder)),
+                     .memory_bytes = required(read_node_memory(root, folder))});
+  }
+  return nodes;
+}
+
+void fill_from_online(const Root& root, const std::vector<unsigned>& online, Cpu& cpu) {
+  cpu.threads = static_cast<unsigned>(online.size());
+  cpu.offline = required(read_offline(root, online));
+  const auto cores = read_cores(root, online);
+  if (cores) {
+    cpu.sockets = count_sockets(*cores);
+    cpu.cores = static_cast<unsigned>(cores->size());
+  } else {
+    cpu.sockets = Fact<unsigned>::unreadable(cores.error().message);
+    cpu.cores = cpu.sockets;
+  }
+}
+
+}  // namespace
+
+Section<Cpu> probe_cpu(const Root& root) {
+  Cpu cpu;
+  const auto online = read_list(root, fmt::format("{}/online", kCpus));
+  if (online) {
+    fill_from_online(root, *online, cpu);
+  } else {
+    cpu.threads = Fact<unsigned>::unreadable(online.error().message);
+    cpu.sockets = cpu.threads;
+    cpu.cores = cpu.threads;
+    cpu.offline = Fact<std::string>::unreadable(online.error().message);
+  }
+  cpu.model = read_model(root);
+  cpu.numa_nodes = read_nodes(root);
+  if (!online && !cpu.model && !cpu.numa_nodes) {
+    return not_observed<Cpu>(online.error().message);
+  }
+  return observed(std::move(cpu));
+}
+
+}  // namespace muster

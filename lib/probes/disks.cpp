@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Local NVMe namespaces with their controllers, and md arrays.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <optional>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kNvme = "/sys/class/nvme";
+constexpr std::string_view kBlock = "/sys/block";
+constexpr std::uint64_t kSector = 512;  // the unit of size, whatever the device's block size
+
+bool take_number(std::string_view& text) {
+  const auto end =
+      std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) == 0; });
+  const auto digits = static_cast<std::size_t>(end - text.begin());
+  text.remove_prefix(digits);
+  return digits > 0;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// The block device of a namespace's folder below its controller: nvme0n1 itself, or with native
+// multipath nvme0n1 for the path nvme0c1n1.
+std::optional<std::string> block_name(std::string_view folder) {
+  auto rest = folder;
+  if (!take(rest, "nvme") || !take_number(rest)) return std::nullopt;
+  const auto subsystem = folder.substr(0, folder.size() - rest.size());
+  if (take(rest, "c") && !take_number(rest)) return std::nullopt;
+  const auto name_space = rest;
+  if (!take(rest, "n") || !take_number(rest) || !rest.empty()) return std::nullopt;
+  return fmt::format("{}{}", subsystem, name_space);
+}
+
+Result<std::uint64_t> read_size(const Root& root, std::string_view folder) {
+  const auto path = fmt::format("{}/size", folder);
+  const auto sectors = read_unsigned(root, path);
+  if (!sectors) return sectors;
+  if (*sectors > std::numeric_limits<std::uint64_t>::max() / kSector) {
+    return make_error(fmt::format("read {}: {} sectors are impossible", path, *sectors));
+  }
+  return *sectors * kSector;
+}
+
+Result<bool> read_flag(const Root& root, std::string_view path) {
+  const auto value = read_unsigned(root, path);
+  if (!value) return tl::unexpected(value.error());
+  if (*value > 1) return make_error(fmt::format("read {}: {} is neither 0 nor 1", path, *value));
+  return *value == 1;
+}
+
+Result<unsigned> read_count(const Root& root, std::string_view path) {
+  const auto line = root.read_line(path);
+  if (!line) return tl::unexpected(line.error());
+  const auto words = split_words(*line);  // "4 (3)" while an array changes its shape
+  const auto count = parse_unsigned(words.empty() ? std::string_view() : words.front());
+  if (!count || *count > std::numeric_limits<unsigned>::max()) {
+    return make_error(fmt::format("read {}: no count: \"{}\"", path, printable(*line, 40)));
+  }
+  return static_cast<unsigned>(*count);
+}
+
+bool is_controller(std::string_view name) {
+  return take(name, "nvme") && take_number(name) && name.empty();
+}
+
+// A controller whose transport cannot be told is taken as local: a broken one must not disappear.
+bool is_local(const Root& root, std::string_view controller) {
+  return read_text(root, fmt::format("{}/{}/transport", kNvme, controller)).value_or("pcie") ==
+         "pcie";
+}
+
+void read_controller(const Root& root, const std::string& controller, Disks& disks) {
+  const auto folder = fmt::format("{}/{}", kNvme, controller);
+  const auto entries = root.list(folder).value_or(std::vector<std::string>());
+  bool any = false;
+  for (const auto& entry : entries) {
+    const auto block = block_name(entry);
+    if (!block) continue;
+    any = true;
+    const bool known = std::ranges::find(disks.nvme, *block, &Nvme::name) != disks.nvme.end();
+    if (known) continue;  // a second path to it
+    const auto device = fmt::format("{}/{}", kBlock, *block);
+    disks.nvme.push_back({.name = *block,
+                          .controller = controller,
+                          .model = read_text(root, fmt::format("{}/model", folder)),
+                          .state = required(read_text(root, fmt::format("{}/state", folder))),
+                          .size_bytes = required(read_size(root, device)),
+                          .read_only = required(read_flag(root, fmt::format("{}/ro", device))),
+                          .address = read_pci_address(root, fmt::format("{}/device", folder))});
+  }
+  if (!any) disks.dead_controllers.push_back(controller);
+}
+
+Result<void> read_nvme(const Root& root, Disks& disks) {
+  const auto names = root.list(kNvme);
+  if (!names && names.error().missing) return {};  // no driver loaded, or none needed
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names) {
+    if (is_controller(name) && is_local(root, name)) read_controller(root, name, disks);
+  }
+  return {};
+}
+
+Result<void> read_raid(const Root& root, Disks& disks) {
+  const auto names = root.list(kBlock);
+  if (!names && names.error().missing) return {};
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names) {
+    const auto folder = fmt::format("{}/{}/md", kBlock, name);
+    if (!name.starts_with("md") || !root.exists(folder)) continue;
+    disks.raid.push_back({.name = name,
+                          .level = required(read_text(root, fmt::format("{}/level", folder))),
+                          .state = required(read_text(root, fmt::format("{}/array_state", folder))),
+                          .disks = required(read_count(root, fmt::format("{}/raid_disks", folder))),
+                          .degraded = read_count(root, fmt::format("{}/degraded", folder))});
+  }
+  return {};
+}
+
+}  // namespace
+
+Section<Disks> probe_disks(const Root& root) {
+  if (!root.exists("/sys")) return not_observed<Disks>("there is no /sys");
+  Disks disks;
+  const auto nvme = read_nvme(root, disks);
+  if (!nvme) return not_observed<Disks>(nvme.error().message);
+  const auto raid = read_raid(root, disks);
+  if (!raid) return not_observed<Disks>(raid.error().message);
+  return observed(std::move(disks));
+}
+
+}  // namespace muster

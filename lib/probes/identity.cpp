@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who the node is: its name, this boot, its maker, and the machine below it where Azure tells.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/cpuinfo_parse.hpp"
+#include "lib/probes/kvp_parse.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kLargestPool = 1024UL * 1024;  // 400 records; real pools have about ten
+
+Result<double> read_uptime(const Root& root) {
+  constexpr std::string_view kPath = "/proc/uptime";
+  const auto line = root.read_line(kPath);
+  if (!line) return tl::unexpected(line.error());
+  const auto words = split_words(*line);
+  if (words.empty()) return make_error(fmt::format("read {}: no number", kPath));
+  const auto seconds = parse_number(words.front());
+  if (!seconds || *seconds < 0) {
+    return make_error(
+        fmt::format("read {}: expected seconds, got \"{}\"", kPath, printable(*line, 40)));
+  }
+  return seconds;
+}
+
+// Makers leave fields empty; the kernel then shows an empty line.
+Result<std::string> read_dmi(const Root& root, std::string_view name) {
+  const auto path = fmt::format("/sys/class/dmi/id/{}", name);
+  const auto text = root.read(path);
+  if (!text) return text;
+  const auto value = trim(*text);
+  if (value.empty() && !text->empty()) return make_missing(fmt::format("{} is blank", path));
+  if (value.empty()) return make_error(fmt::format("read {}: empty", path));
+  return printable(value, kLongestName);
+}
+
+Result<std::string> read_physical_host(const Root& root) {
+  const auto pool = root.read("/var/lib/hyperv/.kvp_pool_3", kLargestPool);
+  if (!pool) return tl::unexpected(pool.error());
+  return parse_physical_host(*pool);
+}
+
+// x86 says it in the processor's flags. Arm has no such flag: Xen's folder and the maker's name are
+// what is left there.
+bool read_hypervisor(const Root& root, const Identity& identity) {
+  const auto cpuinfo = read_head(root, "/proc/cpuinfo", kCpuinfoHead);
+  const auto flags = cpuinfo ? cpuinfo_field(*cpuinfo, "flags") : std::nullopt;
+  if (flags) {
+    const auto words = split_words(*flags);
+    return std::find(words.begin(), words.end(), "hypervisor") != words.end();
+  }
+  const auto xen = root.read_line("/sys/hypervisor/type");
+  if (xen && !xen->empty()) return true;
+  return identity.dmi_product.value_or("").find("Virtual Machine") != std::string::npos ||
+         identity.dmi_vendor.value_or("") == "QEMU";
+}
+
+}  // namespace
+
+Section<Identity> probe_identity(const Root& root) {
+  Identity identity;
+  const auto hostname = root.read_line("/proc/sys/kernel/hostname");
+  if (hostname) identity.hostname = printable(*hostname, kLongestName);
+  identity.boot_id = required(read_text(root, "/proc/sys/kernel/random/boot_id"));
+  identity.uptime_s = required(read_uptime(root));
+  identity.dmi_vendor = read_dmi(root, "sys_vendor");
+  identity.dmi_product = read_dmi(root, "product_name");
+  identity.chassis_asset_tag = read_dmi(root, "chassis_asset_tag");
+  identity.hypervisor = read_hypervisor(root, identity);
+  identity.foreign_root = root.foreign();
+  identity.physical_host = read_physical_host(root);
+
+  const bool nothing = !hostname && !identity.boot_id && !identity.uptime_s &&
+                       !identity.dmi_vendor && !identity.dmi_product;
+  if (nothing) return not_observed<Identity>(hostname.error().message);
+  return observed(std::move(identity));
+}
+
+}  // namespace muster

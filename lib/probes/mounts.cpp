@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mounted file systems that hold data, and how full they are.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <system_error>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/mount_space.hpp"
+#include "lib/probes/mounts_parse.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kMounts = "/proc/mounts";
+constexpr std::size_t kLargestTable = 8UL * 1024 * 1024;  // nodes with thousands of containers
+
+Result<std::vector<Mount>> read_mounts(const Root& root) {
+  const auto text = root.read(kMounts, kLargestTable);
+  if (!text) return tl::unexpected(text.error());
+  std::vector<Mount> mounts;
+  for (const auto line : split_lines(*text)) {
+    auto mount = parse_mount(line);
+    if (!mount) return make_error(fmt::format("read {}: {}", kMounts, mount.error().message));
+    mounts.push_back(*std::move(mount));
+  }
+  if (mounts.empty()) return make_error(fmt::format("read {}: no mounts", kMounts));
+  return mounts;
+}
+
+// Older kernels' control groups are a tmpfs with more file systems on it.
+bool is_kernel_place(std::string_view point) {
+  return point.starts_with("/sys/") || point.starts_with("/proc/");
+}
+
+// A later mount on the same point hides the earlier one.
+std::vector<Mount> visible(std::vector<Mount> mounts) {
+  std::vector<Mount> result;
+  std::set<std::string> points;
+  for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
+    const bool hidden = !points.insert(mount->point).second;
+    if (hidden || !holds_data(mount->type) || is_kernel_place(mount->point)) continue;
+    mount->source = printable(mount->source);
+    mount->type = printable(mount->type);
+    result.push_back(std::move(*mount));
+  }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+// O_PATH neither triggers an automount nor needs permission to read.
+Result<Space> read_space(const Root& root, const std::string& point) {
+  const auto directory = root.open(point, O_PATH | O_CLOEXEC);
+  if (!directory) return tl::unexpected(directory.error());
+  struct statfs raw = {};
+  const int failure = ::fstatfs(*directory, &raw) == 0 ? 0 : errno;
+  ::close(*directory);
+  if (failure != 0) {
+    return make_error(
+        fmt::format("statfs {}: {}", point, std::generic_category().message(failure)));
+  }
+  const auto unit = static_cast<std::uint64_t>(raw.f_frsize != 0 ? raw.f_frsize : raw.f_bsize);
+  return Space{.total_bytes = raw.f_blocks * unit,
+               .available_bytes = raw.f_bavail * unit,
+               .used_bytes = (raw.f_blocks - std::min(raw.f_bfree, raw.f_blocks)) * unit,
+               .inodes_total = raw.f_files,
+               .inodes_free = raw.f_ffree};
+}
+
+}  // namespace
+
+Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_deadline) {
+  auto all = read_mounts(root);
+  if (!all) return not_observed<Mounts>(all.error().message);
+
+  Mounts result{.mounts = visible(*std::move(all))};
+  std::vector<std::string> points;
+  points.reserve(result.mounts.size());
+  for (const auto& mount : result.mounts) points.push_back(mount.point);
+  auto answers = ask_spaces(points, statfs_deadline, [&root](const std::string& point) {
+    return read_space(root, point);
+  });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    auto& mount = result.mounts[i];
+    mount.hung = answers[i].hung;
+    mount.space = std::move(answers[i].space);
+    // Below a foreign root the mount points need not exist; on a live node a mount that cannot be
+    // reached by its name is broken.
+    if (mount.space.is_absent() && !root.foreign()) {
+      mount.space = Fact<Space>::unreadable(mount.space.why());
+    }
+    mount.point = printable(mount.point);
+  }
+  return observed(std::move(result));
+}
+
+}  // namespace muster

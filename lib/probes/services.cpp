@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which units systemd runs, as files tell it: the processes of a unit's control group, and the
+// links that systemd keeps for each active unit.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+// Unified hierarchy; systemd's own, where controllers are still mounted apart.
+constexpr std::array<std::string_view, 3> kSlices{"/sys/fs/cgroup/system.slice",
+                                                  "/sys/fs/cgroup/unified/system.slice",
+                                                  "/sys/fs/cgroup/systemd/system.slice"};
+constexpr std::string_view kUnits = "/run/systemd/units";
+constexpr std::size_t kFirstPid = 64;  // bytes that hold the first line of cgroup.procs
+constexpr int kDeepest = 6;            // groups that a container engine nests below its own
+constexpr int kMostGroups = 20000;
+
+struct Found {
+  std::set<std::string> active;
+  std::map<std::string, std::string> undecided;  // unit and why it could not be decided
+  int groups_left = kMostGroups;
+};
+
+bool is_unit(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kKinds{
+      ".service", ".scope", ".socket", ".mount", ".swap"};
+  return std::any_of(
+      kKinds.begin(), kKinds.end(), [&](std::string_view kind) { return name.ends_with(kind); });
+}
+
+// A process in the group or in one below it; missing when the group has gone meanwhile.
+Result<bool> has_processes(const Root& root, const std::string& group, Found& found, int depth) {
+  const auto path = fmt::format("{}/cgroup.procs", group);
+  const auto head = read_head(root, path, kFirstPid);
+  if (!head) return tl::unexpected(head.error());
+  if (--found.groups_left < 0) {
+    return make_error(fmt::format("more than {} control groups", kMostGroups));
+  }
+  if (!head->empty()) {
+    const auto pid = parse_unsigned(std::string_view(*head).substr(0, head->find('\n')));
+    if (!pid) return make_error(fmt::format("read {}: {}", path, pid.error().message));
+    return true;
+  }
+  const auto names = depth > 0 ? root.list(group) : std::vector<std::string>();
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names) {
+    auto below = has_processes(root, fmt::format("{}/{}", group, name), found, depth - 1);
+    if (!below && below.error().missing) continue;  // an attribute of the group, or gone
+    if (!below || *below) return below;
+  }
+  return false;
+}
+
+void examine_unit(const Root& root,
+                  const std::string& slice,
+                  const std::string& unit,
+                  Found& found) {
+  const auto group = fmt::format("{}/{}", slice, unit);
+  const auto populated = has_processes(root, group, found, kDeepest);
+  if (populated && *populated) {
+    found.active.insert(unit);
+  } else if (!populated && (!populated.error().missing || root.exists(group))) {
+    found.undecided.emplace(unit, populated.error().message);
+  }
+}
+
+// Units that are instances of a template sit in a slice within the slice.
+Result<void> examine_slice(const Root& root, const std::string& slice, Found& found, int depth) {
+  const auto names = root.list(slice);
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names) {
+    if (is_unit(name)) examine_unit(root, slice, name, found);
+    if (!name.ends_with(".slice") || depth == 0) continue;
+    const auto nested = examine_slice(root, fmt::format("{}/{}", slice, name), found, depth - 1);
+    if (!nested && !nested.error().missing) return nested;
+  }
+  return {};
+}
+
+// A link "invocation:<unit>" exists while a unit is active, with or without processes; systemd
+// takes it away when the unit stops or fails.
+Result<void> read_invocations(const Root& root, Found& found) {
+  constexpr std::string_view kPrefix = "invocation:";
+  const auto names = root.list(kUnits);
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names) {
+    if (name.starts_with(kPrefix)) found.active.insert(name.substr(kPrefix.size()));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> read_active(const Root& root) {
+  Found found;
+  Result<void> groups = make_missing("systemd does not run this node");
+  for (const auto slice : kSlices) {
+    groups = examine_slice(root, std::string(slice), found, kDeepest);
+    if (groups || !groups.error().missing) break;
+  }
+  if (!groups && !groups.error().missing) return tl::unexpected(groups.error());
+  const auto invocations = read_invocations(root, found);
+  if (!invocations && !invocations.error().missing) return tl::unexpected(invocations.error());
+
+  if (!groups && !invocations) {
+    // systemd makes this folder first of all, so its presence is how programs recognise it.
+    constexpr std::string_view kBooted = "/run/systemd/system";
+    if (root.exists(kBooted)) return make_error(groups.error().message);
+    return make_missing("systemd does not run this node");
+  }
+  for (const auto& [unit, why] : found.undecided) {
+    if (!found.active.contains(unit)) return make_error(why);
+  }
+  std::vector<std::string> result;
+  for (const auto& unit : found.active) result.push_back(printable(unit));
+  return result;
+}
+
+}  // namespace
+
+Section<Services> probe_services(const Root& root) {
+  Services services;
+  services.active = read_active(root);
+  services.failed = Fact<std::vector<std::string>>::absent(
+      "systemd writes the units that have failed into no file");
+  return observed(std::move(services));
+}
+
+}  // namespace muster

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process in proc/<pid>/stat, and the line of proc/loadavg.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace muster {
+
+struct ProcessStat {
+  std::uint64_t pid = 0;
+  std::string_view name;  // into the parsed text; may hold blanks, parentheses and line breaks
+  char state = '?';       // R running, S sleeping, D uninterruptible, Z zombie …
+  std::uint64_t parent = 0;
+  std::uint64_t start_ticks = 0;
+
+  bool operator==(const ProcessStat&) const = default;
+};
+
+[[nodiscard]] Result<ProcessStat> parse_process_stat(std::string_view text);
+
+struct LoadAverage {
+  double load1 = 0;
+  double load5 = 0;
+  double load15 = 0;
+  std::uint64_t running = 0;
+  std::uint64_t total = 0;
+
+  bool operator==(const LoadAverage&) const = default;
+};
+
+[[nodiscard]] Result<LoadAverage> parse_load_average(std::string_view line);
+
+}  // namespace muster
