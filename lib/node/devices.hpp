@@ -191,10 +191,12 @@ struct VerbsPort {
 struct VerbsDevice {
   std::string name;
   Fact<std::vector<VerbsPort>> ports;  // unreadable: why the device could not be opened or asked
+  Fact<bool> registers;                // unreadable: why memory could not be registered
 
   static constexpr auto fields() {
     return std::tuple{field("name", &VerbsDevice::name, "verbs name"),
-                      field("ports", &VerbsDevice::ports, "ports, once the device was opened")};
+                      field("ports", &VerbsDevice::ports, "ports, once the device was opened"),
+                      field("registers", &VerbsDevice::registers, "a page could be registered")};
   }
 
   bool operator==(const VerbsDevice&) const = default;
