@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The RDMA devices as libibverbs, and so every MPI and NCCL, sees them: which it lists, whether
+// they open, what their ports say, and whether memory can be registered.
+#include <fmt/format.h>
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+struct CloseDevice {
+  void operator()(ibv_context* context) const { ibv_close_device(context); }
+};
+
+struct FreeDomain {
+  void operator()(ibv_pd* domain) const { ibv_dealloc_pd(domain); }
+};
+
+struct FreeList {
+  void operator()(ibv_device** list) const { ibv_free_device_list(list); }
+};
+
+using Context = std::unique_ptr<ibv_context, CloseDevice>;
+using Domain = std::unique_ptr<ibv_pd, FreeDomain>;
+using DeviceList = std::unique_ptr<ibv_device*, FreeList>;
+
+std::string cause(int error) { return std::generic_category().message(error); }
+
+unsigned mtu_bytes(ibv_mtu mtu) {
+  const auto number = static_cast<unsigned>(mtu);
+  return number >= IBV_MTU_256 && number <= IBV_MTU_4096 ? 128U << number : 0;
+}
+
+// The library's numbers are bits: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X.
+unsigned lanes(unsigned active_width) {
+  switch (active_width) {
+    case 1:
+      return 1;
+    case 2:
+      return 4;
+    case 4:
+      return 8;
+    case 8:
+      return 12;
+    case 16:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+Result<std::vector<VerbsPort>> query_ports(ibv_context* context, std::string_view name) {
+  ibv_device_attr device{};
+  if (const int error = ibv_query_device(context, &device); error != 0) {
+    return make_error(fmt::format("query device {}: {}", name, cause(error)));
+  }
+  std::vector<VerbsPort> ports;
+  for (unsigned number = 1; number <= device.phys_port_cnt; ++number) {
+    ibv_port_attr port{};
+    const int error = ibv_query_port(context, static_cast<std::uint8_t>(number), &port);
+    if (error != 0) {
+      return make_error(fmt::format("query port {} of {}: {}", number, name, cause(error)));
+    }
+    ports.push_back({.number = number,
+                     .state = static_cast<unsigned>(port.state),
+                     .physical_state = port.phys_state,
+                     .active_mtu_bytes = mtu_bytes(port.active_mtu),
+                     .width = lanes(port.active_width),
+                     .active_speed = port.active_speed,
+                     .lid = port.lid,
+                     .sm_lid = port.sm_lid});
+  }
+  return ports;
+}
+
+// One page: enough to meet the limit of locked memory and an IOMMU that refuses.
+Fact<bool> register_memory(ibv_context* context, std::string_view name) {
+  const Domain domain(ibv_alloc_pd(context));
+  if (!domain) {
+    return Fact<bool>::unreadable(
+        fmt::format("allocate a protection domain on {}: {}", name, cause(errno)));
+  }
+  alignas(kPage) static std::array<char, kPage> page;
+  ibv_mr* const region = ibv_reg_mr(domain.get(), page.data(), page.size(), IBV_ACCESS_LOCAL_WRITE);
+  if (region == nullptr) {
+    return Fact<bool>::unreadable(fmt::format("register memory on {}: {}", name, cause(errno)));
+  }
+  ibv_dereg_mr(region);
+  return true;
+}
+
+VerbsDevice query_device(ibv_device* device) {
+  VerbsDevice result{
+      .name = printable(ibv_get_device_name(device), 64), .ports = {}, .registers = {}};
+  const Context context(ibv_open_device(device));
+  if (!context) {
+    const std::string why = fmt::format("open {}: {}", result.name, cause(errno));
+    result.ports = Fact<std::vector<VerbsPort>>::unreadable(why);
+    result.registers = Fact<bool>::unreadable(why);
+    return result;
+  }
+  result.ports = query_ports(context.get(), result.name);
+  result.registers = register_memory(context.get(), result.name);
+  return result;
+}
+
+Section<Verbs> without(Status status, std::string reason) {
+  Section<Verbs> section;
+  section.status = status;
+  section.reason = std::move(reason);
+  return section;
+}
+
+}  // namespace
+
+// Below a foreign root nothing is asked. The library talks to the running kernel first, and where
+// that has no RDMA core it still looks for its character devices in the host's own /dev: whatever
+// it listed would be about this host, or about both.
+Section<Verbs> probe_verbs(const Root& root) {
+  if (root.foreign()) {
+    return without(Status::absent,
+                   "libibverbs asks the running kernel, which a foreign root has not");
+  }
+  int count = 0;
+  errno = 0;
+  const DeviceList list(ibv_get_device_list(&count));
+  if (!list) {
+    const int error = errno;
+    if (error == ENOSYS) {
+      return without(Status::absent,
+                     "libibverbs finds no interface to the kernel: ib_uverbs is not loaded");
+    }
+    return without(Status::error, fmt::format("list RDMA devices: {}", cause(error)));
+  }
+  Verbs facts;
+  for (int index = 0; index < count; ++index) {
+    facts.devices.push_back(query_device(list.get()[index]));
+  }
+  std::ranges::sort(facts.devices, {}, &VerbsDevice::name);
+  return observed(std::move(facts));
+}
+
+}  // namespace muster

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/probes/probes.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::SizeIs;
+
+// One HCA as the kernel lays it out: folders below sys/devices, relative links from the class.
+class InfinibandProbeTest : public ::testing::Test {
+ protected:
+  InfinibandProbeTest() { add_hca("mlx5_ib0", "0101:00:00.0", "0x1021"); }
+
+  void add_hca(const std::string& name, const std::string& address, const std::string& device_id) {
+    const std::string pci = fmt::format("sys/devices/pci0101:00/{}", address);
+    const std::string hca = fmt::format("{}/infiniband/{}", pci, name);
+    tree_.write(fmt::format("{}/vendor", pci), "0x15b3\n");
+    tree_.write(fmt::format("{}/device", pci), fmt::format("{}\n", device_id));
+    tree_.write(fmt::format("{}/net/ib_{}/type", pci, name), "32\n");
+    tree_.link(fmt::format("{}/device", hca), fmt::format("../../../{}", address));
+    tree_.link(fmt::format("sys/class/infiniband/{}", name),
+               fmt::format("../../devices/pci0101:00/{}/infiniband/{}", address, name));
+    tree_.write(fmt::format("{}/node_guid", hca), "0015:5dff:fe33:ff00\n");
+    tree_.write(fmt::format("{}/fw_ver", hca), "28.35.2000\n");
+    tree_.write(fmt::format("{}/hca_type", hca), "MT4129\n");
+    tree_.write(fmt::format("{}/board_id", hca), "MT_0000000838\n");
+    const std::vector<std::pair<std::string, std::string>> port{
+        {"link_layer", "InfiniBand\n"},
+        {"state", "4: ACTIVE\n"},
+        {"phys_state", "5: LinkUp\n"},
+        {"rate", "400 Gb/sec (4X NDR)\n"},
+        {"lid", "0x1a0\n"},
+        {"sm_lid", "0x1\n"},
+        {"pkeys/0", "0x8015\n"},
+        {"pkeys/1", "0x7fff\n"},
+        {"pkeys/2", "0x0000\n"},
+        {"gids/0", "fe80:0000:0000:0000:0015:5dff:fe33:ff00\n"},
+        {"counters/symbol_error", "3\n"},
+        {"counters/link_downed", "0\n"},
+        {"hw_counters/packet_seq_err", "7\n"},
+        {"hw_counters/lifespan", "10\n"},
+    };
+    for (const auto& [file, text] : port)
+      tree_.write(fmt::format("{}/ports/1/{}", hca, file), text);
+  }
+
+  [[nodiscard]] static std::string port_file(const std::string& file) {
+    return fmt::format("sys/devices/pci0101:00/0101:00:00.0/infiniband/mlx5_ib0/ports/1/{}", file);
+  }
+
+  [[nodiscard]] Section<Infiniband> probe() const {
+    return probe_infiniband(*Root::below(tree_.path()));
+  }
+
+  [[nodiscard]] IbPort port() const { return probe()->hcas.at(0).ports->at(0); }
+
+  TempDir tree_;
+};
+
+TEST_F(InfinibandProbeTest, ReadsADeviceWhole) {
+  const Hca expected{
+      .name = "mlx5_ib0",
+      .address = std::string("0101:00:00.0"),
+      .node_guid = std::string("0015:5dff:fe33:ff00"),
+      .firmware = std::string("28.35.2000"),
+      .type = std::string("MT4129"),
+      .board = std::string("MT_0000000838"),
+      .virtual_function = false,
+      .netdevs = std::vector<std::string>{"ib_mlx5_ib0"},
+      .ports = std::vector<IbPort>{
+          {.number = 1,
+           .link_layer = "InfiniBand",
+           .state = 4U,
+           .physical_state = 5U,
+           .rate_gbps = 400.0,
+           .width = 4U,
+           .speed = std::string("NDR"),
+           .lid = 0x1a0U,
+           .sm_lid = 1U,
+           .pkeys = std::vector<unsigned>{0x8015, 0x7fff},
+           .gid0 = std::string("fe80:0000:0000:0000:0015:5dff:fe33:ff00"),
+           .counters = {{"link_downed", std::uint64_t{0}}, {"symbol_error", std::uint64_t{3}}},
+           .hw_counters = {{"packet_seq_err", std::uint64_t{7}}}}}};
+  EXPECT_EQ(probe(), observed(Infiniband{.hcas = {expected}}));
+}
+
+TEST_F(InfinibandProbeTest, SortsByPciAddressAndNotByName) {
+  add_hca("mlx5_ib9", "0001:00:00.0", "0x1021");
+  const auto section = probe();
+  ASSERT_THAT(section->hcas, SizeIs(2));
+  EXPECT_EQ(section->hcas[0].name, "mlx5_ib9");
+  EXPECT_EQ(section->hcas[1].name, "mlx5_ib0");
+}
+
+TEST_F(InfinibandProbeTest, IsAbsentWithoutAnRdmaCore) {
+  tree_.remove("sys/class/infiniband");
+  EXPECT_EQ(probe().status, Status::absent);
+  EXPECT_EQ(probe().reason, "no RDMA core is loaded: /sys/class/infiniband does not exist");
+}
+
+TEST_F(InfinibandProbeTest, IsOkAndEmptyWithoutDevices) {
+  tree_.remove("sys/class/infiniband/mlx5_ib0");
+  EXPECT_EQ(probe(), observed(Infiniband{}));
+}
+
+TEST_F(InfinibandProbeTest, IsAnErrorWhenTheClassCannotBeListed) {
+  tree_.link("sys/class/infiniband", "infiniband");
+  EXPECT_EQ(probe().status, Status::error);
+  EXPECT_THAT(probe().reason, HasSubstr("/sys/class/infiniband"));
+}
+
+TEST_F(InfinibandProbeTest, TellsAVirtualFunctionByItsDeviceId) {
+  tree_.write("sys/devices/pci0101:00/0101:00:00.0/device", "0x101e\n");
+  EXPECT_TRUE(probe()->hcas.at(0).virtual_function);
+}
+
+TEST_F(InfinibandProbeTest, TellsAVirtualFunctionByItsLinkToThePhysicalOne) {
+  tree_.link("sys/devices/pci0101:00/0101:00:00.0/physfn", "../0101:00:00.1");
+  tree_.write("sys/devices/pci0101:00/0101:00:00.1/device", "0x1021\n");
+  EXPECT_TRUE(probe()->hcas.at(0).virtual_function);
+}
+
+TEST_F(InfinibandProbeTest, LeavesTheSpeedAbsentWhereTheKernelNamesNone) {
+  tree_.write(port_file("rate"), "10 Gb/sec (4X)\n");
+  EXPECT_EQ(port().rate_gbps, Fact<double>(10));
+  EXPECT_TRUE(port().speed.is_absent());
+}
+
+TEST_F(InfinibandProbeTest, ReadsACounterWithoutPmaAsUnreadable) {
+  tree_.write(port_file("counters/symbol_error"), "N/A (no PMA)\n");
+  const auto counter = port().counters.at("symbol_error");
+  EXPECT_TRUE(counter.is_unreadable());
+  EXPECT_THAT(counter.why(), HasSubstr("N/A (no PMA)"));
+}
+
+TEST_F(InfinibandProbeTest, ReadsARefusedCounterOfAVirtualFunctionAsAbsent) {
+  tree_.write("sys/devices/pci0101:00/0101:00:00.0/device", "0x101e\n");
+  tree_.write(port_file("counters/symbol_error"), "N/A (no PMA)\n");
+  const auto counter = port().counters.at("symbol_error");
+  EXPECT_TRUE(counter.is_absent());
+  EXPECT_THAT(counter.why(), HasSubstr("refused to a virtual function"));
+}
+
+TEST_F(InfinibandProbeTest, ReadsAGarbledCounterOfAVirtualFunctionAsUnreadable) {
+  tree_.write("sys/devices/pci0101:00/0101:00:00.0/device", "0x101e\n");
+  tree_.write(port_file("counters/symbol_error"), "many\n");
+  EXPECT_TRUE(port().counters.at("symbol_error").is_unreadable());
+}
+
+TEST_F(InfinibandProbeTest, LeavesOutTheLifespanOfHardwareCounters) {
+  EXPECT_THAT(port().hw_counters, ElementsAre(Key("packet_seq_err")));
+}
+
+TEST_F(InfinibandProbeTest, ReadsNoPkeyBeyondTheEighth) {
+  for (int index = 2; index < 128; ++index) {
+    tree_.write(port_file(fmt::format("pkeys/{}", index)), "0x8016\n");
+  }
+  EXPECT_THAT(*port().pkeys, SizeIs(8));
+}
+
+TEST_F(InfinibandProbeTest, KnowsNoPkeysWhenOneOfTheFirstIsGarbled) {
+  tree_.write(port_file("pkeys/1"), "member\n");
+  EXPECT_TRUE(port().pkeys.is_unreadable());
+}
+
+TEST_F(InfinibandProbeTest, HasNoNetworkInterfacesWithoutIpoib) {
+  tree_.remove("sys/devices/pci0101:00/0101:00:00.0/net");
+  EXPECT_TRUE(probe()->hcas.at(0).netdevs.is_absent());
+}
+
+TEST_F(InfinibandProbeTest, KnowsNoPortsWhenAFolderIsNotANumber) {
+  tree_.write(port_file("../one/state"), "4: ACTIVE\n");
+  EXPECT_TRUE(probe()->hcas.at(0).ports.is_unreadable());
+}
+
+TEST_F(InfinibandProbeTest, KnowsNoAddressForASoftwareDevice) {
+  const std::string link = "sys/devices/pci0101:00/0101:00:00.0/infiniband/mlx5_ib0/device";
+  tree_.link(link, "../../../../virtual/net/eth0");
+  EXPECT_TRUE(probe()->hcas.at(0).address.is_absent());
+}
+
+// Whatever becomes of one file, its fact is missing with a reason, and the probe does not crash.
+class InfinibandAnomalyTest : public InfinibandProbeTest,
+                              public ::testing::WithParamInterface<std::string> {
+ protected:
+  [[nodiscard]] bool known() const {
+    const IbPort read = port();
+    const std::map<std::string, bool> facts{{"state", read.state.known()},
+                                            {"phys_state", read.physical_state.known()},
+                                            {"rate", read.rate_gbps.known()},
+                                            {"lid", read.lid.known()},
+                                            {"sm_lid", read.sm_lid.known()},
+                                            {"pkeys/0", read.pkeys.known()},
+                                            {"gids/0", read.gid0.known()},
+                                            {"link_layer", !read.link_layer.empty()}};
+    return facts.at(GetParam());
+  }
+};
+
+TEST_P(InfinibandAnomalyTest, MissingIsNotKnown) {
+  tree_.remove(port_file(GetParam()));
+  EXPECT_FALSE(known());
+}
+
+TEST_P(InfinibandAnomalyTest, EmptyIsNotKnown) {
+  tree_.write(port_file(GetParam()), "");
+  EXPECT_FALSE(known());
+}
+
+TEST_P(InfinibandAnomalyTest, ADirectoryInItsPlaceIsNotKnown) {
+  tree_.remove(port_file(GetParam()));
+  tree_.write(port_file(fmt::format("{}/file", GetParam())), "");
+  EXPECT_FALSE(known());
+}
+
+TEST_P(InfinibandAnomalyTest, HugeIsNotKnown) {
+  tree_.write(port_file(GetParam()), std::string(1 << 20, '4'));
+  EXPECT_FALSE(known());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EachFile,
+    InfinibandAnomalyTest,
+    ::testing::Values(
+        "state", "phys_state", "rate", "lid", "sm_lid", "pkeys/0", "gids/0", "link_layer"));
+
+}  // namespace
+}  // namespace muster
