@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/fault_codes.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kLongestDevice = 120;
+
+bool matches_any(const std::vector<std::string>& globs, std::string_view id) {
+  return std::ranges::any_of(globs, [&](const auto& glob) { return matches_glob(glob, id); });
+}
+
+Context context_of(const Profile& profile, const std::string& name) {
+  const auto found = profile.contexts.find(name);
+  return found == profile.contexts.end() ? Context{} : found->second;
+}
+
+Policy policy_of(const Profile& profile, std::string_view id) {
+  const auto found = profile.policies.find(std::string(id));
+  return found == profile.policies.end() ? Policy{} : found->second;
+}
+
+Outcome outcome_named(std::string_view name) {
+  for (const auto each : {Outcome::pass, Outcome::warn, Outcome::fail}) {
+    if (to_string(each) == name) return each;
+  }
+  return Outcome::unknown;  // the loader lets no other word through
+}
+
+Outcome apply(const Policy& policy, Outcome outcome) {
+  if (outcome == Outcome::fail) return outcome_named(policy.fail_as);
+  if (outcome == Outcome::warn) return outcome_named(policy.warn_as);
+  return outcome;
+}
+
+// What stands in the way of judging: a section that the check needs and that is not there.
+Findings obstacles(const Snapshot& snapshot, const Check& check) {
+  Findings found;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    if (!check.needs.contains(probe) || section.ok()) return;
+    const bool absent = section.status == Status::absent;
+    if (absent && check.when_absent == WhenAbsent::judge) return;
+    const bool skip = absent && check.when_absent == WhenAbsent::skip;
+    found.push_back({.device = "node",
+                     .outcome = skip ? Outcome::skip : Outcome::unknown,
+                     .message = fmt::format("not judged, the {} probe says {}: {}",
+                                            to_string(probe),
+                                            to_string(section.status),
+                                            section.reason)});
+  });
+  return found;
+}
+
+Findings judge_one(const Snapshot& snapshot, const Profile& profile, const Check& check) {
+  Findings findings = obstacles(snapshot, check);
+  if (findings.empty()) findings = check.judge(snapshot, profile);
+  if (findings.empty()) {
+    findings.push_back(
+        {.device = "node", .outcome = Outcome::unknown, .message = "the check looked at nothing"});
+  }
+  const Policy policy = policy_of(profile, check.id);
+  for (auto& finding : findings) {
+    finding.check = check.id;
+    finding.device = printable(finding.device, kLongestDevice);
+    finding.message = printable(finding.message);
+    finding.outcome = apply(policy, finding.outcome);
+    if (finding.outcome != Outcome::fail) finding.code.clear();
+    if (finding.outcome == Outcome::fail && finding.code.empty()) {
+      finding.code = fault_code(check.id);
+    }
+  }
+  return findings;
+}
+
+// Nothing judged is not healthy: at least one rule must have held.
+Verdict verdict_of(const Findings& findings, const Context& context) {
+  bool judged = false;
+  Verdict verdict = Verdict::healthy;
+  for (const auto& finding : findings) {
+    if (finding.outcome == Outcome::fail) return Verdict::unhealthy;
+    judged = judged || finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
+    if (finding.outcome == Outcome::unknown && matches_any(context.count_unknown, finding.check)) {
+      verdict = Verdict::unknown;
+    }
+  }
+  return judged ? verdict : Verdict::unknown;
+}
+
+Outcome worst(const Findings& findings) {
+  const auto found = std::ranges::min_element(
+      findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
+  return found->outcome;
+}
+
+}  // namespace
+
+std::vector<const Check*> select_checks(const Profile& profile, const Selection& selection) {
+  const Context context = context_of(profile, selection.context);
+  std::vector<const Check*> selected;
+  for (const Check* check : checks::kAll) {
+    const bool wanted = selection.only.empty() ? matches_any(context.run, check->id) &&
+                                                     !matches_any(context.skip, check->id)
+                                               : matches_any(selection.only, check->id);
+    if (!wanted || matches_any(selection.skip, check->id)) continue;
+    if (policy_of(profile, check->id).enabled) selected.push_back(check);
+  }
+  return selected;
+}
+
+ProbeSet probes_needed(const std::vector<const Check*>& checks) {
+  ProbeSet needed;
+  for (const Check* check : checks) needed = needed | check->needs;
+  return needed;
+}
+
+Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& selection) {
+  Report report{.node = snapshot.identity->hostname,
+                .profile = profile.name,
+                .context = selection.context,
+                .started = snapshot.taken,
+                .physical_host = snapshot.identity->physical_host.value_or("")};
+  for (const Check* check : select_checks(profile, selection)) {
+    Findings findings = judge_one(snapshot, profile, *check);
+    report.checks.push_back({.id = std::string(check->id), .outcome = worst(findings)});
+    std::ranges::move(findings, std::back_inserter(report.findings));
+  }
+  report.verdict = verdict_of(report.findings, context_of(profile, selection.context));
+  std::ranges::stable_sort(
+      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    report.probes.push_back({.name = std::string(to_string(probe)),
+                             .status = std::string(to_string(section.status)),
+                             .reason = section.reason,
+                             .duration_ms = section.duration_ms});
+  });
+  return report;
+}
+
+}  // namespace muster

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/observe.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#include "lib/probes/state.hpp"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+constexpr std::string_view kState = "state";  // the child that reads the state file
+
+// No probe needs longer on a node that answers at all.
+constexpr auto kLongestProbe = 5s;
+
+// What the profile depends on, and what depends on the profile.
+constexpr ProbeSet kRecognition =
+    Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+constexpr ProbeSet kProfiled = Probe::mounts | Probe::kernel | Probe::environment;
+
+// The label of a run; nothing is judged by the wall clock.
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+class Observation {
+ public:
+  Observation(const Root& root,
+              const ObserveOptions& options,
+              const std::function<Wanted(const Snapshot&)>& wanted)
+      : root_(root), options_(options), wanted_(wanted) {}
+
+  Snapshot run() {
+    snapshot_.taken = utc_now();
+    const auto begin = Clock::now();
+    // Recognition may take half of what is left, so that what waits for it has the other half.
+    const auto first = std::min(begin + kLongestProbe, begin + (options_.deadline - begin) / 2);
+    const auto late = std::min(begin + 2 * kLongestProbe, options_.deadline);
+    // The slowest first: hwloc, then what recognition waits for.
+    start(Probe::topology, late);
+    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
+      if (kRecognition.contains(probe)) start(probe, first);
+    });
+    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
+      const bool started = probe == Probe::topology || kRecognition.contains(probe);
+      if (!started && !kProfiled.contains(probe)) start(probe, late);
+    });
+    if (options_.state_file) start_state(late);
+
+    start_profiled_when_recognised(late);
+    for (;;) {
+      const auto [name, answer] = children_.next();
+      if (name.empty()) break;
+      take(name, answer);
+      start_profiled_when_recognised(late);
+    }
+    finish();
+    return std::move(snapshot_);
+  }
+
+ private:
+  [[nodiscard]] bool selected(Probe probe) const {
+    // Recognition needs its sections whatever checks were selected.
+    return options_.probes.contains(probe) || kRecognition.contains(probe);
+  }
+
+  void start(Probe probe, Clock::time_point deadline) {
+    if (!selected(probe)) return;
+    if (kRecognition.contains(probe)) ++recognition_left_;
+    children_.start(std::string(to_string(probe)), deadline, [this, probe] { return work(probe); });
+  }
+
+  void start_state(Clock::time_point deadline) {
+    children_.start(std::string(kState), deadline, [this] {
+      const auto boot = root_.read_line("/proc/sys/kernel/random/boot_id");
+      return section_to_json(observed(read_state(*options_.state_file, boot.value_or(""))));
+    });
+  }
+
+  void start_profiled_when_recognised(Clock::time_point deadline) {
+    if (recognition_left_ > 0 || std::exchange(profiled_, true)) return;
+    request_ = wanted_(snapshot_);
+    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
+      if (kProfiled.contains(probe)) start(probe, deadline);
+    });
+  }
+
+  // In the child: the section as JSON.
+  [[nodiscard]] std::string work(Probe probe) const {
+    switch (probe) {
+      case Probe::identity:
+        return section_to_json(probe_identity(root_));
+      case Probe::cpu:
+        return section_to_json(probe_cpu(root_));
+      case Probe::memory:
+        return section_to_json(probe_memory(root_));
+      case Probe::mounts:
+        return section_to_json(probe_mounts(root_, request_.statfs_deadline));
+      case Probe::disks:
+        return section_to_json(probe_disks(root_));
+      case Probe::processes:
+        return section_to_json(probe_processes(root_));
+      case Probe::kernel:
+        return section_to_json(probe_kernel(root_, request_.sysctls));
+      case Probe::kernel_log:
+        return section_to_json(probe_kernel_log(root_));
+      case Probe::services:
+        return section_to_json(probe_services(root_));
+      case Probe::network:
+        return section_to_json(probe_network(root_));
+      case Probe::pci:
+        return section_to_json(probe_pci(root_));
+      case Probe::infiniband:
+        return section_to_json(probe_infiniband(root_));
+      case Probe::verbs:
+        return section_to_json(probe_verbs(root_));
+      case Probe::topology:
+        return section_to_json(probe_topology(root_));
+      case Probe::environment:
+        return section_to_json(probe_environment(root_, request_, options_.variables));
+    }
+    return {};
+  }
+
+  void take(std::string_view name, const ChildAnswer& answer) {
+    if (name == kState) return take_state(answer);
+    for_each_section(snapshot_, [&](Probe probe, auto& section) {
+      if (to_string(probe) != name) return;
+      if (kRecognition.contains(probe)) --recognition_left_;
+      if (answer.end == ChildAnswer::End::answered) {
+        using Facts = std::remove_reference_t<decltype(section.facts)>;
+        auto read = parse_section<Facts>(answer.bytes);
+        if (read) {
+          section = std::move(*read);
+        } else {
+          section.status = Status::error;
+          section.reason =
+              fmt::format("the probe's answer makes no sense: {}", read.error().message);
+        }
+      } else {
+        const bool timeout = answer.end == ChildAnswer::End::timeout;
+        section.status = timeout ? Status::timeout : Status::error;
+        section.reason = answer.reason;
+      }
+      section.duration_ms = answer.duration_ms;
+    });
+  }
+
+  void take_state(const ChildAnswer& answer) {
+    auto earlier = parse_section<Earlier>(answer.bytes);
+    if (answer.end == ChildAnswer::End::answered && earlier) {
+      snapshot_.earlier = std::move(earlier->facts);
+    } else {
+      snapshot_.earlier.note = fmt::format("{} could not be read: {}",
+                                           options_.state_file->string(),
+                                           answer.reason.empty() ? "garbled" : answer.reason);
+    }
+  }
+
+  // What only the earlier runs know about a task that is stuck now.
+  void finish() {
+    if (!snapshot_.processes->uninterruptible) return;
+    for (auto& task : *snapshot_.processes->uninterruptible) {
+      const auto& stuck = snapshot_.earlier.stuck;
+      const auto seen = std::ranges::find_if(stuck, [&](const StuckTask& each) {
+        return each.pid == task.pid && each.start_ticks == task.start_ticks;
+      });
+      if (seen != stuck.end()) task.stuck_since_s = seen->since_s;
+    }
+  }
+
+  const Root& root_;
+  const ObserveOptions& options_;
+  const std::function<Wanted(const Snapshot&)>& wanted_;
+  Snapshot snapshot_;
+  Wanted request_;
+  Children children_;
+  int recognition_left_ = 0;
+  bool profiled_ = false;
+};
+
+}  // namespace
+
+Snapshot observe(const Root& root,
+                 const ObserveOptions& options,
+                 const std::function<Wanted(const Snapshot&)>& wanted) {
+  return Observation(root, options, wanted).run();
+}
+
+}  // namespace muster

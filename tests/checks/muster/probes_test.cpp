@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Profile fatal_mounts() {
+  Profile profile;
+  profile.muster.probes.fatal = {"mounts"};
+  return profile;
+}
+
+Findings judged(const Snapshot& snapshot) {
+  return checks::muster_probes.judge(snapshot, fatal_mounts());
+}
+
+TEST(MusterProbesTest, PassesWhenNothingHungOrFailed) {
+  EXPECT_THAT(
+      judged(Snapshot{}),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::pass, .message = "all 15 probes answered"}));
+}
+
+TEST(MusterProbesTest, AFatalProbeThatHangsFailsTheNode) {
+  Snapshot snapshot;
+  snapshot.mounts = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  EXPECT_THAT(
+      judged(snapshot),
+      ElementsAre(Finding{.device = "mounts",
+                          .outcome = Outcome::fail,
+                          .message = "the mounts probe did not answer: no answer within 5 s",
+                          .observed = std::string("timeout"),
+                          .limit = std::string("ok"),
+                          .remedy = Remedy::reboot}));
+}
+
+TEST(MusterProbesTest, AnotherProbeThatHangsOrFailsIsUnknown) {
+  Snapshot snapshot;
+  snapshot.pci = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  snapshot.cpu = {.status = Status::error, .reason = "killed by signal 11"};
+  EXPECT_THAT(judged(snapshot),
+              ElementsAre(Finding{.device = "cpu",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the cpu probe failed: killed by signal 11",
+                                  .observed = std::string("error"),
+                                  .limit = std::string("ok")},
+                          Finding{.device = "pci",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the pci probe did not answer: no answer within 5 s",
+                                  .observed = std::string("timeout"),
+                                  .limit = std::string("ok"),
+                                  .remedy = Remedy::reboot}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judged(Earlier earlier) {
+  Snapshot snapshot;
+  snapshot.earlier = std::move(earlier);
+  return checks::muster_state.judge(snapshot, Profile{});
+}
+
+TEST(MusterStateTest, SkipsWithTheReasonWhenTheStateWasPutAside) {
+  EXPECT_THAT(judged({.note = "state.json is not a state file; put aside as state.json.bad"}),
+              ElementsAre(Finding{
+                  .device = "node",
+                  .outcome = Outcome::skip,
+                  .message = "state.json is not a state file; put aside as state.json.bad"}));
+}
+
+TEST(MusterStateTest, SkipsTheFirstRunOfABoot) {
+  EXPECT_THAT(
+      judged({}),
+      ElementsAre(Finding{
+          .device = "node",
+          .outcome = Outcome::skip,
+          .message = "no earlier run in this boot: rates are judged from the next run on"}));
+}
+
+TEST(MusterStateTest, PassesOnceThereIsAnEarlierRun) {
+  EXPECT_THAT(
+      judged({.last_uptime_s = 12}),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::pass, .message = "earlier runs are remembered"}));
+}
+
+}  // namespace
+}  // namespace muster

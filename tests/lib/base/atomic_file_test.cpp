@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/atomic_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::string content_of(const fs::path& file) {
+  std::ostringstream content;
+  content << std::ifstream(file).rdbuf();
+  return content.str();
+}
+
+TEST(ReplaceFileTest, ReplacesTheContentAndSetsTheMode) {
+  const TempDir dir;
+  dir.write("state", "old");
+  ASSERT_TRUE(replace_file(dir.path() / "state", "new", 0600));
+  EXPECT_EQ(content_of(dir.path() / "state"), "new");
+  EXPECT_EQ(fs::status(dir.path() / "state").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1) << "nothing is left behind";
+}
+
+TEST(ReplaceFileTest, NamesAFolderThatIsNotThere) {
+  const TempDir dir;
+  const auto result = replace_file(dir.path() / "none/state", "x", 0600);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("none/state.*: No such file or directory"));
+}
+
+TEST(ReplaceFileTest, KeepsWhatExistsWhenItCannotBeReplaced) {
+  const TempDir dir;
+  dir.write("folder/file", "x");
+  const auto result = replace_file(dir.path() / "folder", "y", 0600);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(content_of(dir.path() / "folder/file"), "x");
+}
+
+TEST(ReplaceFileTest, WritesThroughWhatIsNoRegularFile) {
+  EXPECT_TRUE(replace_file("/dev/null", "x", 0600));
+  const auto full = replace_file("/dev/full", "x", 0600);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message, "write /dev/full: No space left on device");
+}
+
+}  // namespace
+}  // namespace muster

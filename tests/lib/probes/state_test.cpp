@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/state.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Snapshot node(double uptime_s, std::uint64_t link_downed, const char* boot = "boot-1") {
+  Snapshot s;
+  s.identity = observed(Identity{.boot_id = std::string(boot), .uptime_s = uptime_s});
+  s.infiniband = observed(Infiniband{
+      .hcas = {{.name = "mlx5_ib0",
+                .ports = std::vector<IbPort>{{.counters = {{"link_downed", link_downed}}}}}}});
+  return s;
+}
+
+constexpr const char* kKey = "ib.mlx5_ib0.1.link_downed";
+
+TEST(StateTest, RemembersChangesOnly) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "var/lib/muster/state.json";
+  for (const auto& [uptime, value] : {std::pair{10.0, 0U}, {20.0, 0U}, {30.0, 2U}}) {
+    ASSERT_TRUE(write_state(file, node(uptime, value)));
+  }
+  const Earlier earlier = read_state(file, "boot-1");
+  EXPECT_EQ(earlier.note, "");
+  EXPECT_EQ(earlier.last_uptime_s, 30);
+  EXPECT_THAT(earlier.counters.at(kKey), ElementsAre(CounterChange{10, 0}, CounterChange{30, 2}));
+}
+
+TEST(StateTest, IsPrivate) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "new/state.json";
+  ASSERT_TRUE(write_state(file, node(1, 0)));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(fs::status(file.parent_path()).permissions(), fs::perms::owner_all);
+}
+
+TEST(StateTest, ThereIsNothingToSayOnTheFirstRun) {
+  const TempDir dir;
+  EXPECT_EQ(read_state(dir.path() / "state.json", "boot-1"), Earlier{});
+}
+
+TEST(StateTest, AnotherBootStartsAfreshAndSaysSoOnce) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  ASSERT_TRUE(write_state(file, node(1000, 7)));
+  EXPECT_EQ(read_state(file, "boot-2").note,
+            "the state of earlier runs is of another boot: rates start afresh");
+  ASSERT_TRUE(write_state(file, node(5, 1, "boot-2")));
+  const Earlier earlier = read_state(file, "boot-2");
+  EXPECT_EQ(earlier.note, "");
+  EXPECT_THAT(earlier.counters.at(kKey), ElementsAre(CounterChange{5, 1}));
+}
+
+TEST(StateTest, PutsCorruptStateAsideAndSaysSoOnce) {
+  const TempDir dir;
+  dir.write("state.json", "{\"status\": \"ok\", \"facts\": {\"boot_id\": 5}}");
+  const fs::path file = dir.path() / "state.json";
+  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/facts/boot_id: expected a string"));
+  EXPECT_TRUE(fs::exists(dir.path() / "state.json.bad"));
+  EXPECT_EQ(read_state(file, "boot-1").note, "");
+}
+
+TEST(StateTest, DoesNotTrustAFileThatOthersCanWrite) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  ASSERT_TRUE(write_state(file, node(1, 0)));
+  fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("can be written by others"));
+}
+
+TEST(StateTest, DoesNotFollowALink) {
+  const TempDir dir;
+  ASSERT_TRUE(write_state(dir.path() / "other.json", node(1, 9)));
+  dir.link("state.json", "other.json");
+  EXPECT_THAT(read_state(dir.path() / "state.json", "boot-1").note,
+              HasSubstr("Too many levels of symbolic links"));
+}
+
+TEST(StateTest, ACounterThatNeverRestsStaysBounded) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  for (unsigned i = 0; i < 200; ++i) ASSERT_TRUE(write_state(file, node(i * 60.0, i)));
+  const auto changes = read_state(file, "boot-1").counters.at(kKey);
+  EXPECT_LE(changes.size(), 65U);
+  EXPECT_EQ(changes.front(), (CounterChange{0, 0}));
+  EXPECT_EQ(changes.back().value, 199U);
+}
+
+TEST(StateTest, KeepsWhenATaskWasFirstSeenStuck) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  Snapshot snapshot = node(100, 0);
+  snapshot.processes = observed(Processes{
+      .uninterruptible = std::vector<Task>{{.pid = 7, .name = "dd", .start_ticks = 5},
+                                           {.pid = 8, .start_ticks = 6, .stuck_since_s = 40.0}}});
+  ASSERT_TRUE(write_state(file, snapshot));
+  EXPECT_THAT(read_state(file, "boot-1").stuck,
+              ElementsAre(StuckTask{7, 5, 100}, StuckTask{8, 6, 40}));
+}
+
+TEST(StateTest, SaysWhereItCannotWrite) {
+  const auto result = write_state("/proc/nowhere/state.json", node(1, 0));
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("/proc/nowhere"));
+}
+
+}  // namespace
+}  // namespace muster
