@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// All faults in one list, and rendering a node that has some of them.
+#include "tests/nodes/faults.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/nodes/render.hpp"
+
+namespace muster::nodes {
+
+const std::vector<Fault>& all_faults() {
+  static const std::vector<Fault> faults = [] {
+    std::vector<Fault> all;
+    for (const auto& table :
+         {host_faults(), system_faults(), device_faults(), infiniband_faults()}) {
+      all.insert(all.end(), table.begin(), table.end());
+    }
+    return all;
+  }();
+  return faults;
+}
+
+const Fault* find_fault(std::string_view name) {
+  const auto& faults = all_faults();
+  const auto found = std::ranges::find(faults, name, &Fault::name);
+  return found == faults.end() ? nullptr : &*found;
+}
+
+Tree render_with(NodeDescription node, const std::vector<const Fault*>& faults) {
+  for (const auto* fault : faults) {
+    if (fault->change != nullptr) fault->change(node);
+    node.system.uptime_s += fault->earlier_s;
+  }
+  auto tree = render(node);
+  for (const auto* fault : faults) {
+    if (fault->damage != nullptr) fault->damage(tree);
+  }
+  return tree;
+}
+
+Tree render_earlier(NodeDescription node, const Fault& fault) {
+  if (fault.lasting && fault.change != nullptr) fault.change(node);
+  return render(node);
+}
+
+}  // namespace muster::nodes

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single faults of a node: what is changed about a healthy one, and the one finding that muster has
+// to make of it. Adding a fault is one entry in a table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/report/finding.hpp"
+#include "tests/nodes/node.hpp"
+#include "tests/nodes/tree.hpp"
+
+namespace muster::nodes {
+
+struct Fault {
+  std::string_view name;
+  std::string_view node;    // the node it is made on
+  std::string_view check;   // what must say so,
+  std::string_view device;  // about which device,
+  Outcome outcome = Outcome::fail;
+  void (*change)(NodeDescription& node) = nullptr;
+  void (*damage)(Tree& tree) = nullptr;  // what no description says: after rendering
+  // Only a rate or a duration shows it: the node was seen `earlier_s` before, healthy, or with the
+  // same fault where it is one that must last.
+  double earlier_s = 0;
+  bool lasting = false;
+};
+
+// Every table together.
+[[nodiscard]] const std::vector<Fault>& all_faults();
+// Null when there is no such fault.
+[[nodiscard]] const Fault* find_fault(std::string_view name);
+
+// The node with these faults, and the same node as it was seen `earlier_s` before.
+[[nodiscard]] Tree render_with(NodeDescription node, const std::vector<const Fault*>& faults);
+[[nodiscard]] Tree render_earlier(NodeDescription node, const Fault& fault);
+
+// The tables, by area.
+[[nodiscard]] std::vector<Fault> host_faults();
+[[nodiscard]] std::vector<Fault> system_faults();
+[[nodiscard]] std::vector<Fault> device_faults();
+[[nodiscard]] std::vector<Fault> infiniband_faults();
+
+}  // namespace muster::nodes
