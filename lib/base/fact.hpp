@@ -37,6 +37,9 @@ class Fact {
   // The node offers the value, and it could not be read or understood.
   [[nodiscard]] static Fact unreadable(std::string why) { return Fact(std::move(why), false); }
 
+  // What a failed read means: absent where nothing is there, else unreadable.
+  [[nodiscard]] static Fact failed(const Error& error) { return Fact(error.message, error.missing); }
+
   [[nodiscard]] bool known() const { return value_.has_value(); }
 
   [[nodiscard]] bool is_absent() const { return !value_ && absent_; }

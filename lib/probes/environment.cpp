@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job meets on this node: NCCL's settings and topology file, the files and libraries that
+// the profile names, and the job on whose behalf this runs. Of the environment only named variables
+// are kept: the rest may hold secrets.
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/nccl_files.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+constexpr std::string_view kNcclConf = "/etc/nccl.conf";
+constexpr std::size_t kMaxTopology = 1024UL * 1024;
+constexpr std::size_t kMaxValue = 4096;
+constexpr std::array<std::string_view, 6> kJobVariables{"SLURM_JOB_ID",
+                                                        "SLURM_JOB_GPUS",
+                                                        "SLURM_JOB_NODELIST",
+                                                        "SLURM_JOB_NUM_NODES",
+                                                        "SLURM_JOB_PARTITION",
+                                                        "CUDA_VISIBLE_DEVICES"};
+
+Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclSetting>& settings) {
+  const auto text = root.read(path);
+  if (!text) return tl::unexpected(text.error());
+  for (auto& setting : parse_nccl_conf(*text, path)) settings.push_back(std::move(setting));
+  return {};
+}
+
+// In order of strength: the node's file, the file the environment names, the environment.
+Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& variables) {
+  using Settings = Fact<std::vector<NcclSetting>>;
+  std::vector<NcclSetting> settings;
+  const auto node = add_file(root, kNcclConf, settings);
+  if (!node && !node.error().missing) return Settings::unreadable(node.error().message);
+  if (const auto named = variables.find("NCCL_CONF_FILE");
+      named != variables.end() && !named->second.empty()) {
+    const auto user = add_file(root, named->second, settings);
+    if (!user && !user.error().missing) return Settings::unreadable(user.error().message);
+  }
+  for (const auto& [name, value] : variables) {
+    if (!steers_nccl(name)) continue;
+    settings.push_back(
+        {.name = printable(name), .value = printable(value, kMaxValue), .origin = "environment"});
+  }
+  return settings;
+}
+
+struct Named {
+  std::string path;
+  std::string origin;
+};
+
+// The profile's file, else the one that NCCL would take.
+Named topology_file(const Wanted& wanted, const Fact<std::vector<NcclSetting>>& settings) {
+  if (!wanted.nccl_topology.empty()) return {.path = wanted.nccl_topology, .origin = "profile"};
+  Named named;
+  if (!settings) return named;
+  for (const auto& setting : *settings) {
+    if (setting.name == "NCCL_TOPO_FILE") named = {.path = setting.value, .origin = setting.origin};
+  }
+  return named;
+}
+
+Fact<NcclTopology> read_topology(const Root& root, const Named& named) {
+  using Topology = Fact<NcclTopology>;
+  if (named.path.empty())
+    return Topology::absent("neither the profile nor NCCL_TOPO_FILE names a topology file");
+  const auto text = root.read(named.path, kMaxTopology);
+  // Somebody counts on the file: without it the topology is not absent by nature.
+  if (!text)
+    return Topology::unreadable(
+        fmt::format("{} (named by {})", text.error().message, named.origin));
+  auto topology = parse_nccl_topology(*text);
+  if (!topology) {
+    return Topology::unreadable(fmt::format(
+        "{} (named by {}): {}", printable(named.path), named.origin, topology.error().message));
+  }
+  topology->path = printable(named.path, kMaxValue);
+  topology->origin = named.origin;
+  return topology;
+}
+
+Fact<Space> read_space(int descriptor, bool& read_only) {
+  struct statfs status {};
+
+  if (::fstatfs(descriptor, &status) != 0)
+    return Fact<Space>::unreadable(fmt::format("statfs: {}", std::strerror(errno)));
+  read_only = (static_cast<unsigned long>(status.f_flags) & ST_RDONLY) != 0;
+  const auto block =
+      static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
+  return Space{.total_bytes = status.f_blocks * block,
+               .available_bytes = status.f_bavail * block,
+               .used_bytes = (status.f_blocks - status.f_bfree) * block,
+               .inodes_total = status.f_files,
+               .inodes_free = status.f_ffree};
+}
+
+FileFact read_file(const Root& root, const std::string& path) {
+  FileFact file;
+  file.path = path;
+  const auto opened = root.open(path, O_PATH);
+  if (!opened) {
+    file.writable = Fact<bool>::failed(opened.error());
+    file.space = Fact<Space>::failed(opened.error());
+    return file;
+  }
+
+  struct stat status {};
+
+  if (::fstat(*opened, &status) == 0) {
+    constexpr unsigned kAnyExecute = S_IXUSR | S_IXGRP | S_IXOTH;
+    constexpr unsigned kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
+    bool read_only = false;
+    file.exists = true;
+    file.directory = S_ISDIR(status.st_mode);
+    file.executable = S_ISREG(status.st_mode) && (status.st_mode & kAnyExecute) != 0;
+    file.space = read_space(*opened, read_only);
+    if (file.space) {
+      file.writable = !read_only && (status.st_mode & kAnyWrite) != 0;
+    } else {
+      file.writable = Fact<bool>::unreadable(file.space.why());
+    }
+  } else {
+    file.writable = Fact<bool>::unreadable(fmt::format("stat {}: {}", path, std::strerror(errno)));
+    file.space = Fact<Space>::unreadable(file.writable.why());
+  }
+  ::close(*opened);
+  return file;
+}
+
+// 22803 is 2.28.3; up to 2.8 the number had one digit less for the minor version.
+std::string nccl_version(int code) {
+  const int major_unit = code < 10000 ? 1000 : 10000;
+  return fmt::format("{}.{}.{}", code / major_unit, code % major_unit / 100, code % 100);
+}
+
+Library open_library(const std::string& name) {
+  Library library;
+  library.name = name;
+  // Never closed: the probe's child ends soon, and libraries of drivers do not all survive it.
+  void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* const why = ::dlerror();
+    library.error = printable(why == nullptr ? "dlopen failed" : why);
+    return library;
+  }
+  library.opened = true;
+  if (name.starts_with("libnccl.so")) {
+    using GetVersion = int (*)(int*);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for.
+    const auto get_version = reinterpret_cast<GetVersion>(::dlsym(handle, "ncclGetVersion"));
+    int code = 0;
+    if (get_version != nullptr && get_version(&code) == 0 && code > 0)
+      library.version = nccl_version(code);
+  }
+  return library;
+}
+
+Fact<std::vector<Library>> read_libraries(const Root& root, const std::vector<std::string>& names) {
+  using Libraries = Fact<std::vector<Library>>;
+  if (root.foreign()) return Libraries::absent("libraries of a foreign root are not opened");
+  std::vector<Library> libraries;
+  libraries.reserve(names.size());
+  for (const auto& name : names) libraries.push_back(open_library(name));
+  return libraries;
+}
+
+}  // namespace
+
+Section<Environment> probe_environment(const Root& root,
+                                       const Wanted& wanted,
+                                       const Variables& variables) {
+  Environment environment;
+  environment.nccl = read_nccl(root, variables);
+  environment.nccl_topology = read_topology(root, topology_file(wanted, environment.nccl));
+  for (const auto& path : wanted.files) environment.files.push_back(read_file(root, path));
+  environment.libraries = read_libraries(root, wanted.libraries);
+  for (const auto name : kJobVariables) {
+    const auto found = variables.find(std::string(name));
+    if (found != variables.end())
+      environment.job.emplace(found->first, printable(found->second, kMaxValue));
+  }
+  return observed(std::move(environment));
+}
+
+}  // namespace muster

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The running kernel: release, command line, the settings that the profile names, modules, the
+// limits of the process that starts jobs, the clock, and the memory controllers' error counters.
+
+#include <fmt/format.h>
+#include <sys/timex.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kJobStarter = "slurmd";
+constexpr std::string_view kJobStarterGroup =
+    "/sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs";
+constexpr std::string_view kEdac = "/sys/devices/system/edac/mc";
+
+// "vm.zone_reclaim_mode" to "/proc/sys/vm/zone_reclaim_mode". A key that holds a slash is a path
+// already: names of interfaces hold dots. Empty for what is not a key.
+std::string sysctl_path(std::string_view key) {
+  std::string path(key);
+  if (path.find('/') == std::string::npos) std::replace(path.begin(), path.end(), '.', '/');
+  for (const auto part : split(path, '/')) {
+    if (part.empty() || part == "." || part == "..") return {};
+  }
+  return fmt::format("/proc/sys/{}", path);
+}
+
+Fact<std::string> read_sysctl(const Root& root, std::string_view key) {
+  const std::string path = sysctl_path(key);
+  if (path.empty())
+    return Fact<std::string>::unreadable(fmt::format("\"{}\" is not a sysctl key", printable(key)));
+  const auto text = root.read(path);
+  if (!text) return Fact<std::string>::failed(text.error());
+  if (text->empty()) return Fact<std::string>::unreadable(fmt::format("read {}: empty", path));
+  return printable(fmt::format("{}", fmt::join(split_words(*text), " ")));
+}
+
+// "always [madvise] never": the word in brackets is the one in force.
+Fact<std::string> read_transparent_hugepage(const Root& root) {
+  constexpr std::string_view kPath = "/sys/kernel/mm/transparent_hugepage/enabled";
+  const auto text = root.read_line(kPath);
+  if (!text) return Fact<std::string>::failed(text.error());
+  const auto open = text->find('[');
+  const auto close = text->find(']');
+  if (open == std::string::npos || close == std::string::npos || close <= open + 1) {
+    return Fact<std::string>::unreadable(
+        fmt::format("read {}: no word is selected in \"{}\"", kPath, printable(*text)));
+  }
+  return printable(text->substr(open + 1, close - open - 1));
+}
+
+Fact<std::string> read_text(const Root& root, std::string_view path) {
+  auto text = root.read_line(path);
+  if (text) text = printable(*text);
+  return text;
+}
+
+// A kernel may have been started without any parameter; the file then holds an empty line.
+Fact<std::string> read_command_line(const Root& root) {
+  constexpr std::string_view kPath = "/proc/cmdline";
+  constexpr std::size_t kMaxLength = 4096;
+  const auto text = root.read(kPath);
+  if (!text) return Fact<std::string>::failed(text.error());
+  if (text->empty()) return Fact<std::string>::unreadable(fmt::format("read {}: empty", kPath));
+  return printable(trim(*text), kMaxLength);
+}
+
+bool is_job_starter(const Root& root, std::uint64_t pid) {
+  const auto name = root.read_line(fmt::format("/proc/{}/comm", pid));
+  return name && *name == kJobStarter;
+}
+
+std::optional<std::uint64_t> lowest_job_starter(const Root& root,
+                                                const std::vector<std::string_view>& names) {
+  std::vector<std::uint64_t> pids;
+  for (const auto name : names) {
+    if (const auto pid = parse_unsigned(name)) pids.push_back(*pid);
+  }
+  std::sort(pids.begin(), pids.end());
+  const auto found = std::find_if(
+      pids.begin(), pids.end(), [&](std::uint64_t pid) { return is_job_starter(root, pid); });
+  if (found == pids.end()) return std::nullopt;
+  return *found;
+}
+
+// Its unit's list of processes says it in one read; without systemd every process is asked its
+// name.
+std::optional<std::uint64_t> find_job_starter(const Root& root) {
+  if (const auto group = root.read(kJobStarterGroup)) {
+    if (const auto pid = lowest_job_starter(root, split_words(*group))) return pid;
+  }
+  const auto processes = root.list("proc");
+  if (!processes) return std::nullopt;
+  return lowest_job_starter(root, {processes->begin(), processes->end()});
+}
+
+// "Max locked memory         unlimited            unlimited            bytes": the soft limit.
+Fact<std::string> soft_limit(std::string_view limits,
+                             std::string_view name,
+                             std::string_view path) {
+  for (const auto line : split_lines(limits)) {
+    if (!line.starts_with(name)) continue;
+    const auto words = split_words(line.substr(name.size()));
+    if (words.size() >= 2 && (words[0] == "unlimited" || parse_unsigned(words[0])))
+      return std::string(words[0]);
+    return Fact<std::string>::unreadable(
+        fmt::format("read {}: \"{}\" has no soft limit", path, printable(line)));
+  }
+  return Fact<std::string>::unreadable(fmt::format("read {}: no line \"{}\"", path, name));
+}
+
+Limits read_limits(const Root& root) {
+  const auto starter = find_job_starter(root);
+  if (!starter && root.foreign()) {
+    const auto nobody = Fact<std::string>::absent("no slurmd among the processes below this root");
+    return {.process = {}, .memlock_bytes = nobody, .open_files = nobody};
+  }
+  const std::string path = starter ? fmt::format("/proc/{}/limits", *starter) : "/proc/self/limits";
+  Limits limits;
+  limits.process = starter ? fmt::format("{} ({})", kJobStarter, *starter) : "muster itself";
+  const auto text = root.read(path);
+  if (!text) {
+    // A running process always has this file: without it the limits are unknown, not absent.
+    limits.memlock_bytes = Fact<std::string>::unreadable(text.error().message);
+    limits.open_files = limits.memlock_bytes;
+    return limits;
+  }
+  limits.memlock_bytes = soft_limit(*text, "Max locked memory", path);
+  limits.open_files = soft_limit(*text, "Max open files", path);
+  return limits;
+}
+
+Fact<TimeSync> read_clock(const Root& root) {
+  if (root.foreign()) return Fact<TimeSync>::absent("no file holds it: a foreign root cannot tell");
+  timex state{};  // modes 0: only asks
+  if (::adjtimex(&state) < 0)
+    return Fact<TimeSync>::unreadable(fmt::format("adjtimex: {}", std::strerror(errno)));
+  return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &
+                                   static_cast<unsigned>(STA_UNSYNC)) == 0,
+                  .estimated_error_s = static_cast<double>(state.esterror) * 1e-6};
+}
+
+Fact<std::uint64_t> read_count(const Root& root, std::string_view path) {
+  const auto line = root.read_line(path);
+  if (!line) return Fact<std::uint64_t>::failed(line.error());
+  const auto count = parse_unsigned(*line);
+  if (!count)
+    return Fact<std::uint64_t>::unreadable(fmt::format("read {}: {}", path, count.error().message));
+  return *count;
+}
+
+Fact<std::vector<EdacController>> read_edac(const Root& root) {
+  using Controllers = Fact<std::vector<EdacController>>;
+  const auto names = root.list(kEdac);
+  if (!names) return Fact<std::vector<EdacController>>::failed(names.error());
+  std::vector<EdacController> controllers;
+  for (const auto& name : *names) {
+    // Beside mc0, mc1 … the folder holds "power" and "uevent".
+    if (!name.starts_with("mc") || !parse_unsigned(std::string_view(name).substr(2))) continue;
+    controllers.push_back(
+        {.name = name,
+         .corrected = read_count(root, fmt::format("{}/{}/ce_count", kEdac, name)),
+         .uncorrected = read_count(root, fmt::format("{}/{}/ue_count", kEdac, name))});
+  }
+  if (controllers.empty())
+    return Controllers::absent("no EDAC driver is loaded for this memory controller");
+  return controllers;
+}
+
+}  // namespace
+
+Section<Kernel> probe_kernel(const Root& root, const std::vector<std::string>& sysctls) {
+  Kernel kernel;
+  kernel.release = read_text(root, "/proc/sys/kernel/osrelease");
+  kernel.command_line = read_command_line(root);
+  for (const auto& key : sysctls) kernel.sysctl[key] = read_sysctl(root, key);
+  kernel.transparent_hugepage = read_transparent_hugepage(root);
+  kernel.modules = root.list("/sys/module");
+  kernel.limits = read_limits(root);
+  kernel.clock = read_clock(root);
+  kernel.clocksource =
+      read_text(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  kernel.edac = read_edac(root);
+  return observed(std::move(kernel));
+}
+
+}  // namespace muster

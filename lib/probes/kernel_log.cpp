@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the kernel log from its oldest record: record by record from the device, by line from a
+// recorded file or a FIFO. Bounded in size and time, and never waits for more.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "lib/probes/kmsg_parse.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::string_view kPath = "/dev/kmsg";
+constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
+constexpr std::size_t kBuffer = 64UL * 1024;  // the device wants 8 KiB for one record at most
+constexpr std::chrono::milliseconds kMaxTime{1500};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  ~Descriptor() { ::close(value_); }
+
+  [[nodiscard]] int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+// What is left to read, in bytes and time.
+class Budget {
+ public:
+  bool spend(std::size_t bytes) {
+    bytes_ += bytes;
+    return bytes_ < kMaxBytes && SteadyClock::now() < end_;
+  }
+
+ private:
+  std::size_t bytes_ = 0;
+  SteadyClock::time_point end_ = SteadyClock::now() + kMaxTime;
+};
+
+// Puts a stream of bytes together to records: a line, and the lines after it that start with a
+// blank.
+class RecordStream {
+ public:
+  explicit RecordStream(KmsgCollector& into) : into_(into) {}
+
+  void feed(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto end = bytes.find('\n');
+      if (end == std::string_view::npos) {
+        rest_.append(bytes);
+        // No record is that long: a file without lines must not be gathered whole.
+        if (rest_.size() > kBuffer) finish();
+        return;
+      }
+      if (rest_.empty()) {
+        line(bytes.substr(0, end));
+      } else {
+        rest_.append(bytes.substr(0, end));
+        finish();
+      }
+      bytes.remove_prefix(end + 1);
+    }
+  }
+
+  void finish() {
+    if (rest_.empty()) return;
+    line(rest_);
+    rest_.clear();
+  }
+
+ private:
+  void line(std::string_view text) {
+    const bool dictionary = text.starts_with(' ');
+    if (!dictionary) into_.add(text);
+  }
+
+  KmsgCollector& into_;
+  std::string rest_;
+};
+
+// Empty when the log was read to its end or to a bound; else why it cannot be read.
+std::string read_records(int descriptor, bool device, KmsgCollector& into) {
+  std::array<char, kBuffer> buffer{};
+  RecordStream stream(into);
+  Budget budget;
+  while (true) {
+    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) break;
+      if (errno != EPIPE) return std::strerror(errno);
+      into.overwritten();
+      if (budget.spend(1)) continue;
+      into.truncated();
+      break;
+    }
+    if (got == 0) break;
+    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
+    if (device) {
+      into.add(bytes);
+    } else {
+      stream.feed(bytes);
+    }
+    if (budget.spend(bytes.size())) continue;
+    into.truncated();
+    break;
+  }
+  stream.finish();
+  return {};
+}
+
+Section<KernelLog> failed(Status status, std::string reason) {
+  return {.status = status, .reason = std::move(reason), .duration_ms = 0, .facts = {}};
+}
+
+}  // namespace
+
+Section<KernelLog> probe_kernel_log(const Root& root) {
+  const auto opened = root.open(kPath, O_RDONLY | O_NONBLOCK);
+  if (!opened) {
+    if (opened.error().missing) return failed(Status::absent, opened.error().message);
+    return failed(Status::error,
+                  fmt::format("{} (with kernel.dmesg_restrict only root reads the kernel log)",
+                              opened.error().message));
+  }
+  const Descriptor file(*opened);
+
+  struct stat status {};
+
+  if (::fstat(file.get(), &status) != 0) {
+    return failed(Status::error, fmt::format("stat {}: {}", kPath, std::strerror(errno)));
+  }
+
+  KmsgCollector collector;
+  const std::string why = read_records(file.get(), S_ISCHR(status.st_mode), collector);
+  if (!why.empty()) return failed(Status::error, fmt::format("read {}: {}", kPath, why));
+  KernelLog log = collector.finish();
+  if (log.seen == log.unparsable) {
+    return failed(
+        Status::error,
+        fmt::format("read {}: no record in the kernel's form ({} of another)", kPath, log.seen));
+  }
+  return observed(std::move(log));
+}
+
+}  // namespace muster

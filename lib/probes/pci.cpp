@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PCI bus from sysfs: the devices that matter for work, and the bridges above GPUs and HCAs.
+// The class is read first, so that the hundreds of other functions of a node cost one read each.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/pci_config.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kDevices = "/sys/bus/pci/devices";
+constexpr unsigned kNvidia = 0x10de;
+constexpr unsigned kAmd = 0x1002;
+
+std::string file_of(std::string_view address, std::string_view name) {
+  return fmt::format("{}/{}/{}", kDevices, address, name);
+}
+
+Result<unsigned> read_id(const Root& root, std::string_view address, std::string_view name) {
+  const std::string path = file_of(address, name);
+  const auto line = root.read_line(path);
+  if (!line) return tl::unexpected(line.error());
+  const auto value = parse_hex(*line);
+  if (!value || *value > 0xffffff) {
+    return make_error(fmt::format("read {}: \"{}\" is not a PCI id", path, printable(*line)));
+  }
+  return static_cast<unsigned>(*value);
+}
+
+// By base class and subclass; empty for what does not matter or needs the vendor to tell.
+std::optional<PciKind> kind_of(unsigned device_class, unsigned vendor) {
+  const unsigned sub = device_class >> 8U;
+  switch (sub) {
+    case 0x0300:  // VGA
+    case 0x0302:  // 3D
+    case 0x0380:  // other display: AMD's accelerators of one generation
+    case 0x1200:  // processing accelerator
+      if (vendor == kNvidia || vendor == kAmd) return PciKind::gpu;
+      return std::nullopt;
+    case 0x0680:  // other bridge
+      if (vendor == kNvidia) return PciKind::nvswitch;
+      return std::nullopt;
+    case 0x0207:  // InfiniBand controller
+    case 0x0c06:  // InfiniBand as a serial bus: older HCAs
+      return PciKind::hca;
+    case 0x0200:
+      return PciKind::ethernet;
+    case 0x0108:
+      return PciKind::nvme;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool class_may_matter(unsigned device_class) { return kind_of(device_class, kNvidia).has_value(); }
+
+bool is_address(std::string_view name) {
+  // 0001:00:00.0; domains above 16 bits have more digits.
+  const auto dot = name.rfind('.');
+  const auto parts = split(name.substr(0, dot), ':');
+  if (dot == std::string_view::npos || parts.size() != 3 || parts[0].size() < 4) return false;
+  return parse_hex(parts[0]) && parts[1].size() == 2 && parse_hex(parts[1]) &&
+         parts[2].size() == 2 && parse_hex(parts[2]) && parse_hex(name.substr(dot + 1));
+}
+
+// "32.0 GT/s PCIe"; the kernel says Unknown where it cannot know, as in many guests.
+Fact<double> read_speed(const Root& root, std::string_view address, std::string_view name) {
+  const std::string path = file_of(address, name);
+  const auto line = root.read_line(path);
+  if (!line) return Fact<double>::failed(line.error());
+  if (line->starts_with("Unknown"))
+    return Fact<double>::absent(fmt::format("{} says {}", path, printable(*line)));
+  const auto words = split_words(*line);
+  const auto value =
+      words.size() >= 2 && words[1] == "GT/s" ? parse_number(words[0]) : make_error("");
+  if (!value || *value <= 0) {
+    return Fact<double>::unreadable(
+        fmt::format("read {}: \"{}\" is not a link speed", path, printable(*line)));
+  }
+  return *value;
+}
+
+Fact<unsigned> read_width(const Root& root, std::string_view address, std::string_view name) {
+  const std::string path = file_of(address, name);
+  const auto line = root.read_line(path);
+  if (!line) return Fact<unsigned>::failed(line.error());
+  const auto value = parse_unsigned(*line);
+  if (value && (*value == 0 || *value == 63 || *value == 255)) {
+    return Fact<unsigned>::absent(fmt::format("{} says {}, which means not known", path, *value));
+  }
+  if (!value || *value > 32) {
+    return Fact<unsigned>::unreadable(
+        fmt::format("read {}: \"{}\" is not a link width", path, printable(*line)));
+  }
+  return static_cast<unsigned>(*value);
+}
+
+Fact<int> read_numa_node(const Root& root, std::string_view address) {
+  const std::string path = file_of(address, "numa_node");
+  const auto line = root.read_line(path);
+  if (!line) return Fact<int>::failed(line.error());
+  const auto value = parse_signed(*line);
+  if (!value || *value < -1 || *value > 65535) {
+    return Fact<int>::unreadable(
+        fmt::format("read {}: \"{}\" is not a NUMA node", path, printable(*line)));
+  }
+  return static_cast<int>(*value);
+}
+
+Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
+  const std::string path = file_of(address, "local_cpulist");
+  const auto text = root.read(path);
+  if (!text) return Fact<std::string>::failed(text.error());
+  const auto list = trim(*text);
+  const auto parsed = parse_cpu_list(list);
+  if (!parsed)
+    return Fact<std::string>::unreadable(fmt::format("read {}: {}", path, parsed.error().message));
+  return std::string(list);
+}
+
+// Lines "NAME count" and "TOTAL_… n". The names differ by kernel, and one error message may raise
+// several of them, so the total is what counts messages; it cannot be 0 where a name is not.
+Result<std::uint64_t> read_aer_total(const Root& root,
+                                     std::string_view address,
+                                     std::string_view name) {
+  const std::string path = file_of(address, name);
+  const auto text = root.read(path);
+  if (!text) return tl::unexpected(text.error());
+  std::optional<std::uint64_t> total;
+  bool raised = false;
+  for (const auto line : split_lines(*text)) {
+    const auto words = split_words(line);
+    const auto count = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
+    if (!count)
+      return make_error(
+          fmt::format("read {}: \"{}\" is not a name and a count", path, printable(line)));
+    if (words[0].starts_with("TOTAL")) {
+      total = *count;
+    } else {
+      raised = raised || *count > 0;
+    }
+  }
+  if (!total) return make_error(fmt::format("read {}: no total", path));
+  if (*total == 0 && raised)
+    return make_error(fmt::format("read {}: the total is 0 and its parts are not", path));
+  return *total;
+}
+
+Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
+  const auto fatal = read_aer_total(root, address, "aer_dev_fatal");
+  const auto non_fatal = read_aer_total(root, address, "aer_dev_nonfatal");
+  const auto correctable = read_aer_total(root, address, "aer_dev_correctable");
+  const bool all_missing = !fatal && fatal.error().missing && !non_fatal &&
+                           non_fatal.error().missing && !correctable && correctable.error().missing;
+  if (all_missing) return Fact<AerCounts>::absent("the kernel reports no AER for this device");
+  for (const auto* count : {&fatal, &non_fatal, &correctable}) {
+    // One file of the three missing is not "no AER".
+    if (!*count) return Fact<AerCounts>::unreadable(count->error().message);
+  }
+  return AerCounts{.fatal = *fatal, .non_fatal = *non_fatal, .correctable = *correctable};
+}
+
+PciConfig read_config(const Root& root, std::string_view address, bool bridge) {
+  const auto opened = root.open(file_of(address, "config"), O_RDONLY | O_NONBLOCK);
+  if (!opened) {
+    PciConfig result;
+    result.responding = Fact<bool>::failed(opened.error());
+    const auto why = Fact<unsigned>::failed(opened.error());
+    result.payload_bytes = why;
+    result.payload_max_bytes = why;
+    result.acs_control = why;
+    return result;
+  }
+  const int descriptor = *opened;
+  const auto read = [descriptor](std::size_t offset, std::span<std::uint8_t> into) {
+    const ssize_t got = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
+    return got >= 0 && static_cast<std::size_t>(got) == into.size();
+  };
+  PciConfig result = parse_pci_config(read, bridge);
+  ::close(descriptor);
+  return result;
+}
+
+std::string read_driver(const Root& root, std::string_view address) {
+  const auto target = root.read_link(file_of(address, "driver"));
+  if (!target) return {};
+  return printable(target->substr(target->rfind('/') + 1));
+}
+
+// The bridges on the way, from the device's own place in the tree, nearest last.
+std::vector<std::string> read_upstream(const Root& root, std::string_view address) {
+  std::vector<std::string> bridges;
+  const auto place = root.resolve(fmt::format("{}/{}", kDevices, address));
+  if (!place) return bridges;
+  for (const auto part : split(*place, '/')) {
+    if (part != address && is_address(part)) bridges.emplace_back(part);
+  }
+  return bridges;
+}
+
+void read_link(const Root& root, PciDevice& device) {
+  device.link_speed_gts = read_speed(root, device.address, "current_link_speed");
+  device.link_speed_max_gts = read_speed(root, device.address, "max_link_speed");
+  device.link_width = read_width(root, device.address, "current_link_width");
+  device.link_width_max = read_width(root, device.address, "max_link_width");
+}
+
+void read_config_and_errors(const Root& root, PciDevice& device) {
+  device.aer = read_aer(root, device.address);
+  const PciConfig config = read_config(root, device.address, device.kind == PciKind::bridge);
+  device.responding = config.responding;
+  device.payload_bytes = config.payload_bytes;
+  device.payload_max_bytes = config.payload_max_bytes;
+  device.acs_control = config.acs_control;
+}
+
+PciDevice read_device(
+    const Root& root, std::string address, PciKind kind, unsigned vendor, unsigned id) {
+  PciDevice device;
+  device.address = std::move(address);
+  device.kind = kind;
+  device.vendor = vendor;
+  device.device = id;
+  device.driver = read_driver(root, device.address);
+  device.numa_node = read_numa_node(root, device.address);
+  device.local_cpus = read_local_cpus(root, device.address);
+  if (kind != PciKind::ethernet && kind != PciKind::nvme) {
+    read_link(root, device);
+    read_config_and_errors(root, device);
+    device.upstream = read_upstream(root, device.address);
+  }
+  return device;
+}
+
+// Empty for a device that does not matter. An entry that cannot be told what it is may be a GPU.
+Result<std::optional<PciDevice>> read_entry(const Root& root, const std::string& address) {
+  const auto device_class = read_id(root, address, "class");
+  if (!device_class) return tl::unexpected(device_class.error());
+  if (!class_may_matter(*device_class)) return std::nullopt;
+  const auto vendor = read_id(root, address, "vendor");
+  if (!vendor) return tl::unexpected(vendor.error());
+  const auto kind = kind_of(*device_class, *vendor);
+  if (!kind) return std::nullopt;
+  const auto id = read_id(root, address, "device");
+  if (!id) return tl::unexpected(id.error());
+  return read_device(root, address, *kind, *vendor, *id);
+}
+
+Result<PciDevice> read_bridge(const Root& root, const std::string& address) {
+  const auto vendor = read_id(root, address, "vendor");
+  if (!vendor) return tl::unexpected(vendor.error());
+  const auto id = read_id(root, address, "device");
+  if (!id) return tl::unexpected(id.error());
+  return read_device(root, address, PciKind::bridge, *vendor, *id);
+}
+
+Section<Pci> not_observed(const Error& error) {
+  return {.status = error.missing ? Status::absent : Status::error,
+          .reason = error.message,
+          .duration_ms = 0,
+          .facts = {}};
+}
+
+}  // namespace
+
+Section<Pci> probe_pci(const Root& root) {
+  const auto addresses = root.list(kDevices);
+  if (!addresses) return not_observed(addresses.error());
+
+  Pci pci;
+  std::set<std::string> bridges;
+  for (const auto& address : *addresses) {
+    auto entry = read_entry(root, address);
+    if (!entry) {
+      // Unplugged between the listing and now; else it is there and cannot be told.
+      if (!root.exists(fmt::format("{}/{}", kDevices, address))) continue;
+      return not_observed({.message = entry.error().message, .missing = false});
+    }
+    if (!*entry) continue;
+    if ((*entry)->kind == PciKind::gpu || (*entry)->kind == PciKind::hca) {
+      bridges.insert((*entry)->upstream.begin(), (*entry)->upstream.end());
+    }
+    pci.devices.push_back(*std::move(*entry));
+  }
+  for (const auto& address : bridges) {
+    auto bridge = read_bridge(root, address);
+    if (!bridge) return not_observed({.message = bridge.error().message, .missing = false});
+    pci.devices.push_back(*std::move(bridge));
+  }
+  std::sort(pci.devices.begin(), pci.devices.end(), [](const PciDevice& a, const PciDevice& b) {
+    return a.address < b.address;
+  });
+  return observed(std::move(pci));
+}
+
+}  // namespace muster
