@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Fails when a folder includes one it must not know about, or names what only probes may name.
+# Run by CTest from the source root.
+set -euo pipefail
+
+# folder : folders it may include besides itself
+rules='
+lib/base     :
+lib/node     : lib/base
+lib/profile  : lib/base
+lib/report   : lib/base
+lib/probes   : lib/base lib/node
+checks/app   : lib/base lib/node lib/profile lib/report lib/probes checks
+checks       : lib/base lib/node lib/profile lib/report
+bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
+'
+
+status=0
+
+# The folder a path belongs to: the longest one that has a rule.
+folder_of() {
+  case $1 in
+    lib/*/*) echo "${1%/*}" ;;
+    checks/app/* | checks/main.cpp) echo checks/app ;;
+    checks/*) echo checks ;;
+    bench/micro/*) echo bench/micro ;;
+    *) echo "${1%%/*}" ;;
+  esac
+}
+
+while IFS=: read -r file _ include; do
+  folder=$(folder_of "$file")
+  target=$(folder_of "$(sed -E 's/.*"([^"]+)".*/\1/' <<<"$include")")
+  allowed=$(sed -n "s|^$folder *: *||p" <<<"$rules")
+  [[ $target == "$folder" || " $allowed " == *" $target "* ]] && continue
+  echo "layering: $file includes $target: $include"
+  status=1
+done < <(grep -rnE '^#include "' lib checks bench --include='*.cpp' --include='*.hpp')
+
+# What only one folder may mention.
+confined() {
+  local what=$1 where=$2 hits
+  hits=$(grep -rnE "$what" lib checks bench --include='*.cpp' --include='*.hpp' |
+    grep -vE "^$where" || true)
+  [[ -z $hits ]] && return
+  echo "layering: only $where may mention $what:"
+  echo "$hits"
+  status=1
+}
+confined '#include <(hwloc|infiniband/)' 'lib/probes/'
+confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
+confined '#include <yaml-cpp' 'lib/profile/'
+confined '#include <CLI/' 'checks/(app/|main\.cpp)'
+
+exit "$status"

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Installs what muster needs: `install-deps.sh build` to build it, `install-deps.sh test` (the
+# default) to run every test too. Where it cannot install, it says exactly what is missing.
+set -euo pipefail
+
+debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
+  nlohmann-json3-dev libcli11-dev libhwloc-dev libibverbs-dev)
+debian_test=(libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14 clang-14
+  libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
+redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
+  json-devel cli11-devel hwloc-devel rdma-core-devel)
+redhat_test=(gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
+  cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
+
+usage() {
+  echo "usage: tools/install-deps.sh [build|test]" >&2
+  exit 64
+}
+
+# Runs a command as root, or says which command a root user must run.
+as_root() {
+  if [[ $(id -u) -eq 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    sudo -n "$@"
+  else
+    echo "install-deps: not root and no sudo without a password; run this as root:" >&2
+    echo "  $*" >&2
+    exit 1
+  fi
+}
+
+debian_missing() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      echo "$package"
+  done
+}
+
+redhat_missing() {
+  local package
+  for package in "$@"; do
+    rpm --quiet --query --whatprovides "$package" || echo "$package"
+  done
+}
+
+scope=${1:-test}
+[[ $# -le 1 && ($scope == build || $scope == test) ]] || usage
+
+if command -v apt-get >/dev/null; then
+  wanted=("${debian_build[@]}")
+  [[ $scope == build ]] || wanted+=("${debian_test[@]}")
+  mapfile -t missing < <(debian_missing "${wanted[@]}")
+  [[ ${#missing[@]} -eq 0 ]] && exit 0
+  as_root apt-get update --quiet
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends \
+    "${missing[@]}"
+elif command -v dnf >/dev/null; then
+  wanted=("${redhat_build[@]}")
+  [[ $scope == build ]] || wanted+=("${redhat_test[@]}")
+  mapfile -t missing < <(redhat_missing "${wanted[@]}")
+  [[ ${#missing[@]} -eq 0 ]] && exit 0
+  echo "install-deps: on RHEL and its family some of these come from EPEL and CRB"
+  as_root dnf install --assumeyes "${missing[@]}"
+else
+  echo "install-deps: neither apt-get nor dnf is here; install the equivalents of:" >&2
+  echo "  ${debian_build[*]}" >&2
+  [[ $scope == build ]] || echo "  ${debian_test[*]}" >&2
+  exit 1
+fi

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# From a fresh machine to a first answer: installs what the build needs, builds muster, checks this
+# machine, then checks a recorded ND H100 node that is sick.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '\n== %s\n\n' "$*"; }
+
+# Runs a command whose exit status is a verdict: 0 healthy, 1 unhealthy, 2 could not decide.
+verdict_of() {
+  local status=0
+  "$@" || status=$?
+  if [[ $status -gt 2 ]]; then
+    echo "quickstart: '$*' ended with status $status, which is no verdict" >&2
+    exit "$status"
+  fi
+  printf '\nexit status %d\n' "$status"
+  return "$status"
+}
+
+say "Installing what the build needs"
+tools/install-deps.sh build
+
+say "Building"
+cmake --preset release -DBUILD_TESTING=OFF -DMUSTER_MICRO=OFF
+cmake --build --preset release --target muster
+muster=build/release/bin/muster
+
+say "Is this machine fit? ($muster check)"
+verdict_of "$muster" check || true
+
+sick=tests/nodes/recorded/nd96isr_h100_v5_sick.json
+say "Is this recorded ND H100 node fit? ($muster check --snapshot $sick)"
+if verdict_of "$muster" check --profile nd96isr_h100_v5 --snapshot "$sick"; then
+  echo "quickstart: the sick node was called healthy" >&2
+  exit 1
+fi
+
+say "Where to go from here"
+cat <<EOF
+  $muster list                 every check
+  $muster explain ib.rate      what one looks at, its limits and where they come from
+  $muster profiles             the kinds of node it knows
+  tools/test.sh                       every test
+EOF
