@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of links, for single transfers and for NCCL's bus bandwidth.
+#include "lib/profile/ceilings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace muster {
+namespace {
+
+template <class Q>
+struct Ceiling {
+  Q value;
+  std::string because;
+};
+
+template <class Q>
+using Maybe = std::optional<Ceiling<Q>>;
+
+constexpr double kBitsPerByte = 8;
+
+// Payload per transferred bit: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, then flits of 256
+// bytes with 242 of payload.
+double pcie_efficiency(Transfers speed) {
+  if (speed.value <= 5e9) return 8.0 / 10;
+  if (speed.value <= 32e9) return 128.0 / 130;
+  return 242.0 / 256;
+}
+
+Maybe<BytesPerSecond> pcie(const Profile& p) {
+  const auto& [speed, width] = p.pci.link.gpu;
+  if (!speed || !width) return {};
+  const double value = speed->value * *width / kBitsPerByte * pcie_efficiency(*speed);
+  return {{{value}, fmt::format("PCIe x{} at {}", *width, to_string(*speed))}};
+}
+
+Maybe<BytesPerSecond> nvlink(const Profile& p) {
+  const auto& [links, speed] = p.gpu.nvlink_state;
+  if (!links || !speed) return {};
+  return {{{*links * speed->value}, fmt::format("{} NVLinks of {}", *links, to_string(*speed))}};
+}
+
+// All HCAs of one node.
+Maybe<BytesPerSecond> fabric(const Profile& p) {
+  const auto& hcas = p.ib.present.count;
+  const auto& rate = p.ib.rate.expected;
+  if (!hcas || !rate) return {};
+  return {{{*hcas * rate->value / kBitsPerByte},
+           fmt::format("{} HCAs of {}", *hcas, to_string(*rate))}};
+}
+
+int gpus(const Profile& p) { return std::max(1, p.gpu.present.count.value_or(1)); }
+
+// Inside a node: a ring moves what one GPU's links carry. NVLS lets the switch add, so every byte
+// crosses a link once; no stated algorithm may be NVLS.
+Maybe<BytesPerSecond> node_all_reduce(const Profile& p, std::string_view algorithm) {
+  auto ceiling = nvlink(p);
+  if (!ceiling || algorithm == "ring") return ceiling;
+  const double n = gpus(p);
+  ceiling->value.value *= std::max(1.0, 2 * (n - 1) / n);
+  ceiling->because = fmt::format("{}, NVLS over {} GPUs", ceiling->because, n);
+  return ceiling;
+}
+
+// One node whose GPUs talk through their HCAs only: they share what the HCAs carry.
+Maybe<BytesPerSecond> loopback_all_reduce(const Profile& p) {
+  auto ceiling = fabric(p);
+  if (!ceiling) return ceiling;
+  ceiling->value.value /= gpus(p);
+  ceiling->because = fmt::format("{}, shared by {} GPUs", ceiling->because, gpus(p));
+  return ceiling;
+}
+
+// Over nodes: a ring crosses every node's HCAs with all data; hierarchical algorithms cross them
+// with what is left after reducing inside the node; CollNet lets the network add.
+Maybe<BytesPerSecond> job_all_reduce(const Profile& p, std::string_view algorithm, int nodes) {
+  auto ceiling = fabric(p);
+  if (!ceiling || nodes < 2 || algorithm == "ring") return ceiling;
+  const double k = nodes;
+  // Without GPUs the ranks are processes, at most one per core.
+  const double g = expects_gpus(p) ? gpus(p) : std::max(1, p.host.cpu.cores.value_or(1));
+  const double n = k * g;
+  const bool in_network = algorithm == "collnet";
+  ceiling->value.value *= in_network ? 2 * (n - 1) / n : (n - 1) / (g * (k - 1));
+  ceiling->because = fmt::format("{}, {} over {} nodes of {} ranks",
+                                 ceiling->because,
+                                 in_network ? "reduced in the network" : "hierarchical",
+                                 k,
+                                 g);
+  return ceiling;
+}
+
+class Bounds {
+ public:
+  template <class Q>
+  void add(std::string_view name, const BenchLimit<Q>& limit, const Maybe<Q>& ceiling) {
+    if (!ceiling) return;
+    const std::pair<std::string_view, Limit<Q>> limits[] = {{"expected", limit.expected},
+                                                            {"warn_below", limit.warn_below},
+                                                            {"fail_below", limit.fail_below}};
+    for (const auto& [key, value] : limits) {
+      if (!value) continue;
+      found_.push_back({.path = fmt::format("bench.{}.{}", name, key),
+                        .limit = to_string(*value),
+                        .ceiling = to_string(ceiling->value),
+                        .because = ceiling->because,
+                        .of_ceiling = value->value / ceiling->value.value});
+    }
+  }
+
+  [[nodiscard]] std::vector<BoundedLimit> take() { return std::move(found_); }
+
+ private:
+  std::vector<BoundedLimit> found_;
+};
+
+}  // namespace
+
+std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
+  const BenchLimits& bench = profile.bench;
+  Bounds bounds;
+  const bool through_pcie = bench.host_copy.memory.value_or("gpu") != "host";
+  if (through_pcie) bounds.add("host_copy", bench.host_copy, pcie(profile));
+  bounds.add("peer_copy", bench.peer_copy, nvlink(profile));
+  bounds.add("node_all_reduce",
+             bench.node_all_reduce,
+             node_all_reduce(profile, bench.node_all_reduce.algorithm.value_or("any")));
+  bounds.add("loopback_all_reduce", bench.loopback_all_reduce, loopback_all_reduce(profile));
+  if (const auto& rate = profile.ib.rate.expected) {
+    bounds.add("hca_write", bench.hca_write, {{*rate, "the rate of an HCA"}});
+  }
+  for (std::size_t i = 0; i < bench.job_all_reduce.size(); ++i) {
+    const auto& limit = bench.job_all_reduce[i];
+    bounds.add(
+        fmt::format("job_all_reduce.{}", i),
+        limit,
+        job_all_reduce(profile, limit.algorithm.value_or("any"), limit.nodes_at_least.value_or(0)));
+  }
+  return bounds.take();
+}
+
+}  // namespace muster

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/profile/load.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/profile/layers.hpp"
+#include "lib/profile/rules.hpp"
+#include "lib/profile/sources.hpp"
+#include "lib/profile/yaml.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kMaxChain = 16;
+
+struct Document {
+  ProfileFile file;
+  Yaml yaml;
+};
+
+Result<ProfileFile> resolve(const ProfileSources& sources,
+                            std::string_view name,
+                            const ProfileFile* from) {
+  if (!is_path(name)) return find_profile(sources, name, from);
+  return file_at(name, from == nullptr ? std::filesystem::path() : from->path.parent_path());
+}
+
+std::string path_of_cycle(const std::vector<Document>& chain) {
+  std::vector<std::string> files;
+  for (const auto& document : chain) files.push_back(document.file.shown);
+  files.push_back(chain.front().file.shown);
+  return fmt::format("{}", fmt::join(files, " -> "));
+}
+
+// The profile, what it extends, what that extends, and so on.
+Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::string_view name) {
+  std::vector<Document> chain;
+  auto file = resolve(sources, name, nullptr);
+  while (true) {
+    if (!file) return tl::unexpected(file.error());
+    const auto again = std::ranges::find_if(
+        chain, [&](const Document& each) { return each.file.path == file->path; });
+    if (again != chain.end()) {
+      chain.erase(chain.begin(), again);
+      return make_error(
+          fmt::format("{}: 'extends' goes in a circle: {}",
+                      at(chain.back().file.shown, chain.back().yaml.find("extends")->line),
+                      path_of_cycle(chain)));
+    }
+    auto document = read_profile(*file);
+    if (!document) return tl::unexpected(document.error());
+    chain.push_back({std::move(*file), std::move(*document)});
+
+    const Document& last = chain.back();
+    const auto parent = extends_of(last.yaml, last.file);
+    if (!parent) return tl::unexpected(parent.error());
+    if (parent->empty()) return chain;
+    if (chain.size() == kMaxChain) {
+      return make_error(
+          fmt::format("{}: 'extends' goes on for {} files", last.file.shown, kMaxChain));
+    }
+    file = resolve(sources, *parent, &last.file);
+    if (!file) {
+      return make_error(fmt::format("{}: 'extends': {}",
+                                    at(last.file.shown, last.yaml.find("extends")->line),
+                                    file.error().message));
+    }
+  }
+}
+
+Result<void> lay_files(const ProfileSources& sources,
+                       const std::vector<Document>& chain,
+                       Layers& layers) {
+  const ProfileFile defaults = defaults_file(sources);
+  const auto document = read_profile(defaults);
+  if (!document) return tl::unexpected(document.error());
+  auto done = layers.add_file(*document, defaults.shown, true);
+  for (auto each = chain.rbegin(); done && each != chain.rend(); ++each) {
+    done = layers.add_file(each->yaml, each->file.shown, false);
+  }
+  return done;
+}
+
+Result<void> lay_choices(const ProfileSources& sources, Layers& layers) {
+  const auto site = read_site(sources);
+  if (!site) return tl::unexpected(site.error());
+  Result<void> done;
+  if (site->overrides.kind != Yaml::Kind::null) {
+    done = layers.add_overrides(site->overrides, site->shown);
+  }
+  for (const auto& setting : sources.settings) {
+    if (done) done = layers.add_setting(setting);
+  }
+  return done;
+}
+
+}  // namespace
+
+Result<Profile> load_profile(const ProfileSources& sources, std::string_view name) {
+  const auto chain = read_chain(sources, name);
+  if (!chain) return tl::unexpected(chain.error());
+  Profile profile;
+  profile.name = chain->front().file.stem;
+  Layers layers(profile);
+  if (auto done = lay_files(sources, *chain, layers); !done) return tl::unexpected(done.error());
+  if (auto done = lay_choices(sources, layers); !done) return tl::unexpected(done.error());
+  if (auto done = check_rules(profile); !done) return tl::unexpected(done.error());
+  return profile;
+}
+
+std::vector<std::string> profile_names(const ProfileSources& sources) {
+  std::vector<std::string> names;
+  const auto files = list_profiles(sources);
+  if (!files) return names;
+  for (const auto& [stem, file] : *files) {
+    names.push_back(stem);
+    const auto document = read_sections(file, {"aliases"});
+    const Yaml* aliases = document ? document->find("aliases") : nullptr;
+    if (aliases == nullptr) continue;
+    for (const auto& alias : aliases->items) names.push_back(alias.text);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::string> site_profile(const ProfileSources& sources) {
+  const auto site = read_site(sources);
+  if (!site) return tl::unexpected(site.error());
+  return site->profile;
+}
+
+bool well_formed_setting(std::string_view text) {
+  const std::string_view key = text.substr(0, text.find('='));
+  if (key.empty() || key.size() == text.size()) return false;
+  if (key.starts_with('.') || key.ends_with('.')) return false;
+  return std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+}  // namespace muster

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/profile/recognise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/profile/layers.hpp"
+#include "lib/profile/sources.hpp"
+#include "lib/profile/yaml.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
+constexpr double kCpuNodeTolerance =
+    0.1;                                // of cores and memory, where they are all there is to tell
+constexpr double kSameDistance = 0.02;  // MemTotal differs by less between like nodes
+constexpr int kMaxExtends = 16;
+
+struct Candidate {
+  std::string name;
+  Recognise wants;
+};
+
+// Reads `recognise` of each profile, and of what it extends, once.
+class Candidates {
+ public:
+  explicit Candidates(const ProfileSources& sources) : sources_(sources) {}
+
+  // A profile without a block of its own is chosen by name only.
+  [[nodiscard]] Result<std::vector<Candidate>> read() {
+    auto files = list_profiles(sources_);
+    if (!files) return tl::unexpected(files.error());
+    std::vector<Candidate> candidates;
+    for (const auto& [name, file] : *files) {
+      const auto document = sections_of(file);
+      if (!document) return tl::unexpected(document.error());
+      if ((*document)->find("recognise") == nullptr) continue;
+      auto wants = merged(file);
+      if (!wants) return tl::unexpected(wants.error());
+      candidates.push_back({name, std::move(*wants)});
+    }
+    return candidates;
+  }
+
+ private:
+  [[nodiscard]] Result<const Yaml*> sections_of(const ProfileFile& file) {
+    const auto known = documents_.find(file.path);
+    if (known != documents_.end()) return &known->second;
+    auto document = read_sections(file, {"extends", "recognise"});
+    if (!document) return tl::unexpected(document.error());
+    return &documents_.emplace(file.path, std::move(*document)).first->second;
+  }
+
+  [[nodiscard]] Result<Recognise> merged(const ProfileFile& file) {
+    std::vector<std::pair<ProfileFile, const Yaml*>> chain;
+    std::optional<ProfileFile> next = file;
+    while (next && chain.size() < kMaxExtends) {
+      const auto document = sections_of(*next);
+      if (!document) return tl::unexpected(document.error());
+      chain.emplace_back(*next, *document);
+      auto parent = parent_of(chain.back());
+      if (!parent) return tl::unexpected(parent.error());
+      next = std::move(*parent);
+    }
+    Profile scratch;
+    Layers layers(scratch);
+    for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
+      const Yaml* block = each->second->find("recognise");
+      if (block == nullptr) continue;
+      auto done = layers.add_recognise(*block, each->first.shown);
+      if (!done) return tl::unexpected(done.error());
+    }
+    return scratch.recognise;
+  }
+
+  [[nodiscard]] Result<std::optional<ProfileFile>> parent_of(
+      const std::pair<ProfileFile, const Yaml*>& child) {
+    const auto& [file, document] = child;
+    const auto name = extends_of(*document, file);
+    if (!name) return tl::unexpected(name.error());
+    if (name->empty()) return std::optional<ProfileFile>();
+    if (is_path(*name)) return std::optional(file_at(*name, file.path.parent_path()));
+    auto found = find_profile(sources_, *name, &file);
+    if (!found) return tl::unexpected(found.error());
+    return std::optional(std::move(*found));
+  }
+
+  const ProfileSources& sources_;
+  std::map<std::filesystem::path, Yaml> documents_;
+};
+
+// GPUs that a cluster computes on: a server's own display adapter has an id on the bus as well.
+std::map<std::string, int> compute_gpus(const Hardware& hardware) {
+  std::map<std::string, int> found;
+  for (const auto& [id, count] : hardware.gpu_pci_ids) {
+    if (id.starts_with("10de:") || id.starts_with("1002:")) found[id] = count;
+  }
+  return found;
+}
+
+double relative(double a, double b) {
+  const double larger = std::max(std::abs(a), std::abs(b));
+  return larger > 0 ? std::abs(a - b) / larger : 0;
+}
+
+struct Node {
+  const Hardware& hardware;
+  std::map<std::string, int> gpus;
+
+  [[nodiscard]] int gpu_count() const {
+    int count = 0;
+    for (const auto& [id, each] : gpus) count += each;
+    return count;
+  }
+
+  [[nodiscard]] bool is_of_vendor(const Recognise& wants) const {
+    if (wants.chassis_asset_tag && *wants.chassis_asset_tag != hardware.chassis_asset_tag) {
+      return false;
+    }
+    return !wants.dmi_vendor || matches_glob(*wants.dmi_vendor, hardware.dmi_vendor);
+  }
+
+  // A node that shows no GPU is no GPU node to us, and then all else must fit well.
+  [[nodiscard]] bool has_its_gpus(const Recognise& wants) const {
+    if (!wants.gpu_pci_ids.empty()) {
+      return std::ranges::any_of(wants.gpu_pci_ids,
+                                 [&](const std::string& id) { return gpus.contains(id); });
+    }
+    const bool cores_fit =
+        !wants.cores || relative(*wants.cores, hardware.cores) <= kCpuNodeTolerance;
+    const bool memory_fits =
+        !wants.memory || relative(wants.memory->value, hardware.memory_bytes) <= kCpuNodeTolerance;
+    return gpus.empty() && cores_fit && memory_fits;
+  }
+
+  [[nodiscard]] bool agrees_on_infiniband(const Recognise& wants) const {
+    return !wants.infiniband || *wants.infiniband == (hardware.infiniband_hcas > 0);
+  }
+
+  // How far the counts are from those of a healthy node of this kind.
+  [[nodiscard]] double distance(const Recognise& wants) const {
+    double sum = 0;
+    if (wants.gpus) sum += relative(*wants.gpus, gpu_count());
+    if (wants.hcas) sum += relative(*wants.hcas, hardware.infiniband_hcas);
+    if (wants.cores) sum += relative(*wants.cores, hardware.cores);
+    if (wants.memory) sum += relative(wants.memory->value, hardware.memory_bytes);
+    return sum;
+  }
+};
+
+std::string names_of(const std::vector<const Candidate*>& candidates) {
+  std::vector<std::string> names;
+  for (const auto* each : candidates) names.push_back(each->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<std::string> describe(const Node& node) {
+  std::vector<std::string> evidence;
+  const Hardware& hardware = node.hardware;
+  if (hardware.chassis_asset_tag == kAzureAssetTag) {
+    evidence.emplace_back("chassis asset tag says Azure");
+  } else if (!hardware.dmi_vendor.empty()) {
+    evidence.push_back(fmt::format("made by {}", printable(hardware.dmi_vendor, 60)));
+  }
+  for (const auto& [id, count] : node.gpus) {
+    evidence.push_back(fmt::format("{} x {}", count, printable(id, 20)));
+  }
+  if (node.gpus.empty()) evidence.emplace_back("no GPU on the bus");
+  evidence.push_back(hardware.infiniband_hcas > 0
+                         ? fmt::format("{} InfiniBand HCAs", hardware.infiniband_hcas)
+                         : "no InfiniBand HCA");
+  evidence.push_back(fmt::format(
+      "{} cores, {}", hardware.cores, to_string(Bytes{std::round(hardware.memory_bytes)})));
+  return evidence;
+}
+
+// Those that the node's lasting features allow.
+std::vector<const Candidate*> matching(const Node& node,
+                                       const std::vector<Candidate>& candidates,
+                                       std::vector<std::string>& evidence) {
+  std::vector<const Candidate*> fitting;
+  for (const auto& each : candidates) {
+    if (node.is_of_vendor(each.wants) && node.has_its_gpus(each.wants)) fitting.push_back(&each);
+  }
+  std::vector<const Candidate*> agreeing;
+  for (const auto* each : fitting) {
+    if (node.agrees_on_infiniband(each->wants)) agreeing.push_back(each);
+  }
+  if (!agreeing.empty()) return agreeing;
+
+  // GPUs that only come with InfiniBand: the HCAs are missing, and the checks shall say so.
+  for (const auto* each : fitting) {
+    const bool lost = each->wants.infiniband.value_or(false) && !each->wants.gpu_pci_ids.empty();
+    if (lost) agreeing.push_back(each);
+  }
+  if (!agreeing.empty()) {
+    evidence.emplace_back("every profile with these GPUs has InfiniBand: the HCAs are missing");
+  }
+  return agreeing;
+}
+
+}  // namespace
+
+Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hardware) {
+  const auto candidates = Candidates(sources).read();
+  if (!candidates) return tl::unexpected(candidates.error());
+  const Node node{hardware, compute_gpus(hardware)};
+  Recognised result{.profile = "generic", .evidence = describe(node)};
+
+  auto fitting = matching(node, *candidates, result.evidence);
+  if (fitting.empty()) {
+    result.evidence.emplace_back("no profile matches");
+    return result;
+  }
+  const auto distance = [&](const Candidate* each) { return node.distance(each->wants); };
+  const double least = distance(*std::ranges::min_element(fitting, {}, distance));
+  const std::string all = names_of(fitting);
+  const bool several = fitting.size() > 1;
+  std::erase_if(fitting, [&](const auto* each) { return distance(each) > least + kSameDistance; });
+  if (fitting.size() > 1) {
+    result.evidence.push_back(
+        fmt::format("ambiguous: {} match equally well; name one of them", names_of(fitting)));
+    return result;
+  }
+  result.profile = fitting.front()->name;
+  if (several) result.evidence.push_back(fmt::format("counts are nearest to it among {}", all));
+  return result;
+}
+
+}  // namespace muster

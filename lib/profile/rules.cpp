@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/profile/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/profile/ceilings.hpp"
+#include "lib/profile/yaml.hpp"
+
+namespace muster {
+namespace {
+
+// Where the value at `path` was set, or the first value below it.
+std::string where(const Profile& profile, const std::string& path) {
+  auto found = profile.origins.find(path);
+  if (found == profile.origins.end()) {
+    const std::string inside = fmt::format("{}.", path);
+    found = profile.origins.lower_bound(inside);
+    if (found == profile.origins.end() || !found->first.starts_with(inside)) return profile.name;
+  }
+  return at(found->second.file, found->second.line);
+}
+
+tl::unexpected<Error> broken(const Profile& profile,
+                             const std::string& path,
+                             std::string_view message) {
+  return make_error(fmt::format("{}: '{}' {}", where(profile, path), path, message));
+}
+
+template <class Q>
+Result<void> check_order(const Profile& profile,
+                         const std::string& path,
+                         const BenchLimit<Q>& limit) {
+  struct Step {
+    std::string_view key;
+    const Limit<Q>& value;
+  };
+
+  const std::array<Step, 3> ascending{Step{"fail_below", limit.fail_below},
+                                      Step{"warn_below", limit.warn_below},
+                                      Step{"expected", limit.expected}};
+  for (std::size_t low = 0; low < ascending.size(); ++low) {
+    for (std::size_t high = low + 1; high < ascending.size(); ++high) {
+      const auto& [key, value] = ascending.at(low);
+      const auto& [bound_key, bound] = ascending.at(high);
+      if (!value || !bound || *value <= *bound) continue;
+      return broken(
+          profile,
+          fmt::format("{}.{}", path, key),
+          fmt::format(
+              "is {}, above its '{}' of {}", to_string(*value), bound_key, to_string(*bound)));
+    }
+  }
+  return {};
+}
+
+template <class Q>
+bool is_set(const BenchLimit<Q>& limit) {
+  return limit.expected || limit.warn_below || limit.fail_below;
+}
+
+Result<void> check_collective(const Profile& profile,
+                              const std::string& path,
+                              const BenchLimit<BytesPerSecond>& limit) {
+  if (is_set(limit) && !limit.size) {
+    return broken(profile, path, "has no size; bus bandwidth means nothing without one");
+  }
+  return {};
+}
+
+Result<void> check_job(const Profile& profile,
+                       const std::string& path,
+                       const BenchLimit<BytesPerSecond>& limit) {
+  if (auto done = check_collective(profile, path, limit); !done) return done;
+  if (!limit.algorithm) {
+    return broken(profile, path, "has no algorithm; write ring, tree, nvls, collnet or any");
+  }
+  if (limit.nodes_at_least.value_or(0) < 2) {
+    return broken(profile, path, "needs nodes_at_least, of 2 or more");
+  }
+  return check_order(profile, path, limit);
+}
+
+Result<void> check_bench(const Profile& profile) {
+  Result<void> done;
+  for_each_field<BenchLimits>([&](const auto& each) {
+    if (!done) return;
+    const std::string path = fmt::format("bench.{}", each.name);
+    const auto& limit = profile.bench.*each.member;
+    if constexpr (requires { limit.size(); }) {
+      for (std::size_t i = 0; done && i < limit.size(); ++i) {
+        done = check_job(profile, fmt::format("{}.{}", path, i), limit[i]);
+      }
+    } else {
+      done = check_order(profile, path, limit);
+    }
+  });
+  if (!done) return done;
+  done = check_collective(profile, "bench.node_all_reduce", profile.bench.node_all_reduce);
+  if (!done) return done;
+  return check_collective(profile, "bench.loopback_all_reduce", profile.bench.loopback_all_reduce);
+}
+
+Result<void> check_ceilings(const Profile& profile) {
+  constexpr double kRounding = 1e-9;
+  for (const auto& limit : bounded_limits(profile)) {
+    if (limit.of_ceiling <= 1 + kRounding) continue;
+    return broken(profile,
+                  limit.path,
+                  fmt::format("is {}, above its physical ceiling of {} ({})",
+                              limit.limit,
+                              limit.ceiling,
+                              limit.because));
+  }
+  return {};
+}
+
+Result<void> check_contexts(const Profile& profile) {
+  static const std::vector<std::string> known{"manual", "prolog", "epilog", "periodic", "boot"};
+  for (const auto& [name, context] : profile.contexts) {
+    if (std::ranges::count(known, name) > 0) continue;
+    const std::string near = nearest(name, known);
+    return broken(profile,
+                  fmt::format("contexts.{}", printable(name, 80)),
+                  near.empty() ? fmt::format("is no context; known: {}", fmt::join(known, ", "))
+                               : fmt::format("is no context; did you mean '{}'?", near));
+  }
+  return {};
+}
+
+Result<void> check_kernel_log(const Profile& profile) {
+  const auto& log = profile.host.kernel_log;
+  for (std::size_t i = 0; i < log.patterns.size(); ++i) {
+    const std::string path = fmt::format("host.kernel_log.patterns.{}", i);
+    if (log.patterns[i].pattern.empty()) return broken(profile, path, "has no pattern");
+    if (log.kinds.contains(log.patterns[i].kind)) continue;
+    return broken(profile,
+                  fmt::format("{}.kind", path),
+                  fmt::format("is \"{}\", which is not among 'host.kernel_log.kinds'",
+                              printable(log.patterns[i].kind, 60)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_rules(const Profile& profile) {
+  for (const auto check : {check_bench, check_ceilings, check_contexts, check_kernel_log}) {
+    if (auto done = check(profile); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace muster

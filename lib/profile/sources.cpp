@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/profile/sources.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".yaml";
+constexpr std::string_view kSiteSchema = "muster.site/1";
+constexpr std::string_view kSiteKeys[] = {"schema", "profile", "overrides"};
+
+std::string shown_name(const fs::path& folder, const fs::path& file) {
+  const fs::path plain = (folder / "").lexically_normal().parent_path();
+  return (plain.filename() / file.filename()).string();
+}
+
+// Adds what `found` does not have yet. A folder that does not exist holds nothing where it
+// `may_miss`.
+Result<void> list_folder(const fs::path& folder,
+                         bool may_miss,
+                         std::map<std::string, ProfileFile>& found) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  if (error == std::errc::no_such_file_or_directory && may_miss) return {};
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    const std::string stem = path.stem().string();
+    const bool hidden = stem.starts_with('.');  // an editor's temporary file
+    if (path.extension() != kSuffix || hidden || stem == kDefaults) continue;
+    const std::string shown = may_miss ? path.string() : shown_name(folder, path);
+    found.try_emplace(stem, ProfileFile{.path = path, .shown = shown, .stem = stem});
+  }
+  if (error) return make_error(fmt::format("list {}: {}", folder.string(), error.message()));
+  return {};
+}
+
+Result<std::map<std::string, ProfileFile>> list_shipped(const ProfileSources& sources) {
+  std::map<std::string, ProfileFile> found;
+  if (auto listed = list_folder(sources.shipped, false, found); !listed) {
+    return tl::unexpected(listed.error());
+  }
+  return found;
+}
+
+Result<ProfileFile> find_alias(const std::map<std::string, ProfileFile>& files,
+                               std::string_view name) {
+  std::vector<std::string> known;
+  for (const auto& [stem, file] : files) {
+    auto document = read_sections(file, {"aliases"});
+    if (!document) return tl::unexpected(document.error());
+    known.push_back(stem);
+    const Yaml* aliases = document->find("aliases");
+    if (aliases == nullptr) continue;
+    for (const auto& alias : aliases->items) {
+      if (alias.text == name) return file;
+      known.push_back(alias.text);
+    }
+  }
+  const std::string near = nearest(name, known);
+  return make_missing(fmt::format("no profile is called '{}'{}",
+                                  printable(name, 80),
+                                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+// The text at `key`, empty where the document has none.
+Result<std::string> text_at(const Yaml& document, std::string_view key, std::string_view file) {
+  const Yaml* value = document.find(key);
+  if (value == nullptr) return std::string();
+  if (value->kind == Yaml::Kind::scalar && !value->text.empty()) return value->text;
+  return make_error(fmt::format("{}: '{}' must be text", at(file, value->line), key));
+}
+
+Result<void> check_schema(const Yaml& document,
+                          std::string_view expected,
+                          bool required,
+                          std::string_view file) {
+  const auto schema = text_at(document, "schema", file);
+  if (!schema) return tl::unexpected(schema.error());
+  if (*schema == expected || (schema->empty() && !required)) return {};
+  if (schema->empty()) {
+    return make_error(fmt::format("{}: no schema; write 'schema: {}'", file, expected));
+  }
+  return make_error(fmt::format("{}: the schema is \"{}\"; this muster reads {}",
+                                at(file, document.find("schema")->line),
+                                printable(*schema, 60),
+                                expected));
+}
+
+}  // namespace
+
+Result<std::map<std::string, ProfileFile>> list_profiles(const ProfileSources& sources) {
+  std::map<std::string, ProfileFile> found;
+  if (!sources.site.empty()) {
+    auto listed = list_folder(sources.site / "profiles", true, found);
+    if (!listed) return tl::unexpected(listed.error());
+  }
+  auto listed = list_folder(sources.shipped, false, found);
+  if (!listed) return tl::unexpected(listed.error());
+  return found;
+}
+
+ProfileFile defaults_file(const ProfileSources& sources) {
+  fs::path path = sources.shipped / fmt::format("{}{}", kDefaults, kSuffix);
+  std::string shown = shown_name(sources.shipped, path);
+  return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
+}
+
+bool is_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(kSuffix);
+}
+
+ProfileFile file_at(std::string_view path, const fs::path& folder) {
+  fs::path full = (folder / path).lexically_normal();
+  std::string shown = full.string();
+  std::string stem = full.stem().string();
+  return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
+}
+
+Result<ProfileFile> find_profile(const ProfileSources& sources,
+                                 std::string_view name,
+                                 const ProfileFile* from) {
+  auto files = list_profiles(sources);
+  if (!files) return tl::unexpected(files.error());
+  auto found = files->find(std::string(name));
+  std::error_code ignored;  // then they are not the same file
+  if (found != files->end() && from != nullptr &&
+      fs::equivalent(found->second.path, from->path, ignored)) {
+    files = list_shipped(sources);
+    if (!files) return tl::unexpected(files.error());
+    found = files->find(std::string(name));
+  }
+  if (found != files->end()) return found->second;
+  return find_alias(*files, name);
+}
+
+Result<Yaml> read_profile(const ProfileFile& file) {
+  const auto text = read_yaml_text(file.path);
+  if (!text) return tl::unexpected(text.error());
+  auto document = parse_yaml(*text, file.shown);
+  if (!document) return document;
+  if (document->kind != Yaml::Kind::mapping) {
+    return make_error(fmt::format("{}: a profile must be a mapping", file.shown));
+  }
+  const auto schema = check_schema(*document, kProfileSchema, true, file.shown);
+  if (!schema) return tl::unexpected(schema.error());
+  const auto name = text_at(*document, "name", file.shown);
+  if (!name) return tl::unexpected(name.error());
+  if (!name->empty() && *name != file.stem) {
+    return make_error(fmt::format("{}: the name is \"{}\"; it must be the file's, \"{}\"",
+                                  at(file.shown, document->find("name")->line),
+                                  printable(*name, 80),
+                                  file.stem));
+  }
+  return document;
+}
+
+Result<Yaml> read_sections(const ProfileFile& file, const std::vector<std::string_view>& sections) {
+  const auto text = read_yaml_text(file.path);
+  if (!text) return tl::unexpected(text.error());
+  return parse_yaml(only_sections(*text, sections), file.shown);
+}
+
+Result<std::string> extends_of(const Yaml& document, const ProfileFile& file) {
+  return text_at(document, "extends", file.shown);
+}
+
+Result<SiteFile> read_site(const ProfileSources& sources) {
+  SiteFile site;
+  if (sources.site.empty()) return site;
+  const fs::path path = sources.site / "muster.yaml";
+  site.shown = path.string();
+  const auto text = read_yaml_text(path);
+  if (!text) {
+    if (text.error().missing) return site;
+    return tl::unexpected(text.error());
+  }
+  const auto document = parse_yaml(*text, site.shown);
+  if (!document) return tl::unexpected(document.error());
+  if (document->kind == Yaml::Kind::null) return site;
+  if (document->kind != Yaml::Kind::mapping) {
+    return make_error(
+        fmt::format("{}: a mapping is expected here", at(site.shown, document->line)));
+  }
+  const std::vector<std::string> known(std::begin(kSiteKeys), std::end(kSiteKeys));
+  for (const auto& [key, line, value] : document->entries) {
+    if (std::ranges::count(known, key) > 0) continue;
+    const std::string near = nearest(key, known);
+    const std::string hint = near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                                          : fmt::format("did you mean '{}'?", near);
+    return make_error(
+        fmt::format("{}: unknown key '{}'; {}", at(site.shown, line), printable(key, 80), hint));
+  }
+  const auto schema = check_schema(*document, kSiteSchema, false, site.shown);
+  if (!schema) return tl::unexpected(schema.error());
+  auto profile = text_at(*document, "profile", site.shown);
+  if (!profile) return tl::unexpected(profile.error());
+  site.profile = std::move(*profile);
+  if (const Yaml* overrides = document->find("overrides")) site.overrides = *overrides;
+  return site;
+}
+
+}  // namespace muster

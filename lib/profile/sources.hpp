@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files there are, and what each is before anything is laid over anything.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/profile/load.hpp"
+#include "lib/profile/yaml.hpp"
+
+namespace muster {
+
+inline constexpr std::string_view kDefaults = "defaults";  // the profile below all others
+
+struct ProfileFile {
+  std::filesystem::path path;
+  std::string shown;  // what errors call it: "profiles/nd96isr_h100_v5.yaml"
+  std::string stem;   // its name
+};
+
+// All profiles but defaults.yaml, by name; the site's own beat the shipped ones.
+[[nodiscard]] Result<std::map<std::string, ProfileFile>> list_profiles(
+    const ProfileSources& sources);
+
+// defaults.yaml.
+[[nodiscard]] ProfileFile defaults_file(const ProfileSources& sources);
+
+// A path when it has a slash or ends in .yaml; relative ones start at `folder`.
+[[nodiscard]] bool is_path(std::string_view name);
+[[nodiscard]] ProfileFile file_at(std::string_view path, const std::filesystem::path& folder);
+
+// By name. A site's profile may extend the shipped one of its own name: `from` is the file that
+// asks.
+[[nodiscard]] Result<ProfileFile> find_profile(const ProfileSources& sources,
+                                               std::string_view name,
+                                               const ProfileFile* from = nullptr);
+
+// The document, with a schema and a name that are as they must be. `sections` narrows what is read,
+// and then nothing is checked.
+[[nodiscard]] Result<Yaml> read_profile(const ProfileFile& file);
+[[nodiscard]] Result<Yaml> read_sections(const ProfileFile& file,
+                                         const std::vector<std::string_view>& sections);
+
+// The name that a document extends, empty for none.
+[[nodiscard]] Result<std::string> extends_of(const Yaml& document, const ProfileFile& file);
+
+// The site's muster.yaml.
+struct SiteFile {
+  std::string shown;
+  std::string profile;  // empty when it names none
+  Yaml overrides;       // null when it has none
+};
+
+[[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);
+
+}  // namespace muster

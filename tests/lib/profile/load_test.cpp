@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// How profiles are put together: defaults, what they extend, the site's choices, the command line.
+#include "lib/profile/load.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/lib/profile/profile_files.hpp"
+
+namespace muster {
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Key;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+Profile load(const ProfileFiles& files,
+             std::string_view name,
+             std::vector<std::string> settings = {}) {
+  auto profile = load_profile(files.sources(std::move(settings)), name);
+  EXPECT_TRUE(profile.has_value()) << (profile ? "" : profile.error().message);
+  return profile ? std::move(*profile) : Profile{};
+}
+
+TEST(LoadProfileTest, ReadsEveryKindOfValue) {
+  const ProfileFiles files;
+  files.shipped("x", R"(name: x
+summary: a node
+aliases: [y]
+recognise: {infiniband: true, gpu_pci_ids: ["10de:2330"], memory: 1870 GiB}
+host:
+  memory: {total: 1870 GiB, tolerance: 5%}
+  limits: {memlock_unlimited: true, open_files_min: 65536}
+  load: {warn_above_per_core: 1.5}
+  modules: {required: [nvidia_uvm, a|b]}
+  mounts:
+    required: [{point: /, writable: true}, {point: /mnt}]
+    answer_within: 500 ms
+  sysctl: {values: {vm.zone_reclaim_mode: 0}}
+ib:
+  errors: {counters: {symbol_error: {warn_above_per_hour: 10}}}
+contexts:
+  prolog: {skip: [env.*], deadline: 10 s}
+)");
+  const Profile p = load(files, "x");
+  EXPECT_EQ(p.name, "x");
+  EXPECT_EQ(p.summary, "a node");
+  EXPECT_EQ(p.aliases, Words{"y"});
+  EXPECT_EQ(p.recognise.infiniband, true);
+  EXPECT_EQ(p.recognise.gpu_pci_ids, Words{"10de:2330"});
+  EXPECT_EQ(p.host.memory.total, Bytes{1870 * 1024.0 * 1024 * 1024});
+  EXPECT_EQ(p.host.memory.tolerance, Percent{5});
+  EXPECT_EQ(p.host.limits.memlock_unlimited, true);
+  EXPECT_EQ(p.host.limits.open_files_min, 65536);
+  EXPECT_EQ(p.host.load.warn_above_per_core, 1.5);
+  EXPECT_EQ(p.host.modules.required, (Words{"nvidia_uvm", "a|b"}));
+  ASSERT_EQ(p.host.mounts.required.size(), 2U);
+  EXPECT_EQ(p.host.mounts.required[0].point, "/");
+  EXPECT_TRUE(p.host.mounts.required[0].writable);
+  EXPECT_FALSE(p.host.mounts.required[1].writable);
+  EXPECT_EQ(p.host.mounts.answer_within, Seconds{0.5});
+  EXPECT_THAT(p.host.sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
+  EXPECT_EQ(p.ib.errors.counters.at("symbol_error").warn_above_per_hour, 10.0);
+  EXPECT_EQ(p.contexts.at("prolog").skip, Words{"env.*"});
+  EXPECT_EQ(p.contexts.at("prolog").run, Words{"*"});
+  EXPECT_EQ(p.contexts.at("prolog").deadline, Seconds{10});
+}
+
+TEST(LoadProfileTest, LaterLayersWinValueByValue) {
+  const ProfileFiles files;
+  files.defaults(
+      "schema: muster.profile/1\nhost: {cpu: {sockets: 1, cores: 1, threads: 1, numa_nodes: 1}}\n");
+  files.shipped("base", "host: {cpu: {cores: 2, threads: 2, numa_nodes: 2}}\n");
+  files.shipped("x", "extends: base\nhost: {cpu: {threads: 3, numa_nodes: 3}}\n");
+  files.site("overrides: {host: {cpu: {numa_nodes: 4}}}\n");
+  const Profile p = load(files, "x", {"host.cpu.numa_nodes=5"});
+  EXPECT_EQ(p.host.cpu.sockets, 1);
+  EXPECT_EQ(p.host.cpu.cores, 2);
+  EXPECT_EQ(p.host.cpu.threads, 3);
+  EXPECT_EQ(p.host.cpu.numa_nodes, 5);
+}
+
+TEST(LoadProfileTest, ListsReplaceAndMapsMerge) {
+  const ProfileFiles files;
+  files.defaults(R"(schema: muster.profile/1
+host:
+  modules: {required: [a, b]}
+  sysctl: {values: {k1: one, k2: two, k3: three}}
+)");
+  files.shipped("x", "host: {modules: {required: [c]}, sysctl: {values: {k2: other, k3: null}}}\n");
+  const Profile p = load(files, "x");
+  EXPECT_EQ(p.host.modules.required, Words{"c"});
+  EXPECT_THAT(p.host.sysctl.values, ElementsAre(Pair("k1", "one"), Pair("k2", "other")));
+  EXPECT_FALSE(p.origins.contains("host.sysctl.values.k3"));
+}
+
+TEST(LoadProfileTest, NullUnsetsALimit) {
+  const ProfileFiles files;
+  files.defaults("schema: muster.profile/1\nhost: {nvme: {count: 8}, cpu: {cores: 4}}\n");
+  files.shipped("x", "host: {nvme: {count: null}, cpu: {cores: ~}}\n");
+  const Profile p = load(files, "x");
+  EXPECT_EQ(p.host.nvme.count, std::nullopt);
+  EXPECT_EQ(p.host.cpu.cores, std::nullopt);
+  EXPECT_EQ(p.values.at("host.nvme.count"), "null");
+}
+
+TEST(LoadProfileTest, RemembersWhereEachValueCameFrom) {
+  const ProfileFiles files;
+  files.defaults(
+      "schema: muster.profile/1\nas_of: 2026-01-01\nhost: {source: here, cpu: {cores: 1}}\n");
+  files.shipped("x", R"(as_of: 2026-05-01
+host:
+  source: the whole group
+  memory:
+    total: 8 GiB
+    tolerance: 5%
+    source: {total: a table}
+    as_of: 2026-06-01
+  swap: {total: 0 GiB}
+)");
+  files.site("overrides:\n  host: {load: {warn_above_per_core: 2}}\n");
+  const Profile p = load(files, "x", {"host.clock.error_warn_above=5 ms"});
+  EXPECT_THAT(
+      p.origins,
+      UnorderedElementsAre(
+          Pair("host.cpu.cores", Origin{"profiles/defaults.yaml", 3, "here", "2026-01-01"}),
+          Pair("host.memory.total", Origin{"profiles/x.yaml", 6, "a table", "2026-06-01"}),
+          Pair("host.memory.tolerance",
+               Origin{"profiles/x.yaml", 7, "the whole group", "2026-06-01"}),
+          Pair("host.swap.total", Origin{"profiles/x.yaml", 10, "the whole group", "2026-05-01"}),
+          Pair("host.load.warn_above_per_core",
+               Origin{files.path("etc/muster.yaml"), 2, "this site", ""}),
+          Pair("host.clock.error_warn_above", Origin{"--set", 0, "command line", ""})));
+  EXPECT_THAT(p.values,
+              UnorderedElementsAre(Pair("host.cpu.cores", "1"),
+                                   Pair("host.memory.total", "8 GiB"),
+                                   Pair("host.memory.tolerance", "5%"),
+                                   Pair("host.swap.total", "0 GiB"),
+                                   Pair("host.load.warn_above_per_core", "2"),
+                                   Pair("host.clock.error_warn_above", "5 ms")));
+}
+
+TEST(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
+  const ProfileFiles files;
+  files.defaults(
+      "schema: muster.profile/1\nhost: {mounts: {required: [{point: /a}, {point: /b}]}}\n");
+  files.shipped("x", "host: {mounts: {required: [{point: /c}]}}\n");
+  const Profile p = load(files, "x");
+  EXPECT_THAT(p.origins, ElementsAre(Key("host.mounts.required.0.point")));
+}
+
+TEST(LoadProfileTest, PoliciesStandBesideTheLimits) {
+  const ProfileFiles files;
+  files.defaults(
+      "schema: muster.profile/1\nib: {state: {fail_as: warn}}\nhost: {nvme: {count: 8}}\n");
+  files.shipped("x",
+                "ib: {state: {enabled: false}}\nhost: {nvme: {fail_as: warn, warn_as: pass}}\n");
+  const Profile p = load(files, "x");
+  ASSERT_THAT(p.policies, UnorderedElementsAre(Key("ib.state"), Key("host.nvme")));
+  EXPECT_EQ(p.policies.at("ib.state").enabled, false);
+  EXPECT_EQ(p.policies.at("ib.state").fail_as, "warn");
+  EXPECT_EQ(p.policies.at("ib.state").warn_as, "warn");
+  EXPECT_EQ(p.policies.at("host.nvme").enabled, true);
+  EXPECT_EQ(p.policies.at("host.nvme").fail_as, "warn");
+  EXPECT_EQ(p.policies.at("host.nvme").warn_as, "pass");
+  EXPECT_EQ(p.origins.at("host.nvme.fail_as").line, 3);
+}
+
+TEST(LoadProfileTest, ASiteProfileBeatsTheShippedOneAndMayExtendIt) {
+  const ProfileFiles files;
+  files.shipped("x", "summary: shipped\nhost: {cpu: {cores: 8, sockets: 2}}\n");
+  files.site_profile("x", "extends: x\nsummary: ours\nhost: {cpu: {cores: 6}}\n");
+  const Profile p = load(files, "x");
+  EXPECT_EQ(p.summary, "ours");
+  EXPECT_EQ(p.host.cpu.cores, 6);
+  EXPECT_EQ(p.host.cpu.sockets, 2);
+}
+
+TEST(LoadProfileTest, TakesAPathAndARelativeParent) {
+  const ProfileFiles files;
+  files.dir().write("mine/base.yaml", "schema: muster.profile/1\nhost: {cpu: {cores: 8}}\n");
+  files.dir().write("mine/sub/x.yaml", "schema: muster.profile/1\nextends: ../base.yaml\n");
+  const Profile p = load(files, files.path("mine/sub/x.yaml"));
+  EXPECT_EQ(p.name, "x");
+  EXPECT_EQ(p.host.cpu.cores, 8);
+  EXPECT_EQ(p.origins.at("host.cpu.cores").file, files.path("mine/base.yaml"));
+}
+
+TEST(LoadProfileTest, KnowsAProfileByItsOtherNames) {
+  const ProfileFiles files;
+  files.shipped("base", "aliases: [b2]\n");
+  files.shipped("x", "extends: base\naliases: [x2, x3]\nsummary: it\n");
+  EXPECT_EQ(load(files, "x3").name, "x");
+  EXPECT_EQ(load(files, "b2").name, "base");
+  EXPECT_THAT(profile_names(files.sources()), ElementsAre("b2", "base", "x", "x2", "x3"));
+}
+
+TEST(LoadProfileTest, OtherNamesAreNotInherited) {
+  const ProfileFiles files;
+  files.shipped("base", "aliases: [b2]\n");
+  files.shipped("x", "extends: base\n");
+  EXPECT_EQ(load(files, "x").aliases, Words{});
+}
+
+TEST(LoadProfileTest, AMissingSiteFolderIsFine) {
+  const ProfileFiles files;
+  files.shipped("x", "summary: it\n");
+  auto sources = files.sources();
+  sources.site = files.path("no/such/folder");
+  EXPECT_TRUE(load_profile(sources, "x").has_value());
+  EXPECT_EQ(site_profile(sources), Result<std::string>(""));
+  sources.site.clear();
+  EXPECT_TRUE(load_profile(sources, "x").has_value());
+}
+
+TEST(LoadProfileTest, TheSiteNamesItsProfile) {
+  const ProfileFiles files;
+  files.site("schema: muster.site/1\nprofile: nd96isr_h100_v5\n");
+  EXPECT_EQ(site_profile(files.sources()), Result<std::string>("nd96isr_h100_v5"));
+}
+
+TEST(SettingTest, ReachesEveryDepth) {
+  const ProfileFiles files;
+  files.defaults(R"(schema: muster.profile/1
+ib: {state: {fail_as: fail}}
+bench:
+  job_all_reduce:
+    - {algorithm: ring, nodes_at_least: 2, size: 16 GiB, fail_below: 330 GB/s}
+)");
+  files.shipped("x", "");
+  const Profile p = load(files,
+                         "x",
+                         {"host.sysctl.values.vm.zone_reclaim_mode=0",
+                          "topo.numa.gpu.0001:00:00.0=1",
+                          "ib.errors.counters.symbol_error.fail_above_per_hour=3",
+                          "contexts.prolog.skip=[env.*, host.load]",
+                          "ib.state.enabled=false",
+                          "ib.present.name=*",
+                          "topo.pairing.nearest=",
+                          "bench.job_all_reduce.0.fail_below=100 GB/s"});
+  EXPECT_THAT(p.host.sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
+  EXPECT_THAT(p.topo.numa.gpu, ElementsAre(Pair("0001:00:00.0", 1)));
+  EXPECT_EQ(p.ib.errors.counters.at("symbol_error").fail_above_per_hour, 3.0);
+  EXPECT_EQ(p.contexts.at("prolog").skip, (Words{"env.*", "host.load"}));
+  EXPECT_FALSE(p.policies.at("ib.state").enabled);
+  EXPECT_EQ(p.ib.present.name, "*");
+  EXPECT_EQ(p.topo.pairing.nearest, "");
+  EXPECT_EQ(p.bench.job_all_reduce.at(0).fail_below, BytesPerSecond{100e9});
+  EXPECT_EQ(p.bench.job_all_reduce.at(0).algorithm, "ring");
+  EXPECT_EQ(p.origins.at("topo.numa.gpu.0001:00:00.0"), (Origin{"--set", 0, "command line", ""}));
+}
+
+TEST(SettingTest, IsKeyEqualsValue) {
+  EXPECT_TRUE(well_formed_setting("host.nvme.count=8"));
+  EXPECT_TRUE(well_formed_setting("topo.nccl_file.path="));
+  EXPECT_TRUE(well_formed_setting("host.sysctl.values.k=a=b"));
+  EXPECT_FALSE(well_formed_setting(""));
+  EXPECT_FALSE(well_formed_setting("host.nvme.count"));
+  EXPECT_FALSE(well_formed_setting("=8"));
+  EXPECT_FALSE(well_formed_setting(".a=8"));
+  EXPECT_FALSE(well_formed_setting("a.=8"));
+  EXPECT_FALSE(well_formed_setting("a b=8"));
+}
+
+}  // namespace
+}  // namespace muster

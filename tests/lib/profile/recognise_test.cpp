@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which profile a node gets, whole or with parts of it missing, and what is said about it.
+#include "lib/profile/recognise.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/lib/profile/profile_files.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr const char* kAzure = "7783-7084-3265-9085-8269-3286-77";
+
+Hardware nd_h100() {
+  return {.chassis_asset_tag = kAzure,
+          .dmi_vendor = "Microsoft Corporation",
+          .gpu_pci_ids = {{"10de:2330", 8}},
+          .infiniband_hcas = 8,
+          .cores = 96,
+          .memory_bytes = 1870 * kGiB};
+}
+
+class RecogniseTest : public ::testing::Test {
+ protected:
+  RecogniseTest() {
+    files.shipped("generic", "summary: any node\n");
+    add("nd96isr_h100_v5", "gpu_pci_ids: ['10de:2330'], infiniband: true, gpus: 8, hcas: 8");
+    files.shipped("nd96is_h100_v5",
+                  "extends: nd96isr_h100_v5\nrecognise: {infiniband: false, hcas: 0}\n");
+    add("nd96isr_h200_v5", "gpu_pci_ids: ['10de:2335'], infiniband: true, gpus: 8, hcas: 8");
+    add("nc24ads_a100_v4",
+        "gpu_pci_ids: ['10de:20b5'], infiniband: false, gpus: 1, cores: 24, memory: 216 GiB");
+    add("nc48ads_a100_v4",
+        "gpu_pci_ids: ['10de:20b5'], infiniband: false, gpus: 2, cores: 48, memory: 433 GiB");
+    add("nc96ads_a100_v4",
+        "gpu_pci_ids: ['10de:20b5'], infiniband: false, gpus: 4, cores: 96, memory: 866 GiB");
+    add("hb120rs_v3", "infiniband: true, gpus: 0, hcas: 1, cores: 120, memory: 449 GiB");
+    add("hb120_96rs_v3", "infiniband: true, gpus: 0, hcas: 1, cores: 96, memory: 449 GiB");
+  }
+
+  void add(std::string_view name, std::string_view recognise) const {
+    files.shipped(name,
+                  fmt::format("recognise: {{chassis_asset_tag: {}, {}}}\n", kAzure, recognise));
+  }
+
+  Recognised of(const Hardware& hardware) const {
+    auto result = recognise(files.sources(), hardware);
+    return result ? std::move(*result) : Recognised{.profile = result.error().message};
+  }
+
+  ProfileFiles files;
+};
+
+TEST_F(RecogniseTest, AWholeNode) {
+  const auto result = of(nd_h100());
+  EXPECT_EQ(result.profile, "nd96isr_h100_v5");
+  EXPECT_THAT(result.evidence,
+              ElementsAre("chassis asset tag says Azure",
+                          "8 x 10de:2330",
+                          "8 InfiniBand HCAs",
+                          "96 cores, 1.826 TiB"));
+}
+
+TEST_F(RecogniseTest, ANodeThatLostGpusAndHcasIsStillItself) {
+  Hardware node = nd_h100();
+  node.gpu_pci_ids = {{"10de:2330", 5}};
+  node.infiniband_hcas = 3;
+  EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
+}
+
+TEST_F(RecogniseTest, WithoutInfiniBandItIsTheSizeWithout) {
+  Hardware node = nd_h100();
+  node.infiniband_hcas = 0;
+  EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
+}
+
+TEST_F(RecogniseTest, LosingEveryHcaDoesNotHideAModelThatAlwaysHasThem) {
+  Hardware node = nd_h100();
+  node.gpu_pci_ids = {{"10de:2335", 8}};
+  node.infiniband_hcas = 0;
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "nd96isr_h200_v5");
+  EXPECT_THAT(result.evidence,
+              Contains("every profile with these GPUs has InfiniBand: the HCAs are missing"));
+}
+
+TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
+  const Hardware node{.chassis_asset_tag = kAzure,
+                      .gpu_pci_ids = {{"10de:20b5", 1}},  // of 4
+                      .cores = 96,
+                      .memory_bytes = 860 * kGiB};
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "nc96ads_a100_v4");
+  EXPECT_EQ(result.evidence.back(),
+            "counts are nearest to it among nc24ads_a100_v4, nc48ads_a100_v4, nc96ads_a100_v4");
+}
+
+TEST_F(RecogniseTest, ACpuNode) {
+  const Hardware node{
+      .chassis_asset_tag = kAzure, .infiniband_hcas = 1, .cores = 96, .memory_bytes = 448.7 * kGiB};
+  EXPECT_EQ(of(node).profile, "hb120_96rs_v3");
+}
+
+TEST_F(RecogniseTest, AGpuNodeThatShowsNoGpuIsNoCpuNode) {
+  Hardware node = nd_h100();
+  node.gpu_pci_ids.clear();
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "generic");
+  EXPECT_EQ(result.evidence.back(), "no profile matches");
+  EXPECT_THAT(result.evidence, Contains("no GPU on the bus"));
+}
+
+TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
+  const Hardware node{.chassis_asset_tag = kAzure,
+                      .gpu_pci_ids = {{"10de:ffff", 1}},
+                      .infiniband_hcas = 1,
+                      .cores = 120,
+                      .memory_bytes = 449 * kGiB};
+  EXPECT_EQ(of(node).profile, "generic");
+}
+
+TEST_F(RecogniseTest, AServersDisplayAdapterIsNoGpu) {
+  const Hardware node{.chassis_asset_tag = kAzure,
+                      .gpu_pci_ids = {{"1a03:2000", 1}},
+                      .infiniband_hcas = 1,
+                      .cores = 120,
+                      .memory_bytes = 449 * kGiB};
+  EXPECT_EQ(of(node).profile, "hb120rs_v3");
+}
+
+TEST_F(RecogniseTest, AnotherVendorsNodeWithTheSameGpusMatchesNothing) {
+  Hardware node = nd_h100();
+  node.chassis_asset_tag = "";
+  node.dmi_vendor = "Example\nCorp";
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "generic");
+  EXPECT_THAT(result.evidence, Contains("made by Example\\x0aCorp"));
+}
+
+TEST_F(RecogniseTest, WhatCountsCannotTellIsSaidAndNotGuessed) {
+  add("hb120rs_v2", "infiniband: true, gpus: 0, hcas: 1, cores: 120, memory: 449 GiB");
+  const Hardware node{.chassis_asset_tag = kAzure,
+                      .infiniband_hcas = 1,
+                      .cores = 120,
+                      .memory_bytes = 448.7 * kGiB};
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "generic");
+  EXPECT_EQ(result.evidence.back(),
+            "ambiguous: hb120rs_v2, hb120rs_v3 match equally well; name one of them");
+}
+
+TEST_F(RecogniseTest, TheSitesOwnProfilesAreCandidates) {
+  files.site_profile("our_dgx", "recognise: {dmi_vendor: NVIDIA*, gpu_pci_ids: ['10de:2330']}\n");
+  Hardware node = nd_h100();
+  node.chassis_asset_tag = "Default string";
+  node.dmi_vendor = "NVIDIA Corporation";
+  EXPECT_EQ(of(node).profile, "our_dgx");
+}
+
+TEST_F(RecogniseTest, AnErrorInARecogniseBlockIsSaid) {
+  files.shipped("y", "recognise:\n  gpu: 8\n");
+  EXPECT_EQ(of(nd_h100()).profile,
+            "profiles/y.yaml:3: unknown key 'recognise.gpu'; did you mean 'gpus'?");
+}
+
+TEST_F(RecogniseTest, AnErrorElsewhereInAnotherProfileDoesNotMatter) {
+  files.shipped("y", "host: {nonsense: [\n");
+  EXPECT_EQ(of(nd_h100()).profile, "nd96isr_h100_v5");
+}
+
+}  // namespace
+}  // namespace muster
