@@ -22,13 +22,6 @@ struct Document {
   Yaml yaml;
 };
 
-Result<ProfileFile> resolve(const ProfileSources& sources,
-                            std::string_view name,
-                            const ProfileFile* from) {
-  if (!is_path(name)) return find_profile(sources, name, from);
-  return file_at(name, from == nullptr ? std::filesystem::path() : from->path.parent_path());
-}
-
 std::string path_of_cycle(const std::vector<Document>& chain) {
   std::vector<std::string> files;
   for (const auto& document : chain) files.push_back(document.file.shown);
@@ -38,8 +31,10 @@ std::string path_of_cycle(const std::vector<Document>& chain) {
 
 // The profile, what it extends, what that extends, and so on.
 Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::string_view name) {
+  const auto index = list_profiles(sources);
+  if (!index) return tl::unexpected(index.error());
   std::vector<Document> chain;
-  auto file = resolve(sources, name, nullptr);
+  auto file = find_profile(sources, *index, name);
   while (true) {
     if (!file) return tl::unexpected(file.error());
     const auto again = std::ranges::find_if(
@@ -63,7 +58,7 @@ Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::str
       return make_error(
           fmt::format("{}: 'extends' goes on for {} files", last.file.shown, kMaxChain));
     }
-    file = resolve(sources, *parent, &last.file);
+    file = find_profile(sources, *index, *parent, &last.file);
     if (!file) {
       return make_error(fmt::format("{}: 'extends': {}",
                                     at(last.file.shown, last.yaml.find("extends")->line),

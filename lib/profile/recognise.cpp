@@ -34,10 +34,11 @@ class Candidates {
 
   // A profile without a block of its own is chosen by name only.
   [[nodiscard]] Result<std::vector<Candidate>> read() {
-    auto files = list_profiles(sources_);
-    if (!files) return tl::unexpected(files.error());
+    auto index = list_profiles(sources_);
+    if (!index) return tl::unexpected(index.error());
+    index_ = std::move(*index);
     std::vector<Candidate> candidates;
-    for (const auto& [name, file] : *files) {
+    for (const auto& [name, file] : index_) {
       const auto document = sections_of(file);
       if (!document) return tl::unexpected(document.error());
       if ((*document)->find("recognise") == nullptr) continue;
@@ -85,13 +86,13 @@ class Candidates {
     const auto name = extends_of(*document, file);
     if (!name) return tl::unexpected(name.error());
     if (name->empty()) return std::optional<ProfileFile>();
-    if (is_path(*name)) return std::optional(file_at(*name, file.path.parent_path()));
-    auto found = find_profile(sources_, *name, &file);
+    auto found = find_profile(sources_, index_, *name, &file);
     if (!found) return tl::unexpected(found.error());
     return std::optional(std::move(*found));
   }
 
   const ProfileSources& sources_;
+  ProfileIndex index_;
   std::map<std::filesystem::path, Yaml> documents_;
 };
 

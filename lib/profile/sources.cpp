@@ -25,9 +25,7 @@ std::string shown_name(const fs::path& folder, const fs::path& file) {
 
 // Adds what `found` does not have yet. A folder that does not exist holds nothing where it
 // `may_miss`.
-Result<void> list_folder(const fs::path& folder,
-                         bool may_miss,
-                         std::map<std::string, ProfileFile>& found) {
+Result<void> list_folder(const fs::path& folder, bool may_miss, ProfileIndex& found) {
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   if (error == std::errc::no_such_file_or_directory && may_miss) return {};
@@ -43,16 +41,15 @@ Result<void> list_folder(const fs::path& folder,
   return {};
 }
 
-Result<std::map<std::string, ProfileFile>> list_shipped(const ProfileSources& sources) {
-  std::map<std::string, ProfileFile> found;
+Result<ProfileIndex> list_shipped(const ProfileSources& sources) {
+  ProfileIndex found;
   if (auto listed = list_folder(sources.shipped, false, found); !listed) {
     return tl::unexpected(listed.error());
   }
   return found;
 }
 
-Result<ProfileFile> find_alias(const std::map<std::string, ProfileFile>& files,
-                               std::string_view name) {
+Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name) {
   std::vector<std::string> known;
   for (const auto& [stem, file] : files) {
     auto document = read_sections(file, {"aliases"});
@@ -69,6 +66,14 @@ Result<ProfileFile> find_alias(const std::map<std::string, ProfileFile>& files,
   return make_missing(fmt::format("no profile is called '{}'{}",
                                   printable(name, 80),
                                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+// An absolute `path` stands for itself.
+ProfileFile file_at(const fs::path& folder, std::string_view path) {
+  fs::path full = (folder / path).lexically_normal();
+  std::string shown = full.string();
+  std::string stem = full.stem().string();
+  return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
 }
 
 // The text at `key`, empty where the document has none.
@@ -97,8 +102,8 @@ Result<void> check_schema(const Yaml& document,
 
 }  // namespace
 
-Result<std::map<std::string, ProfileFile>> list_profiles(const ProfileSources& sources) {
-  std::map<std::string, ProfileFile> found;
+Result<ProfileIndex> list_profiles(const ProfileSources& sources) {
+  ProfileIndex found;
   if (!sources.site.empty()) {
     auto listed = list_folder(sources.site / "profiles", true, found);
     if (!listed) return tl::unexpected(listed.error());
@@ -114,32 +119,23 @@ ProfileFile defaults_file(const ProfileSources& sources) {
   return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
 }
 
-bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(kSuffix);
-}
-
-ProfileFile file_at(std::string_view path, const fs::path& folder) {
-  fs::path full = (folder / path).lexically_normal();
-  std::string shown = full.string();
-  std::string stem = full.stem().string();
-  return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
-}
-
 Result<ProfileFile> find_profile(const ProfileSources& sources,
+                                 const ProfileIndex& index,
                                  std::string_view name,
                                  const ProfileFile* from) {
-  auto files = list_profiles(sources);
-  if (!files) return tl::unexpected(files.error());
-  auto found = files->find(std::string(name));
-  std::error_code ignored;  // then they are not the same file
-  if (found != files->end() && from != nullptr &&
-      fs::equivalent(found->second.path, from->path, ignored)) {
-    files = list_shipped(sources);
-    if (!files) return tl::unexpected(files.error());
-    found = files->find(std::string(name));
+  if (name.find('/') != std::string_view::npos || name.ends_with(kSuffix)) {
+    return file_at(from == nullptr ? fs::path() : from->path.parent_path(), name);
   }
-  if (found != files->end()) return found->second;
-  return find_alias(*files, name);
+  const auto found = index.find(std::string(name));
+  if (found == index.end()) return find_alias(index, name);
+  std::error_code ignored;  // then they are not the same file
+  if (from == nullptr || !fs::equivalent(found->second.path, from->path, ignored)) {
+    return found->second;
+  }
+  const auto shipped = list_shipped(sources);
+  if (!shipped) return tl::unexpected(shipped.error());
+  const auto below = shipped->find(std::string(name));
+  return below == shipped->end() ? find_alias(*shipped, name) : below->second;
 }
 
 Result<Yaml> read_profile(const ProfileFile& file) {

@@ -23,20 +23,18 @@ struct ProfileFile {
   std::string stem;   // its name
 };
 
+using ProfileIndex = std::map<std::string, ProfileFile>;
+
 // All profiles but defaults.yaml, by name; the site's own beat the shipped ones.
-[[nodiscard]] Result<std::map<std::string, ProfileFile>> list_profiles(
-    const ProfileSources& sources);
+[[nodiscard]] Result<ProfileIndex> list_profiles(const ProfileSources& sources);
 
 // defaults.yaml.
 [[nodiscard]] ProfileFile defaults_file(const ProfileSources& sources);
 
-// A path when it has a slash or ends in .yaml; relative ones start at `folder`.
-[[nodiscard]] bool is_path(std::string_view name);
-[[nodiscard]] ProfileFile file_at(std::string_view path, const std::filesystem::path& folder);
-
-// By name. A site's profile may extend the shipped one of its own name: `from` is the file that
-// asks.
+// By name or path. A site's profile may extend the shipped one of its own name: `from` is the file
+// that asks, and relative paths start at its folder.
 [[nodiscard]] Result<ProfileFile> find_profile(const ProfileSources& sources,
+                                               const ProfileIndex& index,
                                                std::string_view name,
                                                const ProfileFile* from = nullptr);
 
