@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// All HCAs are the same board with the same firmware, or what the profile allows for that board.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/ib/hcas.hpp"
+
+namespace muster::checks {
+namespace {
+
+const Finding kWarning{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+
+// Facts that are missing, one finding for each device. A board id that the driver does not offer is
+// no fault: then firmware is compared as if all were one board.
+Findings what_is_not_known(const std::vector<const Hca*>& hcas) {
+  Findings findings;
+  for (const Hca* hca : hcas) {
+    if (!hca->firmware)
+      findings.push_back(not_known(hca->name, "the firmware version", hca->firmware));
+    if (hca->board.is_unreadable()) {
+      findings.push_back(not_known(hca->name, "the board id", hca->board));
+    }
+  }
+  return findings;
+}
+
+Findings not_the_same(const std::vector<const Hca*>& hcas) {
+  std::vector<ib::Said> boards;
+  std::map<std::string, std::vector<ib::Said>> firmware;  // by board: another board has its own
+  for (const Hca* hca : hcas) {
+    if (hca->board) boards.push_back({hca->name, *hca->board});
+    if (hca->firmware) firmware[hca->board.value_or("")].push_back({hca->name, *hca->firmware});
+  }
+  Findings findings = ib::disagreements(boards, "board", kWarning);
+  for (const auto& [board, said] : firmware) {
+    ib::append(findings, ib::disagreements(said, "firmware", kWarning));
+  }
+  return findings;
+}
+
+Findings not_allowed(const std::vector<const Hca*>& hcas,
+                     const std::map<std::string, Words>& allowed) {
+  Findings findings;
+  if (allowed.empty()) return findings;
+  for (const Hca* hca : hcas) {
+    if (!hca->board || !hca->firmware) continue;
+    Finding finding = kWarning;
+    finding.device = hca->name;
+    const auto entry = allowed.find(*hca->board);
+    if (entry == allowed.end()) {
+      finding.message = fmt::format("board {} is not one that this profile names", *hca->board);
+      finding.observed = *hca->board;
+      findings.push_back(std::move(finding));
+      continue;
+    }
+    const Words& versions = entry->second;
+    const bool good =
+        versions.empty() || std::ranges::any_of(versions, [&](const std::string& glob) {
+          return matches_glob(glob, *hca->firmware);
+        });
+    if (good) continue;
+    finding.message = fmt::format("firmware {} on board {}, allowed {}",
+                                  *hca->firmware,
+                                  *hca->board,
+                                  fmt::join(versions, ", "));
+    finding.observed = *hca->firmware;
+    finding.limit = fmt::format("{}", fmt::join(versions, ", "));
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto nothing = ib::no_hcas(snapshot, profile)) return {*nothing};
+  const auto hcas = ib::hcas_of(snapshot, profile);
+  const IbFirmwareLimits& limits = profile.ib.firmware;
+  Findings findings = what_is_not_known(hcas);
+  if (limits.same) ib::append(findings, not_the_same(hcas));
+  ib::append(findings, not_allowed(hcas, limits.allowed));
+  return or_pass(
+      std::move(findings),
+      fmt::format(
+          "{} with firmware {}", counted(hcas.size(), "HCA"), hcas.front()->firmware.value_or("")));
+}
+
+}  // namespace
+
+constinit const Check ib_firmware{
+    .id = "ib.firmware",
+    .title = "HCAs have one board id and one firmware, or allowed ones",
+    .why =
+        "An HCA that was replaced and not updated runs with other firmware than its neighbours, "
+        "which "
+        "shows as rare hangs and uneven bandwidth. Versions belong to a board id (PSID): another "
+        "board "
+        "has other firmware.",
+    .fix =
+        "Update the odd HCA's firmware (mlxfwmanager), or put the version on the profile's list. "
+        "In a "
+        "cloud report it to the provider.",
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often the link of an ACTIVE port went down. The port's own counter tells best; on a virtual
+// function it may be hidden or zero, and the interface's carrier and the kernel log stand in.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/ib/hcas.hpp"
+#include "lib/node/earlier.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::string_view kCounter = "link_downed";
+constexpr std::uint64_t kSaturated = 255;  // the counter has 8 bits
+
+// The time that is looked at, in uptime.
+struct Window {
+  double now_s = 0;
+  double length_s = 0;
+  double from_s = 0;  // nothing before counts: links come and go while a node boots
+};
+
+// How often the link went down, and who says so.
+struct Evidence {
+  std::uint64_t count = 0;
+  std::string source;
+};
+
+void keep_larger(std::optional<Evidence>& best, std::uint64_t count, std::string source) {
+  if (!best || count > best->count) best = Evidence{count, std::move(source)};
+}
+
+const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
+  const auto found = at.port->counters.find(std::string(kCounter));
+  return found == at.port->counters.end() ? nullptr : &found->second;
+}
+
+std::optional<Delta> counter_delta(const Snapshot& snapshot,
+                                   const ib::PortOf& at,
+                                   const Window& window) {
+  const auto* counter = counter_of(at);
+  if (counter == nullptr || !counter->known()) return std::nullopt;
+  return delta_of(snapshot.earlier,
+                  fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter),
+                  {.uptime_s = window.now_s, .value = **counter},
+                  window.length_s,
+                  window.from_s);
+}
+
+void look_at_interfaces(const Snapshot& snapshot,
+                        const ib::PortOf& at,
+                        const Window& window,
+                        std::optional<Evidence>& best) {
+  if (!at.hca->netdevs) return;
+  for (const Interface& interface : snapshot.network->interfaces) {
+    if (std::ranges::count(*at.hca->netdevs, interface.name) == 0) continue;
+    if (!interface.carrier_down_count) continue;
+    const auto delta = delta_of(snapshot.earlier,
+                                fmt::format("net.{}.carrier_down_count", interface.name),
+                                {.uptime_s = window.now_s, .value = *interface.carrier_down_count},
+                                window.length_s,
+                                window.from_s);
+    if (delta)
+      keep_larger(best, delta->increments, fmt::format("{} lost its carrier", interface.name));
+  }
+}
+
+// New kernels and recent drivers write "mlx5_core 0000:08:00.0 mlx5_0: Port: 1 Link DOWN"; that
+// there are no such lines proves nothing.
+void look_at_kernel_log(const Snapshot& snapshot,
+                        const ib::PortOf& at,
+                        const Window& window,
+                        std::optional<Evidence>& best) {
+  const std::string event = fmt::format("Port: {} Link DOWN", at.port->number);
+  const std::string address = fmt::format("mlx5_core {} ", at.hca->address.value_or(at.hca->name));
+  const double begin = std::max(window.now_s - window.length_s, window.from_s);
+  std::uint64_t count = 0;
+  for (const KernelRecord& record : snapshot.kernel_log->records) {
+    // User space can write lines too, and they prove nothing.
+    if (record.facility != 0 || static_cast<double>(record.time_us) / 1e6 < begin) continue;
+    if (record.text.starts_with(address) && record.text.find(event) != std::string::npos) {
+      count += record.repeats;
+    }
+  }
+  if (count > 0) keep_larger(best, count, "the kernel log says so");
+}
+
+std::optional<Evidence> evidence_of(const Snapshot& snapshot,
+                                    const ib::PortOf& at,
+                                    const Window& window) {
+  std::optional<Evidence> best;
+  if (const auto delta = counter_delta(snapshot, at, window)) {
+    keep_larger(best, delta->increments, std::string(kCounter));
+    // Elsewhere the port's own counter is the truth; interfaces also go down by hand.
+    if (!at.hca->virtual_function) return best;
+  }
+  look_at_interfaces(snapshot, at, window, best);
+  look_at_kernel_log(snapshot, at, window, best);
+  return best;
+}
+
+// Why the port's own counter cannot be relied upon, where that is not its nature.
+std::optional<std::string> counter_problem(const ib::PortOf& at) {
+  const auto* counter = counter_of(at);
+  if (counter == nullptr) return fmt::format("the port does not offer {}", kCounter);
+  if (counter->known()) {
+    if (**counter < kSaturated) return std::nullopt;
+    return fmt::format("{} is saturated at {}: clear with perfquery -R", kCounter, **counter);
+  }
+  if (counter->is_absent() && at.hca->virtual_function) return std::nullopt;
+  return fmt::format("cannot read {}: {}", kCounter, counter->why());
+}
+
+struct Tally {
+  Findings findings;
+  std::size_t judged = 0;
+};
+
+void judge_port(const Snapshot& snapshot,
+                const ib::PortOf& at,
+                const IbFlapLimits& limits,
+                Tally& tally) {
+  const Window window{.now_s = *snapshot.identity->uptime_s,
+                      .length_s = limits.window.value,
+                      .from_s = limits.ignore_after_boot.value};
+  const auto most = static_cast<std::uint64_t>(*limits.max);
+  const auto evidence = evidence_of(snapshot, at, window);
+  if (evidence && evidence->count > most) {
+    Finding finding = ib::about(at,
+                                Outcome::fail,
+                                fmt::format("the link went down {} in {}, at most {} allowed ({})",
+                                            counted(evidence->count, "time"),
+                                            in_time(window.length_s),
+                                            most,
+                                            evidence->source));
+    finding.observed = count_value(evidence->count);
+    finding.limit = count_value(most);
+    finding.remedy = hardware_remedy(snapshot);
+    tally.findings.push_back(std::move(finding));
+  } else if (const auto problem = counter_problem(at)) {
+    tally.findings.push_back(ib::about(at, Outcome::unknown, *problem));
+  } else if (evidence) {
+    ++tally.judged;
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
+  const IbFlapLimits& limits = profile.ib.flaps;
+  if (!limits.max) return {not_expected("limit of link flaps")};
+  const auto& uptime = snapshot.identity->uptime_s;
+  if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
+
+  Tally tally;
+  for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
+    judge_port(snapshot, at, limits, tally);
+  }
+  if (!tally.findings.empty()) return std::move(tally.findings);
+  if (tally.judged == 0) {
+    return {ib::skipped("first observation in this boot: flaps need an earlier one")};
+  }
+  return {passed(fmt::format("{} went down at most {} in {}",
+                             counted(tally.judged, "link"),
+                             counted(static_cast<std::uint64_t>(*limits.max), "time"),
+                             in_time(limits.window.value)))};
+}
+
+}  // namespace
+
+constinit const Check ib_flaps{
+    .id = "ib.flaps",
+    .title = "InfiniBand links do not flap",
+    .why =
+        "A link that goes down and comes back kills the jobs that use it and looks healthy the "
+        "moment "
+        "after. Counted is how often each link went down in a window, not counting the first "
+        "minutes "
+        "after boot. A port that is down now is reported by ib.state.",
+    .fix =
+        "Reseat or replace the cable or optic; look at the switch port. In a cloud report the node "
+        "to "
+        "the provider.",
+    .needs = Probe::infiniband | Probe::identity | Probe::network | Probe::kernel_log,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

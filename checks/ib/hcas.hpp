@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which HCAs and ports the checks ib.* are about, and what these checks say alike. Link layer
+// InfiniBand decides, never the name: accelerated networking and RoCE are outside.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks::ib {
+
+inline constexpr unsigned kActive = 4;
+inline constexpr unsigned kLinkUp = 5;
+
+enum class LinkLayer { infiniband, ethernet, unknown };
+
+[[nodiscard]] inline LinkLayer link_layer_of(const IbPort& port) {
+  if (port.link_layer == "InfiniBand") return LinkLayer::infiniband;
+  return port.link_layer == "Ethernet" ? LinkLayer::ethernet : LinkLayer::unknown;
+}
+
+// Every port is Ethernet. A device whose ports are not known may be anything.
+[[nodiscard]] inline bool is_ethernet(const Hca& hca) {
+  return hca.ports && std::ranges::all_of(*hca.ports, [](const IbPort& port) {
+           return link_layer_of(port) == LinkLayer::ethernet;
+         });
+}
+
+// The devices to judge: what is not excluded by name and may be InfiniBand. The name pattern of
+// ib.present does not decide: images name HCAs in their own ways.
+[[nodiscard]] inline std::vector<const Hca*> hcas_of(const Snapshot& snapshot,
+                                                     const Profile& profile) {
+  const std::string& exclude = profile.ib.present.exclude;
+  std::vector<const Hca*> hcas;
+  for (const Hca& hca : snapshot.infiniband->hcas) {
+    const bool excluded = !exclude.empty() && matches_glob(exclude, hca.name);
+    if (!excluded && !is_ethernet(hca)) hcas.push_back(&hca);
+  }
+  return hcas;
+}
+
+struct PortOf {
+  const Hca* hca = nullptr;
+  const IbPort* port = nullptr;
+};
+
+// The ports whose rate, addresses, keys and errors mean something. What is not ACTIVE is
+// ib.state's: everything else about such a port is a consequence.
+[[nodiscard]] inline std::vector<PortOf> active_ports(const Snapshot& snapshot,
+                                                      const Profile& profile) {
+  std::vector<PortOf> ports;
+  for (const Hca* hca : hcas_of(snapshot, profile)) {
+    if (!hca->ports) continue;
+    for (const IbPort& port : *hca->ports) {
+      const bool active = port.state && *port.state == kActive;
+      if (active && link_layer_of(port) == LinkLayer::infiniband) ports.push_back({hca, &port});
+    }
+  }
+  return ports;
+}
+
+// The same port as libibverbs sees it; null where verbs did not list or open the device.
+[[nodiscard]] inline const VerbsPort* verbs_port(const Snapshot& snapshot, const PortOf& at) {
+  for (const VerbsDevice& device : snapshot.verbs->devices) {
+    if (device.name != at.hca->name || !device.ports) continue;
+    for (const VerbsPort& port : *device.ports) {
+      if (port.number == at.port->number) return &port;
+    }
+  }
+  return nullptr;
+}
+
+// A finding about one port, named by its HCA; the number is said only where it is not the first.
+[[nodiscard]] inline Finding about(const PortOf& at, Outcome outcome, std::string message) {
+  if (at.port->number != 1) message = fmt::format("port {}: {}", at.port->number, message);
+  return {.device = at.hca->name, .outcome = outcome, .message = std::move(message)};
+}
+
+[[nodiscard]] inline Finding skipped(std::string message) {
+  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
+}
+
+// Why the HCAs of this node cannot be judged, if so.
+[[nodiscard]] inline std::optional<Finding> no_hcas(const Snapshot& snapshot,
+                                                    const Profile& profile) {
+  const Limit<int>& count = profile.ib.present.count;
+  const bool none_wanted = count && *count == 0;
+  const bool none_found = hcas_of(snapshot, profile).empty();
+  if (none_wanted || (!count && none_found)) return not_expected("InfiniBand HCAs");
+  if (none_found)
+    return skipped("no InfiniBand HCA was found: ib.present and pci.devices judge that");
+  return std::nullopt;
+}
+
+// The same for checks that look at ACTIVE ports only.
+[[nodiscard]] inline std::optional<Finding> no_active_ports(const Snapshot& snapshot,
+                                                            const Profile& profile) {
+  if (auto nothing = no_hcas(snapshot, profile)) return nothing;
+  if (active_ports(snapshot, profile).empty()) {
+    return skipped("no InfiniBand port is ACTIVE: ib.state judges that");
+  }
+  return std::nullopt;
+}
+
+// What one device says about something on which all devices should agree.
+struct Said {
+  std::string device;
+  std::string value;
+};
+
+// "28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
+[[nodiscard]] inline std::string who_says_what(const std::vector<Said>& said) {
+  std::map<std::string, std::vector<std::string>> by_value;
+  for (const Said& each : said) by_value[each.value].push_back(each.device);
+  std::vector<std::string> parts;
+  parts.reserve(by_value.size());
+  for (const auto& [value, devices] : by_value) {
+    parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// One finding for each device that differs from most; one for the node where no value has a
+// majority, because then nobody can say who is wrong. `what` begins the sentence.
+[[nodiscard]] inline Findings disagreements(const std::vector<Said>& said,
+                                            std::string_view what,
+                                            const Finding& like) {
+  std::map<std::string, std::size_t> counts;
+  for (const Said& each : said) ++counts[each.value];
+  if (counts.size() < 2) return {};
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  if (most->second * 2 <= said.size()) {
+    Finding finding = like;
+    finding.device = kNode;
+    finding.message = fmt::format("{} differs between HCAs: {}", what, who_says_what(said));
+    return {finding};
+  }
+  Findings findings;
+  for (const Said& each : said) {
+    if (each.value == most->first) continue;
+    Finding finding = like;
+    finding.device = each.device;
+    finding.message = fmt::format(
+        "{} {}, but {} on {} of {} HCAs", what, each.value, most->first, most->second, said.size());
+    finding.observed = each.value;
+    finding.limit = most->first;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+inline void append(Findings& findings, Findings more) {
+  std::ranges::move(more, std::back_inserter(findings));
+}
+
+}  // namespace muster::checks::ib

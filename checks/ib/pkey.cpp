@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each port has the partition key that jobs need at index 0 or 1, and all HCAs have the same one.
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/ib/hcas.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr unsigned kFullMember = 0x8000;
+constexpr unsigned kBase =
+    0x7fff;  // the default partition, and the mask of a key without membership
+
+enum class Want { non_default, default_key, any };
+
+bool is_wanted(unsigned key, Want want) {
+  const unsigned base = key & kBase;
+  if ((key & kFullMember) == 0 || base == 0) return false;
+  if (want == Want::any) return true;
+  return (base == kBase) == (want == Want::default_key);
+}
+
+Want want_of(const IbPkeyLimits& limits) {
+  if (limits.require == "non_default_full_member") return Want::non_default;
+  return limits.require == "default_full_member" ? Want::default_key : Want::any;
+}
+
+std::string_view describe_want(Want want) {
+  switch (want) {
+    case Want::non_default:
+      return "full-member partition key other than the default";
+    case Want::default_key:
+      return "full-member key of the default partition";
+    case Want::any:
+      break;
+  }
+  return "full-member partition key";
+}
+
+// What jobs can use: they look at index 0 and 1.
+std::vector<unsigned> first_two(const std::vector<unsigned>& keys) {
+  return {keys.begin(),
+          keys.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(keys.size(), 2))};
+}
+
+std::string to_text(const std::vector<unsigned>& keys) {
+  if (keys.empty()) return "none";
+  std::vector<std::string> texts;
+  texts.reserve(keys.size());
+  for (const unsigned key : keys) texts.push_back(fmt::format("{:#06x}", key));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsigned>& keys) {
+  Finding finding = ib::about(at, Outcome::fail, std::move(message));
+  finding.observed = to_text(keys);
+  finding.remedy = Remedy::report_to_provider;
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
+  const Want want = want_of(profile.ib.pkey);
+  Findings findings;
+  std::vector<ib::Said> usable;
+  for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
+    const auto& all = at.port->pkeys;
+    if (!all) {
+      findings.push_back(ib::about(
+          at, Outcome::unknown, fmt::format("the partition keys are not known: {}", all.why())));
+      continue;
+    }
+    const std::vector<unsigned> keys = first_two(*all);
+    std::vector<unsigned> wanted = keys;
+    std::erase_if(wanted, [&](unsigned key) { return !is_wanted(key, want); });
+    if (wanted.empty()) {
+      findings.push_back(
+          failed(at,
+                 fmt::format("no {} at index 0 or 1: found {}", describe_want(want), to_text(keys)),
+                 keys));
+    } else if (want == Want::non_default && wanted.size() > 1 && wanted[0] != wanted[1]) {
+      findings.push_back(failed(
+          at,
+          fmt::format("more than one {} at index 0 and 1: {}", describe_want(want), to_text(keys)),
+          keys));
+    } else {
+      usable.push_back({at.hca->name, fmt::format("{:#06x}", wanted.front())});
+    }
+  }
+  ib::append(findings,
+             ib::disagreements(usable,
+                               "partition key",
+                               {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
+  return or_pass(std::move(findings),
+                 usable.empty() ? std::string()
+                                : fmt::format("{} with partition key {}",
+                                              counted(usable.size(), "port"),
+                                              usable.front().value));
+}
+
+}  // namespace
+
+constinit const Check ib_pkey{
+    .id = "ib.pkey",
+    .title = "The partition key that jobs need is there, the same on all HCAs",
+    .why =
+        "Nodes reach each other only with a common partition key, as full members. On Azure a "
+        "tenant's "
+        "nodes get a key of their own at index 0 or 1; on a cluster of one's own the default "
+        "partition "
+        "is normal. A node with another key works alone and hangs every job of two nodes.",
+    .fix =
+        "Azure: report the node, or redeploy it into the right scale set or placement. Elsewhere: "
+        "the "
+        "subnet manager's partition configuration.",
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

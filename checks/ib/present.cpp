@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every InfiniBand HCA that the profile promises works as an RDMA device under an expected name.
+// What is missing from the PCI bus is pci.devices' to report.
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/ib/hcas.hpp"
+
+namespace muster::checks {
+namespace {
+
+std::vector<const PciDevice*> hcas_on_bus(const Snapshot& snapshot) {
+  std::vector<const PciDevice*> devices;
+  for (const PciDevice& device : snapshot.pci->devices) {
+    // A device that no longer answers is as good as missing, and pci.devices says so.
+    if (device.kind == PciKind::hca && device.responding.value_or(true)) devices.push_back(&device);
+  }
+  return devices;
+}
+
+const Hca* at_address(const Snapshot& snapshot, const std::string& address) {
+  for (const Hca& hca : snapshot.infiniband->hcas) {
+    if (hca.address && *hca.address == address) return &hca;
+  }
+  return nullptr;
+}
+
+Finding failed(std::string device, std::string message, Remedy remedy) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy};
+}
+
+Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
+  const std::size_t on_bus = hcas_on_bus(snapshot).size();
+  if (snapshot.pci.ok() && on_bus == 0) {
+    return expects_hcas(profile) ? ib::skipped("no HCA is on the PCI bus: pci.devices judges that")
+                                 : not_expected("InfiniBand HCAs");
+  }
+  if (!expects_hcas(profile) && !snapshot.pci.ok()) return not_expected("InfiniBand HCAs");
+  const std::string found = snapshot.pci.ok()
+                                ? fmt::format("{} on the PCI bus", counted(on_bus, "HCA"))
+                                : fmt::format("0 of {} HCAs", *profile.ib.present.count);
+  Finding finding = failed(std::string(kNode),
+                           fmt::format("{}: {}", found, snapshot.infiniband.reason),
+                           Remedy::restart_service);
+  finding.observed = std::int64_t{0};
+  if (profile.ib.present.count)
+    finding.limit = count_value(static_cast<unsigned>(*profile.ib.present.count));
+  // Nobody asked for InfiniBand on such a machine: it may be left unused on purpose.
+  if (!expects_hcas(profile)) finding.outcome = Outcome::warn;
+  return finding;
+}
+
+std::string driver_of(const PciDevice& device) {
+  return device.driver.empty() ? "no driver is bound" : fmt::format("driver {}", device.driver);
+}
+
+// HCAs that are on the bus and no InfiniBand device, one by one, or at once when it is all of them.
+Findings unusable(const Snapshot& snapshot) {
+  Findings findings;
+  const auto on_bus = hcas_on_bus(snapshot);
+  for (const PciDevice* device : on_bus) {
+    const Hca* hca = at_address(snapshot, device->address);
+    if (hca == nullptr) {
+      findings.push_back(
+          failed(device->address,
+                 fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(*device)),
+                 Remedy::restart_service));
+    } else if (ib::is_ethernet(*hca)) {
+      findings.push_back(
+          failed(hca->name, "link layer is Ethernet, expected InfiniBand", Remedy::fix_config));
+    }
+  }
+  if (findings.size() > 1 && snapshot.infiniband->hcas.empty()) {
+    return {failed(std::string(kNode),
+                   fmt::format("none of the {} on the PCI bus is an RDMA device ({})",
+                               counted(on_bus.size(), "HCA"),
+                               driver_of(*on_bus.front())),
+                   Remedy::restart_service)};
+  }
+  return findings;
+}
+
+Findings wrong_names(const std::vector<const Hca*>& hcas, const std::string& pattern) {
+  std::vector<std::string> others;
+  for (const Hca* hca : hcas) {
+    if (!matches_glob(pattern, hca->name)) others.push_back(hca->name);
+  }
+  if (others.empty()) return {};
+  Finding finding = failed(
+      std::string(kNode),
+      fmt::format(
+          "{} not named {}: {}", counted(others.size(), "HCA"), pattern, fmt::join(others, ", ")),
+      Remedy::fix_config);
+  finding.observed = others.front();
+  finding.limit = pattern;
+  return {finding};
+}
+
+Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t expected) {
+  Finding finding{.device = std::string(kNode),
+                  .outcome = Outcome::pass,
+                  .message = fmt::format("{} of {} InfiniBand HCAs", found, expected),
+                  .observed = count_value(found),
+                  .limit = count_value(expected)};
+  if (found == expected) return finding;
+  if (found < expected && snapshot.pci.ok() && hcas_on_bus(snapshot).size() < expected) {
+    finding.outcome = Outcome::skip;
+    finding.message = fmt::format(
+        "{} of {} InfiniBand HCAs, all that answer on the PCI bus: pci.devices judges the rest",
+        found,
+        expected);
+    return finding;
+  }
+  finding.outcome = Outcome::fail;
+  finding.message = fmt::format("{}, expected {}", counted(found, "InfiniBand HCA"), expected);
+  finding.remedy = found < expected ? hardware_remedy(snapshot) : Remedy::fix_config;
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const Limit<int>& count = profile.ib.present.count;
+  if (count && *count == 0) return {not_expected("InfiniBand HCAs")};
+  if (!snapshot.infiniband.ok()) return {no_rdma_stack(snapshot, profile)};
+
+  const auto hcas = ib::hcas_of(snapshot, profile);
+  Findings findings = unusable(snapshot);
+  if (!count) {
+    for (Finding& finding : findings) finding.outcome = Outcome::warn;
+    if (findings.empty() && hcas.empty()) return {not_expected("InfiniBand HCAs")};
+    return or_pass(
+        std::move(findings),
+        fmt::format("{}; the profile expects no number", counted(hcas.size(), "InfiniBand HCA")));
+  }
+  ib::append(findings, wrong_names(hcas, profile.ib.present.name));
+  if (findings.empty()) {
+    findings.push_back(count_finding(snapshot, hcas.size(), static_cast<std::size_t>(*count)));
+  }
+  return findings;
+}
+
+}  // namespace
+
+constinit const Check ib_present{
+    .id = "ib.present",
+    .title = "InfiniBand HCAs are there, by count and name",
+    .why =
+        "Jobs choose HCAs by number and name. An HCA on the PCI bus without an RDMA device (driver "
+        "not "
+        "loaded, or failed), with an Ethernet link layer, or under an unexpected name is lost to "
+        "them. "
+        "Devices with link layer Ethernet, such as Azure's accelerated networking, are not "
+        "counted. "
+        "An HCA that is missing from the PCI bus is reported by pci.devices.",
+    .fix =
+        "Load mlx5_core and mlx5_ib and look into the kernel log for why they refused the device; "
+        "on "
+        "Azure's HPC images check the service that names RDMA devices "
+        "(azure_persistent_rdma_naming).",
+    .needs = Probe::infiniband | Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every ACTIVE port runs at its rate, with all its lanes, each at its speed. The three are judged
+// apart: 200 Gb/s is right on a 4X HDR port and a lost half on a 4X NDR port.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/ib/hcas.hpp"
+
+namespace muster::checks {
+namespace {
+
+struct Speed {
+  std::string_view name;
+  unsigned verbs = 0;  // the library's number
+};
+
+// Ascending.
+constexpr std::array<Speed, 9> kSpeeds{{{"SDR", 1},
+                                        {"DDR", 2},
+                                        {"QDR", 4},
+                                        {"FDR10", 8},
+                                        {"FDR", 16},
+                                        {"EDR", 32},
+                                        {"HDR", 64},
+                                        {"NDR", 128},
+                                        {"XDR", 256}}};
+
+// Its place in the table; a name that the table lacks comes after all.
+std::size_t order_of(std::string_view name) {
+  std::size_t at = 0;
+  while (at < kSpeeds.size() && kSpeeds.at(at).name != name) ++at;
+  return at;
+}
+
+std::string name_of_verbs_speed(unsigned number) {
+  for (const Speed& speed : kSpeeds) {
+    if (speed.verbs == number) return std::string(speed.name);
+  }
+  return {};
+}
+
+// A link as observed or as expected; what is not known or not expected is empty.
+struct Link {
+  std::optional<double> gbps;
+  std::optional<unsigned> lanes;
+  std::string speed;
+};
+
+std::string to_text(const Link& link) {
+  std::string detail;
+  if (link.lanes) detail = fmt::format("{}X", *link.lanes);
+  if (!link.speed.empty())
+    detail = fmt::format("{}{}{}", detail, detail.empty() ? "" : " ", link.speed);
+  if (!link.gbps) return detail;
+  if (detail.empty()) return fmt::format("{} Gb/s", *link.gbps);
+  return fmt::format("{} Gb/s ({})", *link.gbps, detail);
+}
+
+std::optional<unsigned> lanes_of(const Limit<std::string>& width) {
+  if (!width) return std::nullopt;
+  std::string_view digits = *width;
+  if (digits.ends_with('X')) digits.remove_suffix(1);
+  const auto lanes = parse_unsigned(digits);
+  return lanes ? std::optional(static_cast<unsigned>(*lanes)) : std::nullopt;
+}
+
+Link expected_link(const IbRateLimits& limits) {
+  Link link{
+      .gbps = std::nullopt, .lanes = lanes_of(limits.width), .speed = limits.speed.value_or("")};
+  if (limits.expected) link.gbps = limits.expected->value / 1e9;
+  return link;
+}
+
+bool expects_nothing(const Link& expected) {
+  return !expected.gbps && !expected.lanes && expected.speed.empty();
+}
+
+// Empty where the link is as wide and fast as expected.
+std::string what_is_lost(const Link& link, const Link& expected) {
+  const bool fewer = expected.lanes && *link.lanes < *expected.lanes;
+  const bool slower = !expected.speed.empty() && order_of(link.speed) < order_of(expected.speed);
+  std::string lanes;
+  if (fewer) {
+    lanes = *link.lanes * 2 == *expected.lanes
+                ? "half the lanes"
+                : fmt::format("{} of {} lanes", *link.lanes, *expected.lanes);
+  }
+  if (fewer && slower) return fmt::format("{}, and slower ones", lanes);
+  if (fewer) return lanes;
+  if (slower) return "slower lanes";
+  constexpr double kRounding = 0.999;
+  if (expected.gbps && *link.gbps < *expected.gbps * kRounding) return "too slow";
+  return {};
+}
+
+Finding lost(const ib::PortOf& at, const Link& link, const Link& expected, std::string_view why) {
+  Finding finding =
+      ib::about(at,
+                Outcome::fail,
+                expects_nothing(expected)
+                    ? fmt::format("{}: {}", to_text(link), why)
+                    : fmt::format("{}, expected {}: {}", to_text(link), to_text(expected), why));
+  finding.observed = *link.gbps;
+  if (expected.gbps) finding.limit = *expected.gbps;
+  finding.unit = "Gb/s";
+  return finding;
+}
+
+// A kernel or driver that does not know a speed prints it as SDR. Verbs tell it from a real
+// fallback.
+Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, Link link, const Link& expected) {
+  const Remedy hardware = hardware_remedy(snapshot);
+  const VerbsPort* verbs = ib::verbs_port(snapshot, at);
+  link.speed = "SDR";
+  const std::string named = verbs == nullptr ? "" : name_of_verbs_speed(verbs->active_speed);
+  Finding finding;
+  if (named.empty()) {
+    finding =
+        lost(at, link, expected, "the driver is too old to name the speed, or a real fallback");
+    finding.remedy = Remedy::fix_config;
+    if (expects_nothing(expected)) finding.outcome = Outcome::warn;
+  } else if (named == "SDR") {
+    finding = lost(at, link, expected, "a real fallback, verbs say SDR too");
+    finding.remedy = hardware;
+    if (expects_nothing(expected)) finding.outcome = Outcome::warn;
+  } else {
+    Link real = link;
+    real.speed = named;
+    real.lanes = verbs->width;
+    // The rate that sysfs computed from SDR says nothing.
+    const std::string why = what_is_lost(real, {.lanes = expected.lanes, .speed = expected.speed});
+    finding = lost(at,
+                   link,
+                   expected,
+                   fmt::format("the driver is too old to name the speed, verbs say {}X {}{}{}",
+                               verbs->width,
+                               named,
+                               why.empty() ? "" : ": ",
+                               why));
+    finding.outcome = why.empty() ? Outcome::warn : Outcome::fail;
+    finding.remedy = why.empty() ? Remedy::fix_config : hardware;
+  }
+  return finding;
+}
+
+std::optional<Finding> judge_port(const Snapshot& snapshot,
+                                  const ib::PortOf& at,
+                                  const Link& expected) {
+  const IbPort& port = *at.port;
+  if (!port.rate_gbps || !port.width || port.speed.is_unreadable()) {
+    const std::string& why = port.rate_gbps ? port.speed.why() : port.rate_gbps.why();
+    return ib::about(at, Outcome::unknown, fmt::format("the rate is not known: {}", why));
+  }
+  const Link link{.gbps = *port.rate_gbps, .lanes = *port.width, .speed = port.speed.value_or("")};
+  const bool reads_sdr = link.speed.empty() || link.speed == "SDR";
+  if (reads_sdr && expected.speed != "SDR") return judge_sdr(snapshot, at, link, expected);
+
+  const std::string why = what_is_lost(link, expected);
+  if (!why.empty()) {
+    Finding finding = lost(at, link, expected, why);
+    finding.remedy = hardware_remedy(snapshot);
+    return finding;
+  }
+  if (expected.gbps && *link.gbps > *expected.gbps) {
+    Finding finding = lost(at, link, expected, "faster than this profile knows");
+    finding.outcome = Outcome::warn;
+    finding.remedy = Remedy::fix_config;
+    return finding;
+  }
+  return std::nullopt;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
+  const Link expected = expected_link(profile.ib.rate);
+  Findings findings;
+  const auto ports = ib::active_ports(snapshot, profile);
+  for (const ib::PortOf& at : ports) {
+    if (auto finding = judge_port(snapshot, at, expected)) findings.push_back(*std::move(finding));
+  }
+  if (!findings.empty()) return findings;
+  if (expects_nothing(expected)) return {not_expected("InfiniBand rate")};
+  return {passed(fmt::format("{} at {}", counted(ports.size(), "port"), to_text(expected)))};
+}
+
+}  // namespace
+
+constinit const Check ib_rate{
+    .id = "ib.rate",
+    .title = "InfiniBand ports run at their rate, width and lane speed",
+    .why =
+        "One port at half its rate halves every collective of every job that the node takes part "
+        "in. "
+        "Width and lane speed are judged apart, because the rate alone hides the cause. A reading "
+        "of "
+        "SDR may be a real fallback or a driver that is too old to name the speed.",
+    .fix =
+        "Fewer lanes or slower ones: reseat or replace the cable, look at the switch port's "
+        "settings. "
+        "SDR by an old driver: update the driver or the kernel.",
+    // Verbs are looked at where they were observed, to tell a real SDR from an old driver's.
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

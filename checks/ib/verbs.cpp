@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// libibverbs, which every MPI and NCCL goes through, lists and opens every HCA, agrees with sysfs
+// about its ports, and can register memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/ib/hcas.hpp"
+
+namespace muster::checks {
+namespace {
+
+const VerbsDevice* device_of(const Snapshot& snapshot, const std::string& name) {
+  const auto& all = snapshot.verbs->devices;
+  const auto found = std::ranges::find(all, name, &VerbsDevice::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+Finding failed(std::string_view device, std::string message, Remedy remedy = Remedy::fix_config) {
+  return {.device = std::string(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy};
+}
+
+void compare(std::vector<std::string>& differences,
+             std::string_view what,
+             unsigned verbs,
+             const Fact<unsigned>& sysfs) {
+  if (!sysfs || *sysfs == verbs) return;
+  differences.push_back(fmt::format("{} is {} by verbs and {} by sysfs", what, verbs, *sysfs));
+}
+
+// The lane speed is ib.rate's: sysfs cannot name every speed.
+Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
+  Findings findings;
+  for (const IbPort& port : *hca.ports) {
+    if (!port.state || *port.state != ib::kActive) continue;
+    const auto found = std::ranges::find(verbs, port.number, &VerbsPort::number);
+    const ib::PortOf at{&hca, &port};
+    if (found == verbs.end()) {
+      findings.push_back(ib::about(at, Outcome::fail, "verbs do not know the port"));
+      continue;
+    }
+    std::vector<std::string> differences;
+    compare(differences, "state", found->state, port.state);
+    compare(differences, "physical state", found->physical_state, port.physical_state);
+    compare(differences, "width", found->width, port.width);
+    compare(differences, "LID", found->lid, port.lid);
+    compare(differences, "SM LID", found->sm_lid, port.sm_lid);
+    if (differences.empty()) continue;
+    Finding finding = ib::about(at, Outcome::fail, fmt::format("{}", fmt::join(differences, "; ")));
+    finding.remedy = Remedy::reboot;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+// A limit of locked memory that is too low is host.limits' to report, once.
+bool memlock_is_limited(const Snapshot& snapshot) {
+  const auto& limit = snapshot.kernel->limits.memlock_bytes;
+  return limit && *limit != "unlimited";
+}
+
+Findings judge_device(const Snapshot& snapshot, const Hca& hca, const VerbsDevice& device) {
+  if (device.ports.is_absent()) {
+    return {{.device = hca.name, .outcome = Outcome::skip, .message = device.ports.why()}};
+  }
+  if (!device.ports) return {failed(hca.name, device.ports.why())};
+  Findings findings;
+  if (hca.ports) findings = judge_ports(hca, *device.ports);
+  if (device.registers.is_unreadable() && !memlock_is_limited(snapshot)) {
+    findings.push_back(failed(hca.name, device.registers.why()));
+  }
+  return findings;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto nothing = ib::no_hcas(snapshot, profile)) return {*nothing};
+  const auto hcas = ib::hcas_of(snapshot, profile);
+  if (!snapshot.verbs.ok()) {
+    if (snapshot.identity->foreign_root) return {ib::skipped(snapshot.verbs.reason)};
+    return {failed(kNode, snapshot.verbs.reason, Remedy::restart_service)};
+  }
+  const bool none = std::ranges::none_of(
+      hcas, [&](const Hca* hca) { return device_of(snapshot, hca->name) != nullptr; });
+  if (none) {
+    return {failed(kNode, fmt::format("libibverbs lists none of {}", counted(hcas.size(), "HCA")))};
+  }
+  Findings findings;
+  for (const Hca* hca : hcas) {
+    const VerbsDevice* device = device_of(snapshot, hca->name);
+    if (device == nullptr) {
+      findings.push_back(
+          failed(hca->name,
+                 "libibverbs does not list it: its provider library or its character "
+                 "device below /dev/infiniband is missing"));
+    } else {
+      ib::append(findings, judge_device(snapshot, *hca, *device));
+    }
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} opened, in agreement with sysfs", counted(hcas.size(), "HCA")));
+}
+
+}  // namespace
+
+constinit const Check ib_verbs{
+    .id = "ib.verbs",
+    .title = "libibverbs opens every HCA and agrees with sysfs",
+    .why =
+        "Jobs reach an HCA through libibverbs. A missing provider library or character device "
+        "hides the "
+        "HCA from them without an error, wrong permissions make opening fail, and memory that "
+        "cannot be "
+        "registered stops every transfer.",
+    .fix =
+        "Load ib_uverbs, install the provider libraries (ibverbs-providers, rdma-core), check the "
+        "permissions of /dev/infiniband and the limit of locked memory.",
+    .needs = Probe::infiniband | Probe::verbs | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The topology file that NCCL is told to use exists, parses, names PCI devices that exist here, and
+// gives NUMA nodes the CPUs they have.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/topo/places.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+// Who is meant by a file that could not be read.
+std::string path_of(const Snapshot& snapshot, const Profile& profile) {
+  const Environment& environment = *snapshot.environment;
+  if (environment.nccl_topology) return environment.nccl_topology->path;
+  if (profile.topo.nccl_file.path) return *profile.topo.nccl_file.path;
+  std::string path(kNode);
+  if (environment.nccl) {
+    for (const NcclSetting& setting : *environment.nccl) {
+      if (setting.name == "NCCL_TOPO_FILE") path = setting.value;
+    }
+  }
+  return path;
+}
+
+Finding wrong(const std::string& path, Outcome outcome, std::string message) {
+  return {.device = path,
+          .outcome = outcome,
+          .message = std::move(message),
+          .remedy = Remedy::fix_config};
+}
+
+// Devices that this kind of node should have: when one of them is missing that is not the file's
+// fault.
+std::set<std::string> expected_addresses(const Profile& profile) {
+  std::set<std::string> addresses;
+  const TopoNumaLimits& numa = profile.topo.numa;
+  for (const auto* nodes : {&numa.gpu, &numa.hca, &numa.nvme}) {
+    for (const auto& [address, node] : *nodes) addresses.insert(address);
+  }
+  for (const auto& [gpu, hca] : profile.topo.pairing.pairs) addresses.insert({gpu, hca});
+  return addresses;
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(
+      text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::vector<std::string> strangers(const Snapshot& snapshot,
+                                   const Profile& profile,
+                                   const NcclTopology& topology) {
+  std::set<std::string> known = expected_addresses(profile);
+  for (const PciDevice& device : snapshot.pci->devices) known.insert(device.address);
+  std::vector<std::string> unknown;
+  for (const std::string& address : topology.pci_addresses) {
+    if (!known.contains(lower(address))) unknown.push_back(address);
+  }
+  return unknown;
+}
+
+// The CPUs of a mask such as "ffff,ffffffff,ffffffff": groups of 32 bits, the lowest last.
+std::optional<std::vector<unsigned>> cpus_of_mask(std::string_view mask) {
+  std::vector<unsigned> cpus;
+  unsigned base = 0;
+  auto groups = split(mask, ',');
+  std::ranges::reverse(groups);
+  if (groups.size() > 64) return std::nullopt;
+  for (const std::string_view group : groups) {
+    const auto bits = parse_hex(group);
+    if (!bits || *bits > 0xffffffffU) return std::nullopt;
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      if ((*bits >> bit & 1U) != 0) cpus.push_back(base + bit);
+    }
+    base += 32;
+  }
+  return cpus;
+}
+
+// The first CPU of `mask` that the kernel counts to another NUMA node than `id`, and that node. A
+// CPU that is offline belongs to none, and that is not the file's fault.
+std::optional<std::string> stray_cpu(const Snapshot& snapshot,
+                                     std::uint64_t id,
+                                     const std::vector<unsigned>& mask) {
+  if (!snapshot.cpu->numa_nodes) return std::nullopt;
+  for (const NumaNode& node : *snapshot.cpu->numa_nodes) {
+    const auto cpus = parse_cpu_list(node.cpus.value_or(""));
+    if (node.id == id || !cpus) continue;
+    const auto stray = std::ranges::find_first_of(mask, *cpus);
+    if (stray != mask.end()) {
+      return fmt::format("gives CPU {} to NUMA node {}, it is on {}", *stray, id, node.id);
+    }
+  }
+  return std::nullopt;
+}
+
+// Masks that give a NUMA node CPUs of another: NCCL binds its threads by them.
+std::vector<std::string> wrong_masks(const Snapshot& snapshot, const NcclTopology& topology) {
+  std::vector<std::string> wrong_ones;
+  for (const std::string& entry : topology.cpu_affinities) {
+    const auto equals = entry.find('=');
+    if (equals == std::string::npos) continue;
+    const auto id = parse_unsigned(std::string_view(entry).substr(0, equals));
+    const auto mask = cpus_of_mask(std::string_view(entry).substr(equals + 1));
+    if (!id || !mask) continue;
+    if (auto stray = stray_cpu(snapshot, *id, *mask)) wrong_ones.push_back(*std::move(stray));
+  }
+  return wrong_ones;
+}
+
+Findings judge_topology(const Snapshot& snapshot,
+                        const Profile& profile,
+                        const NcclTopology& topology) {
+  if (topology.pci_addresses.empty()) {
+    return {wrong(topology.path, Outcome::fail, "names no PCI device")};
+  }
+  if (!snapshot.pci.ok()) {
+    return {{.device = topology.path,
+             .outcome = Outcome::unknown,
+             .message = fmt::format("the PCI bus is not known: {}", snapshot.pci.reason)}};
+  }
+  Findings findings;
+  const auto unknown = strangers(snapshot, profile, topology);
+  if (!unknown.empty()) {
+    Finding finding = wrong(topology.path,
+                            Outcome::fail,
+                            fmt::format("names {} that do{} not exist here: {}",
+                                        counted(unknown.size(), "PCI address"),
+                                        unknown.size() == 1 ? "es" : "",
+                                        fmt::join(unknown, ", ")));
+    finding.observed = unknown.front();
+    findings.push_back(std::move(finding));
+  }
+  const auto masks = wrong_masks(snapshot, topology);
+  if (!masks.empty() && findings.empty()) {
+    findings.push_back(
+        wrong(topology.path, Outcome::warn, fmt::format("{}", fmt::join(masks, "; "))));
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} names {} that exist here",
+                             topology.path,
+                             counted(topology.pci_addresses.size(), "PCI device")));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (!snapshot.environment.ok()) {
+    if (!profile.topo.nccl_file.path) return {not_expected("NCCL topology file")};
+    return {
+        {.device = std::string(kNode),
+         .outcome = Outcome::unknown,
+         .message = fmt::format("the environment is not known: {}", snapshot.environment.reason)}};
+  }
+  const auto& topology = snapshot.environment->nccl_topology;
+  if (topology) return judge_topology(snapshot, profile, *topology);
+  if (topology.is_absent() && !profile.topo.nccl_file.path) return {topo::skipped(topology.why())};
+  return {wrong(path_of(snapshot, profile), Outcome::fail, topology.why())};
+}
+
+}  // namespace
+
+constinit const Check topo_nccl_file{
+    .id = "topo.nccl_file",
+    .title = "NCCL's topology file exists, parses and describes this node",
+    .why =
+        "Under a hypervisor NCCL cannot see which GPU and HCA share a switch and believes the file "
+        "it is "
+        "given. A missing file or one for another size costs half the bandwidth and says nothing. "
+        "The "
+        "file steers NCCL; it is no evidence about the hardware.",
+    .fix =
+        "Install the file that belongs to this size, and name it in /etc/nccl.conf "
+        "(NCCL_TOPO_FILE).",
+    // NUMA nodes' CPUs are compared where they were observed.
+    .needs = Probe::environment | Probe::pci,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

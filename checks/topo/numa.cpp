@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every GPU, HCA and NVMe sits on its expected NUMA node, by sysfs and by its local CPUs.
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/topo/places.hpp"
+
+namespace muster::checks {
+namespace {
+
+Finding misplaced(const std::string& address, unsigned observed, std::string message) {
+  return {.device = address,
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = count_value(observed),
+          .remedy = Remedy::report_to_provider};
+}
+
+Finding cannot_tell(const std::string& address, std::string message) {
+  return {.device = address, .outcome = Outcome::unknown, .message = std::move(message)};
+}
+
+// Why only one source has a word, where the other should have one too.
+std::optional<Finding> missing_word(const Snapshot& snapshot, const PciDevice& device) {
+  const std::string& address = device.address;
+  if (!device.numa_node) return not_known(address, "sysfs's NUMA node", device.numa_node);
+  const Placement* placement = topo::placement_of(snapshot, address);
+  if (placement == nullptr) return cannot_tell(address, "hwloc does not place it");
+  if (placement->numa_nodes.size() == 1) return std::nullopt;
+  const std::string sysfs = *device.numa_node < 0
+                                ? "sysfs does not know its NUMA node"
+                                : fmt::format("sysfs says NUMA node {}", *device.numa_node);
+  return cannot_tell(address,
+                     fmt::format("{}, and its local CPUs belong to {}",
+                                 sysfs,
+                                 counted(placement->numa_nodes.size(), "NUMA node")));
+}
+
+std::optional<Finding> judge_expected(const Snapshot& snapshot,
+                                      const PciDevice& device,
+                                      unsigned expected) {
+  const std::string& address = device.address;
+  const topo::NumaWords words = topo::numa_words(snapshot, address);
+  std::optional<Finding> finding;
+  if (words.sysfs && words.local_cpus && words.sysfs != words.local_cpus) {
+    finding =
+        misplaced(address,
+                  *words.sysfs == expected ? *words.local_cpus : *words.sysfs,
+                  fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}, expected {}",
+                              *words.sysfs,
+                              *words.local_cpus,
+                              expected));
+  } else if (words.local_cpus.value_or(expected) != expected) {
+    finding = misplaced(address,
+                        *words.local_cpus,
+                        fmt::format("on NUMA node {}, expected {}", *words.local_cpus, expected));
+  } else if (words.sysfs.value_or(expected) != expected) {
+    finding = misplaced(
+        address, *words.sysfs, fmt::format("on NUMA node {}, expected {}", *words.sysfs, expected));
+  } else {
+    return missing_word(snapshot, device);
+  }
+  finding->limit = count_value(expected);
+  return finding;
+}
+
+// Nothing is expected of this device, and still its two sources should agree.
+std::optional<Finding> judge_unexpected(const Snapshot& snapshot, const Placement& placement) {
+  const topo::NumaWords words = topo::numa_words(snapshot, placement.address);
+  if (!words.sysfs || !words.local_cpus || words.sysfs == words.local_cpus) return std::nullopt;
+  Finding finding = misplaced(placement.address,
+                              *words.sysfs,
+                              fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}",
+                                          *words.sysfs,
+                                          *words.local_cpus));
+  finding.outcome = Outcome::warn;
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const TopoNumaLimits& limits = profile.topo.numa;
+  const bool expects = !limits.gpu.empty() || !limits.hca.empty() || !limits.nvme.empty();
+  if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
+    const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
+    if (!expects) return {not_expected("NUMA placement")};
+    return {cannot_tell(std::string(kNode), fmt::format("places are not known: {}", why))};
+  }
+  Findings findings;
+  std::size_t judged = 0;
+  for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
+    for (const auto& [address, expected] : *nodes) {
+      const PciDevice* device = topo::on_bus(snapshot, address);
+      if (device == nullptr) continue;
+      ++judged;
+      auto finding = judge_expected(snapshot, *device, static_cast<unsigned>(expected));
+      if (finding) findings.push_back(*std::move(finding));
+    }
+  }
+  std::size_t compared = 0;
+  for (const Placement& placement : snapshot.topology->devices) {
+    if (topo::expected_node(profile, placement.address)) continue;
+    ++compared;
+    if (auto finding = judge_unexpected(snapshot, placement))
+      findings.push_back(*std::move(finding));
+  }
+  if (!findings.empty()) return findings;
+  if (judged > 0)
+    return {passed(fmt::format("{} on the expected NUMA nodes", counted(judged, "device")))};
+  if (expects)
+    return {topo::skipped("no expected device is on the PCI bus: pci.devices judges that")};
+  if (compared == 0) return {not_expected("NUMA placement")};
+  return {passed(fmt::format("sysfs and local CPUs agree on the NUMA nodes of {}",
+                             counted(compared, "device")))};
+}
+
+}  // namespace
+
+constinit const Check topo_numa{
+    .id = "topo.numa",
+    .title = "GPUs, HCAs and NVMe devices are on their NUMA nodes",
+    .why =
+        "Jobs bind processes to the CPUs next to their GPU. When the firmware or the hypervisor "
+        "gives a "
+        "device a wrong place, every transfer crosses the socket. sysfs's numa_node and the "
+        "device's "
+        "local CPUs can differ, and libraries believe one or the other, so both are judged.",
+    .fix =
+        "Look at the firmware's settings (NUMA nodes per socket, SR-IOV); in a cloud report the "
+        "node to "
+        "the provider.",
+    .needs = Probe::pci | Probe::topology,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks
