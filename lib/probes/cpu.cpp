@@ -96,6 +96,7 @@ Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
   const auto text = root.read(path);
   if (!text) return text;
   if (*text == "\n") return std::string();
+  if (text->empty()) return make_error(fmt::format("read {}: empty", path));
   const auto members = parse_cpu_list(trim(*text));
   if (!members) return make_error(fmt::format("read {}: {}", path, members.error().message));
   return to_cpu_list(*members);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load, and the processes that are stuck: in uninterruptible sleep, or dead and not waited for.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <optional>
+#include <system_error>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
@@ -13,6 +18,8 @@
 
 namespace muster {
 namespace {
+
+constexpr std::size_t kLongestStat = 4096;  // 52 numbers and a name of at most 64 bytes
 
 struct StuckTasks {
   std::vector<Task> uninterruptible;
@@ -27,16 +34,26 @@ Result<LoadAverage> read_load_average(const Root& root) {
   return load;
 }
 
-// Nothing when the process ended meanwhile: the file is gone then, or reading it fails.
-Result<std::optional<std::string>> read_stat(const Root& root, const std::string& pid) {
+// Nothing when the process ended meanwhile: the file is gone then, or reading it fails. One read is
+// enough, and halves the cost for thousands of processes: the kernel writes the line in one piece.
+Result<std::optional<std::string_view>> read_stat(const Root& root,
+                                                  const std::string& pid,
+                                                  std::array<char, kLongestStat>& buffer) {
   const auto path = fmt::format("/proc/{}/stat", pid);
-  auto text = root.read(path);
-  if (text) return *std::move(text);
-  if (text.error().missing || !root.exists(path)) return std::nullopt;
-  return tl::unexpected(std::move(text.error()));
+  const auto file = root.open(path, O_RDONLY | O_NONBLOCK);
+  if (!file && file.error().missing) return std::nullopt;
+  if (!file) return tl::unexpected(file.error());
+  const auto got = ::read(*file, buffer.data(), buffer.size());
+  const int failure = got < 0 ? errno : 0;
+  ::close(*file);
+  if (failure == ESRCH) return std::nullopt;
+  if (failure != 0) {
+    return make_error(fmt::format("read {}: {}", path, std::generic_category().message(failure)));
+  }
+  return std::string_view(buffer.data(), static_cast<std::size_t>(got));
 }
 
-Result<void> add_if_stuck(const std::string& pid, const std::string& text, StuckTasks& tasks) {
+Result<void> add_if_stuck(const std::string& pid, std::string_view text, StuckTasks& tasks) {
   const auto stat = parse_process_stat(text);
   if (!stat) {
     return make_error(fmt::format("read /proc/{}/stat: {}", pid, stat.error().message));
@@ -56,10 +73,11 @@ Result<StuckTasks> read_stuck_tasks(const Root& root) {
   const auto names = root.list("/proc");
   if (!names) return tl::unexpected(names.error());
   StuckTasks tasks;
+  std::array<char, kLongestStat> buffer{};
   bool any = false;
   for (const auto& name : *names) {
     if (!parse_unsigned(name)) continue;
-    const auto text = read_stat(root, name);
+    const auto text = read_stat(root, name, buffer);
     if (!text) return tl::unexpected(text.error());
     if (!*text) continue;
     any = true;

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> kSlices{"/sys/fs/cgroup/system.slice",
                                                   "/sys/fs/cgroup/systemd/system.slice"};
 constexpr std::string_view kUnits = "/run/systemd/units";
 constexpr std::size_t kFirstPid = 64;  // bytes that hold the first line of cgroup.procs
-constexpr int kDeepest = 6;            // groups that a container engine nests below its own
+constexpr int kDeepest = 10;           // container engines nest about four groups
 constexpr int kMostGroups = 20000;
 
 struct Found {
@@ -51,7 +51,8 @@ Result<bool> has_processes(const Root& root, const std::string& group, Found& fo
     if (!pid) return make_error(fmt::format("read {}: {}", path, pid.error().message));
     return true;
   }
-  const auto names = depth > 0 ? root.list(group) : std::vector<std::string>();
+  if (depth == 0) return make_error(fmt::format("{}: control groups nested too deep", group));
+  const auto names = root.list(group);
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names) {
     auto below = has_processes(root, fmt::format("{}/{}", group, name), found, depth - 1);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/probes.hpp"
+#include "tests/lib/probes/host_tree.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class DisksProbeTest : public ::testing::Test {
+ protected:
+  DisksProbeTest() { write_disks(tree_); }
+
+  [[nodiscard]] Section<Disks> probe() const { return probe_disks(root_of(tree_)); }
+
+  void write_controller(std::string_view file, std::string_view value) const {
+    tree_.write(fmt::format("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/{}", file), value);
+  }
+
+  TempDir tree_;
+};
+
+TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
+  EXPECT_EQ(probe(),
+            observed(Disks{.nvme = {{.name = "nvme0n1",
+                                     .controller = "nvme0",
+                                     .model = std::string("Microsoft NVMe Direct Disk v2"),
+                                     .state = std::string("live"),
+                                     .size_bytes = 2000U * 512,
+                                     .read_only = false,
+                                     .address = std::string("0001:00:00.0")}},
+                           .dead_controllers = {},
+                           .raid = {{.name = "md0",
+                                     .level = std::string("raid1"),
+                                     .state = std::string("clean"),
+                                     .disks = 2U,
+                                     .degraded = 0U}}}));
+}
+
+TEST_F(DisksProbeTest, TakesAMachineWithoutNvmeAndArraysAsItIs) {
+  tree_.remove("sys/class/nvme");
+  tree_.remove("sys/block");
+  EXPECT_EQ(probe(), observed(Disks{}));
+}
+
+TEST_F(DisksProbeTest, LeavesOutRemoteDisks) {
+  write_controller("transport", "rdma\n");
+  EXPECT_THAT(probe()->nvme, IsEmpty());
+  EXPECT_THAT(probe()->dead_controllers, IsEmpty());
+}
+
+TEST_F(DisksProbeTest, KeepsADiskWhoseTransportCannotBeRead) {
+  tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/transport");
+  EXPECT_EQ(probe()->nvme.size(), 1U);
+}
+
+TEST_F(DisksProbeTest, NamesAControllerWithoutANamespace) {
+  tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/nvme0n1");
+  EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
+}
+
+TEST_F(DisksProbeTest, NamesAControllerWhoseDeviceIsGone) {
+  tree_.remove("sys/devices/pci0001:00");
+  EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
+}
+
+TEST_F(DisksProbeTest, FindsTheBlockDeviceOfAMultipathNamespace) {
+  tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/nvme0n1");
+  write_controller("nvme3c0n1/path", "");
+  tree_.remove("sys/block/nvme0n1");
+  tree_.write("sys/block/nvme3n1/size", "8\n");
+  tree_.write("sys/block/nvme3n1/ro", "1\n");
+  const auto disks = probe().facts;
+  ASSERT_EQ(disks.nvme.size(), 1U);
+  EXPECT_EQ(disks.nvme[0].name, "nvme3n1");
+  EXPECT_EQ(disks.nvme[0].controller, "nvme0");
+  EXPECT_EQ(disks.nvme[0].size_bytes, Fact<std::uint64_t>(4096U));
+  EXPECT_EQ(disks.nvme[0].read_only, Fact<bool>(true));
+}
+
+TEST_F(DisksProbeTest, CountsANamespaceOnceThatTwoControllersReach) {
+  write_controller("nvme3c0n1/path", "");
+  tree_.write("sys/class/nvme/nvme1/nvme3c1n1/path", "");
+  tree_.write("sys/class/nvme/nvme1/state", "live\n");
+  std::vector<std::string> names;
+  const auto section = probe();
+  for (const auto& disk : section->nvme) names.push_back(disk.name);
+  EXPECT_THAT(names, ElementsAre("nvme0n1", "nvme3n1"));
+}
+
+TEST_F(DisksProbeTest, IgnoresWhatOnlyLooksLikeANamespace) {
+  for (const auto* name : {"ng0n1", "nvme0n", "nvme0c1", "nvme0n1p1", "hwmon1"}) {
+    write_controller(fmt::format("{}/x", name), "");
+  }
+  EXPECT_EQ(probe()->nvme.size(), 1U);
+}
+
+TEST_F(DisksProbeTest, TellsAReadOnlyAndFailedDisk) {
+  write_controller("nvme0n1/ro", "1\n");
+  write_controller("state", "dead\n");
+  const auto disks = probe().facts;
+  EXPECT_EQ(disks.nvme[0].read_only, Fact<bool>(true));
+  EXPECT_EQ(disks.nvme[0].state, Fact<std::string>(std::string("dead")));
+}
+
+TEST_F(DisksProbeTest, RefusesAnImpossibleSize) {
+  write_controller("nvme0n1/size", "18446744073709551615\n");
+  EXPECT_TRUE(probe()->nvme[0].size_bytes.is_unreadable());
+}
+
+TEST_F(DisksProbeTest, LacksMissingMembersByNatureInAnArrayWithoutRedundancy) {
+  tree_.write("sys/block/md0/md/level", "raid0\n");
+  tree_.remove("sys/block/md0/md/degraded");
+  EXPECT_TRUE(probe()->raid[0].degraded.is_absent());
+}
+
+TEST_F(DisksProbeTest, ReadsTheDisksOfAnArrayThatChangesItsShape) {
+  tree_.write("sys/block/md0/md/raid_disks", "4 (3)\n");
+  EXPECT_EQ(probe()->raid[0].disks, Fact<unsigned>(4U));
+}
+
+TEST(EmptyRootTest, IsAnErrorForTheDisksProbe) {
+  const TempDir empty;
+  EXPECT_EQ(probe_disks(root_of(empty)),
+            (Section<Disks>{.status = Status::error, .reason = "there is no /sys"}));
+}
+
+}  // namespace
+}  // namespace muster

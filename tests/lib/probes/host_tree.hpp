@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a small healthy node as files, for the tests of the probes that look at the host, and
+// sections that print themselves.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "lib/base/root.hpp"
+#include "lib/node/snapshot.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+
+template <class T>
+void PrintTo(const Section<T>& section,
+             std::ostream* out) {  // NOLINT(readability-identifier-naming)
+  *out << section_to_json(section);
+}
+
+inline Root root_of(const TempDir& tree) { return Root::below(tree.path()).value(); }
+
+// One record of Hyper-V's key-value pool.
+std::string kvp_record(std::string_view key, std::string_view value);
+
+// A line of proc/<pid>/stat.
+std::string stat_line(unsigned pid, std::string_view name, char state, unsigned start_ticks);
+
+void write_identity(const TempDir& tree);  // an Azure VM
+void write_cpus(const TempDir& tree);      // two sockets, NUMA nodes; two cores of two threads each
+void write_memory(const TempDir& tree);    // huge pages of one size
+void write_mounts(const TempDir& tree);    // a local root and a server's export
+void write_disks(const TempDir& tree);     // one NVMe device, one md array
+void write_processes(const TempDir& tree);  // one sleeps, one is stuck
+void write_services(const TempDir& tree);   // three that run, one that has stopped
+void write_network(const TempDir& tree);    // eth0 and ib0
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/meminfo_parse.hpp"
+#include "lib/probes/probes.hpp"
+#include "tests/lib/probes/host_tree.hpp"
+
+namespace muster {
+namespace {
+
+class MemoryProbeTest : public ::testing::Test {
+ protected:
+  MemoryProbeTest() { write_memory(tree_); }
+
+  [[nodiscard]] Section<Memory> probe() const { return probe_memory(root_of(tree_)); }
+
+  TempDir tree_;
+};
+
+TEST_F(MemoryProbeTest, ReadsMemorySwapAndHugePages) {
+  EXPECT_EQ(probe(),
+            observed(Memory{.total_bytes = 2000U * 1024,
+                            .available_bytes = 1500U * 1024,
+                            .swap_total_bytes = 0U,
+                            .huge_pages = std::vector<HugePages>{
+                                {.size_kib = 2048, .total = 16U, .free = 12U}}}));
+}
+
+TEST_F(MemoryProbeTest, SortsHugePagesBySize) {
+  tree_.write("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "1\n");
+  tree_.write("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "0\n");
+  const auto pages = *probe()->huge_pages;
+  ASSERT_EQ(pages.size(), 2U);
+  EXPECT_EQ(pages[0].size_kib, 2048U);
+  EXPECT_EQ(pages[1], (HugePages{.size_kib = 1048576, .total = 1U, .free = 0U}));
+}
+
+TEST_F(MemoryProbeTest, LacksHugePagesByNatureWhereTheKernelHasNone) {
+  tree_.remove("sys/kernel/mm/hugepages");
+  EXPECT_TRUE(probe()->huge_pages.is_absent());
+}
+
+TEST_F(MemoryProbeTest, CannotTellWhatMeminfoLeavesOut) {
+  tree_.write("proc/meminfo", "MemTotal: 10 kB\n");
+  EXPECT_EQ(probe()->available_bytes,
+            Fact<std::uint64_t>::unreadable("meminfo has no MemAvailable"));
+}
+
+TEST(EmptyRootTest, IsAnErrorForTheMemoryProbe) {
+  const TempDir empty;
+  EXPECT_EQ(probe_memory(root_of(empty)),
+            (Section<Memory>{.status = Status::error,
+                             .reason = "open /proc/meminfo: No such file or directory"}));
+}
+
+TEST(MeminfoParseTest, ReadsTheLinesOfANumaNode) {
+  EXPECT_EQ(parse_meminfo("Node 0 MemTotal:  3 kB\n", "MemTotal"), Result<std::uint64_t>(3072U));
+}
+
+TEST(MeminfoParseTest, DoesNotTakeTheEndOfANameForTheName) {
+  EXPECT_TRUE(parse_meminfo("XMemTotal: 3 kB\nMemTotalX: 3 kB\n", "MemTotal").error().missing);
+}
+
+TEST(MeminfoParseTest, RefusesWhatIsNoNumberOfKilobytes) {
+  for (const auto* line : {"MemTotal: kB",
+                           "MemTotal: 3",
+                           "MemTotal: 3 MB",
+                           "MemTotal: -3 kB",
+                           "MemTotal: 3x kB",
+                           "MemTotal: 18014398509481984 kB",
+                           "MemTotal:"}) {
+    const auto value = parse_meminfo(line, "MemTotal");
+    ASSERT_FALSE(value) << line;
+    EXPECT_FALSE(value.error().missing) << line;
+  }
+}
+
+}  // namespace
+}  // namespace muster

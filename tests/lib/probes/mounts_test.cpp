@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/mounts_parse.hpp"
+#include "lib/probes/probes.hpp"
+#include "tests/lib/probes/host_tree.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using std::chrono_literals::operator""s;
+
+class MountsProbeTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Section<Mounts> probe(std::string_view table) const {
+    tree_.write("proc/mounts", table);
+    return probe_mounts(root_of(tree_), 20s);
+  }
+
+  // The mount points, in order.
+  [[nodiscard]] std::vector<std::string> points(std::string_view table) const {
+    std::vector<std::string> result;
+    const auto section = probe(table);
+    for (const auto& mount : section->mounts) result.push_back(mount.point);
+    return result;
+  }
+
+  TempDir tree_;
+};
+
+TEST_F(MountsProbeTest, TellsTypeSourceAndWhetherItCanBeWritten) {
+  auto section = probe("server:/data /data nfs4 ro,hard,vers=4.1 0 0\n");
+  ASSERT_EQ(section->mounts.size(), 1U);
+  section->mounts[0].space = {};
+  Mount expected{.point = "/data", .type = "nfs4", .source = "server:/data", .read_only = true};
+  EXPECT_EQ(section->mounts[0], expected);
+}
+
+TEST_F(MountsProbeTest, AsksForTheSpaceBelowTheRoot) {
+  tree_.write("data/file", "");
+  const auto section = probe("server:/data /data nfs4 rw 0 0\n");
+  ASSERT_TRUE(section->mounts[0].space) << section->mounts[0].space.why();
+  EXPECT_GT(section->mounts[0].space->total_bytes, section->mounts[0].space->used_bytes);
+  EXPECT_FALSE(section->mounts[0].hung);
+}
+
+TEST_F(MountsProbeTest, LacksTheSpaceOfAPointThatARecordedNodeCameWithout) {
+  const auto section = probe("server:/data /data nfs4 rw 0 0\n");
+  EXPECT_EQ(section->mounts[0].space, Fact<Space>::absent("open /data: No such file or directory"));
+}
+
+TEST_F(MountsProbeTest, LeavesOutFileSystemsThatHoldNoData) {
+  EXPECT_THAT(points("proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+                     "tmpfs /dev/shm tmpfs rw 0 0\ntmpfs /sys/fs/cgroup tmpfs ro 0 0\n"),
+              ElementsAre("/dev/shm"));
+}
+
+TEST_F(MountsProbeTest, DoesNotTouchAnAutomountPoint) {
+  EXPECT_THAT(points("systemd-1 /home autofs rw,fd=51 0 0\n"), IsEmpty());
+}
+
+TEST_F(MountsProbeTest, SeesWhatIsMountedOnAnAutomountPoint) {
+  const auto section = probe("auto.home /home autofs rw 0 0\nserver:/h /home nfs rw 0 0\n");
+  ASSERT_EQ(section->mounts.size(), 1U);
+  EXPECT_EQ(section->mounts[0].type, "nfs");
+}
+
+TEST_F(MountsProbeTest, HidesWhatALaterMountCovers) {
+  const auto section = probe(
+      "/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /mnt ext4 rw 0 0\n"
+      "/dev/sdc1 /mnt xfs rw 0 0\n");
+  ASSERT_EQ(section->mounts.size(), 2U);
+  EXPECT_EQ(section->mounts[0].point, "/");
+  EXPECT_EQ(section->mounts[1].source, "/dev/sdc1");
+}
+
+TEST_F(MountsProbeTest, FindsAPointWithABlankInItsName) {
+  tree_.write("data set/file", "");
+  const auto section = probe("server:/d /data\\040set nfs rw 0 0\n");
+  EXPECT_EQ(section->mounts[0].point, "/data set");
+  EXPECT_TRUE(section->mounts[0].space.known());
+}
+
+TEST_F(MountsProbeTest, TakesALineThatIsNoMountAsAnError) {
+  EXPECT_EQ(probe("/dev/sda1 / ext4 rw 0 0\nnonsense\n"),
+            (Section<Mounts>{.status = Status::error,
+                             .reason = "read /proc/mounts: not a mount: \"nonsense\""}));
+}
+
+TEST_F(MountsProbeTest, TakesAnEmptyTableAsAnError) { EXPECT_EQ(probe("").status, Status::error); }
+
+TEST_F(MountsProbeTest, TakesAMissingTableAsAnError) {
+  EXPECT_EQ(probe_mounts(root_of(tree_), 20s).status, Status::error);
+}
+
+TEST_F(MountsProbeTest, KeepsAThousandMounts) {
+  std::string table;
+  for (int i = 0; i < 1000; ++i) table += fmt::format("overlay /run/c{} overlay rw 0 0\n", i);
+  EXPECT_EQ(probe(table)->mounts.size(), 1000U);
+}
+
+TEST(MountParseTest, RestoresEveryOctalEscape) {
+  const auto mount = parse_mount("a\\011b /x\\134040\\012y\\043 ext4 rw 0 0");
+  ASSERT_TRUE(mount);
+  EXPECT_EQ(mount->source, "a\tb");
+  EXPECT_EQ(mount->point, "/x\\040\ny#");
+}
+
+TEST(MountParseTest, KeepsABackslashThatEscapesNothing) {
+  EXPECT_EQ(parse_mount("s /a\\04 ext4 rw 0 0")->point, "/a\\04");
+  EXPECT_EQ(parse_mount("s /a\\777 ext4 rw 0 0")->point, "/a\\777");
+}
+
+TEST(MountParseTest, DoesNotTakeAnOptionThatBeginsWithRoForReadOnly) {
+  EXPECT_FALSE(parse_mount("s /a ext4 rw,rootcontext=x,errors=remount-ro 0 0")->read_only);
+}
+
+TEST(MountParseTest, RefusesLinesWithoutAPoint) {
+  for (const auto* line : {"", "a b c", "a relative ext4 rw 0 0", "a /p  rw 0 0"}) {
+    EXPECT_FALSE(parse_mount(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace muster

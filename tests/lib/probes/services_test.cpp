@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/probes.hpp"
+#include "tests/lib/probes/host_tree.hpp"
+
+namespace muster {
+namespace {
+
+using Units = std::vector<std::string>;
+
+class ServicesProbeTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Fact<Units> active() const { return probe_services(root_of(tree_))->active; }
+
+  TempDir tree_;
+};
+
+TEST_F(ServicesProbeTest, ListsUnitsWithProcessesAndThoseSystemdCallsActive) {
+  write_services(tree_);
+  EXPECT_EQ(active(),
+            Fact<Units>(Units{"containerd.service", "nvidia-setup.service", "slurmd.service"}));
+}
+
+TEST_F(ServicesProbeTest, SaysThatFailedUnitsAreInNoFile) {
+  EXPECT_EQ(probe_services(root_of(tree_))->failed,
+            Fact<Units>::absent("systemd writes the units that have failed into no file"));
+}
+
+TEST_F(ServicesProbeTest, ReadsSystemdsOwnHierarchyOnOlderKernels) {
+  tree_.write("sys/fs/cgroup/systemd/system.slice/sshd.service/cgroup.procs", "7\n");
+  EXPECT_EQ(active(), Fact<Units>(Units{"sshd.service"}));
+}
+
+TEST_F(ServicesProbeTest, FindsInstancesOfATemplateInTheirSlice) {
+  tree_.write("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cgroup.procs",
+              "7\n");
+  EXPECT_EQ(active(), Fact<Units>(Units{"getty@tty1.service"}));
+}
+
+TEST_F(ServicesProbeTest, TakesAnEmptyGroupAsNotActive) {
+  tree_.write("sys/fs/cgroup/system.slice/dead.service/cgroup.procs", "");
+  EXPECT_EQ(active(), Fact<Units>(Units{}));
+}
+
+TEST_F(ServicesProbeTest, PassesOverAGroupThatGoesMeanwhile) {
+  tree_.link("sys/fs/cgroup/system.slice/gone.service", "nowhere");
+  EXPECT_EQ(active(), Fact<Units>(Units{}));
+}
+
+TEST_F(ServicesProbeTest, CannotTellWhenAUnitsProcessesCannotBeRead) {
+  tree_.write("sys/fs/cgroup/system.slice/odd.service/cgroup.procs", "many\n");
+  EXPECT_TRUE(active().is_unreadable());
+}
+
+TEST_F(ServicesProbeTest, TrustsSystemdsLinkWhereAUnitsProcessesCannotBeRead) {
+  tree_.write("sys/fs/cgroup/system.slice/odd.service/cgroup.procs", "many\n");
+  tree_.link("run/systemd/units/invocation:odd.service", "86c2");
+  EXPECT_EQ(active(), Fact<Units>(Units{"odd.service"}));
+}
+
+TEST_F(ServicesProbeTest, LacksUnitsByNatureWhereSystemdDoesNotRun) {
+  EXPECT_EQ(active(), Fact<Units>::absent("systemd does not run this node"));
+}
+
+TEST_F(ServicesProbeTest, CannotTellWhereSystemdRunsAndShowsNothing) {
+  tree_.write("run/systemd/system/.keep", "");
+  EXPECT_TRUE(active().is_unreadable());
+}
+
+TEST_F(ServicesProbeTest, DoesNotFollowGroupsForEver) {
+  std::string path = "sys/fs/cgroup/system.slice/deep.service";
+  for (int i = 0; i < 40; ++i) {
+    tree_.write(fmt::format("{}/cgroup.procs", path), "");
+    path += "/g";
+  }
+  tree_.link("sys/fs/cgroup/system.slice/deep.service/loop", ".");
+  EXPECT_FALSE(active().known());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/stat_parse.hpp"
+
+#include "tests/lib/probes/host_tree.hpp"
+
+namespace muster {
+namespace {
+
+TEST(ProcessStatTest, ReadsTheFieldsThatMatter) {
+  const auto line = stat_line(42, "cat", 'D', 4200);
+  const auto stat = parse_process_stat(line);
+  ASSERT_TRUE(stat) << stat.error().message;
+  EXPECT_EQ(
+      *stat,
+      (ProcessStat{.pid = 42, .name = "cat", .state = 'D', .parent = 1, .start_ticks = 4200}));
+}
+
+TEST(ProcessStatTest, EndsTheNameAtTheLastParenthesis) {
+  const auto line = stat_line(42, "a) R 5 (b", 'Z', 9);
+  const auto stat = parse_process_stat(line);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->name, "a) R 5 (b");
+  EXPECT_EQ(stat->state, 'Z');
+}
+
+TEST(ProcessStatTest, TakesAnEmptyName) {
+  EXPECT_EQ(parse_process_stat(stat_line(42, "", 'S', 9))->name, "");
+}
+
+TEST(ProcessStatTest, RefusesEveryTruncatedLineUpToTheStartTime) {
+  const auto line = stat_line(42, "cat", 'D', 4200);
+  for (std::size_t length = 0; length < line.find(" 4200"); ++length) {
+    EXPECT_FALSE(parse_process_stat(line.substr(0, length))) << length;
+  }
+}
+
+TEST(LoadAverageTest, ReadsLoadsAndTasks) {
+  const auto load = parse_load_average("0.20 1.18 22.12 3/80 11206");
+  ASSERT_TRUE(load);
+  EXPECT_EQ(
+      *load,
+      (LoadAverage{.load1 = 0.20, .load5 = 1.18, .load15 = 22.12, .running = 3, .total = 80}));
+}
+
+TEST(LoadAverageTest, RefusesWhatIsNoLoadAverage) {
+  for (const auto* line : {"",
+                           "0.1 0.1 0.1",
+                           "a 0.1 0.1 1/2 3",
+                           "-1 0.1 0.1 1/2 3",
+                           "0.1 0.1 0.1 12 3",
+                           "0.1 0.1 0.1 1/ 3",
+                           "nan 0.1 0.1 1/2 3"}) {
+    EXPECT_FALSE(parse_load_average(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace muster
