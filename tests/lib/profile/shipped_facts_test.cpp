@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files in configs/ say agrees with itself, and the examples for a site work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/profile/load.hpp"
+#include "lib/profile/recognise.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+fs::path configs() { return fs::path(MUSTER_SOURCE_DIR) / "configs"; }
+
+ProfileSources shipped(fs::path site = {}) {
+  return {.shipped = configs() / "profiles", .site = std::move(site), .settings = {}};
+}
+
+// One with a wrong name when it does not load, so that every expectation fails.
+Profile profile(std::string_view name, const ProfileSources& sources = shipped()) {
+  auto loaded = load_profile(sources, name);
+  if (loaded) return std::move(*loaded);
+  ADD_FAILURE() << loaded.error().message;
+  return Profile{.name = "did not load"};
+}
+
+// In muster.yaml examples stand right behind `#`, or indented; prose behind `# `.
+std::string with_examples(std::string_view text) {
+  std::string result;
+  for (const auto line : split_lines(text)) {
+    const bool prose = line.starts_with("# ") && !line.starts_with("#  ");
+    const bool example = line.starts_with('#') && !prose;
+    result.append(example ? line.substr(1) : line).append("\n");
+  }
+  return result;
+}
+
+TEST(ShippedFactsTest, GenericExpectsNeitherGpusNorInfiniband) {
+  const auto generic = profile("generic");
+  EXPECT_FALSE(expects_gpus(generic));
+  EXPECT_FALSE(expects_hcas(generic));
+}
+
+TEST(ShippedFactsTest, AConstrainedSizeDiffersInItsCoresOnly) {
+  const auto whole = profile("hb176rs_v4");
+  const auto part = profile("hb176-24rs_v4");
+  EXPECT_THAT(part.host.cpu.cores, Optional(24));
+  std::vector<std::string> different;
+  for (const auto& [path, value] : part.values) {
+    const auto found = whole.values.find(path);
+    if (found == whole.values.end() || found->second != value) different.push_back(path);
+  }
+  EXPECT_THAT(different,
+              ElementsAre("host.cpu.cores", "host.cpu.threads", "recognise.cores", "summary"));
+}
+
+TEST(ShippedFactsTest, AnHcaIsOnTheNumaNodeOfItsGpu) {
+  for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5"}) {
+    const auto topo = profile(name).topo;
+    EXPECT_EQ(topo.pairing.pairs.size(), 8U) << name;
+    for (const auto& [gpu, hca] : topo.pairing.pairs) {
+      EXPECT_EQ(topo.numa.gpu.at(gpu), topo.numa.hca.at(hca)) << name << " " << gpu;
+    }
+  }
+}
+
+TEST(ShippedFactsTest, EveryDeviceThatIsCountedHasItsPlace) {
+  for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
+    const auto node = profile(name);
+    EXPECT_THAT(node.gpu.present.count, Optional(static_cast<int>(node.topo.numa.gpu.size())))
+        << name;
+    EXPECT_THAT(node.ib.present.count, Optional(static_cast<int>(node.topo.numa.hca.size())))
+        << name;
+  }
+}
+
+TEST(ShippedFactsTest, ANodeThatLacksAGpuAndAnHcaIsStillRecognised) {
+  const auto found = recognise(shipped(),
+                               {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
+                                .dmi_vendor = "Microsoft Corporation",
+                                .gpu_pci_ids = {{"10de:2330", 7}},
+                                .infiniband_hcas = 7,
+                                .cores = 96,
+                                .memory_bytes = 1915071.0 * 1024 * 1024});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->profile, "nd96isr_h100_v5");
+}
+
+TEST(ShippedFactsTest, SizesThatLookTheSameShareAProfile) {
+  EXPECT_EQ(profile("nd96isrf_h200_v5").name, "nd96isr_h200_v5");
+}
+
+TEST(ShippedFactsTest, OnGraceSharedMemoryMayBeOff) {
+  EXPECT_FALSE(profile("nd128isr_gb300_v6").env.nccl.harmful.contains("NCCL_SHM_DISABLE"));
+  EXPECT_TRUE(profile("nd96isr_h100_v5").env.nccl.harmful.contains("NCCL_SHM_DISABLE"));
+}
+
+TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
+  std::ostringstream text;
+  text << std::ifstream(configs() / "muster.yaml").rdbuf();
+  const TempDir site;
+  site.write("muster.yaml", with_examples(text.str()));
+  const auto sources = shipped(site.path());
+  const auto name = site_profile(sources);
+  ASSERT_TRUE(name) << name.error().message;
+  EXPECT_EQ(*name, "nd96isr_h100_v5");
+  const auto chosen = profile(*name, sources);
+  EXPECT_EQ(chosen.policies.at("host.disk").fail_as, "warn");
+  EXPECT_EQ(chosen.ib.present.name, "mlx5_*");
+  EXPECT_THAT(chosen.contexts.at("prolog").run,
+              ElementsAre("pci.devices", "ib.*", "host.mounts", "muster.probes"));
+}
+
+TEST(ShippedFactsTest, AsShippedTheSitesFileChoosesNothing) {
+  const auto name = site_profile(shipped(configs()));
+  ASSERT_TRUE(name) << name.error().message;
+  EXPECT_EQ(*name, "");
+}
+
+}  // namespace
+}  // namespace muster
