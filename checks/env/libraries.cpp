@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libraries that jobs need can be opened, and NCCL is not older than the profile allows.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::string_view kNccl = "libnccl.so";
+
+const Library* find(const std::vector<Library>& libraries, std::string_view name) {
+  const auto found = std::find_if(
+      libraries.begin(), libraries.end(), [&](const Library& each) { return each.name == name; });
+  return found == libraries.end() ? nullptr : &*found;
+}
+
+void judge_required(const std::vector<Library>& libraries,
+                    const std::string& name,
+                    Findings& findings) {
+  const auto* const library = find(libraries, name);
+  if (library == nullptr) {
+    findings.push_back(
+        {.device = name,
+         .outcome = Outcome::unknown,
+         .message = fmt::format("{} was not looked for when this node was observed", name)});
+  } else if (!library->opened) {
+    findings.push_back({.device = name,
+                        .outcome = Outcome::warn,
+                        .message = fmt::format("{} cannot be opened: {}", name, library->error),
+                        .observed = false,
+                        .limit = true,
+                        .remedy = Remedy::fix_config});
+  }
+}
+
+// "2.28.3" to its numbers; empty for anything else.
+std::optional<std::vector<std::uint64_t>> numbers(std::string_view version) {
+  std::vector<std::uint64_t> result;
+  for (const auto part : split(version, '.')) {
+    const auto number = parse_unsigned(part);
+    if (!number) return std::nullopt;
+    result.push_back(*number);
+  }
+  return result;
+}
+
+void judge_version(const Library& nccl, const std::string& least, Findings& findings) {
+  const auto have = numbers(nccl.version);
+  const auto want = numbers(least);
+  if (!have || !want) {
+    findings.push_back({.device = nccl.name,
+                        .outcome = Outcome::unknown,
+                        .message = fmt::format(
+                            "NCCL's version cannot be compared: it says \"{}\", the profile \"{}\"",
+                            nccl.version,
+                            least)});
+  } else if (*have < *want) {
+    findings.push_back(
+        {.device = nccl.name,
+         .outcome = Outcome::warn,
+         .message = fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
+         .observed = nccl.version,
+         .limit = least,
+         .remedy = Remedy::fix_config});
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limits = profile.env.libraries;
+  const auto& libraries = snapshot.environment->libraries;
+  if (libraries.is_absent()) {
+    Finding finding = not_known(kNode, "which libraries open", libraries);
+    finding.outcome = Outcome::skip;
+    return {finding};
+  }
+  if (!libraries) return {not_known(kNode, "which libraries open", libraries)};
+
+  Findings findings;
+  for (const auto& name : limits.required) judge_required(*libraries, name, findings);
+  std::size_t opened = 0;
+  bool versions = false;
+  for (const auto& library : *libraries) {
+    if (!library.opened) continue;
+    ++opened;
+    if (limits.nccl_min && library.name.starts_with(kNccl)) {
+      versions = true;
+      judge_version(library, *limits.nccl_min, findings);
+    }
+  }
+  if (findings.empty() && limits.required.empty() && !versions) return {not_expected("library")};
+  return or_pass(
+      std::move(findings),
+      fmt::format("{} of {} libraries asked for opened", opened, libraries->size()));
+}
+
+}  // namespace
+
+constinit const Check env_libraries{
+    .id = "env.libraries",
+    .title = "Libraries that jobs need can be opened, and NCCL is recent enough",
+    .why =
+        "Opens each library that the profile requires, as a job would, and asks NCCL for its "
+        "version. A "
+        "driver update that left libcuda behind, or a missing libmlx5, shows only when a job "
+        "starts. "
+        "Libraries of a foreign root are not opened.",
+    .fix =
+        "Install the missing package, run ldconfig, and look at what the error names: often a "
+        "library that "
+        "the library itself needs.",
+    .needs = Probe::environment,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

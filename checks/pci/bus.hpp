@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of the PCI bus share: which devices they judge, and what they say when there is
+// nothing to judge.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/check.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks::pci {
+
+[[nodiscard]] inline std::string_view word_for(PciKind kind) {
+  switch (kind) {
+    case PciKind::gpu:
+      return "GPU";
+    case PciKind::nvswitch:
+      return "NVSwitch";
+    case PciKind::hca:
+      return "HCA";
+    case PciKind::ethernet:
+      return "Ethernet controller";
+    case PciKind::nvme:
+      return "NVMe controller";
+    case PciKind::bridge:
+      return "bridge";
+  }
+  return "device";
+}
+
+// "8 HCAs", "1 NVSwitch", "2 NVSwitches".
+[[nodiscard]] inline std::string counted_kind(std::uint64_t count, PciKind kind) {
+  const bool es = kind == PciKind::nvswitch && count != 1;
+  return es ? fmt::format("{} NVSwitches", count) : counted(count, word_for(kind));
+}
+
+// A device that does not answer is pci.devices' finding: whatever else it reads means nothing.
+[[nodiscard]] inline bool silent(const PciDevice& device) {
+  return device.responding && !*device.responding;
+}
+
+[[nodiscard]] inline std::vector<const PciDevice*> devices_of(const Snapshot& snapshot,
+                                                              PciKind kind) {
+  std::vector<const PciDevice*> found;
+  for (const auto& device : snapshot.pci->devices) {
+    if (device.kind == kind) found.push_back(&device);
+  }
+  return found;
+}
+
+// GPUs and HCAs that answer, GPUs first.
+[[nodiscard]] inline std::vector<const PciDevice*> endpoints(const Snapshot& snapshot) {
+  std::vector<const PciDevice*> found;
+  for (const auto kind : {PciKind::gpu, PciKind::hca}) {
+    for (const auto* device : devices_of(snapshot, kind)) {
+      if (!silent(*device)) found.push_back(device);
+    }
+  }
+  return found;
+}
+
+// Without a PCI bus: unknown where the profile expects something on it.
+[[nodiscard]] inline std::optional<Finding> without_bus(const Snapshot& snapshot,
+                                                        const Profile& profile) {
+  if (snapshot.pci.ok()) return std::nullopt;
+  const bool expected = expects_gpus(profile) || expects_hcas(profile) ||
+                        profile.pci.devices.nvswitches.value_or(0) > 0;
+  return Finding{.device = std::string(kNode),
+                 .outcome = expected ? Outcome::unknown : Outcome::skip,
+                 .message = fmt::format("no PCI bus to look at: {}", snapshot.pci.reason)};
+}
+
+// The same, and a skip where no GPU or HCA is there to be judged.
+[[nodiscard]] inline std::optional<Finding> nothing_to_judge(const Snapshot& snapshot,
+                                                             const Profile& profile) {
+  if (auto finding = without_bus(snapshot, profile)) return finding;
+  if (!endpoints(snapshot).empty()) return std::nullopt;
+  return Finding{
+      .device = std::string(kNode),
+      .outcome = Outcome::skip,
+      .message = "no GPU or HCA answers on the PCI bus: pci.devices judges whether one should"};
+}
+
+// One finding for all devices about which the same is to be said; none for an empty list.
+inline void add_for_all(Findings& findings,
+                        Outcome outcome,
+                        const std::vector<const PciDevice*>& devices,
+                        std::string_view what) {
+  if (devices.empty()) return;
+  std::vector<std::string> names;
+  for (const auto* device : devices) names.push_back(device->address);
+  const bool one = names.size() == 1;
+  findings.push_back({.device = one ? names.front() : std::string(kNode),
+                      .outcome = outcome,
+                      .message = one ? std::string(what)
+                                     : fmt::format("{} ({}: {})",
+                                                   what,
+                                                   counted(names.size(), "device"),
+                                                   fmt::join(names, ", "))});
+}
+
+}  // namespace muster::checks::pci

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// PCIe errors that the kernel counted since earlier runs: any that was not corrected fails,
+// corrected ones above a rate warn.
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/pci/bus.hpp"
+
+namespace muster::checks {
+namespace {
+
+struct Errors {
+  Findings findings;
+  std::vector<const PciDevice*> without_counters;
+  std::vector<const PciDevice*> first_seen;
+  std::size_t judged = 0;
+};
+
+bool counts_errors(const PciDevice& device) {
+  return device.kind == PciKind::gpu || device.kind == PciKind::hca ||
+         device.kind == PciKind::nvswitch || device.kind == PciKind::bridge;
+}
+
+// The increments of one device's counters in the window.
+struct Increments {
+  std::optional<Delta> fatal;
+  std::optional<Delta> non_fatal;
+  std::optional<Delta> correctable;
+};
+
+Increments increments_of(const Snapshot& snapshot,
+                         const PciDevice& device,
+                         double uptime_s,
+                         double window_s) {
+  const auto delta = [&](std::string_view name, std::uint64_t value) {
+    return delta_of(snapshot.earlier,
+                    fmt::format("pci.{}.{}", device.address, name),
+                    {.uptime_s = uptime_s, .value = value},
+                    window_s);
+  };
+  return {.fatal = delta("fatal", device.aer->fatal),
+          .non_fatal = delta("non_fatal", device.aer->non_fatal),
+          .correctable = delta("correctable", device.aer->correctable)};
+}
+
+Finding uncorrected(const PciDevice& device,
+                    const Delta& delta,
+                    std::string_view severity,
+                    Remedy remedy) {
+  return {.device = device.address,
+          .outcome = Outcome::fail,
+          .message = fmt::format("{} in {} at the {} {}",
+                                 counted(delta.increments, fmt::format("{} PCIe error", severity)),
+                                 in_time(delta.seconds),
+                                 pci::word_for(device.kind),
+                                 device.address),
+          .observed = count_value(delta.increments),
+          .limit = std::int64_t{0},
+          .unit = "errors",
+          .remedy = remedy};
+}
+
+// The worst of what a device reports: one incident raises several severities.
+std::optional<Finding> worst_of(const PciDevice& device,
+                                const Increments& seen,
+                                const Limit<double>& correctable_limit,
+                                Remedy remedy) {
+  if (seen.fatal && seen.fatal->increments > 0)
+    return uncorrected(device, *seen.fatal, "fatal", remedy);
+  if (seen.non_fatal && seen.non_fatal->increments > 0) {
+    return uncorrected(device, *seen.non_fatal, "non-fatal uncorrected", remedy);
+  }
+  if (!correctable_limit || !seen.correctable || seen.correctable->per_hour() <= *correctable_limit)
+    return std::nullopt;
+  return Finding{
+      .device = device.address,
+      .outcome = Outcome::warn,
+      .message = fmt::format("{:.0f} corrected PCIe errors per hour at the {} {}, limit {:g}",
+                             seen.correctable->per_hour(),
+                             pci::word_for(device.kind),
+                             device.address,
+                             *correctable_limit),
+      .observed = seen.correctable->per_hour(),
+      .limit = *correctable_limit,
+      .unit = "errors/h",
+      .remedy = Remedy::watch};
+}
+
+void judge_device(const Snapshot& snapshot,
+                  const PciDevice& device,
+                  const PciErrorLimits& limits,
+                  Errors& errors) {
+  if (device.aer.is_absent()) {
+    // Bridges that report nothing themselves are common; what is below them reports.
+    if (device.kind != PciKind::bridge) errors.without_counters.push_back(&device);
+    return;
+  }
+  if (!device.aer) {
+    errors.findings.push_back(not_known(device.address, "the number of PCIe errors", device.aer));
+    return;
+  }
+  const double uptime_s = *snapshot.identity->uptime_s;
+  const double window_s = limits.window.value > 0 ? limits.window.value : uptime_s;
+  const auto seen = increments_of(snapshot, device, uptime_s, window_s);
+  if (!seen.fatal && !seen.non_fatal && !seen.correctable) {
+    errors.first_seen.push_back(&device);
+    return;
+  }
+  ++errors.judged;
+  if (auto finding = worst_of(
+          device, seen, limits.correctable_warn_above_per_hour, hardware_remedy(snapshot))) {
+    errors.findings.push_back(*std::move(finding));
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
+  if (!snapshot.identity->uptime_s) {
+    return {
+        not_known(kNode, "the time since boot, which rates need,", snapshot.identity->uptime_s)};
+  }
+  Errors errors;
+  for (const auto& device : snapshot.pci->devices) {
+    if (counts_errors(device) && !pci::silent(device))
+      judge_device(snapshot, device, profile.pci.errors, errors);
+  }
+  const bool all_well = errors.findings.empty() && errors.judged > 0;
+  pci::add_for_all(errors.findings,
+                   snapshot.identity->hypervisor ? Outcome::skip : Outcome::unknown,
+                   errors.without_counters,
+                   snapshot.identity->hypervisor
+                       ? "the hypervisor keeps PCIe errors to itself"
+                       : "the kernel counts no PCIe errors for it (no AER)");
+  pci::add_for_all(
+      errors.findings,
+      Outcome::skip,
+      errors.first_seen,
+      "PCIe errors seen for the first time in this boot, or cleared since: no rate yet");
+  if (all_well) {
+    errors.findings.push_back(
+        passed(fmt::format("no PCIe errors above limits at {}", counted(errors.judged, "device"))));
+  }
+  return errors.findings;
+}
+
+}  // namespace
+
+constinit const Check pci_errors{
+    .id = "pci.errors",
+    .title = "No PCIe errors since earlier runs",
+    .why =
+        "The kernel counts what devices report by Advanced Error Reporting: corrected errors, "
+        "which cost a "
+        "retransmission, and uncorrected ones, non-fatal or fatal to the link, which lost data. "
+        "GPUs, "
+        "HCAs, NVSwitches and the bridges above them are compared with earlier runs of this boot; "
+        "a first "
+        "run has no rate. Under a hypervisor the host keeps these errors to itself.",
+    .fix =
+        "Uncorrected errors: drain the node and reboot it; if they come back, reseat or replace "
+        "the card, "
+        "its riser or its cable, or report it to the provider. Corrected errors: watch them, and "
+        "check "
+        "the link's width and speed.",
+    .needs = Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs and HCAs use all their lanes, and HCAs their full speed. An idle GPU slows its link down on
+// purpose, so that of a GPU's speed only what it could reach is judged.
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/pci/bus.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kRounding = 0.01;  // of the texts that speeds are read from
+
+// What is said about the links of all devices.
+struct Links {
+  Findings findings;
+  std::vector<const PciDevice*> unmeasurable;
+  std::string why;  // of the first of them
+  std::size_t judged = 0;
+};
+
+// One property of one link: what it is, and the least it must be.
+template <class T>
+struct Property {
+  const Fact<T>& observed;
+  Limit<T> expected;
+};
+
+Property<unsigned> width_of(const PciDevice& device, const LinkLimit& limit) {
+  Limit<unsigned> expected;
+  if (limit.width && *limit.width > 0) {
+    expected = static_cast<unsigned>(*limit.width);
+  } else if (device.link_width_max) {
+    expected = *device.link_width_max;
+  }
+  return {.observed = device.link_width, .expected = expected};
+}
+
+Property<double> speed_of(const PciDevice& device, const LinkLimit& limit) {
+  const bool gpu = device.kind == PciKind::gpu;
+  Limit<double> expected;
+  if (limit.speed) {
+    expected = limit.speed->value / kGiga;
+  } else if (device.link_speed_max_gts) {
+    expected = *device.link_speed_max_gts;
+  }
+  return {.observed = gpu ? device.link_speed_max_gts : device.link_speed_gts,
+          .expected = expected};
+}
+
+// False, with what to say, where the property or the device's word for its limit cannot be
+// understood.
+template <class T>
+bool readable(const PciDevice& device,
+              std::string_view what,
+              const Property<T>& property,
+              const Fact<T>& maximum,
+              Links& links) {
+  for (const auto* fact : {&property.observed, &maximum}) {
+    if (!fact->is_unreadable() || (fact == &maximum && property.expected)) continue;
+    links.findings.push_back(not_known(device.address, what, *fact));
+    return false;
+  }
+  return true;
+}
+
+template <class T>
+bool below(const Property<T>& property, double rounding) {
+  return property.observed && property.expected &&
+         static_cast<double>(*property.observed) + rounding <
+             static_cast<double>(*property.expected);
+}
+
+// Empty when both properties could be compared with something.
+template <class T>
+std::string why_unmeasurable(const Property<T>& property) {
+  if (!property.observed) return property.observed.why();
+  if (!property.expected) return "neither the profile nor the device says what to expect";
+  return {};
+}
+
+Finding narrow_or_slow(const PciDevice& device,
+                       const Property<unsigned>& width,
+                       const Property<double>& speed,
+                       Remedy remedy) {
+  const bool slow = below(speed, kRounding);
+  const bool narrow = below(width, 0);
+  std::string have;
+  std::string want;
+  if (narrow) {
+    have = fmt::format("x{}", *width.observed);
+    want = fmt::format("x{}", *width.expected);
+  }
+  if (slow) {
+    have = fmt::format("{}{}{:g} GT/s", have, narrow ? " at " : "", *speed.observed);
+    want = fmt::format("{}{}{:g} GT/s", want, narrow ? " at " : "", *speed.expected);
+  }
+  Finding finding{.device = device.address,
+                  .outcome = Outcome::fail,
+                  .message = fmt::format(
+                      "the PCIe link of the {} at {} {} {}, expected {}",
+                      pci::word_for(device.kind),
+                      device.address,
+                      slow && !narrow && device.kind == PciKind::gpu ? "can do no more than" : "is",
+                      have,
+                      want),
+                  .remedy = remedy};
+  if (narrow) {
+    finding.observed = count_value(*width.observed);
+    finding.limit = count_value(*width.expected);
+    finding.unit = "lanes";
+  } else {
+    finding.observed = *speed.observed;
+    finding.limit = *speed.expected;
+    finding.unit = "GT/s";
+  }
+  return finding;
+}
+
+void judge_link(const PciDevice& device, const LinkLimit& limit, Remedy remedy, Links& links) {
+  const auto width = width_of(device, limit);
+  const auto speed = speed_of(device, limit);
+  if (below(width, 0) || below(speed, kRounding)) {
+    ++links.judged;
+    links.findings.push_back(narrow_or_slow(device, width, speed, remedy));
+    return;
+  }
+  if (!readable(device, "the link's width", width, device.link_width_max, links)) return;
+  if (!readable(device, "the link's speed", speed, device.link_speed_max_gts, links)) return;
+  auto why = why_unmeasurable(width);
+  if (why.empty()) why = why_unmeasurable(speed);
+  if (!why.empty()) {
+    if (links.unmeasurable.empty()) links.why = why;
+    links.unmeasurable.push_back(&device);
+    return;
+  }
+  ++links.judged;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
+  Links links;
+  for (const auto* device : pci::endpoints(snapshot)) {
+    const auto& limit = device->kind == PciKind::gpu ? profile.pci.link.gpu : profile.pci.link.hca;
+    judge_link(*device, limit, hardware_remedy(snapshot), links);
+  }
+  const bool all_well = links.findings.empty() && links.judged > 0;
+  const bool skip = profile.pci.link.unmeasurable == "skip";
+  pci::add_for_all(links.findings,
+                   skip ? Outcome::skip : Outcome::unknown,
+                   links.unmeasurable,
+                   fmt::format("the PCIe link cannot be measured: {}", links.why));
+  if (all_well) {
+    links.findings.push_back(passed(fmt::format(
+        "{} at full width; the current speed of GPUs is not judged, idle ones slow their link down",
+        counted(links.judged, "PCIe link"))));
+  }
+  return links.findings;
+}
+
+}  // namespace
+
+constinit const Check pci_link{
+    .id = "pci.link",
+    .title = "PCIe links of GPUs and HCAs have their full width and speed",
+    .why =
+        "Compares the width of each GPU's and HCA's link with the profile, or else with what the "
+        "device "
+        "can do, and the speed of each HCA's likewise. A link that trained with fewer lanes or at "
+        "a lower "
+        "generation halves every copy and every message through it, without any error. A GPU at "
+        "idle "
+        "lowers its link's speed to save power, so that only the most it could reach is judged "
+        "here.",
+    .fix =
+        "Reboot the node once: links are trained at boot. If it stays narrow or slow, a virtual "
+        "machine "
+        "is redeployed and the fault reported to the provider; on bare metal the card, riser or "
+        "cable "
+        "is reseated, then replaced.",
+    .needs = Probe::pci | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

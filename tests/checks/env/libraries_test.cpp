@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judged(Fact<std::vector<Library>> libraries, const EnvLibraryLimits& limits) {
+  Snapshot snapshot;
+  snapshot.environment = observed(Environment{.libraries = std::move(libraries)});
+  Profile profile;
+  profile.env.libraries = limits;
+  return checks::env_libraries.judge(snapshot, profile);
+}
+
+std::vector<Library> libraries() {
+  return {{.name = "libnccl.so.2", .opened = true, .version = "2.9.3"},
+          {.name = "libmlx5.so.1",
+           .opened = false,
+           .error = "libmlx5.so.1: cannot open shared object file"}};
+}
+
+TEST(EnvLibrariesTest, PassesWhenTheRequiredOnesOpen) {
+  EXPECT_THAT(judged(libraries(), {.required = {"libnccl.so.2"}, .nccl_min = "2.9"}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "1 of 2 libraries asked for opened"}));
+}
+
+TEST(EnvLibrariesTest, WarnsOfARequiredOneThatDoesNotOpen) {
+  EXPECT_THAT(
+      judged(libraries(), {.required = {"libmlx5.so.1"}}),
+      ElementsAre(Finding{
+          .device = "libmlx5.so.1",
+          .outcome = Outcome::warn,
+          .message = "libmlx5.so.1 cannot be opened: libmlx5.so.1: cannot open shared object "
+                     "file",
+          .observed = false,
+          .limit = true,
+          .remedy = Remedy::fix_config}));
+}
+
+TEST(EnvLibrariesTest, ComparesNcclsVersionByNumbers) {
+  EXPECT_THAT(judged(libraries(), {.optional = {"libnccl.so.2"}, .nccl_min = "2.18.1"}),
+              ElementsAre(Finding{.device = "libnccl.so.2",
+                                  .outcome = Outcome::warn,
+                                  .message = "NCCL is 2.9.3, expected at least 2.18.1",
+                                  .observed = std::string("2.9.3"),
+                                  .limit = std::string("2.18.1"),
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(EnvLibrariesTest, AVersionThatIsNotToldIsUnknown) {
+  EXPECT_EQ(
+      judged({{{.name = "libnccl.so.2", .opened = true}}}, {.nccl_min = "2.18.1"}).front().outcome,
+      Outcome::unknown);
+}
+
+TEST(EnvLibrariesTest, ARequiredOneThatNobodyLookedForIsUnknown) {
+  EXPECT_EQ(judged(libraries(), {.required = {"libcuda.so.1"}}).front().outcome, Outcome::unknown);
+}
+
+TEST(EnvLibrariesTest, SkipsBelowAForeignRootAndWhereNothingIsRequired) {
+  EXPECT_THAT(
+      judged(Fact<std::vector<Library>>::absent("libraries of a foreign root are not opened"),
+             {.required = {"libcuda.so.1"}}),
+      ElementsAre(Finding{
+          .device = "node",
+          .outcome = Outcome::skip,
+          .message = "which libraries open is not known: libraries of a foreign root are not "
+                     "opened"}));
+  EXPECT_EQ(judged(libraries(), {.optional = {"libnccl.so.2"}}).front().outcome, Outcome::skip);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "tests/checks/pci/bus_fixture.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judged(const Snapshot& snapshot) {
+  return checks::pci_acs.judge(snapshot, one_gpu_and_hca());
+}
+
+const Finding kPass{.device = "node",
+                    .outcome = Outcome::pass,
+                    .message = "access control services are off on 1 switch port above GPUs"};
+
+TEST(PciAcsTest, PassesWhenTheyAreOff) { EXPECT_THAT(judged(small_node()), ElementsAre(kPass)); }
+
+TEST(PciAcsTest, WarnsAtTheSwitchPortAboveAGpuOnce) {
+  auto node = small_node();
+  node.pci.facts.devices[kSwitch].acs_control = 0x1dU;
+  node.pci.facts.devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
+  EXPECT_THAT(judged(node),
+              ElementsAre(Finding{
+                  .device = "0000:01:00.0",
+                  .outcome = Outcome::warn,
+                  .message = "access control services are on (control 0x001d) at the switch port "
+                             "0000:01:00.0 above the GPU at 0000:02:00.0: traffic between devices "
+                             "goes through the root",
+                  .observed = std::int64_t{0x1d},
+                  .limit = std::int64_t{0},
+                  .remedy = Remedy::fix_config}));
+}
+
+TEST(PciAcsTest, TheRootPortIsTheWayUpAnyhow) {
+  auto node = small_node();
+  node.pci.facts.devices[kRootPort].acs_control = 0x1dU;
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+}
+
+TEST(PciAcsTest, ABridgeWithoutTheCapabilityCannotRedirect) {
+  auto node = small_node();
+  node.pci.facts.devices[kSwitch].acs_control =
+      Fact<unsigned>::absent("the bridge has no access control services");
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+}
+
+TEST(PciAcsTest, WhatCannotBeReadIsUnknown) {
+  auto node = small_node();
+  node.pci.facts.devices[kSwitch].acs_control = Fact<unsigned>::unreadable("only root may read it");
+  EXPECT_THAT(
+      judged(node),
+      ElementsAre(Finding{
+          .device = "0000:01:00.0",
+          .outcome = Outcome::unknown,
+          .message = "the state of access control services is not known: only root may read it"}));
+}
+
+TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
+  EXPECT_THAT(judged(small_guest()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "the hypervisor hides the PCI switches above GPUs"}));
+  auto node = small_node();
+  node.pci.facts.devices[kGpu].upstream = {"0000:00:01.0"};
+  EXPECT_THAT(
+      judged(node),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::skip, .message = "no PCI switch above any GPU"}));
+}
+
+}  // namespace
+}  // namespace muster

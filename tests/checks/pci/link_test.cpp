@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "tests/checks/pci/bus_fixture.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judged(const Snapshot& snapshot, const Profile& profile = one_gpu_and_hca()) {
+  return checks::pci_link.judge(snapshot, profile);
+}
+
+PciDevice& device(Snapshot& snapshot, std::size_t index) {
+  return snapshot.pci.facts.devices[index];
+}
+
+const Finding kPass{
+    .device = "node",
+    .outcome = Outcome::pass,
+    .message =
+        "2 PCIe links at full width; the current speed of GPUs is not judged, idle ones slow "
+        "their link down"};
+
+TEST(PciLinkTest, PassesAtFullWidthAndSpeed) {
+  EXPECT_THAT(judged(small_node()), ElementsAre(kPass));
+}
+
+TEST(PciLinkTest, AnIdleGpuMaySlowItsLinkDown) {
+  auto node = small_node();
+  device(node, kGpu).link_speed_gts = 2.5;
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+}
+
+TEST(PciLinkTest, FailsANarrowLink) {
+  auto node = small_node();
+  device(node, kGpu).link_width = 8U;
+  EXPECT_THAT(
+      judged(node),
+      ElementsAre(Finding{.device = "0000:02:00.0",
+                          .outcome = Outcome::fail,
+                          .message = "the PCIe link of the GPU at 0000:02:00.0 is x8, expected x16",
+                          .observed = std::int64_t{8},
+                          .limit = std::int64_t{16},
+                          .unit = "lanes",
+                          .remedy = Remedy::reseat_or_replace}));
+}
+
+TEST(PciLinkTest, SaysWidthAndSpeedOfOneLinkOnce) {
+  auto guest = small_guest();
+  device(guest, 1).link_width = 8U;
+  device(guest, 1).link_speed_gts = 16.0;
+  EXPECT_THAT(
+      judged(guest),
+      ElementsAre(Finding{
+          .device = "0000:03:00.0",
+          .outcome = Outcome::fail,
+          .message = "the PCIe link of the HCA at 0000:03:00.0 is x8 at 16 GT/s, expected x16 "
+                     "at 32 GT/s",
+          .observed = std::int64_t{8},
+          .limit = std::int64_t{16},
+          .unit = "lanes",
+          .remedy = Remedy::report_to_provider}));
+}
+
+TEST(PciLinkTest, FailsAGpuThatCouldNeverReachTheProfilesSpeed) {
+  auto node = small_node();
+  device(node, kGpu).link_speed_max_gts = 16.0;
+  EXPECT_THAT(
+      judged(node),
+      ElementsAre(Finding{
+          .device = "0000:02:00.0",
+          .outcome = Outcome::fail,
+          .message = "the PCIe link of the GPU at 0000:02:00.0 can do no more than 16 GT/s, "
+                     "expected 32 GT/s",
+          .observed = 16.0,
+          .limit = 32.0,
+          .unit = "GT/s",
+          .remedy = Remedy::reseat_or_replace}));
+}
+
+TEST(PciLinkTest, WithoutLimitsTheDevicesOwnMaximumCounts) {
+  auto node = small_node();
+  device(node, kHca).link_speed_gts = 8.0;
+  const auto findings = judged(node, Profile{});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].message,
+            "the PCIe link of the HCA at 0000:03:00.0 is 8 GT/s, expected 32 GT/s");
+}
+
+TEST(PciLinkTest, WhatTheKernelDoesNotKnowIsTheProfilesToCall) {
+  auto node = small_node();
+  device(node, kHca).link_width = Fact<unsigned>::absent("current_link_width says 0");
+  auto profile = one_gpu_and_hca();
+  EXPECT_THAT(
+      judged(node, profile),
+      ElementsAre(
+          Finding{.device = "0000:03:00.0",
+                  .outcome = Outcome::unknown,
+                  .message = "the PCIe link cannot be measured: current_link_width says 0"},
+          Finding{.device = "node",
+                  .outcome = Outcome::pass,
+                  .message = "1 PCIe link at full width; the current speed of GPUs is not judged, "
+                             "idle ones slow their link down"}));
+  profile.pci.link.unmeasurable = "skip";
+  EXPECT_EQ(judged(node, profile).front().outcome, Outcome::skip);
+}
+
+TEST(PciLinkTest, UnreadableIsUnknownWhateverTheProfileCallsUnmeasurable) {
+  auto node = small_node();
+  device(node, kHca).link_width = Fact<unsigned>::unreadable("not a link width");
+  auto profile = one_gpu_and_hca();
+  profile.pci.link.unmeasurable = "skip";
+  EXPECT_THAT(judged(node, profile),
+              ElementsAre(Finding{.device = "0000:03:00.0",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the link's width is not known: not a link width"}));
+}
+
+TEST(PciLinkTest, ADeviceThatDoesNotAnswerIsNotJudgedTwice) {
+  auto node = small_node();
+  for (const auto index : {kGpu, kHca}) {
+    device(node, index).responding = false;
+    device(node, index).link_width = 8U;
+  }
+  EXPECT_THAT(judged(node),
+              ElementsAre(Finding{
+                  .device = "node",
+                  .outcome = Outcome::skip,
+                  .message = "no GPU or HCA answers on the PCI bus: pci.devices judges whether one "
+                             "should"}));
+}
+
+}  // namespace
+}  // namespace muster
