@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,15 +39,26 @@ bool write_all(int descriptor, const char* data, std::size_t size) {
   return true;
 }
 
+bool is_pipe(int descriptor) {
+  struct stat status = {};
+  return ::fstat(descriptor, &status) == 0 &&
+         (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
 // In the child: never returns. The answer is its length and its bytes, so that the parent need not
 // wait for the child's end, which a driver can delay for ever.
 [[noreturn]] void run_child(int pipe, pid_t parent, const std::function<std::string()>& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
-  // Libraries that print must not reach the report.
+  // Libraries that print must not reach the report. Nor may a child that outlives us hold a pipe
+  // open at whose end somebody waits for its last writer: slurmd waits so for a hook.
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
+  if (nowhere >= 0) {
+    ::dup2(nowhere, STDOUT_FILENO);
+    if (is_pipe(STDIN_FILENO)) ::dup2(nowhere, STDIN_FILENO);
+    if (is_pipe(STDERR_FILENO)) ::dup2(nowhere, STDERR_FILENO);
+  }
 
   const std::string answer = work();
   const std::uint64_t size = answer.size();

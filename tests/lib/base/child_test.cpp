@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/child.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -82,6 +85,27 @@ TEST(ChildrenTest, RunSideBySide) {
   for (int i = 0; i < 8; ++i) names.insert(children.next().first);
   EXPECT_EQ(names.size(), 8U);
   EXPECT_LT(Clock::now() - begin, 8 * 200ms) << "one after the other would take longer";
+}
+
+// slurmd takes a hook for ended when nobody writes to its output any more.
+TEST(ChildrenTest, AChildHoldsNoPipeOfTheCallersErrorOutput) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  ::close(ends[1]);
+  Children children;
+  children.start("late", Clock::now() + 60s, [] {
+    for (;;) ::pause();
+    return std::string();
+  });
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+
+  pollfd reader{.fd = ends[0], .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&reader, 1, 10'000), 1);
+  EXPECT_NE(reader.revents & POLLHUP, 0);
+  ::close(ends[0]);
 }
 
 }  // namespace
