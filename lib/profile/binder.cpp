@@ -234,11 +234,16 @@ void Binder::record(const Place& place, std::string as_written) {
 }
 
 void Binder::forget(const std::string& path) {
-  const auto gone = [&](const auto& entry) {
-    return entry.first == path || entry.first.starts_with(fmt::format("{}.", path));
+  const std::string inside = fmt::format("{}.", path);
+  const auto erase_from = [&](auto& map) {
+    map.erase(path);
+    const auto first = map.lower_bound(inside);
+    auto last = first;
+    while (last != map.end() && last->first.starts_with(inside)) ++last;
+    map.erase(first, last);
   };
-  std::erase_if(profile_.origins, gone);
-  std::erase_if(profile_.values, gone);
+  erase_from(profile_.origins);
+  erase_from(profile_.values);
 }
 
 }  // namespace muster

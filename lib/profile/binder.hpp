@@ -36,9 +36,23 @@ struct Place {
 [[nodiscard]] bool is_reserved(std::string_view key);
 
 template <Described T>
-[[nodiscard]] std::vector<std::string> keys_of() {
-  std::vector<std::string> keys;
-  for_each_field<T>([&](const auto& each) { keys.emplace_back(each.name); });
+[[nodiscard]] const std::vector<std::string>& keys_of() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> names;
+    for_each_field<T>([&](const auto& each) { names.emplace_back(each.name); });
+    return names;
+  }();
+  return keys;
+}
+
+// With those of its policy.
+template <Described T>
+[[nodiscard]] const std::vector<std::string>& keys_of_check() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> names = keys_of<T>();
+    names.insert(names.end(), keys_of<Policy>().begin(), keys_of<Policy>().end());
+    return names;
+  }();
   return keys;
 }
 
@@ -224,10 +238,7 @@ std::optional<Result<void>> Binder::field_of(std::string_view key,
 
 template <Described T>
 Result<void> Binder::block(const Yaml& node, Place place, T& out, bool of_check) {
-  std::vector<std::string> keys = keys_of<T>();
-  if (of_check) {
-    for (auto& key : keys_of<Policy>()) keys.push_back(std::move(key));
-  }
+  const auto& keys = of_check ? keys_of_check<T>() : keys_of<T>();
   if (auto entered = enter(node, place, keys); !entered) return entered;
   return each(node, [&](std::string_view key, int line, const Yaml& entry) -> Result<void> {
     const Place key_place = below(place, key, line);
