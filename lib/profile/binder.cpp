@@ -123,26 +123,40 @@ Result<void> Binder::enter(const Yaml& node,
     return wrong_type(node, place, "a mapping");
   }
   for (const auto& entry : node.entries) {
-    const Place key_place = below(place, entry.key, entry.line);
-    if (entry.key == "as_of") {
-      if (!is_date(entry.value.text)) {
-        return wrong_type(entry.value, key_place, "a date such as 2026-11-20");
-      }
-      place.as_of = entry.value.text;
-    } else if (entry.key == "source" && entry.value.kind == Yaml::Kind::scalar) {
-      place.source = entry.value.text;
-    } else if (entry.key == "source") {
-      if (entry.value.kind != Yaml::Kind::mapping) {
-        return wrong_type(entry.value, key_place, "text, or a mapping from key to text");
-      }
-      for (const auto& [key, line, source] : entry.value.entries) {
-        if (std::ranges::count(keys, key) == 0) return unknown_key(key_place, key, line, keys);
-        if (source.kind != Yaml::Kind::scalar) {
-          return wrong_type(source, below(key_place, key, line), "text");
-        }
-        place.sources[key] = source.text;
-      }
+    Result<void> taken;
+    if (entry.key == "as_of") taken = take_date(entry, place);
+    if (entry.key == "source") taken = take_source(entry, place, keys);
+    if (!taken) return taken;
+  }
+  return {};
+}
+
+Result<void> Binder::take_date(const YamlEntry& entry, Place& place) const {
+  if (!is_date(entry.value.text)) {
+    return wrong_type(
+        entry.value, below(place, entry.key, entry.line), "a date such as 2026-11-20");
+  }
+  place.as_of = entry.value.text;
+  return {};
+}
+
+Result<void> Binder::take_source(const YamlEntry& entry,
+                                 Place& place,
+                                 const std::vector<std::string>& keys) const {
+  const Place here = below(place, entry.key, entry.line);
+  if (entry.value.kind == Yaml::Kind::scalar) {
+    place.source = entry.value.text;
+    return {};
+  }
+  if (entry.value.kind != Yaml::Kind::mapping) {
+    return wrong_type(entry.value, here, "text, or a mapping from key to text");
+  }
+  for (const auto& [key, line, source] : entry.value.entries) {
+    if (std::ranges::count(keys, key) == 0) return unknown_key(here, key, line, keys);
+    if (source.kind != Yaml::Kind::scalar) {
+      return wrong_type(source, below(here, key, line), "text");
     }
+    place.sources[key] = source.text;
   }
   return {};
 }

@@ -110,6 +110,10 @@ class Binder {
   [[nodiscard]] Result<void> block(const Yaml& node, Place place, T& out, bool of_check);
 
  private:
+  [[nodiscard]] Result<void> take_date(const YamlEntry& entry, Place& place) const;
+  [[nodiscard]] Result<void> take_source(const YamlEntry& entry,
+                                         Place& place,
+                                         const std::vector<std::string>& keys) const;
   [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node,
                                                  const Place& place,
                                                  std::string_view wanted) const;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -99,9 +100,10 @@ class Bounds {
   template <class Q>
   void add(std::string_view name, const BenchLimit<Q>& limit, const Maybe<Q>& ceiling) {
     if (!ceiling) return;
-    const std::pair<std::string_view, Limit<Q>> limits[] = {{"expected", limit.expected},
-                                                            {"warn_below", limit.warn_below},
-                                                            {"fail_below", limit.fail_below}};
+    const std::array<std::pair<std::string_view, Limit<Q>>, 3> limits{
+        {{"expected", limit.expected},
+         {"warn_below", limit.warn_below},
+         {"fail_below", limit.fail_below}}};
     for (const auto& [key, value] : limits) {
       if (!value) continue;
       found_.push_back({.path = fmt::format("bench.{}.{}", name, key),

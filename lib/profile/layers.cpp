@@ -48,6 +48,14 @@ Result<Yaml> value_of_setting(std::string_view text) {
   return value;
 }
 
+std::vector<std::string> judging_keys() {
+  std::vector<std::string> keys;
+  for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
+    if (Judging<Member>) keys.emplace_back(each.name);
+  });
+  return keys;
+}
+
 void clear_lines(Yaml& node) {
   node.line = 0;
   for (auto& item : node.items) clear_lines(item);
@@ -106,29 +114,29 @@ Result<void> Layers::add_recognise(const Yaml& recognise, const std::string& fil
 }
 
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
-  std::vector<std::string> keys;
-  for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
-    if (whole_file || Judging<Member>) keys.emplace_back(each.name);
-  });
+  const std::vector<std::string> keys = whole_file ? keys_of<Profile>() : judging_keys();
   if (auto entered = binder_.enter(document, place, keys); !entered) return entered;
 
   return binder_.each(document, [&](std::string_view key, int line, const Yaml& value) {
     if (whole_file && is_known_to_loader(key)) return Result<void>{};
-    const Place key_place = below(place, key, line);
     if (std::ranges::count(keys, key) == 0) {
       return Result<void>(binder_.unknown_key(place, key, line, keys));
     }
-    Result<void> done;
-    for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
-      if (each.name != key) return;
-      if constexpr (CheckGroup<Member>) {
-        done = add_group(value, key_place, profile_.*each.member);
-      } else {
-        done = binder_.value(value, key_place, profile_.*each.member);
-      }
-    });
-    return done;
+    return add_member(key, value, below(place, key, line));
   });
+}
+
+Result<void> Layers::add_member(std::string_view key, const Yaml& value, const Place& place) {
+  Result<void> done;
+  for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
+    if (each.name != key) return;
+    if constexpr (CheckGroup<Member>) {
+      done = add_group(value, place, profile_.*each.member);
+    } else {
+      done = binder_.value(value, place, profile_.*each.member);
+    }
+  });
+  return done;
 }
 
 template <Described Group>

@@ -2,10 +2,10 @@
 // One file after the other, weakest first, is laid over a profile.
 #pragma once
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/profile/binder.hpp"
@@ -33,6 +33,9 @@ class Layers {
 
  private:
   [[nodiscard]] Result<void> add(const Yaml& document, Place place, bool whole_file);
+  [[nodiscard]] Result<void> add_member(std::string_view key,
+                                        const Yaml& value,
+                                        const Place& place);
   template <Described Group>
   [[nodiscard]] Result<void> add_group(const Yaml& node, Place place, Group& group);
   [[nodiscard]] std::vector<std::string> declared_in(std::string_view group) const;

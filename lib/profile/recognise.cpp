@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/layers.hpp"
-#include "lib/profile/sources.hpp"
-#include "lib/profile/yaml.hpp"
+#include "lib/profile/candidates.hpp"
 
 namespace muster {
 namespace {
@@ -20,81 +18,6 @@ constexpr std::string_view kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
 constexpr double kCpuNodeTolerance =
     0.1;                                // of cores and memory, where they are all there is to tell
 constexpr double kSameDistance = 0.02;  // MemTotal differs by less between like nodes
-constexpr int kMaxExtends = 16;
-
-struct Candidate {
-  std::string name;
-  Recognise wants;
-};
-
-// Reads `recognise` of each profile, and of what it extends, once.
-class Candidates {
- public:
-  explicit Candidates(const ProfileSources& sources) : sources_(sources) {}
-
-  // A profile without a block of its own is chosen by name only.
-  [[nodiscard]] Result<std::vector<Candidate>> read() {
-    auto index = list_profiles(sources_);
-    if (!index) return tl::unexpected(index.error());
-    index_ = std::move(*index);
-    std::vector<Candidate> candidates;
-    for (const auto& [name, file] : index_) {
-      const auto document = sections_of(file);
-      if (!document) return tl::unexpected(document.error());
-      if ((*document)->find("recognise") == nullptr) continue;
-      auto wants = merged(file);
-      if (!wants) return tl::unexpected(wants.error());
-      candidates.push_back({name, std::move(*wants)});
-    }
-    return candidates;
-  }
-
- private:
-  [[nodiscard]] Result<const Yaml*> sections_of(const ProfileFile& file) {
-    const auto known = documents_.find(file.path);
-    if (known != documents_.end()) return &known->second;
-    auto document = read_sections(file, {"extends", "recognise"});
-    if (!document) return tl::unexpected(document.error());
-    return &documents_.emplace(file.path, std::move(*document)).first->second;
-  }
-
-  [[nodiscard]] Result<Recognise> merged(const ProfileFile& file) {
-    std::vector<std::pair<ProfileFile, const Yaml*>> chain;
-    std::optional<ProfileFile> next = file;
-    while (next && chain.size() < kMaxExtends) {
-      const auto document = sections_of(*next);
-      if (!document) return tl::unexpected(document.error());
-      chain.emplace_back(*next, *document);
-      auto parent = parent_of(chain.back());
-      if (!parent) return tl::unexpected(parent.error());
-      next = std::move(*parent);
-    }
-    Profile scratch;
-    Layers layers(scratch);
-    for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
-      const Yaml* block = each->second->find("recognise");
-      if (block == nullptr) continue;
-      auto done = layers.add_recognise(*block, each->first.shown);
-      if (!done) return tl::unexpected(done.error());
-    }
-    return scratch.recognise;
-  }
-
-  [[nodiscard]] Result<std::optional<ProfileFile>> parent_of(
-      const std::pair<ProfileFile, const Yaml*>& child) {
-    const auto& [file, document] = child;
-    const auto name = extends_of(*document, file);
-    if (!name) return tl::unexpected(name.error());
-    if (name->empty()) return std::optional<ProfileFile>();
-    auto found = find_profile(sources_, index_, *name, &file);
-    if (!found) return tl::unexpected(found.error());
-    return std::optional(std::move(*found));
-  }
-
-  const ProfileSources& sources_;
-  ProfileIndex index_;
-  std::map<std::filesystem::path, Yaml> documents_;
-};
 
 // GPUs that a cluster computes on: a server's own display adapter has an id on the bus as well.
 std::map<std::string, int> compute_gpus(const Hardware& hardware) {
@@ -208,13 +131,11 @@ std::vector<const Candidate*> matching(const Node& node,
 
 }  // namespace
 
-Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hardware) {
-  const auto candidates = Candidates(sources).read();
-  if (!candidates) return tl::unexpected(candidates.error());
+Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hardware) {
   const Node node{hardware, compute_gpus(hardware)};
   Recognised result{.profile = "generic", .evidence = describe(node)};
 
-  auto fitting = matching(node, *candidates, result.evidence);
+  auto fitting = matching(node, candidates, result.evidence);
   if (fitting.empty()) {
     result.evidence.emplace_back("no profile matches");
     return result;
@@ -232,6 +153,12 @@ Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hard
   result.profile = fitting.front()->name;
   if (several) result.evidence.push_back(fmt::format("counts are nearest to it among {}", all));
   return result;
+}
+
+Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hardware) {
+  const auto candidates = read_candidates(sources);
+  if (!candidates) return tl::unexpected(candidates.error());
+  return choose(*candidates, hardware);
 }
 
 }  // namespace muster

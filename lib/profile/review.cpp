@@ -2,8 +2,11 @@
 // What is odd about a profile that loads.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/profile/binder.hpp"
@@ -21,13 +24,8 @@ constexpr double kNearCeiling = 0.98;
 bool needs_source(std::string_view path) {
   const std::string_view group = path.substr(0, path.find('.'));
   const std::string_view key = path.substr(path.rfind('.') + 1);
-  for (const std::string_view other : {"summary", "aliases", "recognise", "contexts"}) {
-    if (group == other) return false;
-  }
-  for (const auto& word : keys_of<Policy>()) {
-    if (key == word) return false;
-  }
-  return true;
+  constexpr std::array<std::string_view, 4> kOthers{"summary", "aliases", "recognise", "contexts"};
+  return std::ranges::count(kOthers, group) == 0 && std::ranges::count(keys_of<Policy>(), key) == 0;
 }
 
 std::string location_of(const Profile& profile, const std::string& path) {

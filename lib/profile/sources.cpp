@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".yaml";
 constexpr std::string_view kSiteSchema = "muster.site/1";
-constexpr std::string_view kSiteKeys[] = {"schema", "profile", "overrides"};
 
 std::string shown_name(const fs::path& folder, const fs::path& file) {
   const fs::path plain = (folder / "").lexically_normal().parent_path();
@@ -98,6 +97,19 @@ Result<void> check_schema(const Yaml& document,
                                 at(file, document.find("schema")->line),
                                 printable(*schema, 60),
                                 expected));
+}
+
+Result<void> check_site_keys(const Yaml& document, std::string_view file) {
+  static const std::vector<std::string> known{"schema", "profile", "overrides"};
+  for (const auto& [key, line, value] : document.entries) {
+    if (std::ranges::count(known, key) > 0) continue;
+    const std::string near = nearest(key, known);
+    const std::string hint = near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                                          : fmt::format("did you mean '{}'?", near);
+    return make_error(
+        fmt::format("{}: unknown key '{}'; {}", at(file, line), printable(key, 80), hint));
+  }
+  return {};
 }
 
 }  // namespace
@@ -186,14 +198,8 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
     return make_error(
         fmt::format("{}: a mapping is expected here", at(site.shown, document->line)));
   }
-  const std::vector<std::string> known(std::begin(kSiteKeys), std::end(kSiteKeys));
-  for (const auto& [key, line, value] : document->entries) {
-    if (std::ranges::count(known, key) > 0) continue;
-    const std::string near = nearest(key, known);
-    const std::string hint = near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
-                                          : fmt::format("did you mean '{}'?", near);
-    return make_error(
-        fmt::format("{}: unknown key '{}'; {}", at(site.shown, line), printable(key, 80), hint));
+  if (auto known = check_site_keys(*document, site.shown); !known) {
+    return tl::unexpected(known.error());
   }
   const auto schema = check_schema(*document, kSiteSchema, false, site.shown);
   if (!schema) return tl::unexpected(schema.error());

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profiles that recognition chooses from, and the choice alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/profile/load.hpp"
+#include "lib/profile/profile.hpp"
+#include "lib/profile/recognise.hpp"
+
+namespace muster {
+
+struct Candidate {
+  std::string name;
+  Recognise wants;
+};
+
+// Every profile whose file has a block `recognise`, merged with those of what it extends. A profile
+// without a block of its own is chosen by name only.
+[[nodiscard]] Result<std::vector<Candidate>> read_candidates(const ProfileSources& sources);
+
+[[nodiscard]] Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hardware);
+
+}  // namespace muster
