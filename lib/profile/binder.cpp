@@ -109,7 +109,9 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block,
                                           int line,
                                           const std::vector<std::string>& known) const {
   const Place unknown = below(block, key, line);
-  const std::string near = nearest(key, known);
+  std::vector<std::string> candidates = known;
+  candidates.insert(candidates.end(), {"source", "as_of"});
+  const std::string near = nearest(key, candidates);
   const std::string hint = near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
                                         : fmt::format("did you mean '{}'?", near);
   return wrong(line, fmt::format("unknown key '{}'; {}", unknown.path, hint));

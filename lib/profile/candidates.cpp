@@ -31,7 +31,7 @@ class Reader {
       if ((*document)->find("recognise") == nullptr) continue;
       auto wants = merged(file);
       if (!wants) return tl::unexpected(wants.error());
-      candidates.push_back({name, std::move(*wants)});
+      candidates.push_back({name, std::move(*wants), file.of_site});
     }
     return candidates;
   }

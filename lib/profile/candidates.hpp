@@ -15,6 +15,7 @@ namespace muster {
 struct Candidate {
   std::string name;
   Recognise wants;
+  bool of_site = false;  // the site's own profile goes before a shipped one that fits as well
 };
 
 // Every profile whose file has a block `recognise`, merged with those of what it extends. A profile

@@ -114,7 +114,8 @@ Result<void> Layers::add_recognise(const Yaml& recognise, const std::string& fil
 }
 
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
-  const std::vector<std::string> keys = whole_file ? keys_of<Profile>() : judging_keys();
+  std::vector<std::string> keys = whole_file ? keys_of<Profile>() : judging_keys();
+  if (whole_file) keys.insert(keys.end(), {"schema", "name", "extends"});
   if (auto entered = binder_.enter(document, place, keys); !entered) return entered;
 
   return binder_.each(document, [&](std::string_view key, int line, const Yaml& value) {

@@ -145,13 +145,21 @@ Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hard
   const std::string all = names_of(fitting);
   const bool several = fitting.size() > 1;
   std::erase_if(fitting, [&](const auto* each) { return distance(each) > least + kSameDistance; });
+  const auto is_own = [](const Candidate* each) { return each->of_site; };
+  if (std::ranges::any_of(fitting, is_own)) {
+    std::erase_if(fitting, [&](const auto* each) { return !is_own(each); });
+  }
   if (fitting.size() > 1) {
     result.evidence.push_back(
         fmt::format("ambiguous: {} match equally well; name one of them", names_of(fitting)));
     return result;
   }
   result.profile = fitting.front()->name;
-  if (several) result.evidence.push_back(fmt::format("counts are nearest to it among {}", all));
+  if (several && fitting.front()->of_site) {
+    result.evidence.push_back(fmt::format("the site's own profile among {}", all));
+  } else if (several) {
+    result.evidence.push_back(fmt::format("counts are nearest to it among {}", all));
+  }
   return result;
 }
 

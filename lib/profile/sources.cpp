@@ -22,19 +22,18 @@ std::string shown_name(const fs::path& folder, const fs::path& file) {
   return (plain.filename() / file.filename()).string();
 }
 
-// Adds what `found` does not have yet. A folder that does not exist holds nothing where it
-// `may_miss`.
-Result<void> list_folder(const fs::path& folder, bool may_miss, ProfileIndex& found) {
+// Adds what `found` does not have yet. The site's folder need not exist.
+Result<void> list_folder(const fs::path& folder, bool of_site, ProfileIndex& found) {
   std::error_code error;
   fs::directory_iterator entry(folder, error);
-  if (error == std::errc::no_such_file_or_directory && may_miss) return {};
+  if (error == std::errc::no_such_file_or_directory && of_site) return {};
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const fs::path& path = entry->path();
     const std::string stem = path.stem().string();
     const bool hidden = stem.starts_with('.');  // an editor's temporary file
     if (path.extension() != kSuffix || hidden || stem == kDefaults) continue;
-    const std::string shown = may_miss ? path.string() : shown_name(folder, path);
-    found.try_emplace(stem, ProfileFile{.path = path, .shown = shown, .stem = stem});
+    const std::string shown = of_site ? path.string() : shown_name(folder, path);
+    found.try_emplace(stem, ProfileFile{path, shown, stem, of_site});
   }
   if (error) return make_error(fmt::format("list {}: {}", folder.string(), error.message()));
   return {};

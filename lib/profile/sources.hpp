@@ -21,6 +21,7 @@ struct ProfileFile {
   std::filesystem::path path;
   std::string shown;  // what errors call it: "profiles/nd96isr_h100_v5.yaml"
   std::string stem;   // its name
+  bool of_site = false;
 };
 
 using ProfileIndex = std::map<std::string, ProfileFile>;

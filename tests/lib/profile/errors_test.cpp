@@ -28,6 +28,13 @@ TEST_F(ProfileErrorTest, UnknownTopLevelKey) {
             "profiles/x.yaml:2: unknown key 'hosts'; did you mean 'host'?");
 }
 
+TEST_F(ProfileErrorTest, UnknownKeyNearToThoseThatSayWherefrom) {
+  EXPECT_EQ(files.error_in("extend: y\n"),
+            "profiles/x.yaml:2: unknown key 'extend'; did you mean 'extends'?");
+  EXPECT_EQ(files.error_in("host: {swap: {sourc: y}}\n"),
+            "profiles/x.yaml:2: unknown key 'host.swap.sourc'; did you mean 'source'?");
+}
+
 TEST_F(ProfileErrorTest, UnknownCheck) {
   files.defaults("schema: muster.profile/1\nib: {state: {}}\n");
   EXPECT_EQ(files.error_in("ib:\n  stat: {enabled: false}\n"),
@@ -221,9 +228,10 @@ TEST_F(ProfileErrorTest, AsOfThatIsNoDate) {
 }
 
 TEST_F(ProfileErrorTest, TextThatUsersControlIsMadePrintable) {
-  EXPECT_EQ(files.error_in("\"ho\\e[31mst\": {}\n"),
-            "profiles/x.yaml:2: unknown key 'ho\\x1b[31mst'; known here: summary, aliases, "
-            "recognise, host, pci, gpu, ib, topo, env, muster, bench, contexts");
+  EXPECT_EQ(
+      files.error_in("\"ho\\e[31mst\": {}\n"),
+      "profiles/x.yaml:2: unknown key 'ho\\x1b[31mst'; known here: summary, aliases, "
+      "recognise, host, pci, gpu, ib, topo, env, muster, bench, contexts, schema, name, extends");
 }
 
 TEST_F(ProfileErrorTest, SettingsNameThemselves) {

@@ -162,6 +162,13 @@ TEST_F(RecogniseTest, TheSitesOwnProfilesAreCandidates) {
   EXPECT_EQ(of(node).profile, "our_dgx");
 }
 
+TEST_F(RecogniseTest, TheSitesOwnProfileGoesBeforeAShippedOneThatFitsAsWell) {
+  files.site_profile("our_h100", "extends: nd96isr_h100_v5\nrecognise: {}\n");
+  const auto result = of(nd_h100());
+  EXPECT_EQ(result.profile, "our_h100");
+  EXPECT_EQ(result.evidence.back(), "the site's own profile among nd96isr_h100_v5, our_h100");
+}
+
 TEST_F(RecogniseTest, AnErrorInARecogniseBlockIsSaid) {
   files.shipped("y", "recognise:\n  gpu: 8\n");
   EXPECT_EQ(of(nd_h100()).profile,
