@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <optional>
 
@@ -20,9 +19,7 @@ constexpr std::string_view kBlock = "/sys/block";
 constexpr std::uint64_t kSector = 512;  // the unit of size, whatever the device's block size
 
 bool take_number(std::string_view& text) {
-  const auto end =
-      std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) == 0; });
-  const auto digits = static_cast<std::size_t>(end - text.begin());
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
   text.remove_prefix(digits);
   return digits > 0;
 }

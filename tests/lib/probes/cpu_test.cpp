@@ -103,7 +103,7 @@ TEST_F(CpuProbeTest, LacksTheModelByNatureOnArm) {
 }
 
 TEST_F(CpuProbeTest, ReadsTheModelAtTheHeadOfAnEndlessCpuinfo) {
-  tree_.write("proc/cpuinfo", "model name\t: AMD EPYC\n" + std::string(8UL * 1024 * 1024, 'x'));
+  tree_.write("proc/cpuinfo", fmt::format("model name\t: AMD EPYC\n{:x<{}}", "", 1024 * 1024));
   EXPECT_EQ(probe()->model, Fact<std::string>(std::string("AMD EPYC")));
 }
 

@@ -78,7 +78,7 @@ bool slurmd_runs(const Root& root) {
 }
 
 const std::vector<File>& identity_files() {
-  static const std::vector<File> kFiles{
+  static const std::vector<File> files{
       {write_identity,
        "proc/sys/kernel/hostname",
        identity([](const Identity& i) { return !i.hostname.empty(); }),
@@ -105,11 +105,11 @@ const std::vector<File>& identity_files() {
       {write_identity, "var/lib/hyperv/.kvp_pool_3", identity([](const Identity& i) {
          return i.physical_host.known();
        })}};
-  return kFiles;
+  return files;
 }
 
 const std::vector<File>& cpu_files() {
-  static const std::vector<File> kFiles{
+  static const std::vector<File> files{
       {write_cpus, "sys/devices/system/cpu/online", cpu([](const Cpu& c) {
          return c.threads.known();
        })},
@@ -132,11 +132,11 @@ const std::vector<File>& cpu_files() {
       {write_cpus, "sys/devices/system/node/node1/meminfo", cpu([](const Cpu& c) {
          return c.numa_nodes->at(1).memory_bytes.known();
        })}};
-  return kFiles;
+  return files;
 }
 
 const std::vector<File>& memory_files() {
-  static const std::vector<File> kFiles{
+  static const std::vector<File> files{
       {write_memory, "proc/meminfo", memory([](const Memory& m) { return m.total_bytes.known(); })},
       {write_memory,
        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
@@ -145,11 +145,11 @@ const std::vector<File>& memory_files() {
        "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
        memory([](const Memory& m) { return m.huge_pages->at(0).free.known(); })},
       {write_mounts, "proc/mounts", [](const Root& root) { return probe_mounts(root, 20s).ok(); }}};
-  return kFiles;
+  return files;
 }
 
 const std::vector<File>& disk_files() {
-  static const std::vector<File> kFiles{
+  static const std::vector<File> files{
       {write_disks,
        "sys/class/nvme/nvme0/model",
        nvme([](const Nvme& n) { return n.model.known(); }),
@@ -178,11 +178,11 @@ const std::vector<File>& disk_files() {
       {write_disks, "sys/block/md0/md/degraded", raid([](const Raid& r) {
          return r.degraded.known();
        })}};
-  return kFiles;
+  return files;
 }
 
 const std::vector<File>& task_files() {
-  static const std::vector<File> kFiles{
+  static const std::vector<File> files{
       {write_processes, "proc/loadavg", processes([](const Processes& p) {
          return p.load1.known();
        })},
@@ -190,11 +190,11 @@ const std::vector<File>& task_files() {
          return p.uninterruptible.known() && !p.uninterruptible->empty();
        })},
       {write_services, "sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs", slurmd_runs}};
-  return kFiles;
+  return files;
 }
 
 const std::vector<File>& network_files() {
-  static const std::vector<File> kFiles{
+  static const std::vector<File> files{
       {write_network, "sys/class/net/eth0/type", eth0([](const Interface& i) {
          return i.type.known();
        })},
@@ -214,7 +214,7 @@ const std::vector<File>& network_files() {
       {write_network, "sys/class/net/eth0/carrier_down_count", eth0([](const Interface& i) {
          return i.carrier_down_count.known();
        })}};
-  return kFiles;
+  return files;
 }
 
 class HostAnomalyTest : public ::testing::TestWithParam<File> {

@@ -27,8 +27,8 @@ void write_identity(const TempDir& tree) {
   tree.write("sys/class/dmi/id/product_name", "Virtual Machine\n");
   tree.write("sys/class/dmi/id/chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77\n");
   tree.write("var/lib/hyperv/.kvp_pool_3",
-             kvp_record("HostName", "BLZ01") +
-                 kvp_record("PhysicalHostNameFullyQualified", "blz01.example.net"));
+             kvp_record("HostName", "BLZ01")
+                 .append(kvp_record("PhysicalHostNameFullyQualified", "blz01.example.net")));
 }
 
 void write_cpus(const TempDir& tree) {

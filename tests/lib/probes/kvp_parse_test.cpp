@@ -9,8 +9,10 @@ namespace {
 constexpr std::string_view kKey = "PhysicalHostNameFullyQualified";
 
 TEST(KvpParseTest, FindsThePhysicalHostAmongOtherRecords) {
-  const auto pool = kvp_record("HostName", "a") + kvp_record(kKey, "host-7.example.net") +
-                    kvp_record("VirtualMachineName", "b");
+  const auto pool = fmt::format("{}{}{}",
+                                kvp_record("HostName", "a"),
+                                kvp_record(kKey, "host-7.example.net"),
+                                kvp_record("VirtualMachineName", "b"));
   EXPECT_EQ(parse_physical_host(pool), Result<std::string>("host-7.example.net"));
 }
 

@@ -95,7 +95,7 @@ TEST_F(MountsProbeTest, TakesAMissingTableAsAnError) {
 
 TEST_F(MountsProbeTest, KeepsAThousandMounts) {
   std::string table;
-  for (int i = 0; i < 1000; ++i) table += fmt::format("overlay /run/c{} overlay rw 0 0\n", i);
+  for (int i = 0; i < 1000; ++i) table.append(fmt::format("overlay /run/c{} overlay rw 0 0\n", i));
   EXPECT_EQ(probe(table)->mounts.size(), 1000U);
 }
 

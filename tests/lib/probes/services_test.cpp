@@ -70,7 +70,7 @@ TEST_F(ServicesProbeTest, DoesNotFollowGroupsForEver) {
   std::string path = "sys/fs/cgroup/system.slice/deep.service";
   for (int i = 0; i < 40; ++i) {
     tree_.write(fmt::format("{}/cgroup.procs", path), "");
-    path += "/g";
+    path.append("/g");
   }
   tree_.link("sys/fs/cgroup/system.slice/deep.service/loop", ".");
   EXPECT_FALSE(active().known());
