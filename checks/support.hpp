@@ -25,6 +25,13 @@ inline constexpr std::string_view kNode = "node";
           .message = fmt::format("no {} expected by this profile", what)};
 }
 
+// The same for a check of an amount: "this profile sets no limit for the load".
+[[nodiscard]] inline Finding not_limited(std::string_view what) {
+  return {.device = std::string(kNode),
+          .outcome = Outcome::skip,
+          .message = fmt::format("this profile sets no limit for {}", what)};
+}
+
 // A fact that this kind of node should have told. `what` begins the sentence: "the swap size".
 template <class T>
 [[nodiscard]] Finding not_known(std::string_view device,

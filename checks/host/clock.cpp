@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.clock: the clock is synchronised and read from the expected source.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::string_view kClock = "clock";
+constexpr std::string_view kClocksource = "clocksource";
+
+std::string in_ms(double seconds) { return fmt::format("{:.1f} ms", seconds * 1000.0); }
+
+void judge_sync(const Snapshot& snapshot, const ClockLimits& limits, Findings& findings) {
+  const Fact<TimeSync>& clock = snapshot.kernel->clock;
+  if (!clock) {
+    findings.push_back(not_asked(snapshot, kClock, "the state of the clock", clock));
+  } else if (limits.synchronised && !clock->synchronised) {
+    // The estimated error means nothing then, and is not judged.
+    findings.push_back({.device = std::string(kClock),
+                        .outcome = Outcome::warn,
+                        .message = "the clock is not synchronised",
+                        .observed = false,
+                        .limit = true,
+                        .remedy = Remedy::restart_service});
+  } else if (limits.error_warn_above && clock->estimated_error_s > limits.error_warn_above->value) {
+    findings.push_back({.device = std::string(kClock),
+                        .outcome = Outcome::warn,
+                        .message = fmt::format("the clock may be wrong by {}, expected at most {}",
+                                               in_ms(clock->estimated_error_s),
+                                               in_ms(limits.error_warn_above->value)),
+                        .observed = clock->estimated_error_s,
+                        .limit = limits.error_warn_above->value,
+                        .unit = "s",
+                        .remedy = Remedy::restart_service});
+  }
+}
+
+void judge_source(const Fact<std::string>& source, const Words& allowed, Findings& findings) {
+  if (!source) {
+    findings.push_back(not_known(kClocksource, "the clocksource", source));
+  } else if (std::ranges::find(allowed, *source) == allowed.end()) {
+    const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
+    findings.push_back(
+        {.device = std::string(kClocksource),
+         .outcome = Outcome::warn,
+         .message = fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
+         .observed = *source,
+         .limit = expected,
+         .remedy = Remedy::fix_config});
+  }
+}
+
+std::string describe(const Kernel& kernel, const ClockLimits& limits) {
+  std::vector<std::string> parts;
+  if (kernel.clock && kernel.clock->synchronised) {
+    parts.push_back(
+        fmt::format("the clock is synchronised within {}", in_ms(kernel.clock->estimated_error_s)));
+  }
+  if (kernel.clocksource && !limits.clocksource.empty()) {
+    parts.push_back(fmt::format("the clocksource is {}", printable(*kernel.clocksource)));
+  }
+  return parts.empty() ? std::string("the clock is as expected")
+                       : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ClockLimits& limits = profile.host.clock;
+  const bool sync = limits.synchronised || limits.error_warn_above;
+  if (!sync && limits.clocksource.empty()) return {not_expected("clock state or clocksource")};
+
+  Findings findings;
+  if (sync) judge_sync(snapshot, limits, findings);
+  if (!limits.clocksource.empty())
+    judge_source(snapshot.kernel->clocksource, limits.clocksource, findings);
+  return or_pass(std::move(findings), describe(*snapshot.kernel, limits));
+}
+
+}  // namespace
+
+constinit const Check host_clock{
+    .id = "host.clock",
+    .title = "The clock is synchronised and uses the expected clocksource",
+    .why =
+        "Asks the kernel whether something keeps its clock right and how wrong it may be, and "
+        "which "
+        "hardware it reads time from. Wrong clocks break Slurm's and MUNGE's authentication and "
+        "make logs of different nodes useless together; a slow clocksource (hpet, acpi_pm) slows "
+        "every program that measures time.",
+    .fix =
+        "Look at chronyc tracking or timedatectl and restart chrony. Clocksource: see "
+        "/sys/devices/system/clocksource/clocksource0 and the kernel log for \"clocksource: … "
+        "marked unstable\".",
+    .needs = Probe::kernel | Probe::identity,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.container_storage: container images and root file systems have a place with room.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+Finding unusable(const std::string& path,
+                 std::string message,
+                 std::string observed,
+                 std::string limit) {
+  return {.device = path,
+          .outcome = Outcome::warn,
+          .message = std::move(message),
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = Remedy::fix_config};
+}
+
+void judge_room(const FileFact& file, Bytes least, Findings& findings) {
+  if (!file.space) {
+    findings.push_back(not_known(file.path, "the free space", file.space));
+    return;
+  }
+  const auto free = static_cast<double>(file.space->available_bytes);
+  if (free >= least.value) return;
+  findings.push_back(
+      {.device = file.path,
+       .outcome = Outcome::warn,
+       .message = fmt::format(
+           "{} free in {}, expected at least {}", in_gib(free), file.path, in_gib(least.value)),
+       .observed = count_value(file.space->available_bytes),
+       .limit = count_value(static_cast<std::uint64_t>(least.value)),
+       .unit = "B",
+       .remedy = Remedy::fix_config});
+}
+
+void judge_path(const Environment& environment,
+                const std::string& path,
+                const ContainerStorageLimits& limits,
+                Findings& findings) {
+  const auto file = std::ranges::find(environment.files, path, &FileFact::path);
+  if (file == environment.files.end()) {
+    findings.push_back(
+        not_known(path,
+                  fmt::format("whether {} exists", path),
+                  Fact<bool>::unreadable("the snapshot was taken without looking for it")));
+  } else if (!file->exists) {
+    findings.push_back(
+        unusable(path, fmt::format("{} does not exist", path), "missing", "directory"));
+  } else if (!file->directory) {
+    findings.push_back(
+        unusable(path, fmt::format("{} is not a directory", path), "not a directory", "directory"));
+  } else if (!file->writable) {
+    findings.push_back(
+        not_known(path, fmt::format("whether {} is writable", path), file->writable));
+  } else if (!*file->writable) {
+    findings.push_back(
+        unusable(path, fmt::format("{} is not writable", path), "not writable", "writable"));
+  } else if (limits.free_min) {
+    judge_room(*file, *limits.free_min, findings);
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ContainerStorageLimits& limits = profile.host.container_storage;
+  if (limits.paths.empty()) return {not_expected("container storage")};
+
+  Findings findings;
+  for (const auto& path : limits.paths) judge_path(*snapshot.environment, path, limits, findings);
+  return or_pass(
+      std::move(findings),
+      fmt::format("{} for containers writable{}",
+                  limits.paths.size() == 1 ? std::string("1 directory")
+                                           : fmt::format("{} directories", limits.paths.size()),
+                  limits.free_min ? ", with room" : ""));
+}
+
+}  // namespace
+
+constinit const Check host_container_storage{
+    .id = "host.container_storage",
+    .title = "Container storage exists, is writable and has room",
+    .why =
+        "Looks at the directories where enroot, docker or containerd keep images and running "
+        "containers. Layers of 20 GB are common: a disk that was not mounted after a reboot, or "
+        "filled up by earlier images, ends container jobs while they unpack.",
+    .fix =
+        "Mount or rebuild the local disk that should lie there (see host.nvme and host.mounts), "
+        "make the directory with the mode that the runtime asks for, or remove old images "
+        "(enroot list, docker system prune).",
+    .needs = Probe::environment,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

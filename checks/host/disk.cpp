@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.disk: file systems have space and inodes left.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+bool ignored(const Mount& mount, const Words& globs) {
+  return std::ranges::any_of(globs, [&](const std::string& glob) {
+    return matches_glob(glob, mount.point) || matches_glob(glob, mount.type);
+  });
+}
+
+// As df says it: of what users may have, so that 100% is what a user meets as full.
+double space_percent(const Space& space) {
+  const auto used = static_cast<double>(space.used_bytes);
+  const double all = used + static_cast<double>(space.available_bytes);
+  return all > 0 ? 100.0 * used / all : 100.0;
+}
+
+double inode_percent(const Space& space) {
+  const auto total = static_cast<double>(space.inodes_total);
+  return 100.0 * (total - static_cast<double>(std::min(space.inodes_free, space.inodes_total))) /
+         total;
+}
+
+struct Use {
+  const Mount& mount;
+  std::string_view what;  // "space"
+  double percent = 0;
+  std::string left;  // "1.2 GiB"
+};
+
+void judge_use(const Use& use,
+               const Limit<Percent>& warn,
+               const Limit<Percent>& fail,
+               Findings& findings) {
+  const bool fails = fail && use.percent > fail->value;
+  const bool warns = warn && use.percent > warn->value;
+  if (!fails && !warns) return;
+  const double limit = fails ? fail->value : warn->value;
+  findings.push_back(
+      {.device = printable(use.mount.point),
+       .outcome = fails ? Outcome::fail : Outcome::warn,
+       .message = fmt::format("{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%",
+                              use.percent,
+                              use.what,
+                              printable(use.mount.point),
+                              use.left,
+                              limit),
+       .observed = use.percent,
+       .limit = limit,
+       .unit = "%",
+       .remedy = Remedy::fix_config});
+}
+
+void judge_mount(const Mount& mount, const DiskLimits& limits, Findings& findings) {
+  const Space& space = *mount.space;
+  const std::size_t before = findings.size();
+  judge_use(
+      {mount, "space", space_percent(space), in_gib(static_cast<double>(space.available_bytes))},
+      limits.warn_above,
+      limits.fail_above,
+      findings);
+  if (space.inodes_total == 0 || findings.size() > before) return;
+  judge_use({mount, "inodes", inode_percent(space), counted(space.inodes_free, "inode")},
+            limits.inodes_warn_above,
+            limits.inodes_fail_above,
+            findings);
+}
+
+// What is hung or does not tell its size is host.mounts' to report, and images that are read-only
+// by nature are always full.
+bool judgeable(const Mounts& mounts, const Mount& mount, const DiskLimits& limits) {
+  if (mount.hung || mount.read_only || !mount.space || mount.space->total_bytes == 0) return false;
+  const auto on_top = std::find_if(mounts.mounts.rbegin(),
+                                   mounts.mounts.rend(),
+                                   [&](const Mount& other) { return other.point == mount.point; });
+  return &*on_top == &mount && !ignored(mount, limits.ignore);
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const DiskLimits& limits = profile.host.disk;
+  if (!limits.warn_above && !limits.fail_above && !limits.inodes_warn_above &&
+      !limits.inodes_fail_above) {
+    return {not_limited("the use of disks")};
+  }
+  Findings findings;
+  std::size_t judged = 0;
+  // One file system mounted in several places is judged once, under its first name.
+  std::set<std::tuple<std::string, std::string, std::uint64_t>> seen;
+  for (const auto& mount : snapshot.mounts->mounts) {
+    if (!judgeable(*snapshot.mounts, mount, limits)) continue;
+    const bool names_device = mount.source.find('/') != std::string::npos;
+    if (names_device && !seen.emplace(mount.source, mount.type, mount.space->total_bytes).second)
+      continue;
+    ++judged;
+    judge_mount(mount, limits, findings);
+  }
+  if (judged == 0) {
+    return {not_known(
+        kNode, "the use of disks", Fact<int>::unreadable("no writable file system told its size"))};
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} with space left", counted(judged, "file system")));
+}
+
+}  // namespace
+
+constinit const Check host_disk{
+    .id = "host.disk",
+    .title = "File systems have space and inodes left",
+    .why =
+        "Compares the used share of space and inodes of every writable file system with limits, "
+        "counted as df counts. A full /tmp, /var or scratch disk ends jobs in the middle, and a "
+        "full /var/spool/slurmd keeps them from starting.",
+    .fix =
+        "Find what fills it: du -xh --max-depth=2 MOUNT | sort -h, df -i for inodes; files deleted "
+        "and still open: lsof +L1. Remove what jobs left behind; look at log rotation, container "
+        "images and core dumps.",
+    .needs = Probe::mounts,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.edac: memory errors that the memory controllers counted.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+// The rate is taken over the last hour: long enough to be steady between runs every few minutes,
+// short enough that a DIMM which went bad just now is not averaged away.
+constexpr double kWindowS = 3600;
+
+struct Rate {
+  Limit<double> limit_per_hour;
+  Fact<double> uptime_s;
+  const Earlier& earlier;
+};
+
+Finding judge_rate(const EdacController& controller, const Rate& rate) {
+  if (!controller.corrected) {
+    return not_known(
+        controller.name, "the number of corrected memory errors", controller.corrected);
+  }
+  if (!rate.uptime_s) return not_known(controller.name, "the time since boot", rate.uptime_s);
+  const auto delta = delta_of(rate.earlier,
+                              fmt::format("edac.{}.corrected", controller.name),
+                              {.uptime_s = *rate.uptime_s, .value = *controller.corrected},
+                              kWindowS);
+  if (!delta) {
+    // The rule that fails a node was judged; only the rate has to wait for a second observation.
+    return passed(
+        fmt::format(
+            "no uncorrected memory errors; {} so far, their rate is judged from the next run on",
+            counted(*controller.corrected, "corrected error")),
+        controller.name);
+  }
+  if (delta->per_hour() <= *rate.limit_per_hour) {
+    return passed(
+        fmt::format("no uncorrected memory errors; {:.1f} corrected per hour", delta->per_hour()),
+        controller.name);
+  }
+  return {.device = controller.name,
+          .outcome = Outcome::warn,
+          .message = fmt::format("{} in the last {}, {:.1f} per hour; expected at most {:g}",
+                                 counted(delta->increments, "corrected memory error"),
+                                 in_time(delta->seconds),
+                                 delta->per_hour(),
+                                 *rate.limit_per_hour),
+          .observed = delta->per_hour(),
+          .limit = *rate.limit_per_hour,
+          .unit = "errors/h",
+          .remedy = Remedy::watch};
+}
+
+Finding judge_controller(const Snapshot& snapshot,
+                         const EdacController& controller,
+                         const Rate& rate) {
+  if (!controller.uncorrected) {
+    return not_known(
+        controller.name, "the number of uncorrected memory errors", controller.uncorrected);
+  }
+  if (*controller.uncorrected > 0) {
+    return {.device = controller.name,
+            .outcome = Outcome::fail,
+            .message = fmt::format("{} since the driver was loaded, expected none",
+                                   counted(*controller.uncorrected, "uncorrected memory error")),
+            .observed = count_value(*controller.uncorrected),
+            .limit = count_value(0),
+            .unit = "errors",
+            .remedy = hardware_remedy(snapshot)};
+  }
+  if (!rate.limit_per_hour) return passed("no uncorrected memory errors", controller.name);
+  return judge_rate(controller, rate);
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const Fact<std::vector<EdacController>>& edac = snapshot.kernel->edac;
+  if (edac.is_unreadable()) return {not_known(kNode, "the list of memory controllers", edac)};
+  if (!edac || edac->empty()) {
+    return {{.device = std::string(kNode),
+             .outcome = Outcome::skip,
+             .message = fmt::format("no memory controller reports errors here{}{}",
+                                    edac ? "" : ": ",
+                                    edac ? "" : edac.why())}};
+  }
+
+  const Rate rate{.limit_per_hour = profile.host.edac.corrected_warn_above_per_hour,
+                  .uptime_s = snapshot.identity->uptime_s,
+                  .earlier = snapshot.earlier};
+  Findings findings;
+  for (const auto& controller : *edac) {
+    findings.push_back(judge_controller(snapshot, controller, rate));
+  }
+  return findings;
+}
+
+}  // namespace
+
+constinit const Check host_edac{
+    .id = "host.edac",
+    .title = "No uncorrected memory errors, and few corrected ones",
+    .why =
+        "Reads the error counters of the memory controllers (EDAC). An uncorrected error has "
+        "destroyed data: the job that ran then cannot be trusted. Many corrected errors announce "
+        "an uncorrected one. Virtual machines have no such counters, and the check is skipped.",
+    .fix =
+        "Find the DIMM (edac-util --verbose, ras-mc-ctl --errors, the machine's event log) and "
+        "replace it. The counters start at zero when the machine is booted.",
+    .needs = Probe::kernel | Probe::identity,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.ethernet: network interfaces that the profile names exist, are up and run at their speed.
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+// Empty where neither file could be read. Some drivers never leave "unknown" and have a carrier.
+std::optional<bool> is_up(const Interface& interface) {
+  if (interface.operstate && *interface.operstate == "up") return true;
+  if (interface.carrier) return *interface.carrier;
+  if (interface.operstate) return false;
+  return std::nullopt;
+}
+
+Finding failed(std::string device, std::string message, Value observed, Value limit) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = Remedy::fix_config};
+}
+
+void judge_speed(const Interface& interface, BitsPerSecond expected, Findings& findings) {
+  if (!interface.speed_mbps) {
+    findings.push_back(
+        not_known(interface.name, "the speed of the interface", interface.speed_mbps));
+    return;
+  }
+  const auto seen = static_cast<double>(*interface.speed_mbps) * 1e6;
+  if (seen >= expected.value) return;
+  Finding finding = failed(interface.name,
+                           fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s",
+                                       interface.name,
+                                       seen / 1e9,
+                                       expected.value / 1e9),
+                           seen / 1e9,
+                           expected.value / 1e9);
+  finding.unit = "Gb/s";
+  findings.push_back(std::move(finding));
+}
+
+void judge_interface(const Interface& interface,
+                     const EthernetInterface& expected,
+                     Findings& findings) {
+  const auto up = is_up(interface);
+  if (!up) {
+    findings.push_back(
+        not_known(interface.name, "whether the interface is up", interface.operstate));
+  } else if (!*up) {
+    const std::string state = printable(interface.operstate.value_or("without carrier"));
+    findings.push_back(failed(
+        interface.name, fmt::format("{} is {}, expected up", interface.name, state), state, "up"));
+  } else if (expected.speed) {
+    judge_speed(interface, *expected.speed, findings);
+  }
+}
+
+bool is_meant(const Interface& interface, const std::string& glob) {
+  return matches_glob(glob, interface.name) ||
+         (!interface.hca.empty() && matches_glob(glob, interface.hca));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limits = profile.host.ethernet.interfaces;
+  if (limits.empty()) return {not_expected("network interfaces")};
+
+  Findings findings;
+  std::size_t judged = 0;
+  for (const auto& expected : limits) {
+    bool found = false;
+    for (const auto& interface : snapshot.network->interfaces) {
+      if (!is_meant(interface, expected.name)) continue;
+      found = true;
+      ++judged;
+      judge_interface(interface, expected, findings);
+    }
+    if (!found)
+      findings.push_back(failed(expected.name,
+                                fmt::format("there is no network interface {}", expected.name),
+                                false,
+                                true));
+  }
+  return or_pass(std::move(findings), fmt::format("{} up", counted(judged, "network interface")));
+}
+
+}  // namespace
+
+constinit const Check host_ethernet{
+    .id = "host.ethernet",
+    .title = "Network interfaces exist, are up and run at their speed",
+    .why =
+        "Looks for the network interfaces that the profile names (by their own name or by that of "
+        "their RDMA device), whether they are up, and at what speed. NCCL, MPI and Slurm start "
+        "over this network; an interface that came up slow or not at all makes jobs hang at "
+        "start or checkpoints crawl.",
+    .fix =
+        "ip -s link show IFACE, ethtool IFACE and the kernel log say what the link does. Check the "
+        "cable, the switch port and the address configuration. On Azure a missing mlx5_an device "
+        "means that accelerated networking is off: stop and start the machine.",
+    .needs = Probe::network,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.hugepages: huge pages are configured, and free, as the profile says, size by size.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+// The kernel's name of a size, as in /sys/kernel/mm/hugepages.
+std::string device_name(std::uint64_t size_kib) { return fmt::format("hugepages-{}kB", size_kib); }
+
+Finding wrong(std::uint64_t size_kib, std::string message, std::uint64_t seen, int expected) {
+  return {.device = device_name(size_kib),
+          .outcome = Outcome::warn,
+          .message = std::move(message),
+          .observed = count_value(seen),
+          .limit = std::int64_t{expected},
+          .unit = "pages",
+          .remedy = Remedy::fix_config};
+}
+
+void judge_pages(const HugePages& pages, const HugePageLimit& limit, Findings& findings) {
+  const std::string device = device_name(pages.size_kib);
+  if (limit.count) {
+    if (!pages.total) {
+      findings.push_back(not_known(device, "the number of huge pages", pages.total));
+      return;
+    }
+    if (static_cast<std::int64_t>(*pages.total) != *limit.count) {
+      findings.push_back(wrong(pages.size_kib,
+                               fmt::format("{} of {} KiB configured, expected {}",
+                                           counted(*pages.total, "huge page"),
+                                           pages.size_kib,
+                                           *limit.count),
+                               *pages.total,
+                               *limit.count));
+      return;  // Pages that are not configured cannot be free either.
+    }
+  }
+  if (!limit.free) return;
+  if (!pages.free) {
+    findings.push_back(not_known(device, "the number of free huge pages", pages.free));
+  } else if (static_cast<std::int64_t>(*pages.free) < *limit.free) {
+    findings.push_back(wrong(pages.size_kib,
+                             fmt::format("{} of {} KiB free, expected at least {}",
+                                         counted(*pages.free, "huge page"),
+                                         pages.size_kib,
+                                         *limit.free),
+                             *pages.free,
+                             *limit.free));
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limits = profile.host.hugepages.pages;
+  const Fact<std::vector<HugePages>>& pages = snapshot.memory->huge_pages;
+  if (limits.empty()) return {not_expected("huge pages")};
+  if (!pages) return {not_known(kNode, "the configuration of huge pages", pages)};
+
+  Findings findings;
+  for (const auto& limit : limits) {
+    const auto size_kib = static_cast<std::uint64_t>(limit.size.value / 1024.0);
+    const auto found = std::ranges::find(*pages, size_kib, &HugePages::size_kib);
+    if (found != pages->end()) {
+      judge_pages(*found, limit, findings);
+    } else if (const int expected = std::max(limit.count.value_or(0), limit.free.value_or(0));
+               expected > 0) {
+      findings.push_back(
+          wrong(size_kib,
+                fmt::format(
+                    "this kernel offers no huge pages of {} KiB, expected {}", size_kib, expected),
+                0,
+                expected));
+    }
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("huge pages of {} as expected", counted(limits.size(), "size")));
+}
+
+}  // namespace
+
+constinit const Check host_hugepages{
+    .id = "host.hugepages",
+    .title = "Huge pages are configured and free as expected",
+    .why =
+        "Compares the number of huge pages, and how many of them are free, with the profile, size "
+        "by size. Too few make programs that rely on them fail or run slow; too many take memory "
+        "away from everybody else; pages that are not free on an idle node were left behind.",
+    .fix =
+        "Set vm.nr_hugepages (or hugepagesz= and hugepages= on the kernel's command line; late "
+        "requests find memory fragmented). Pages held on an idle node: look in /dev/hugepages and "
+        "for shared memory segments (ipcs -m).",
+    .needs = Probe::memory,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one line of the kernel log means to a check: does a pattern of the profile match it, and
+// which device is it about.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+
+// `*` in a pattern stands for anything, all else for itself; `^` first ties it to the start.
+[[nodiscard]] inline bool matches_pattern(std::string_view pattern, std::string_view text) {
+  bool tied = pattern.starts_with('^');
+  if (tied) pattern.remove_prefix(1);
+  while (true) {
+    const auto star = pattern.find('*');
+    const auto piece = pattern.substr(0, star);
+    const auto at =
+        tied ? (text.starts_with(piece) ? 0 : std::string_view::npos) : text.find(piece);
+    if (at == std::string_view::npos) return false;
+    if (star == std::string_view::npos) return true;
+    text.remove_prefix(at + piece.size());
+    pattern.remove_prefix(star + 1);
+    tied = false;
+  }
+}
+
+// Reports of the NVIDIA driver about a GPU or an NVSwitch, which have checks of their own.
+[[nodiscard]] inline bool is_xid_line(std::string_view text) {
+  return text.starts_with("NVRM: Xid") ||
+         (text.starts_with("nvidia-nvswitch") && text.find(" SXid ") != std::string_view::npos);
+}
+
+namespace line {
+
+[[nodiscard]] inline bool is_hex(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+// 0001:00:00.0
+[[nodiscard]] inline bool is_pci_address(std::string_view word) {
+  return word.size() == 12 && word[4] == ':' && word[7] == ':' && word[10] == '.' &&
+         is_hex(word.substr(0, 4)) && is_hex(word.substr(5, 2)) && is_hex(word.substr(8, 2)) &&
+         is_hex(word.substr(11));
+}
+
+// A disk or a part of one: nvme0, nvme0n1p2, sda1, md127, dm-3.
+[[nodiscard]] inline bool is_disk(std::string_view word) {
+  const auto followed_by_digit = [&](std::string_view prefix) {
+    return word.starts_with(prefix) && word.size() > prefix.size() &&
+           std::isdigit(static_cast<unsigned char>(word[prefix.size()])) != 0;
+  };
+  const bool scsi = word.starts_with("sd") && word.size() > 2 && word.size() <= 7 &&
+                    std::islower(static_cast<unsigned char>(word[2])) != 0;
+  const bool plain =
+      std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
+  return plain &&
+         (scsi || followed_by_digit("nvme") || followed_by_digit("md") || followed_by_digit("dm-"));
+}
+
+// The device without what stands around it: "(nvme0n1):", "[sda]", "md/raid1:md0:".
+[[nodiscard]] inline std::string_view bare(std::string_view word) {
+  constexpr std::string_view kAround = "()[]:,.";
+  while (!word.empty() && kAround.find(word.front()) != std::string_view::npos)
+    word.remove_prefix(1);
+  while (!word.empty() && kAround.find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  if (word.starts_with("md/")) word.remove_prefix(std::min(word.find(':') + 1, word.size()));
+  return word;
+}
+
+}  // namespace line
+
+// The device that a line names: a PCI address or a disk, "node" where it names none. Only places
+// where the kernel puts its own words are looked at: the driver's prefix, and what follows "dev" or
+// "device"; the names of processes and files further on are the users'.
+[[nodiscard]] inline std::string device_of_line(std::string_view text) {
+  // The kernel's own note of the device, below the message: "DEVICE=+pci:0001:00:00.0".
+  constexpr std::string_view kPciNote = "\nDEVICE=+pci:";
+  if (const auto note = text.rfind(kPciNote); note != std::string_view::npos) {
+    const auto address = text.substr(note + kPciNote.size(), 12);
+    if (line::is_pci_address(address)) return std::string(address);
+  }
+  const auto words = split_words(text.substr(0, text.find('\n')));
+  const std::size_t prefix = !words.empty() && words[0] == "sd" ? 3 : 2;  // "sd 0:0:0:0: [sda] …"
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool introduced =
+        i > 0 && (line::bare(words[i - 1]) == "dev" || line::bare(words[i - 1]) == "device");
+    if (i >= prefix && !introduced) continue;
+    const auto word = line::bare(words[i]);
+    if (line::is_pci_address(word) || line::is_disk(word)) return std::string(word);
+  }
+  return std::string(kNode);
+}
+
+}  // namespace muster::checks

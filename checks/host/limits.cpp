@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.limits: the process that starts jobs may lock memory and open files as jobs need.
+
+#include <fmt/format.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::string_view kUnlimited = "unlimited";
+
+Finding not_a_number(std::string_view device, const std::string& text) {
+  return not_known(
+      device,
+      fmt::format("the limit of {}", device),
+      Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(text))));
+}
+
+void judge_memlock(const Snapshot& snapshot, Findings& findings) {
+  constexpr std::string_view kDevice = "locked memory";
+  const Limits& seen = snapshot.kernel->limits;
+  if (!seen.memlock_bytes) {
+    findings.push_back(
+        not_asked(snapshot, kDevice, "the limit of locked memory", seen.memlock_bytes));
+    return;
+  }
+  if (*seen.memlock_bytes == kUnlimited) return;
+  const auto bytes = parse_unsigned(*seen.memlock_bytes);
+  if (!bytes) {
+    findings.push_back(not_a_number(kDevice, *seen.memlock_bytes));
+    return;
+  }
+  findings.push_back({.device = std::string(kDevice),
+                      .outcome = Outcome::fail,
+                      .message = fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                                             printable(seen.process),
+                                             *bytes / 1024),
+                      .observed = count_value(*bytes),
+                      .limit = std::string(kUnlimited),
+                      .unit = "B",
+                      .remedy = Remedy::fix_config});
+}
+
+void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
+  constexpr std::string_view kDevice = "open files";
+  const Limits& seen = snapshot.kernel->limits;
+  if (!seen.open_files) {
+    findings.push_back(not_asked(snapshot, kDevice, "the limit of open files", seen.open_files));
+    return;
+  }
+  if (*seen.open_files == kUnlimited) return;
+  const auto files = parse_unsigned(*seen.open_files);
+  if (!files) {
+    findings.push_back(not_a_number(kDevice, *seen.open_files));
+  } else if (static_cast<std::int64_t>(std::min<std::uint64_t>(*files, INT64_MAX)) < least) {
+    findings.push_back({.device = std::string(kDevice),
+                        .outcome = Outcome::fail,
+                        .message = fmt::format("{} may open {}, expected at least {}",
+                                               printable(seen.process),
+                                               counted(*files, "file"),
+                                               least),
+                        .observed = count_value(*files),
+                        .limit = std::int64_t{least},
+                        .unit = "files",
+                        .remedy = Remedy::fix_config});
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ResourceLimits& limits = profile.host.limits;
+  if (!limits.memlock_unlimited && !limits.open_files_min) return {not_expected("resource limits")};
+
+  Findings findings;
+  if (limits.memlock_unlimited) judge_memlock(snapshot, findings);
+  if (limits.open_files_min) judge_open_files(snapshot, *limits.open_files_min, findings);
+  return or_pass(
+      std::move(findings),
+      fmt::format("resource limits of {} as expected", printable(snapshot.kernel->limits.process)));
+}
+
+}  // namespace
+
+constinit const Check host_limits{
+    .id = "host.limits",
+    .title = "Jobs may lock memory and open files as they need",
+    .why =
+        "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
+        "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
+        "fall back to TCP. Programs with many ranks or data files run out of open files.",
+    .fix =
+        "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
+        "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
+        "/etc/security/limits.d.",
+    .needs = Probe::kernel | Probe::identity,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

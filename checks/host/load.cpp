@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.load: nothing keeps the processors of an idle node busy.
+
+#include <fmt/format.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+Finding busy(std::string message, double seen, double limit, std::string unit) {
+  return {.device = std::string(kNode),
+          .outcome = Outcome::warn,
+          .message = std::move(message),
+          .observed = seen,
+          .limit = limit,
+          .unit = std::move(unit),
+          .remedy = Remedy::watch};
+}
+
+void judge_load(const Processes& processes, unsigned threads, double limit, Findings& findings) {
+  if (!processes.load5) {
+    findings.push_back(not_known(kNode, "the load average", processes.load5));
+    return;
+  }
+  const double per_core = *processes.load5 / threads;
+  if (per_core <= limit) return;
+  findings.push_back(
+      busy(fmt::format("5-minute load average {:.1f} on {}, {:.2f} each; expected at most {:g}",
+                       *processes.load5,
+                       counted(threads, "logical CPU"),
+                       per_core,
+                       limit),
+           per_core,
+           limit,
+           "load per CPU"));
+}
+
+void judge_running(const Processes& processes, unsigned threads, double limit, Findings& findings) {
+  if (!processes.running) {
+    findings.push_back(not_known(kNode, "the number of runnable tasks", processes.running));
+    return;
+  }
+  const double per_core = static_cast<double>(*processes.running) / threads;
+  if (per_core <= limit) return;
+  findings.push_back(busy(fmt::format("{} on {}, {:.2f} each; expected at most {:g}",
+                                      counted(*processes.running, "runnable task"),
+                                      counted(threads, "logical CPU"),
+                                      per_core,
+                                      limit),
+                          per_core,
+                          limit,
+                          "tasks per CPU"));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const LoadLimits& limits = profile.host.load;
+  const Processes& processes = *snapshot.processes;
+  const Fact<unsigned>& threads = snapshot.cpu->threads;
+  if (!limits.warn_above_per_core && !limits.running_warn_above_per_core)
+    return {not_limited("the load")};
+  if (!threads) return {not_known(kNode, "the number of logical CPUs", threads)};
+  if (*threads == 0) {
+    return {not_known(
+        kNode, "the number of logical CPUs", Fact<unsigned>::unreadable("none is online"))};
+  }
+
+  Findings findings;
+  if (limits.warn_above_per_core)
+    judge_load(processes, *threads, *limits.warn_above_per_core, findings);
+  // Many runnable tasks are what makes the load high: one finding is enough.
+  if (findings.empty() && limits.running_warn_above_per_core) {
+    judge_running(processes, *threads, *limits.running_warn_above_per_core, findings);
+  }
+  return or_pass(std::move(findings),
+                 processes.load5 ? fmt::format("5-minute load average {:.1f} on {}",
+                                               *processes.load5,
+                                               counted(*threads, "logical CPU"))
+                                 : fmt::format("{} on {}",
+                                               counted(*processes.running, "runnable task"),
+                                               counted(*threads, "logical CPU")));
+}
+
+}  // namespace
+
+constinit const Check host_load{
+    .id = "host.load",
+    .title = "Load and runnable tasks are below a limit per logical CPU",
+    .why =
+        "Compares the 5-minute load average and the number of runnable tasks, per online logical "
+        "CPU, with the profile. A node that is busy before a job starts has something running "
+        "that should not: an orphan of an earlier job, a runaway daemon, tasks stuck on a disk.",
+    .fix =
+        "See who it is with top or ps -eo pid,user,stat,pcpu,etime,args --sort=-pcpu; end what no "
+        "job owns. Tasks in state D are host.stuck_tasks' to explain.",
+    .needs = Probe::processes | Probe::cpu,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

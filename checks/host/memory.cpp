@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.memory: the node has the memory the profile promises, and every NUMA node with CPUs has
+// some.
+
+#include <fmt/format.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings& findings) {
+  const Fact<std::uint64_t>& total = snapshot.memory->total_bytes;
+  if (!total) {
+    findings.push_back(not_known(kNode, "the memory size", total));
+    return;
+  }
+  const double expected = limits.total->value;
+  const double seen = static_cast<double>(*total);
+  const double band = expected * limits.tolerance.value / 100.0;
+  if (seen >= expected - band && seen <= expected + band) return;
+  const bool short_of = seen < expected;
+  findings.push_back({.device = std::string(kNode),
+                      .outcome = Outcome::fail,
+                      .message = fmt::format("{} of memory, {} than the expected {} within {:g}%",
+                                             in_gib(seen),
+                                             short_of ? "less" : "more",
+                                             in_gib(expected),
+                                             limits.tolerance.value),
+                      .observed = count_value(*total),
+                      .limit = count_value(static_cast<std::uint64_t>(expected)),
+                      .unit = "B",
+                      .remedy = short_of ? hardware_remedy(snapshot) : Remedy::fix_config});
+}
+
+// Nodes without CPUs are left alone: they may be empty, and they may be GPU memory.
+void judge_node(const Snapshot& snapshot, const NumaNode& node, Findings& findings) {
+  const std::string device = fmt::format("numa{}", node.id);
+  if (!node.cpus) {
+    findings.push_back(not_known(device, "which CPUs belong to the NUMA node", node.cpus));
+    return;
+  }
+  if (node.cpus->empty()) return;
+  if (!node.memory_bytes) {
+    findings.push_back(not_known(device, "the memory of the NUMA node", node.memory_bytes));
+  } else if (*node.memory_bytes == 0) {
+    findings.push_back(
+        {.device = device,
+         .outcome = Outcome::fail,
+         .message = fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
+         .observed = count_value(0),
+         .unit = "B",
+         .remedy = hardware_remedy(snapshot)});
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const MemoryLimits& limits = profile.host.memory;
+  const Fact<std::vector<NumaNode>>& nodes = snapshot.cpu->numa_nodes;
+  const Fact<std::uint64_t>& total = snapshot.memory->total_bytes;
+
+  Findings findings;
+  if (limits.total) judge_total(snapshot, limits, findings);
+  if (nodes) {
+    for (const auto& node : *nodes) judge_node(snapshot, node, findings);
+  } else if (nodes.is_unreadable() || !limits.total) {
+    findings.push_back(not_known(kNode, "the list of NUMA nodes", nodes));
+  }
+  return or_pass(
+      std::move(findings),
+      fmt::format("{}{}",
+                  total ? fmt::format("{} of memory, ", in_gib(static_cast<double>(*total))) : "",
+                  nodes ? "every NUMA node with CPUs has memory" : "no NUMA nodes"));
+}
+
+}  // namespace
+
+constinit const Check host_memory{
+    .id = "host.memory",
+    .title = "The node has the expected memory, on every NUMA node",
+    .why =
+        "Compares MemTotal with the profile's size, within a band both ways, and looks for NUMA "
+        "nodes that have CPUs and no memory. A lost DIMM shows as less memory and as lost "
+        "bandwidth; too much memory means that the node is not of the kind the profile describes.",
+    .fix =
+        "Look for failed DIMMs in the machine's event log (ipmitool sel list) and in host.edac; "
+        "reseat or replace them. A virtual machine goes back to its provider. If the node is of "
+        "another kind, choose its profile.",
+    .needs = Probe::memory | Probe::cpu,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

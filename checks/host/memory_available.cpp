@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.memory_available: enough memory is free for the next job.
+
+#include <fmt/format.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const Limit<Percent>& limit = profile.host.memory_available.warn_below;
+  const Memory& memory = *snapshot.memory;
+  if (!limit) return {not_limited("the available memory")};
+  if (!memory.total_bytes) return {not_known(kNode, "the memory size", memory.total_bytes)};
+  if (!memory.available_bytes)
+    return {not_known(kNode, "the available memory", memory.available_bytes)};
+  if (*memory.total_bytes == 0) {
+    return {not_known(kNode, "the memory size", Fact<std::uint64_t>::unreadable("MemTotal is 0"))};
+  }
+
+  const auto available = static_cast<double>(*memory.available_bytes);
+  const double percent = 100.0 * available / static_cast<double>(*memory.total_bytes);
+  if (percent < limit->value) {
+    return {
+        {.device = std::string(kNode),
+         .outcome = Outcome::warn,
+         .message = fmt::format("{} of memory available, {:.1f}% of all; expected at least {:g}%",
+                                in_gib(available),
+                                percent,
+                                limit->value),
+         .observed = percent,
+         .limit = limit->value,
+         .unit = "%",
+         .remedy = Remedy::watch}};
+  }
+  return {
+      passed(fmt::format("{} of memory available, {:.1f}% of all", in_gib(available), percent))};
+}
+
+}  // namespace
+
+constinit const Check host_memory_available{
+    .id = "host.memory_available",
+    .title = "Enough memory is available for the next job",
+    .why =
+        "Compares MemAvailable (free memory and caches that can be dropped) with a share of all "
+        "memory. An idle node that is short of it holds something back: a process left behind, "
+        "files in tmpfs or /dev/shm, huge pages, or a leak in the kernel.",
+    .fix =
+        "Find who holds it: ps aux --sort=-rss, du -sh /dev/shm /tmp, slabtop. Remove what a job "
+        "left behind; reboot when nobody can be named.",
+    .needs = Probe::memory,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.modules: kernel modules that jobs need are loaded or built in.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+// The kernel makes no difference between dashes and underscores in a module's name.
+std::string plain(std::string_view name) {
+  std::string text(trim(name));
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+Finding failed(const std::string& module, std::string message, bool loaded) {
+  return {.device = module,
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = loaded,
+          .limit = !loaded,
+          .remedy = Remedy::fix_config};
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ModuleLimits& limits = profile.host.modules;
+  const Fact<std::vector<std::string>>& modules = snapshot.kernel->modules;
+  if (limits.required.empty() && limits.forbidden.empty()) return {not_expected("kernel modules")};
+  if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
+
+  std::set<std::string> loaded;
+  for (const auto& module : *modules) loaded.insert(plain(module));
+  const auto is_loaded = [&](std::string_view name) { return loaded.contains(plain(name)); };
+
+  Findings findings;
+  for (const auto& names : limits.required) {
+    const auto alternatives = split(names, '|');
+    if (std::ranges::any_of(alternatives, is_loaded)) continue;
+    const std::string text = fmt::format("{}", fmt::join(alternatives, " or "));
+    findings.push_back(failed(names, fmt::format("kernel module {} is not loaded", text), false));
+  }
+  for (const auto& name : limits.forbidden) {
+    if (is_loaded(name))
+      findings.push_back(
+          failed(name, fmt::format("kernel module {} is loaded, and must not be", name), true));
+  }
+  return or_pass(
+      std::move(findings),
+      fmt::format("{} as expected",
+                  counted(limits.required.size() + limits.forbidden.size(), "kernel module")));
+}
+
+}  // namespace
+
+constinit const Check host_modules{
+    .id = "host.modules",
+    .title = "Kernel modules that jobs need are loaded",
+    .why =
+        "Looks for the kernel modules that the profile requires, loaded or built in, and for those "
+        "it forbids. Without nvidia_uvm CUDA does not start, without ib_uverbs no RDMA, without "
+        "nvidia_peermem (or dma-buf in its place) GPUs and InfiniBand talk through host memory at "
+        "a fraction of the speed.",
+    .fix =
+        "modprobe NAME; if that fails, dmesg says why (driver and kernel versions that do not fit, "
+        "DKMS build missing after a kernel update). Keep it in /etc/modules-load.d; forbid a "
+        "module in /etc/modprobe.d.",
+    .needs = Probe::kernel,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

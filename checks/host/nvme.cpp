@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.nvme: local NVMe devices are all there and alive, and RAID arrays are whole.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+Finding failed(
+    std::string device, std::string message, Value observed, Value limit, Remedy remedy) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = remedy};
+}
+
+void judge_size(const Snapshot& snapshot,
+                const Nvme& nvme,
+                const NvmeLimits& limits,
+                Findings& findings) {
+  if (!nvme.size_bytes) {
+    findings.push_back(not_known(nvme.name, "the size of the device", nvme.size_bytes));
+    return;
+  }
+  const auto seen = static_cast<double>(*nvme.size_bytes);
+  const double expected = limits.size->value;
+  const double band = expected * limits.tolerance.value / 100.0;
+  if (seen >= expected - band && seen <= expected + band) return;
+  Finding finding = failed(
+      nvme.name,
+      fmt::format(
+          "{}, expected {} within {:g}%", in_gib(seen), in_gib(expected), limits.tolerance.value),
+      count_value(*nvme.size_bytes),
+      count_value(static_cast<std::uint64_t>(expected)),
+      hardware_remedy(snapshot));
+  finding.unit = "B";
+  findings.push_back(std::move(finding));
+}
+
+// The first fault of a device is the cause of the others.
+void judge_device(const Snapshot& snapshot,
+                  const Nvme& nvme,
+                  const NvmeLimits& limits,
+                  Findings& findings) {
+  if (nvme.state && *nvme.state != "live") {
+    findings.push_back(failed(
+        nvme.name,
+        fmt::format("controller {} is {}, expected live", nvme.controller, printable(*nvme.state)),
+        *nvme.state,
+        "live",
+        hardware_remedy(snapshot)));
+    return;
+  }
+  if (nvme.read_only && *nvme.read_only) {
+    findings.push_back(failed(nvme.name,
+                              "the device allows reads only",
+                              "read-only",
+                              "writable",
+                              hardware_remedy(snapshot)));
+    return;
+  }
+  if (nvme.state.is_unreadable())
+    findings.push_back(not_known(nvme.name, "the state of the controller", nvme.state));
+  if (nvme.read_only.is_unreadable())
+    findings.push_back(not_known(nvme.name, "whether the device can be written", nvme.read_only));
+  if (limits.size) judge_size(snapshot, nvme, limits, findings);
+}
+
+void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) {
+  constexpr std::array<std::string_view, 5> kGood{
+      "clean", "active", "active-idle", "write-pending", "read-auto"};
+  constexpr std::array<std::string_view, 4> kBad{"inactive", "broken", "readonly", "suspended"};
+  if (raid.degraded && *raid.degraded > 0) {
+    Finding finding = failed(raid.name,
+                             fmt::format("the array misses {}{}",
+                                         counted(*raid.degraded, "member"),
+                                         raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
+                             count_value(*raid.degraded),
+                             count_value(0),
+                             hardware_remedy(snapshot));
+    finding.unit = "members";
+    findings.push_back(std::move(finding));
+    return;
+  }
+  if (raid.degraded.is_unreadable())
+    findings.push_back(not_known(raid.name, "the number of missing members", raid.degraded));
+  if (!raid.state) {
+    findings.push_back(not_known(raid.name, "the state of the array", raid.state));
+  } else if (std::ranges::find(kBad, *raid.state) != kBad.end()) {
+    findings.push_back(failed(raid.name,
+                              fmt::format("the array is {}, expected clean or active", *raid.state),
+                              *raid.state,
+                              "clean",
+                              hardware_remedy(snapshot)));
+  } else if (*raid.state != "clear" && std::ranges::find(kGood, *raid.state) == kGood.end()) {
+    // "clear" is a name without an array behind it.
+    findings.push_back(
+        not_known(raid.name,
+                  "the state of the array",
+                  Fact<int>::unreadable(fmt::format("\"{}\" is no state that muster knows",
+                                                    printable(*raid.state)))));
+  }
+}
+
+// Controllers, not namespaces: one device may be split into several.
+std::size_t devices(const Disks& disks) {
+  std::set<std::string> controllers;
+  for (const auto& nvme : disks.nvme) controllers.insert(nvme.controller);
+  return controllers.size();
+}
+
+void judge_count(const Snapshot& snapshot, int expected, Findings& findings) {
+  const auto seen = static_cast<std::int64_t>(devices(*snapshot.disks));
+  const auto dead = static_cast<std::int64_t>(snapshot.disks->dead_controllers.size());
+  // A dead controller has its own finding, which says why the count is short.
+  if (seen == expected || seen + dead == expected) return;
+  Finding finding =
+      failed(std::string(kNode),
+             fmt::format("{}, expected {}",
+                         counted(static_cast<std::uint64_t>(seen), "local NVMe device"),
+                         expected),
+             seen,
+             std::int64_t{expected},
+             seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config);
+  finding.unit = "devices";
+  findings.push_back(std::move(finding));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const NvmeLimits& limits = profile.host.nvme;
+  const Disks& disks = *snapshot.disks;
+  if (!limits.count && disks.nvme.empty() && disks.dead_controllers.empty() && disks.raid.empty()) {
+    return {{.device = std::string(kNode),
+             .outcome = Outcome::skip,
+             .message =
+                 "no local NVMe devices or RAID arrays here, and none expected by this profile"}};
+  }
+
+  Findings findings;
+  for (const auto& controller : disks.dead_controllers) {
+    findings.push_back(failed(controller,
+                              fmt::format("NVMe controller {} offers no disk", controller),
+                              "no namespace",
+                              {},
+                              hardware_remedy(snapshot)));
+  }
+  if (limits.count) judge_count(snapshot, *limits.count, findings);
+  for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
+  for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
+  return or_pass(std::move(findings),
+                 fmt::format("{} and {} in order",
+                             counted(devices(disks), "local NVMe device"),
+                             counted(disks.raid.size(), "RAID array")));
+}
+
+}  // namespace
+
+constinit const Check host_nvme{
+    .id = "host.nvme",
+    .title = "Local NVMe devices are complete and writable, and RAID arrays are whole",
+    .why =
+        "Counts local NVMe devices and looks at their size, the state of their controllers and "
+        "whether the kernel lets them be written, and at the state of md arrays. A device that "
+        "dropped off the bus or an array that lost a member leaves jobs without scratch space, or "
+        "with data about to be lost.",
+    .fix =
+        "See nvme list, nvme smart-log and the kernel log for the device; mdadm --detail for an "
+        "array. Some controllers come back after a reboot; a device that fails again is replaced. "
+        "Then rebuild the array and its file system.",
+    .needs = Probe::disks | Probe::identity,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.programs: programs and files that jobs need are there.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+
+namespace muster::checks {
+namespace {
+
+Finding missing(const std::string& path,
+                std::string message,
+                std::string observed,
+                std::string limit) {
+  return {.device = path,
+          .outcome = Outcome::warn,
+          .message = std::move(message),
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = Remedy::fix_config};
+}
+
+void judge_path(const Environment& environment,
+                const std::string& path,
+                bool executable,
+                Findings& findings) {
+  const auto file = std::ranges::find(environment.files, path, &FileFact::path);
+  if (file == environment.files.end()) {
+    findings.push_back(
+        not_known(path,
+                  fmt::format("whether {} exists", path),
+                  Fact<bool>::unreadable("the snapshot was taken without looking for it")));
+  } else if (!file->exists) {
+    findings.push_back(missing(path,
+                               fmt::format("{} does not exist", path),
+                               "missing",
+                               executable ? "executable" : "present"));
+  } else if (executable && !file->executable) {
+    findings.push_back(missing(path,
+                               fmt::format("{} is not a program that can be executed", path),
+                               "not executable",
+                               "executable"));
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ProgramLimits& limits = profile.host.programs;
+  if (limits.executable.empty() && limits.present.empty())
+    return {not_expected("programs or files")};
+
+  Findings findings;
+  for (const auto& path : limits.executable)
+    judge_path(*snapshot.environment, path, true, findings);
+  for (const auto& path : limits.present) judge_path(*snapshot.environment, path, false, findings);
+  return or_pass(std::move(findings),
+                 fmt::format("{} and {} in place",
+                             counted(limits.executable.size(), "program"),
+                             counted(limits.present.size(), "file")));
+}
+
+}  // namespace
+
+constinit const Check host_programs{
+    .id = "host.programs",
+    .title = "Programs and files that jobs need are in place",
+    .why =
+        "Looks for the programs and files that the profile names: the container runtime (enroot, "
+        "the pyxis plugin, nvidia-container-cli), topology files, health-check tools. A node that "
+        "was set up only half ends every container job at its start.",
+    .fix =
+        "Install the missing package, or run the node's set-up (cloud-init, Ansible, the image "
+        "build) again and read its log.",
+    .needs = Probe::environment,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

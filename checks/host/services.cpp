@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.services: systemd units that must be active are, and those that must not be are not.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+// Units may be named as systemctl takes them, without ".service".
+std::string unit_name(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kSuffixes{".service",
+                                                       ".socket",
+                                                       ".timer",
+                                                       ".mount",
+                                                       ".automount",
+                                                       ".target",
+                                                       ".path",
+                                                       ".slice",
+                                                       ".scope",
+                                                       ".swap",
+                                                       ".device"};
+  const bool complete = std::ranges::any_of(
+      kSuffixes, [&](std::string_view suffix) { return name.ends_with(suffix); });
+  return complete ? std::string(name) : fmt::format("{}.service", name);
+}
+
+std::vector<std::string> matching(const std::vector<std::string>& units, const std::string& glob) {
+  std::vector<std::string> found;
+  std::ranges::copy_if(units, std::back_inserter(found), [&](const std::string& unit) {
+    return matches_glob(glob, unit);
+  });
+  return found;
+}
+
+Finding failed(const std::string& unit,
+               std::string message,
+               std::string observed,
+               std::string limit,
+               Remedy remedy) {
+  return {.device = printable(unit),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = remedy};
+}
+
+void judge_active(const Services& services, const Words& names, Findings& findings) {
+  for (const auto& name : names) {
+    const std::string unit = unit_name(name);
+    if (!matching(*services.active, unit).empty()) continue;
+    const bool has_failed = services.failed && !matching(*services.failed, unit).empty();
+    const std::string state = has_failed ? "failed" : "inactive";
+    findings.push_back(failed(unit,
+                              fmt::format("{} is {}, expected active", unit, state),
+                              state,
+                              "active",
+                              Remedy::restart_service));
+  }
+}
+
+void judge_inactive(const Services& services, const Words& names, Findings& findings) {
+  for (const auto& name : names) {
+    for (const auto& unit : matching(*services.active, unit_name(name))) {
+      findings.push_back(failed(unit,
+                                fmt::format("{} is active, expected inactive", printable(unit)),
+                                "active",
+                                "inactive",
+                                Remedy::fix_config));
+    }
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ServiceLimits& limits = profile.host.services;
+  const Services& services = *snapshot.services;
+  if (limits.active.empty() && limits.inactive.empty()) return {not_expected("services")};
+  if (!services.active) return {not_known(kNode, "the list of active services", services.active)};
+
+  Findings findings;
+  judge_active(services, limits.active, findings);
+  judge_inactive(services, limits.inactive, findings);
+  return or_pass(std::move(findings),
+                 fmt::format("{} active or inactive as expected",
+                             counted(limits.active.size() + limits.inactive.size(), "service")));
+}
+
+}  // namespace
+
+constinit const Check host_services{
+    .id = "host.services",
+    .title = "Services that jobs need are active, and those that disturb them are not",
+    .why =
+        "Compares the active systemd units with those that the profile requires and forbids. "
+        "Without nvidia-fabricmanager the GPUs of an NVSwitch machine cannot be used, without "
+        "munge or slurmd the node takes no jobs; an update or a scan in the background makes one "
+        "node of a parallel job slow.",
+    .fix =
+        "systemctl status UNIT and journalctl -u UNIT say why it stopped; then systemctl restart "
+        "UNIT. Turn off what must not run: systemctl disable --now UNIT.",
+    .needs = Probe::services,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

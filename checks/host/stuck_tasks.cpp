@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.stuck_tasks: no task has been in uninterruptible sleep for long, and zombies are few.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::size_t kMostTasks = 20;   // findings for single tasks; the rest is counted
+constexpr std::size_t kMostZombies = 5;  // names in the one finding about zombies
+constexpr double kTicksPerSecond = 100;  // USER_HZ, the unit of start times on x86 and Arm
+
+std::string name_of(const Task& task) {
+  return fmt::format("{} (pid {})", printable(task.name, 32), task.pid);
+}
+
+struct HungLine {
+  std::uint64_t pid = 0;
+  double seconds = 0;  // how long the task had been blocked when the kernel said so
+};
+
+// "INFO: task NAME:PID blocked for more than 120 seconds.", newer kernels also "… blocked in I/O
+// wait for more than …". NAME is the user's choice, at most 15 bytes: the kernel's own words are
+// looked for from the end, where no name can stand in for them.
+std::optional<HungLine> parse_hung_line(std::string_view text) {
+  constexpr std::string_view kStart = "INFO: task ";
+  constexpr std::string_view kMoreThan = " for more than ";
+  constexpr std::string_view kBlocked = " blocked";
+  if (!text.starts_with(kStart)) return std::nullopt;
+  const auto more_than = text.rfind(kMoreThan);
+  if (more_than == std::string_view::npos) return std::nullopt;
+  const auto blocked = text.rfind(kBlocked, more_than);
+  if (blocked == std::string_view::npos) return std::nullopt;
+  const auto colon = text.rfind(':', blocked);
+  if (colon == std::string_view::npos || colon < kStart.size()) return std::nullopt;
+  const auto after = text.substr(more_than + kMoreThan.size());
+  const auto pid = parse_unsigned(text.substr(colon + 1, blocked - colon - 1));
+  const auto seconds = parse_number(after.substr(0, after.find(' ')));
+  if (!pid || !seconds) return std::nullopt;
+  return HungLine{.pid = *pid, .seconds = *seconds};
+}
+
+// Since when the kernel says the task is blocked; empty when it does not say so of this task in
+// this sleep. An earlier run after that line which did not see it blocked proves that it woke up.
+std::optional<double> blocked_since(const Task& task, const Snapshot& snapshot) {
+  std::optional<double> since;
+  for (const auto& record : snapshot.kernel_log->records) {
+    const double said_s = static_cast<double>(record.time_us) / 1e6;
+    if (record.facility != 0 || snapshot.earlier.last_uptime_s > said_s) continue;
+    const auto line = parse_hung_line(record.text);
+    if (!line || line->pid != task.pid) continue;
+    if (static_cast<double>(task.start_ticks) / kTicksPerSecond > said_s) continue;
+    const double from = std::max(0.0, said_s - line->seconds);
+    since = since ? std::min(*since, from) : from;
+  }
+  return since;
+}
+
+std::optional<double> stuck_since(const Task& task, const Snapshot& snapshot) {
+  const auto kernel = blocked_since(task, snapshot);
+  if (!task.stuck_since_s) return kernel;
+  return kernel ? std::min(*kernel, *task.stuck_since_s) : *task.stuck_since_s;
+}
+
+Finding stuck(const Task& task, double seconds, double limit) {
+  return {.device = fmt::format("pid {}", task.pid),
+          .outcome = Outcome::fail,
+          .message = fmt::format("{} has been in uninterruptible sleep for {}, expected at most {}",
+                                 name_of(task),
+                                 in_time(seconds),
+                                 in_time(limit)),
+          .observed = seconds,
+          .limit = limit,
+          .unit = "s",
+          .remedy = Remedy::reboot};
+}
+
+void judge_uninterruptible(const Snapshot& snapshot, double limit, Findings& findings) {
+  const Fact<std::vector<Task>>& tasks = snapshot.processes->uninterruptible;
+  const Fact<double>& uptime = snapshot.identity->uptime_s;
+  if (!tasks) {
+    findings.push_back(not_known(kNode, "the list of tasks in uninterruptible sleep", tasks));
+    return;
+  }
+  if (tasks->empty()) return;
+  if (!uptime) {
+    findings.push_back(not_known(kNode, "the time since boot", uptime));
+    return;
+  }
+  std::size_t unnamed = 0;
+  for (const auto& task : *tasks) {
+    const auto since = stuck_since(task, snapshot);
+    if (!since || *uptime - *since <= limit) continue;
+    if (findings.size() < kMostTasks) {
+      findings.push_back(stuck(task, *uptime - *since, limit));
+    } else {
+      ++unnamed;
+    }
+  }
+  if (unnamed == 0) return;
+  findings.push_back({.device = std::string(kNode),
+                      .outcome = Outcome::fail,
+                      .message = fmt::format("{} more in uninterruptible sleep for longer than {}",
+                                             counted(unnamed, "task"),
+                                             in_time(limit)),
+                      .observed = count_value(unnamed),
+                      .limit = count_value(0),
+                      .unit = "tasks",
+                      .remedy = Remedy::reboot});
+}
+
+void judge_zombies(const Fact<std::vector<Task>>& zombies, int limit, Findings& findings) {
+  if (!zombies) {
+    findings.push_back(not_known("zombies", "the list of zombies", zombies));
+    return;
+  }
+  if (static_cast<std::int64_t>(zombies->size()) <= limit) return;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(zombies->size(), kMostZombies); ++i) {
+    names.push_back(
+        fmt::format("{}, child of pid {}", name_of((*zombies)[i]), (*zombies)[i].parent));
+  }
+  if (zombies->size() > kMostZombies)
+    names.push_back(fmt::format("and {} more", zombies->size() - kMostZombies));
+  findings.push_back({.device = "zombies",
+                      .outcome = Outcome::warn,
+                      .message = fmt::format("{}, expected at most {}: {}",
+                                             counted(zombies->size(), "zombie"),
+                                             limit,
+                                             fmt::join(names, "; ")),
+                      .observed = count_value(zombies->size()),
+                      .limit = std::int64_t{limit},
+                      .unit = "tasks",
+                      .remedy = Remedy::restart_service});
+}
+
+std::string describe(const Processes& processes) {
+  if (processes.uninterruptible && !processes.uninterruptible->empty()) {
+    return fmt::format("{} in uninterruptible sleep, none known to be there for long",
+                       counted(processes.uninterruptible->size(), "task"));
+  }
+  return "no stuck tasks";
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const StuckTaskLimits& limits = profile.host.stuck_tasks;
+  if (!snapshot.processes.ok() || !snapshot.identity.ok()) {
+    const std::string& reason =
+        snapshot.processes.ok() ? snapshot.identity.reason : snapshot.processes.reason;
+    return {not_known(kNode, "the list of tasks", Fact<int>::unreadable(reason))};
+  }
+  if (!limits.uninterruptible_for && !limits.zombies_warn_above)
+    return {not_limited("stuck tasks and zombies")};
+
+  Findings findings;
+  if (limits.uninterruptible_for)
+    judge_uninterruptible(snapshot, limits.uninterruptible_for->value, findings);
+  if (limits.zombies_warn_above)
+    judge_zombies(snapshot.processes->zombies, *limits.zombies_warn_above, findings);
+  return or_pass(std::move(findings), describe(*snapshot.processes));
+}
+
+}  // namespace
+
+constinit const Check host_stuck_tasks{
+    .id = "host.stuck_tasks",
+    .title = "No task is stuck in uninterruptible sleep, and zombies are few",
+    .why =
+        "Looks at tasks in state D: they wait inside the kernel for a disk, a file server or a "
+        "driver and cannot be killed. How long they have waited is known from earlier runs of "
+        "muster or from the kernel's own hung-task lines, so a task seen for the first time fails "
+        "nothing. Zombies have ended, and their parent never asked how.",
+    .fix =
+        "cat /proc/PID/stack says what a stuck task waits for: often a dead file server (see "
+        "host.mounts), a disk (host.nvme) or the GPU driver. Bring that back; otherwise only a "
+        "reboot removes the task. Zombies go when their parent is restarted.",
+    .needs = Probe::processes | Probe::identity | Probe::kernel_log,
+    .when_absent = WhenAbsent::judge,  // the kernel log adds to what earlier runs know
+    .judge = judge,
+};
+
+}  // namespace muster::checks

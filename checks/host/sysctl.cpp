@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.sysctl: kernel settings have the values the profile gives.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+
+#include "checks/catalogue.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::string_view kHugePagesName = "transparent_hugepage";
+
+// The kernel separates numbers by tabs, people by blanks.
+std::string normalised(std::string_view value) {
+  return fmt::format("{}", fmt::join(split_words(value), " "));
+}
+
+Finding skipped(std::string_view key, std::string_view why) {
+  return {.device = std::string(key),
+          .outcome = Outcome::skip,
+          .message = fmt::format("this kernel has no {}: {}", key, why)};
+}
+
+Finding wrong(std::string_view key, const std::string& seen, const std::string& expected) {
+  return {.device = std::string(key),
+          .outcome = Outcome::warn,
+          .message = fmt::format("{} is {}, expected {}", key, printable(seen), expected),
+          .observed = seen,
+          .limit = expected,
+          .remedy = Remedy::fix_config};
+}
+
+void judge_key(const Kernel& kernel,
+               const std::string& key,
+               const std::string& expected,
+               Findings& findings) {
+  const auto entry = kernel.sysctl.find(key);
+  if (entry == kernel.sysctl.end()) {
+    findings.push_back(not_known(
+        key, key, Fact<std::string>::unreadable("the snapshot was taken without looking for it")));
+    return;
+  }
+  const Fact<std::string>& fact = entry->second;
+  if (fact.is_absent()) {
+    findings.push_back(skipped(key, fact.why()));
+  } else if (!fact) {
+    findings.push_back(not_known(key, key, fact));
+  } else {
+    const std::string seen = normalised(*fact);
+    const bool allowed = std::ranges::any_of(
+        split(expected, '|'), [&](std::string_view word) { return normalised(word) == seen; });
+    if (!allowed) findings.push_back(wrong(key, seen, expected));
+  }
+}
+
+void judge_transparent_hugepage(const Fact<std::string>& fact,
+                                const Words& allowed,
+                                Findings& findings) {
+  if (fact.is_absent()) {
+    findings.push_back(skipped(kHugePagesName, fact.why()));
+  } else if (!fact) {
+    findings.push_back(not_known(kHugePagesName, kHugePagesName, fact));
+  } else if (std::ranges::find(allowed, *fact) == allowed.end()) {
+    findings.push_back(wrong(kHugePagesName, *fact, fmt::format("{}", fmt::join(allowed, "|"))));
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const SysctlLimits& limits = profile.host.sysctl;
+  const std::size_t settings = limits.values.size() + (limits.transparent_hugepage.empty() ? 0 : 1);
+  if (settings == 0) return {not_expected("kernel settings")};
+
+  Findings findings;
+  for (const auto& [key, expected] : limits.values)
+    judge_key(*snapshot.kernel, key, expected, findings);
+  if (!limits.transparent_hugepage.empty()) {
+    judge_transparent_hugepage(
+        snapshot.kernel->transparent_hugepage, limits.transparent_hugepage, findings);
+  }
+  const auto skips =
+      static_cast<std::size_t>(std::ranges::count(findings, Outcome::skip, &Finding::outcome));
+  if (skips == findings.size() && skips < settings) {
+    findings.push_back(
+        passed(fmt::format("{} as expected", counted(settings - skips, "kernel setting"))));
+  }
+  return findings;
+}
+
+}  // namespace
+
+constinit const Check host_sysctl{
+    .id = "host.sysctl",
+    .title = "Kernel settings have the expected values",
+    .why =
+        "Compares settings below /proc/sys, and the mode of transparent huge pages, with the "
+        "profile. Automatic NUMA balancing, zone reclaim and huge-page defragmentation cost "
+        "parallel jobs time at random moments, on some nodes only.",
+    .fix =
+        "Set the value with sysctl -w and keep it in /etc/sysctl.d. Transparent huge pages: "
+        "/sys/kernel/mm/transparent_hugepage/enabled, or transparent_hugepage= at boot.",
+    .needs = Probe::kernel,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

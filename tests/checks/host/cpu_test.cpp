@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.cpu judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Cpu kHealthy{.sockets = 2U,
+                   .cores = 96U,
+                   .threads = 96U,
+                   .offline = std::string(),
+                   .numa_nodes = std::vector<NumaNode>{{.id = 0, .cpus = std::string("0-47")},
+                                                       {.id = 1, .cpus = std::string("48-95")}}};
+const Profile kExpected{
+    .host = {.cpu = {.sockets = 2, .cores = 96, .threads = 96, .numa_nodes = 2}}};
+
+Findings judge(Cpu cpu, const Profile& profile = kExpected) {
+  return checks::host_cpu.judge({.cpu = observed(std::move(cpu))}, profile);
+}
+
+TEST(HostCpuTest, PassesWithTheExpectedCounts) {
+  EXPECT_THAT(judge(kHealthy),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "2 sockets, 96 cores, 96 threads, 2 NUMA nodes"}));
+}
+
+TEST(HostCpuTest, SaysEveryWrongCountInOneFinding) {
+  Cpu cpu = kHealthy;
+  cpu.cores = 95U;
+  cpu.threads = 95U;
+  cpu.offline = std::string("7");
+  EXPECT_THAT(judge(cpu),
+              ElementsAre(Finding{
+                  .device = "node",
+                  .outcome = Outcome::fail,
+                  .message = "95 cores, expected 96; 95 threads, expected 96; offline: CPUs 7",
+                  .observed = std::int64_t{95},
+                  .limit = std::int64_t{96},
+                  .unit = "cores",
+                  .remedy = Remedy::reseat_or_replace}));
+}
+
+TEST(HostCpuTest, AsksTheProviderForLostCoresOfAVirtualMachine) {
+  Cpu cpu = kHealthy;
+  cpu.sockets = 1U;
+  const Snapshot snapshot{.identity = observed(Identity{.hypervisor = true}), .cpu = observed(cpu)};
+  EXPECT_THAT(checks::host_cpu.judge(snapshot, kExpected),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "1 socket, expected 2",
+                                  .observed = std::int64_t{1},
+                                  .limit = std::int64_t{2},
+                                  .unit = "sockets",
+                                  .remedy = Remedy::report_to_provider}));
+}
+
+TEST(HostCpuTest, LeavesOutNumaNodesOfMemoryOnly) {
+  Cpu cpu = kHealthy;
+  cpu.numa_nodes->push_back({.id = 2, .cpus = std::string()});
+  EXPECT_THAT(judge(cpu),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "2 sockets, 96 cores, 96 threads, 2 NUMA nodes"}));
+}
+
+TEST(HostCpuTest, FailsAnOfflineCoreWithoutAnyLimit) {
+  const Cpu cpu{.cores = 7U, .threads = 14U, .offline = std::string("3,11")};
+  EXPECT_THAT(judge(cpu, {}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "2 CPUs offline: 3,11",
+                                  .observed = std::int64_t{2},
+                                  .limit = std::int64_t{0},
+                                  .unit = "CPUs",
+                                  .remedy = Remedy::reboot}));
+}
+
+TEST(HostCpuTest, OnlyWarnsOfOfflineThreadsThatLookLikeSmtSwitchedOff) {
+  const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
+  EXPECT_THAT(judge(cpu, {}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::warn,
+                                  .message = "8 CPUs offline: 8-15, as when SMT is switched off; "
+                                             "set host.cpu.threads if that is meant",
+                                  .observed = std::int64_t{8},
+                                  .limit = std::int64_t{0},
+                                  .unit = "CPUs",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostCpuTest, AcceptsOfflineThreadsWhereTheExpectedNumberIsOnline) {
+  const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
+  EXPECT_THAT(judge(cpu, {.host = {.cpu = {.threads = 8}}}),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::pass, .message = "8 cores, 8 threads"}));
+}
+
+TEST(HostCpuTest, IsUndecidedWhereExpectedCountsCouldNotBeRead) {
+  Cpu cpu = kHealthy;
+  cpu.sockets = Fact<unsigned>::unreadable("read topology: Input/output error");
+  cpu.numa_nodes = Fact<std::vector<NumaNode>>::absent("no node directory");
+  EXPECT_THAT(
+      judge(cpu),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::unknown,
+                          .message = "the number of sockets is not known: read topology: "
+                                     "Input/output error"},
+                  Finding{.device = "node",
+                          .outcome = Outcome::unknown,
+                          .message = "the number of NUMA nodes is not known: no node directory"}));
+}
+
+TEST(HostCpuTest, IsUndecidedWhereTheListOfOfflineCpusIsGarbled) {
+  Cpu cpu = kHealthy;
+  cpu.offline = Fact<std::string>::unreadable("offline: not a list");
+  EXPECT_THAT(judge(cpu),
+              ElementsAre(Finding{
+                  .device = "node",
+                  .outcome = Outcome::unknown,
+                  .message = "the list of offline CPUs is not known: offline: not a list"}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.edac judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Profile kTenPerHour{.host = {.edac = {.corrected_warn_above_per_hour = 10.0}}};
+
+Snapshot node(Fact<std::vector<EdacController>> edac) {
+  return {.identity = observed(Identity{.uptime_s = 10000.0}),
+          .kernel = observed(Kernel{.edac = std::move(edac)})};
+}
+
+std::vector<EdacController> one_controller(std::uint64_t corrected, std::uint64_t uncorrected) {
+  return {{.name = "mc0", .corrected = corrected, .uncorrected = uncorrected}};
+}
+
+Earlier seen_before(std::uint64_t corrected) {
+  return {.last_uptime_s = 8200,
+          .counters = {{"edac.mc0.corrected", {{.uptime_s = 8200, .value = corrected}}}}};
+}
+
+TEST(HostEdacTest, PassesByUncorrectedErrorsAloneAtTheFirstObservation) {
+  EXPECT_THAT(
+      checks::host_edac.judge(node(one_controller(7, 0)), kTenPerHour),
+      ElementsAre(Finding{.device = "mc0",
+                          .outcome = Outcome::pass,
+                          .message = "no uncorrected memory errors; 7 corrected errors so far, "
+                                     "their rate is judged from the next run on"}));
+}
+
+TEST(HostEdacTest, PassesBelowTheRate) {
+  Snapshot snapshot = node(one_controller(7, 0));
+  snapshot.earlier = seen_before(5);
+  EXPECT_THAT(
+      checks::host_edac.judge(snapshot, kTenPerHour),
+      ElementsAre(Finding{.device = "mc0",
+                          .outcome = Outcome::pass,
+                          .message = "no uncorrected memory errors; 2.0 corrected per hour"}));
+}
+
+TEST(HostEdacTest, WarnsAboveTheRate) {
+  Snapshot snapshot = node(one_controller(25, 0));
+  snapshot.earlier = seen_before(5);
+  EXPECT_THAT(checks::host_edac.judge(snapshot, kTenPerHour),
+              ElementsAre(Finding{.device = "mc0",
+                                  .outcome = Outcome::warn,
+                                  .message = "20 corrected memory errors in the last 60 min, "
+                                             "20.0 per hour; expected at most 10",
+                                  .observed = 20.0,
+                                  .limit = 10.0,
+                                  .unit = "errors/h",
+                                  .remedy = Remedy::watch}));
+}
+
+TEST(HostEdacTest, FailsAnyUncorrectedErrorWithoutALimit) {
+  EXPECT_THAT(
+      checks::host_edac.judge(node(one_controller(0, 1)), {}),
+      ElementsAre(Finding{
+          .device = "mc0",
+          .outcome = Outcome::fail,
+          .message = "1 uncorrected memory error since the driver was loaded, expected none",
+          .observed = std::int64_t{1},
+          .limit = std::int64_t{0},
+          .unit = "errors",
+          .remedy = Remedy::reseat_or_replace}));
+}
+
+TEST(HostEdacTest, JudgesEveryController) {
+  std::vector<EdacController> edac = one_controller(0, 0);
+  edac.push_back({.name = "mc1", .corrected = std::uint64_t{0}, .uncorrected = std::uint64_t{2}});
+  EXPECT_THAT(
+      checks::host_edac.judge(node(edac), {}),
+      ElementsAre(
+          Finding{
+              .device = "mc0", .outcome = Outcome::pass, .message = "no uncorrected memory errors"},
+          Finding{
+              .device = "mc1",
+              .outcome = Outcome::fail,
+              .message = "2 uncorrected memory errors since the driver was loaded, expected none",
+              .observed = std::int64_t{2},
+              .limit = std::int64_t{0},
+              .unit = "errors",
+              .remedy = Remedy::reseat_or_replace}));
+}
+
+TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
+  std::vector<EdacController> edac = one_controller(0, 0);
+  edac[0].uncorrected = Fact<std::uint64_t>::unreadable("ue_count: garbled");
+  EXPECT_THAT(
+      checks::host_edac.judge(node(edac), kTenPerHour),
+      ElementsAre(Finding{
+          .device = "mc0",
+          .outcome = Outcome::unknown,
+          .message = "the number of uncorrected memory errors is not known: ue_count: garbled"}));
+  edac = one_controller(0, 0);
+  edac[0].corrected = Fact<std::uint64_t>::unreadable("ce_count: garbled");
+  EXPECT_THAT(
+      checks::host_edac.judge(node(edac), kTenPerHour),
+      ElementsAre(Finding{
+          .device = "mc0",
+          .outcome = Outcome::unknown,
+          .message = "the number of corrected memory errors is not known: ce_count: garbled"}));
+}
+
+TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
+  Snapshot snapshot = node(one_controller(0, 0));
+  snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
+  EXPECT_THAT(checks::host_edac.judge(snapshot, kTenPerHour),
+              ElementsAre(Finding{.device = "mc0",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the time since boot is not known: uptime: empty"}));
+}
+
+TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
+  EXPECT_THAT(
+      checks::host_edac.judge(node(Fact<std::vector<EdacController>>::absent("no EDAC driver")),
+                              kTenPerHour),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::skip,
+                          .message = "no memory controller reports errors here: no EDAC driver"}));
+}
+
+TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
+  EXPECT_THAT(
+      checks::host_edac.judge(
+          node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")), {}),
+      ElementsAre(Finding{
+          .device = "node",
+          .outcome = Outcome::unknown,
+          .message = "the list of memory controllers is not known: list mc: Permission denied"}));
+}
+
+}  // namespace
+}  // namespace muster

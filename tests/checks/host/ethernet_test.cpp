@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.ethernet judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Interface kUp{.name = "eth0",
+                    .operstate = std::string("up"),
+                    .carrier = true,
+                    .speed_mbps = std::uint64_t{100000}};
+const EthernetInterface kAnySpeed{.name = "eth0"};
+const EthernetInterface kHundred{.name = "eth0", .speed = BitsPerSecond{100e9}};
+
+Findings judge(std::vector<Interface> interfaces, std::vector<EthernetInterface> expected) {
+  return checks::host_ethernet.judge(
+      {.network = observed(Network{.interfaces = std::move(interfaces)})},
+      {.host = {.ethernet = {.interfaces = std::move(expected)}}});
+}
+
+const Finding kOneUp{
+    .device = "node", .outcome = Outcome::pass, .message = "1 network interface up"};
+
+Finding down(std::string message, std::string state) {
+  return {.device = "eth0",
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = std::move(state),
+          .limit = "up",
+          .remedy = Remedy::fix_config};
+}
+
+TEST(HostEthernetTest, PassesAtTheExpectedSpeed) {
+  EXPECT_THAT(judge({kUp}, {kHundred}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, FailsAMissingInterface) {
+  EXPECT_THAT(judge({kUp}, {{.name = "eth1"}}),
+              ElementsAre(Finding{.device = "eth1",
+                                  .outcome = Outcome::fail,
+                                  .message = "there is no network interface eth1",
+                                  .observed = false,
+                                  .limit = true,
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostEthernetTest, FailsAnInterfaceThatIsDownAndSaysNothingOfItsSpeed) {
+  Interface eth0 = kUp;
+  eth0.operstate = std::string("down");
+  eth0.carrier = false;
+  eth0.speed_mbps = Fact<std::uint64_t>::unreadable("speed: Invalid argument");
+  EXPECT_THAT(judge({eth0}, {kHundred}), ElementsAre(down("eth0 is down, expected up", "down")));
+}
+
+TEST(HostEthernetTest, FailsAnInterfaceWhoseCarrierCannotBeReadBecauseItIsDown) {
+  Interface eth0 = kUp;
+  eth0.operstate = std::string("down");
+  eth0.carrier = Fact<bool>::unreadable("carrier: Invalid argument");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(down("eth0 is down, expected up", "down")));
+}
+
+TEST(HostEthernetTest, TakesACarrierAsUpWhereTheDriverNeverSaysSo) {
+  Interface eth0 = kUp;
+  eth0.operstate = std::string("unknown");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, FailsASlowInterface) {
+  Interface eth0 = kUp;
+  eth0.speed_mbps = std::uint64_t{40000};
+  EXPECT_THAT(judge({eth0}, {kHundred}),
+              ElementsAre(Finding{.device = "eth0",
+                                  .outcome = Outcome::fail,
+                                  .message = "eth0 runs at 40 Gb/s, expected 100 Gb/s",
+                                  .observed = 40.0,
+                                  .limit = 100.0,
+                                  .unit = "Gb/s",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostEthernetTest, FindsAnInterfaceByItsVerbsName) {
+  Interface renamed = kUp;
+  renamed.name = "enP1s0";
+  renamed.hca = "mlx5_an0";
+  EXPECT_THAT(judge({renamed}, {{.name = "mlx5_an*"}}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, IsUndecidedAboutASpeedThatTheDriverDoesNotTell) {
+  Interface eth0 = kUp;
+  eth0.speed_mbps = Fact<std::uint64_t>::absent("the driver knows no speed");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(kOneUp));
+  EXPECT_THAT(
+      judge({eth0}, {kHundred}),
+      ElementsAre(Finding{
+          .device = "eth0",
+          .outcome = Outcome::unknown,
+          .message = "the speed of the interface is not known: the driver knows no speed"}));
+}
+
+TEST(HostEthernetTest, IsUndecidedWhereNeitherStateCouldBeRead) {
+  Interface eth0 = kUp;
+  eth0.operstate = Fact<std::string>::unreadable("operstate: empty");
+  eth0.carrier = Fact<bool>::unreadable("carrier: Invalid argument");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}),
+              ElementsAre(Finding{
+                  .device = "eth0",
+                  .outcome = Outcome::unknown,
+                  .message = "whether the interface is up is not known: operstate: empty"}));
+}
+
+TEST(HostEthernetTest, IsSkippedWithoutLimits) {
+  EXPECT_THAT(judge({kUp}, {}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no network interfaces expected by this profile"}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.hugepages judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Bytes kTwoMib{2.0 * 1024 * 1024};
+
+Findings judge(Fact<std::vector<HugePages>> pages, std::vector<HugePageLimit> limits) {
+  return checks::host_hugepages.judge({.memory = observed(Memory{.huge_pages = std::move(pages)})},
+                                      {.host = {.hugepages = {.pages = std::move(limits)}}});
+}
+
+std::vector<HugePages> pages_of_2_mib(std::uint64_t total, std::uint64_t free) {
+  return {{.size_kib = 2048, .total = total, .free = free}};
+}
+
+TEST(HostHugepagesTest, PassesWithTheExpectedPages) {
+  EXPECT_THAT(judge(pages_of_2_mib(512, 500), {{.size = kTwoMib, .count = 512, .free = 500}}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "huge pages of 1 size as expected"}));
+}
+
+TEST(HostHugepagesTest, WarnsOfAnotherNumberOfPages) {
+  EXPECT_THAT(judge(pages_of_2_mib(511, 511), {{.size = kTwoMib, .count = 512, .free = 512}}),
+              ElementsAre(Finding{.device = "hugepages-2048kB",
+                                  .outcome = Outcome::warn,
+                                  .message = "511 huge pages of 2048 KiB configured, expected 512",
+                                  .observed = std::int64_t{511},
+                                  .limit = std::int64_t{512},
+                                  .unit = "pages",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostHugepagesTest, WarnsOfPagesThatAreNotFree) {
+  EXPECT_THAT(judge(pages_of_2_mib(512, 1), {{.size = kTwoMib, .free = 500}}),
+              ElementsAre(Finding{.device = "hugepages-2048kB",
+                                  .outcome = Outcome::warn,
+                                  .message = "1 huge page of 2048 KiB free, expected at least 500",
+                                  .observed = std::int64_t{1},
+                                  .limit = std::int64_t{500},
+                                  .unit = "pages",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostHugepagesTest, WarnsOfASizeThatTheKernelDoesNotOffer) {
+  EXPECT_THAT(
+      judge(pages_of_2_mib(0, 0), {{.size = Bytes{1024.0 * 1024 * 1024}, .count = 16}}),
+      ElementsAre(Finding{.device = "hugepages-1048576kB",
+                          .outcome = Outcome::warn,
+                          .message = "this kernel offers no huge pages of 1048576 KiB, expected 16",
+                          .observed = std::int64_t{0},
+                          .limit = std::int64_t{16},
+                          .unit = "pages",
+                          .remedy = Remedy::fix_config}));
+}
+
+TEST(HostHugepagesTest, IsUndecidedWhereTheNumberCouldNotBeRead) {
+  EXPECT_THAT(
+      judge(
+          std::vector<HugePages>{
+              {.size_kib = 2048, .total = Fact<std::uint64_t>::unreadable("nr_hugepages: empty")}},
+          {{.size = kTwoMib, .count = 512}}),
+      ElementsAre(
+          Finding{.device = "hugepages-2048kB",
+                  .outcome = Outcome::unknown,
+                  .message = "the number of huge pages is not known: nr_hugepages: empty"}));
+}
+
+TEST(HostHugepagesTest, IsUndecidedWhereNothingIsKnown) {
+  EXPECT_THAT(
+      judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
+            {{.size = kTwoMib, .count = 512}}),
+      ElementsAre(Finding{
+          .device = "node",
+          .outcome = Outcome::unknown,
+          .message = "the configuration of huge pages is not known: no hugepages directory"}));
+}
+
+TEST(HostHugepagesTest, IsSkippedWithoutLimits) {
+  EXPECT_THAT(judge(pages_of_2_mib(1, 1), {}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no huge pages expected by this profile"}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.kernel_log judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/host/kernel_line.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+const KernelLogLimits kLimits{.window = Seconds{3600},
+                              .coalesce = Seconds{5},
+                              .kinds = {{"ignore", "pass"}, {"io_error", "fail"}, {"oom", "warn"}},
+                              .patterns = {{"]: segfault at ", "ignore", "none"},
+                                           {"^I/O error, dev ", "io_error", "reseat_or_replace"},
+                                           {"^nvme nvme*: I/O *timeout", "io_error", "reboot"},
+                                           {"^Out of memory: Kill", "oom", "watch"},
+                                           {"^mystery", "unheard_of", ""}}};
+
+// Two hours after boot.
+Snapshot node(std::vector<KernelRecord> records) {
+  return {.identity = observed(Identity{.uptime_s = 7200.0}),
+          .kernel_log = observed(KernelLog{.records = std::move(records), .seen = 50})};
+}
+
+Findings judge(const Snapshot& snapshot) {
+  return checks::host_kernel_log.judge(snapshot, {.host = {.kernel_log = kLimits}});
+}
+
+KernelRecord said_at(double uptime_s, std::string text) {
+  return {
+      .time_us = static_cast<std::uint64_t>(uptime_s * 1e6), .level = 3, .text = std::move(text)};
+}
+
+Finding failure(std::string device, std::string message, std::int64_t incidents) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = incidents,
+          .limit = std::int64_t{0},
+          .unit = "incidents",
+          .remedy = Remedy::reseat_or_replace};
+}
+
+Finding undecided(std::string why) {
+  return {.device = "node",
+          .outcome = Outcome::unknown,
+          .message = fmt::format("all of the kernel log is not known: {}", why)};
+}
+
+const Finding kPass{.device = "node",
+                    .outcome = Outcome::pass,
+                    .message = "no faults reported in the last 60 min (50 lines read)"};
+
+TEST(HostKernelLogTest, PassesAQuietLog) {
+  EXPECT_THAT(judge(node({said_at(7000, "eth0: link becomes ready")})), ElementsAre(kPass));
+}
+
+TEST(HostKernelLogTest, CountsLinesWithinSecondsAsOneIncident) {
+  EXPECT_THAT(judge(node({said_at(6900, "I/O error, dev sda, sector 1"),
+                          said_at(6904, "I/O error, dev sda, sector 2"),
+                          said_at(6908, "I/O error, dev sda, sector 3"),
+                          said_at(7100, "I/O error, dev sda, sector 4")})),
+              ElementsAre(failure(
+                  "sda",
+                  "io_error: 2 incidents (4 lines) in the last 60 min, the newest 100 s ago: "
+                  "\"I/O error, dev sda, sector 4\"",
+                  2)));
+}
+
+TEST(HostKernelLogTest, CountsRepeatsAsLinesOfOneIncident) {
+  KernelRecord record = said_at(6000, "I/O error, dev sda, sector 1");
+  record.repeats = 40;
+  record.last_us = 7080'000'000;
+  EXPECT_THAT(judge(node({record, said_at(7083, "I/O error, dev sda, sector 2")})),
+              ElementsAre(failure(
+                  "sda",
+                  "io_error: 1 incident (41 lines) in the last 60 min, the newest 117 s ago: "
+                  "\"I/O error, dev sda, sector 2\"",
+                  1)));
+}
+
+TEST(HostKernelLogTest, TellsDevicesApart) {
+  EXPECT_THAT(
+      judge(node({said_at(7140, "I/O error, dev sda, sector 1"),
+                  said_at(7140, "I/O error, dev nvme0n1, sector 1")})),
+      ElementsAre(failure("nvme0n1",
+                          "io_error: 1 incident (1 line) in the last 60 min, the newest 60 s ago: "
+                          "\"I/O error, dev nvme0n1, sector 1\"",
+                          1),
+                  failure("sda",
+                          "io_error: 1 incident (1 line) in the last 60 min, the newest 60 s ago: "
+                          "\"I/O error, dev sda, sector 1\"",
+                          1)));
+}
+
+TEST(HostKernelLogTest, ForgetsWhatLiesBeforeTheWindow) {
+  EXPECT_THAT(judge(node({said_at(3599, "I/O error, dev sda, sector 1")})), ElementsAre(kPass));
+}
+
+TEST(HostKernelLogTest, ReachesBackToTheBootAndNoFurther) {
+  Snapshot snapshot = node({said_at(1, "I/O error, dev sda, sector 1")});
+  snapshot.identity->uptime_s = 3600.0;
+  EXPECT_THAT(
+      judge(snapshot),
+      ElementsAre(failure("sda",
+                          "io_error: 1 incident (1 line) since boot, the newest 60 min ago: "
+                          "\"I/O error, dev sda, sector 1\"",
+                          1)));
+}
+
+TEST(HostKernelLogTest, WarnsByTheClassOfTheLine) {
+  EXPECT_THAT(judge(node({said_at(7190, "Out of memory: Killed process 7 (python) total-vm:1kB")})),
+              ElementsAre(Finding{
+                  .device = "node",
+                  .outcome = Outcome::warn,
+                  .message = "oom: 1 incident (1 line) in the last 60 min, the newest 10 s ago: "
+                             "\"Out of memory: Killed process 7 (python) total-vm:1kB\"",
+                  .observed = std::int64_t{1},
+                  .limit = std::int64_t{0},
+                  .unit = "incidents",
+                  .remedy = Remedy::watch}));
+}
+
+TEST(HostKernelLogTest, WarnsOfAClassThatTheProfileGivesNoOutcome) {
+  EXPECT_THAT(
+      judge(node({said_at(7190, "mystery")})),
+      ElementsAre(Finding{
+          .device = "node",
+          .outcome = Outcome::warn,
+          .message = "unheard_of: 1 incident (1 line) in the last 60 min, the newest 10 s ago: "
+                     "\"mystery\"",
+          .observed = std::int64_t{1},
+          .limit = std::int64_t{0},
+          .unit = "incidents"}));
+}
+
+TEST(HostKernelLogTest, IgnoresWhatUserSpaceWrote) {
+  KernelRecord record = said_at(7000, "I/O error, dev sda, sector 1");
+  record.facility = 1;
+  EXPECT_THAT(judge(node({record})), ElementsAre(kPass));
+}
+
+TEST(HostKernelLogTest, LetsTheFirstPatternDecide) {
+  EXPECT_THAT(judge(node({said_at(7000, "I/O error, dev [7]: segfault at 0 ip 0 sp 0 error 4")})),
+              ElementsAre(kPass));
+}
+
+TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
+  KernelLogLimits limits = kLimits;
+  limits.patterns.insert(limits.patterns.begin(), {"Xid", "io_error", "reboot"});
+  const Snapshot snapshot =
+      node({said_at(7000, "NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus."),
+            said_at(7000, "nvidia-nvswitch0: SXid (PCI:0001:00:00.0): 12028, Fatal")});
+  EXPECT_THAT(checks::host_kernel_log.judge(snapshot, {.host = {.kernel_log = limits}}),
+              ElementsAre(kPass));
+}
+
+TEST(HostKernelLogTest, ShowsTheNewestLineAsPrintableText) {
+  EXPECT_THAT(judge(node({said_at(7190, "I/O error, dev sda\x1b[31m, sector 1")})),
+              ElementsAre(failure(
+                  "node",
+                  R"(io_error: 1 incident (1 line) in the last 60 min, the newest 10 s ago: )"
+                  R"("I/O error, dev sda\x1b[31m, sector 1")",
+                  1)));
+}
+
+TEST(HostKernelLogTest, IsUndecidedWhereLinesWereLost) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->lost = 3;
+  EXPECT_THAT(judge(snapshot),
+              ElementsAre(undecided("3 lines were overwritten before muster could read them")));
+}
+
+TEST(HostKernelLogTest, IsUndecidedWhereReadingStoppedEarly) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->truncated = true;
+  EXPECT_THAT(
+      judge(snapshot),
+      ElementsAre(undecided("reading stopped at the limit of size or time after 50 lines")));
+}
+
+TEST(HostKernelLogTest, IsUndecidedWhereLinesAreGarbled) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->unparsable = 1;
+  EXPECT_THAT(judge(snapshot), ElementsAre(undecided("1 line of 50 not in the kernel's form")));
+}
+
+TEST(HostKernelLogTest, FailsByTheLinesItHasWhereOthersWereLost) {
+  Snapshot snapshot = node({said_at(7190, "I/O error, dev sda, sector 1")});
+  snapshot.kernel_log->lost = 3;
+  EXPECT_THAT(
+      judge(snapshot),
+      ElementsAre(failure("sda",
+                          "io_error: 1 incident (1 line) in the last 60 min, the newest 10 s ago: "
+                          "\"I/O error, dev sda, sector 1\"",
+                          1)));
+}
+
+TEST(HostKernelLogTest, IsUndecidedWithoutTheTimeSinceBoot) {
+  Snapshot snapshot = node({});
+  snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: garbled");
+  EXPECT_THAT(judge(snapshot),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the time since boot is not known: uptime: garbled"}));
+}
+
+TEST(HostKernelLogTest, IsSkippedWithoutPatterns) {
+  EXPECT_THAT(checks::host_kernel_log.judge(node({}), {}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "this profile sets no limit for the kernel log"}));
+}
+
+TEST(KernelPatternTest, FindsPiecesInOrderAroundStars) {
+  EXPECT_TRUE(checks::matches_pattern("nvme*timeout", "xx nvme0: I/O 5 timeout, aborting"));
+  EXPECT_FALSE(checks::matches_pattern("timeout*nvme", "nvme0: I/O 5 timeout, aborting"));
+}
+
+TEST(KernelPatternTest, TiesThePatternToTheStart) {
+  EXPECT_TRUE(checks::matches_pattern("^XFS (*): Corruption", "XFS (md0): Corruption detected"));
+  EXPECT_FALSE(checks::matches_pattern("^XFS (", "task XFS (md0)"));
+}
+
+TEST(KernelPatternTest, TakesQuestionMarksAndBracketsForThemselves) {
+  EXPECT_TRUE(checks::matches_pattern("[Hardware Error]?", "mce: [Hardware Error]?"));
+  EXPECT_FALSE(checks::matches_pattern("a?c", "abc"));
+}
+
+TEST(KernelLineDeviceTest, IsWhatTheDriverPrefixNames) {
+  EXPECT_EQ(checks::device_of_line("mlx5_core 0101:00:00.0: device's health compromised"),
+            "0101:00:00.0");
+  EXPECT_EQ(checks::device_of_line("nvme nvme3: I/O 1 QID 2 timeout, aborting"), "nvme3");
+  EXPECT_EQ(checks::device_of_line("EXT4-fs error (device nvme0n1p1): ext4_lookup:1"), "nvme0n1p1");
+  EXPECT_EQ(checks::device_of_line("XFS (md0): Corruption detected"), "md0");
+  EXPECT_EQ(checks::device_of_line("md/raid1:md127: Disk failure on sdb1"), "md127");
+  EXPECT_EQ(checks::device_of_line("sd 0:0:0:0: [sdab] Unaligned partial completion"), "sdab");
+  EXPECT_EQ(checks::device_of_line("blk_update_request: critical medium error, dev dm-3, sector 9"),
+            "dm-3");
+}
+
+TEST(KernelLineDeviceTest, IsWhatTheKernelNotesBelowTheMessage) {
+  EXPECT_EQ(
+      checks::device_of_line("AER: Uncorrected error\nSUBSYSTEM=pci\nDEVICE=+pci:0001:00:00.0"),
+      "0001:00:00.0");
+}
+
+TEST(KernelLineDeviceTest, IsNeverTheNameOfAProcess) {
+  EXPECT_EQ(checks::device_of_line("INFO: task nvme0n1:7 blocked for more than 120 seconds."),
+            "node");
+  EXPECT_EQ(checks::device_of_line("Out of memory: Killed process 7 (sda) total-vm:1kB"), "node");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.kernel judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(std::string command_line, KernelLimits limits) {
+  return checks::host_kernel.judge(
+      {.kernel = observed(Kernel{.release = std::string("6.8.0-1015-azure"),
+                                 .command_line = std::move(command_line)})},
+      {.host = {.kernel = std::move(limits)}});
+}
+
+const Finding kPass{
+    .device = "node", .outcome = Outcome::pass, .message = "kernel 6.8.0-1015-azure as expected"};
+
+TEST(HostKernelTest, PassesWithTheExpectedReleaseAndParameters) {
+  EXPECT_THAT(judge("root=/dev/sda1 iommu=pt",
+                    {.release = "6.8.*", .required = {"iommu=pt"}, .forbidden = {"nosmt"}}),
+              ElementsAre(kPass));
+}
+
+TEST(HostKernelTest, WarnsOfAnotherRelease) {
+  EXPECT_THAT(judge("", {.release = "5.15.*"}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::warn,
+                                  .message = "kernel 6.8.0-1015-azure, expected 5.15.*",
+                                  .observed = "6.8.0-1015-azure",
+                                  .limit = "5.15.*",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostKernelTest, WarnsOfAMissingParameterByName) {
+  EXPECT_THAT(judge("iommu=ptx quiet", {.required = {"quiet", "iommu=pt"}}),
+              ElementsAre(Finding{.device = "iommu=pt",
+                                  .outcome = Outcome::warn,
+                                  .message = "the kernel was booted without iommu=pt",
+                                  .limit = "iommu=pt",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostKernelTest, WarnsOfAForbiddenParameterWithItsValue) {
+  EXPECT_THAT(
+      judge("quiet mitigations=off", {.forbidden = {"mitigations=*"}}),
+      ElementsAre(Finding{
+          .device = "mitigations=*",
+          .outcome = Outcome::warn,
+          .message = "the kernel was booted with mitigations=off, which this profile forbids",
+          .observed = "mitigations=off",
+          .remedy = Remedy::fix_config}));
+}
+
+TEST(HostKernelTest, KeepsQuotedParametersTogether) {
+  EXPECT_THAT(judge(R"(dyndbg="file a.c +p" quiet)",
+                    {.required = {"dyndbg=file a.c +p", "quiet"}, .forbidden = {"+p"}}),
+              ElementsAre(kPass));
+}
+
+TEST(HostKernelTest, TakesDashesAndUnderscoresOfNamesAsTheSame) {
+  EXPECT_THAT(
+      judge("transparent-hugepage=a-b",
+            {.required = {"transparent_hugepage=a-b"}, .forbidden = {"transparent_hugepage=a_b"}}),
+      ElementsAre(kPass));
+}
+
+TEST(HostKernelTest, LeavesOutWhatIsForInit) {
+  EXPECT_THAT(judge("quiet -- iommu=pt", {.forbidden = {"iommu=pt"}}), ElementsAre(kPass));
+}
+
+TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
+  const Snapshot snapshot{
+      .kernel =
+          observed(Kernel{.release = Fact<std::string>::unreadable("osrelease: empty"),
+                          .command_line = Fact<std::string>::unreadable("cmdline: too large")})};
+  EXPECT_THAT(
+      checks::host_kernel.judge(snapshot,
+                                {.host = {.kernel = {.release = "6.*", .required = {"quiet"}}}}),
+      ElementsAre(
+          Finding{.device = "node",
+                  .outcome = Outcome::unknown,
+                  .message = "the kernel's release is not known: osrelease: empty"},
+          Finding{.device = "node",
+                  .outcome = Outcome::unknown,
+                  .message = "the kernel's command line is not known: cmdline: too large"}));
+}
+
+TEST(HostKernelTest, IsSkippedWithoutLimits) {
+  EXPECT_THAT(
+      judge("quiet", {}),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::skip,
+                          .message = "no kernel release or parameters expected by this profile"}));
+}
+
+}  // namespace
+}  // namespace muster

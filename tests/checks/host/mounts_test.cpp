@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.mounts judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Mount kRoot{
+    .point = "/", .type = "ext4", .source = "/dev/sda1", .space = Space{.total_bytes = 1}};
+const Mount kHome{
+    .point = "/home", .type = "nfs4", .source = "filer:/home", .space = Space{.total_bytes = 1}};
+
+Findings judge(std::vector<Mount> mounts, std::vector<RequiredMount> required = {}) {
+  return checks::host_mounts.judge(
+      {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
+      {.host = {.mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
+}
+
+Finding failure(std::string device, std::string message, Remedy remedy) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy};
+}
+
+const RequiredMount kHomeRequired{.point = "/home", .type = "nfs*", .writable = true};
+
+TEST(HostMountsTest, PassesWithEveryRequiredMount) {
+  EXPECT_THAT(
+      judge({kRoot, kHome}, {kHomeRequired}),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::pass, .message = "2 mounts in order, 1 required"}));
+}
+
+TEST(HostMountsTest, FailsAMissingMount) {
+  EXPECT_THAT(judge({kRoot}, {kHomeRequired}),
+              ElementsAre(Finding{.device = "/home",
+                                  .outcome = Outcome::fail,
+                                  .message = "/home is not mounted",
+                                  .observed = false,
+                                  .limit = true,
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostMountsTest, FailsAnotherType) {
+  Mount home = kHome;
+  home.type = "ext4";
+  Finding expected = failure(
+      "/home", "/home (ext4 from filer:/home) is of type ext4, expected nfs*", Remedy::fix_config);
+  expected.observed = "ext4";
+  expected.limit = "nfs*";
+  EXPECT_THAT(judge({home}, {kHomeRequired}), ElementsAre(expected));
+}
+
+TEST(HostMountsTest, FailsAReadOnlyMountThatMustBeWritable) {
+  Mount root = kRoot;
+  root.read_only = true;
+  Finding expected = failure(
+      "/", "/ (ext4 from /dev/sda1) is mounted read-only, expected writable", Remedy::fix_config);
+  expected.observed = "read-only";
+  expected.limit = "writable";
+  EXPECT_THAT(judge({root}, {{.point = "/", .writable = true}}), ElementsAre(expected));
+  EXPECT_THAT(
+      judge({root}, {{.point = "/"}}),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::pass, .message = "1 mount in order, 1 required"}));
+}
+
+TEST(HostMountsTest, FailsAHungMountOnceWhetherRequiredOrNot) {
+  Mount home = kHome;
+  home.hung = true;
+  home.space = Fact<Space>::unreadable("no answer within 2 s");
+  Finding expected = failure(
+      "/home", "/home (nfs4 from filer:/home) did not answer within 2 s", Remedy::restart_service);
+  expected.limit = 2.0;
+  expected.unit = "s";
+  EXPECT_THAT(judge({kRoot, home}, {kHomeRequired}), ElementsAre(expected));
+  EXPECT_THAT(judge({kRoot, home}), ElementsAre(expected));
+}
+
+TEST(HostMountsTest, FailsARequiredMountThatAnswersWithAnError) {
+  Mount home = kHome;
+  home.space = Fact<Space>::unreadable("statfs /home: Stale file handle");
+  EXPECT_THAT(
+      judge({home}, {kHomeRequired}),
+      ElementsAre(failure(
+          "/home",
+          "/home (nfs4 from filer:/home) answers with an error: statfs /home: Stale file handle",
+          Remedy::restart_service)));
+}
+
+TEST(HostMountsTest, IsUndecidedAboutAnotherMountThatAnswersWithAnError) {
+  Mount home = kHome;
+  home.space = Fact<Space>::unreadable("statfs /home: Stale file handle");
+  EXPECT_THAT(
+      judge({kRoot, home}),
+      ElementsAre(Finding{.device = "/home",
+                          .outcome = Outcome::unknown,
+                          .message = "whether /home (nfs4 from filer:/home) works is not known: "
+                                     "statfs /home: Stale file handle"}));
+}
+
+TEST(HostMountsTest, LetsFuseMountsRefuseOthers) {
+  const Mount fuse{.point = "/run/user/1/doc",
+                   .type = "fuse.portal",
+                   .source = "portal",
+                   .space = Fact<Space>::unreadable("statfs: Permission denied")};
+  EXPECT_THAT(
+      judge({kRoot, fuse}),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::pass, .message = "2 mounts in order, 0 required"}));
+}
+
+TEST(HostMountsTest, JudgesTheMountThatLiesOnTop) {
+  Mount below = kHome;
+  below.hung = true;
+  EXPECT_THAT(
+      judge({below, kHome}, {kHomeRequired}),
+      ElementsAre(Finding{
+          .device = "node", .outcome = Outcome::pass, .message = "2 mounts in order, 1 required"}));
+}
+
+TEST(HostMountsTest, ShowsMountPointsAsPrintableText) {
+  const Mount odd{.point = "/mnt/a\nb", .type = "nfs4", .source = "filer:/a", .hung = true};
+  Finding expected = failure(R"(/mnt/a\x0ab)",
+                             R"(/mnt/a\x0ab (nfs4 from filer:/a) did not answer within 2 s)",
+                             Remedy::restart_service);
+  expected.limit = 2.0;
+  expected.unit = "s";
+  EXPECT_THAT(judge({odd}), ElementsAre(expected));
+}
+
+TEST(HostMountsTest, IsUndecidedWhereNothingIsMounted) {
+  EXPECT_THAT(
+      judge({}),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::unknown,
+                          .message = "what is mounted is not known: no file system is listed"}));
+}
+
+}  // namespace
+}  // namespace muster

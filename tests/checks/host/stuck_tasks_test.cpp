@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.stuck_tasks judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+const Profile kTenMinutes{
+    .host = {.stuck_tasks = {.uninterruptible_for = Seconds{600}, .zombies_warn_above = 2}}};
+
+Task task(std::uint64_t pid, Fact<double> since = {}) {
+  return {.pid = pid,
+          .name = "dd",
+          .start_ticks = 1000,
+          .parent = 1,
+          .stuck_since_s = std::move(since)};
+}
+
+// Two hours after boot.
+Snapshot node(std::vector<Task> uninterruptible, std::vector<Task> zombies = {}) {
+  return {.identity = observed(Identity{.uptime_s = 7200.0}),
+          .processes = observed(Processes{.uninterruptible = std::move(uninterruptible),
+                                          .zombies = std::move(zombies)}),
+          .kernel_log = observed(KernelLog{})};
+}
+
+KernelRecord said_at(double uptime_s, std::string text) {
+  return {
+      .time_us = static_cast<std::uint64_t>(uptime_s * 1e6), .level = 3, .text = std::move(text)};
+}
+
+Finding stuck(std::uint64_t pid, std::string how_long, double seconds) {
+  return {.device = fmt::format("pid {}", pid),
+          .outcome = Outcome::fail,
+          .message = fmt::format(
+              "dd (pid {}) has been in uninterruptible sleep for {}, expected at most 10 min",
+              pid,
+              how_long),
+          .observed = seconds,
+          .limit = 600.0,
+          .unit = "s",
+          .remedy = Remedy::reboot};
+}
+
+const Finding kNotForLong{
+    .device = "node",
+    .outcome = Outcome::pass,
+    .message = "1 task in uninterruptible sleep, none known to be there for long"};
+
+TEST(HostStuckTasksTest, PassesWithoutTasksInUninterruptibleSleep) {
+  EXPECT_THAT(checks::host_stuck_tasks.judge(node({}), kTenMinutes),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::pass, .message = "no stuck tasks"}));
+}
+
+TEST(HostStuckTasksTest, FailsNoTaskThatIsSeenForTheFirstTime) {
+  EXPECT_THAT(checks::host_stuck_tasks.judge(node({task(77)}), kTenMinutes),
+              ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, FailsATaskThatEarlierRunsSawStuckAlready) {
+  EXPECT_THAT(checks::host_stuck_tasks.judge(node({task(77, 6000.0)}), kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+TEST(HostStuckTasksTest, PassesATaskAtTheLimit) {
+  EXPECT_THAT(checks::host_stuck_tasks.judge(node({task(77, 6600.0)}), kTenMinutes),
+              ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, FailsATaskThatTheKernelCallsHung) {
+  Snapshot snapshot = node({task(77)});
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+TEST(HostStuckTasksTest, KnowsTheWordsOfNewerKernels) {
+  Snapshot snapshot = node({task(77)});
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked in I/O wait for more than 120 seconds.")};
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+TEST(HostStuckTasksTest, TakesThePidAfterANameFullOfColons) {
+  Snapshot snapshot = node({task(77), task(99)});
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task a:99 blocked b::77 blocked for more than 120 seconds.")};
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutATaskThatWokeUpSince) {
+  Snapshot snapshot = node({task(77)});
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  snapshot.earlier.last_uptime_s = 7000;  // and that run did not see it in this state
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutAnEarlierTaskOfTheSamePid) {
+  Snapshot snapshot = node({task(77)});
+  snapshot.processes->uninterruptible->at(0).start_ticks = 700000;  // 7000 s after boot
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, IgnoresWhatUserSpaceWroteToTheKernelLog) {
+  Snapshot snapshot = node({task(77)});
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  snapshot.kernel_log->records[0].facility = 1;
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, NamesTwentyTasksAndCountsTheRest) {
+  std::vector<Task> tasks;
+  for (std::uint64_t pid = 100; pid < 125; ++pid) tasks.push_back(task(pid, 6000.0));
+  const Findings findings = checks::host_stuck_tasks.judge(node(tasks), kTenMinutes);
+  ASSERT_THAT(findings, SizeIs(21));
+  EXPECT_EQ(findings.back(),
+            (Finding{.device = "node",
+                     .outcome = Outcome::fail,
+                     .message = "5 tasks more in uninterruptible sleep for longer than 10 min",
+                     .observed = std::int64_t{5},
+                     .limit = std::int64_t{0},
+                     .unit = "tasks",
+                     .remedy = Remedy::reboot}));
+}
+
+TEST(HostStuckTasksTest, WarnsOfZombiesAndNamesTheFirst) {
+  std::vector<Task> zombies;
+  for (std::uint64_t pid = 1; pid <= 6; ++pid)
+    zombies.push_back({.pid = pid, .name = "sh\n", .parent = 9});
+  EXPECT_THAT(
+      checks::host_stuck_tasks.judge(node({}, zombies), kTenMinutes),
+      ElementsAre(Finding{
+          .device = "zombies",
+          .outcome = Outcome::warn,
+          .message =
+              R"(6 zombies, expected at most 2: sh\x0a (pid 1), child of pid 9; )"
+              R"(sh\x0a (pid 2), child of pid 9; sh\x0a (pid 3), child of pid 9; )"
+              R"(sh\x0a (pid 4), child of pid 9; sh\x0a (pid 5), child of pid 9; and 1 more)",
+          .observed = std::int64_t{6},
+          .limit = std::int64_t{2},
+          .unit = "tasks",
+          .remedy = Remedy::restart_service}));
+}
+
+TEST(HostStuckTasksTest, NeedsNoKernelLog) {
+  Snapshot snapshot = node({task(77, 6000.0)});
+  snapshot.kernel_log = {};
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+TEST(HostStuckTasksTest, IsUndecidedWithoutTheListsOfTasks) {
+  Snapshot snapshot = node({});
+  snapshot.processes->uninterruptible =
+      Fact<std::vector<Task>>::unreadable("list /proc: Permission denied");
+  snapshot.processes->zombies =
+      Fact<std::vector<Task>>::unreadable("list /proc: Permission denied");
+  EXPECT_THAT(
+      checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+      ElementsAre(
+          Finding{.device = "node",
+                  .outcome = Outcome::unknown,
+                  .message = "the list of tasks in uninterruptible sleep is not known: "
+                             "list /proc: Permission denied"},
+          Finding{.device = "zombies",
+                  .outcome = Outcome::unknown,
+                  .message = "the list of zombies is not known: list /proc: Permission denied"}));
+}
+
+TEST(HostStuckTasksTest, IsUndecidedWithoutTheSectionOfProcesses) {
+  EXPECT_THAT(checks::host_stuck_tasks.judge({.identity = observed(Identity{})}, kTenMinutes),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the list of tasks is not known: not observed"}));
+}
+
+TEST(HostStuckTasksTest, IsUndecidedAboutTasksWithoutTheTimeSinceBoot) {
+  Snapshot snapshot = node({task(77, 6000.0)});
+  snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the time since boot is not known: uptime: empty"}));
+}
+
+TEST(HostStuckTasksTest, IsSkippedWithoutLimits) {
+  EXPECT_THAT(
+      checks::host_stuck_tasks.judge(node({task(77, 0.0)}), {}),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::skip,
+                          .message = "this profile sets no limit for stuck tasks and zombies"}));
+}
+
+}  // namespace
+}  // namespace muster

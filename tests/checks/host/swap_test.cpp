@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.swap judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
+
+Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
+  return checks::host_swap.judge({.memory = observed(Memory{.swap_total_bytes = std::move(total)})},
+                                 {.host = {.swap = {.total = expected}}});
+}
+
+TEST(HostSwapTest, PassesWithoutSwapWhereNoneIsExpected) {
+  EXPECT_THAT(
+      judge(std::uint64_t{0}, Bytes{0}),
+      ElementsAre(Finding{.device = "node", .outcome = Outcome::pass, .message = "no swap"}));
+}
+
+TEST(HostSwapTest, WarnsOfSwapWhereNoneIsExpected) {
+  EXPECT_THAT(judge(2 * kGib, Bytes{0}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::warn,
+                                  .message = "2.0 GiB of swap, expected no swap",
+                                  .observed = std::int64_t{2 * kGib},
+                                  .limit = std::int64_t{0},
+                                  .unit = "B",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostSwapTest, WarnsOfMissingSwap) {
+  EXPECT_THAT(judge(std::uint64_t{0}, Bytes{2.0 * kGib}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::warn,
+                                  .message = "no swap, expected 2.0 GiB of swap",
+                                  .observed = std::int64_t{0},
+                                  .limit = std::int64_t{2 * kGib},
+                                  .unit = "B",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(HostSwapTest, ForgivesThePageThatTheHeaderTakes) {
+  EXPECT_THAT(judge(2 * kGib - 4096, Bytes{2.0 * kGib}),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::pass, .message = "2.0 GiB of swap"}));
+}
+
+TEST(HostSwapTest, IsUndecidedWhereTheSizeCouldNotBeRead) {
+  EXPECT_THAT(judge(Fact<std::uint64_t>::unreadable("meminfo: no SwapTotal"), Bytes{0}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the swap size is not known: meminfo: no SwapTotal"}));
+}
+
+TEST(HostSwapTest, IsSkippedWithoutALimit) {
+  EXPECT_THAT(judge(2 * kGib, {}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no amount of swap expected by this profile"}));
+}
+
+}  // namespace
+}  // namespace muster
