@@ -17,16 +17,18 @@ constexpr unsigned kWarning = 4;
 constexpr unsigned kError = 3;
 constexpr unsigned kMaxPriority = 2048;  // 8 bits of facility, 3 of level
 
-// What names hardware or a fault that checks look for, at any level.
-constexpr std::array<std::string_view, 32> kWorthKeeping{
-    "NVRM",       "nvidia",        "Xid",         "mlx5",
-    "mlx4",       "amdgpu",        "infiniband",  "AER",
-    "PCIe",       "pcieport",      "pciehp",      "mce:",
-    "EDAC",       "Machine check", "MCE",         "Hardware Error",
-    "nvme",       "md/",           "md:",         "Memory failure",
-    "I/O error",  "EXT4-fs",       "XFS",         "Remounting",
-    "Out of mem", "oom-kill",      "lockup",      "blocked for more than",
-    "rcu_",       "ink is ",       "ink becomes", "ink down"};
+// What names hardware or a fault that checks look for, at any level: firmware's error records and a
+// silent server, for example, are mere notices.
+constexpr std::array<std::string_view, 35> kWorthKeeping{
+    // clang-format off
+    "NVRM", "nvidia", "Xid", "amdgpu", "mlx5", "mlx4", "infiniband",
+    "AER", "PCIe", "pcieport", "pciehp",
+    "mce:", "MCE", "Machine check", "EDAC", "Hardware Error", "Memory failure", "BERT:",
+    "nvme", "md/", "md:", "I/O error", "EXT4-fs", "XFS", "BTRFS", "Remounting",
+    "Out of mem", "oom-kill", "lockup", "blocked for more than",
+    "not responding", "Lustre", "ink is ", "ink becomes", "ink down",
+    // clang-format on
+};
 
 // A number that ends at `end`; moves `text` beyond it.
 template <class T>

@@ -70,6 +70,16 @@ TEST(KmsgCollectorTest, KeepsWarningsAndWhatNamesHardwareAndCountsTheRest) {
                        .last_us = 30}));
 }
 
+TEST(KmsgCollectorTest, KeepsNoticesThatTellOfAFault) {
+  for (const auto* const text : {"BERT: Error records from previous boot:",
+                                 "BTRFS info (device sdb): forced readonly",
+                                 "nfs: server 10.0.0.4 not responding, still trying",
+                                 "{1}[Hardware Error]: event severity: corrected",
+                                 "mlx5_core 0101:00:00.0 ib0: Link down"}) {
+    EXPECT_THAT(collect({fmt::format("6,1,0,-;{}", text)}).records, ElementsAre(text_is(text)));
+  }
+}
+
 TEST(KmsgCollectorTest, CountsIdenticalMessagesWithinFiveSecondsOnce) {
   const auto log =
       collect({"3,1,0,-;EDAC error", "3,2,5000000,-;EDAC error", "3,3,10000001,-;EDAC error"});
