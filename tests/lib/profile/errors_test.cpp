@@ -2,6 +2,7 @@
 // Every way in which a profile can be wrong, and the whole text that says so.
 #include <gtest/gtest.h>
 
+#include "lib/report/finding.hpp"
 #include "tests/lib/profile/profile_files.hpp"
 
 namespace muster {
@@ -203,6 +204,18 @@ TEST_F(ProfileErrorTest, KernelLogPatternOfNoKind) {
 )"),
       "profiles/x.yaml:7: 'host.kernel_log.patterns.1.kind' is \"lockup\", which is not among "
       "'host.kernel_log.kinds'");
+}
+
+TEST_F(ProfileErrorTest, EveryRemedyOfAReportIsAWordOfAProfile) {
+  for (int i = 0; i <= static_cast<int>(Remedy::report_to_provider); ++i) {
+    const std::string_view word = to_string(static_cast<Remedy>(i));
+    EXPECT_EQ(files.error_in(fmt::format(
+                  "host: {{kernel_log: {{kinds: {{k: warn}}, patterns: [{{pattern: p, kind: k, "
+                  "remedy: {}}}]}}}}\n",
+                  word)),
+              "")
+        << word;
+  }
 }
 
 TEST_F(ProfileErrorTest, UnknownContext) {
