@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster check`: observe, judge, report, remember.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "checks/app/command.hpp"
+#include "checks/app/examine.hpp"
+#include "checks/app/rendering.hpp"
+#include "checks/app/version.hpp"
+#include "checks/run.hpp"
+#include "lib/probes/state.hpp"
+
+namespace muster::app {
+namespace {
+
+Selection selection_of(const CheckCommand& command) {
+  return {.context = command.context, .only = command.only, .skip = command.skip};
+}
+
+// Before the profile is known, whatever it may run is observed; a snapshot that is kept is whole.
+ProbeSet probes_for(const CheckCommand& command, const Profile* profile) {
+  if (!command.save_snapshot.empty()) return ProbeSet::all();
+  if (profile != nullptr) {
+    return probes_needed(select_checks(*profile, selection_of(command)));
+  }
+  if (command.only.empty()) return ProbeSet::all();
+  return probes_needed(select_checks(Profile{}, selection_of(command)));
+}
+
+// In a child: a file system that does not answer costs the memory of this run, not its verdict.
+void remember(const Examined& examined, const World& world, Deadline& deadline) {
+  if (!examined.state_file) return;
+  constexpr auto kLongest = std::chrono::seconds(2);
+  constexpr auto kReserve = std::chrono::milliseconds(50);
+  Children children;
+  children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
+    const auto written = write_state(*examined.state_file, examined.snapshot);
+    return written ? std::string() : written.error().message;
+  });
+  const auto answer = children.next().second;
+  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
+  if (trouble.empty()) return;
+  world.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
+}
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+int save(const CheckCommand& command, const World& world, const Snapshot& snapshot, int status) {
+  if (command.save_snapshot.empty()) return status;
+  return deliver(world, command.save_snapshot, to_json(snapshot), status);
+}
+
+}  // namespace
+
+int run_check(const CheckCommand& command, const World& world, Deadline& deadline) {
+  const Errand errand{.profile = command.profile,
+                      .settings = command.settings,
+                      .root = command.root,
+                      .state = command.state,
+                      .context = command.context,
+                      .deadline = command.deadline,
+                      .probes = [&](const Profile* known) { return probes_for(command, known); }};
+  auto examined = examine(errand, world.variables, world.started, deadline);
+  if (!examined) return fail(world, examined.error());
+
+  auto report = judge(examined->snapshot, examined->choice.profile, selection_of(command));
+  report.profile_evidence = std::move(examined->choice.evidence);
+  report.muster = kVersion;
+  report.duration_ms = milliseconds_since(world.started);
+  const auto text = render(report, command, world.console, false);
+  const int status = deliver(world, command.output, text, exit_status(report.verdict));
+  const int saved = save(command, world, examined->snapshot, status);
+  remember(*examined, world, deadline);
+  return saved;
+}
+
+}  // namespace muster::app

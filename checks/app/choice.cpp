@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "lib/report/report.hpp"
+
+namespace muster::app {
+namespace {
+
+template <class T>
+void append(std::vector<T>& target, const std::vector<T>& more) {
+  target.insert(target.end(), more.begin(), more.end());
+}
+
+bool has_infiniband(const Hca& hca) {
+  return hca.ports && std::ranges::any_of(*hca.ports, [](const IbPort& port) {
+           return port.link_layer == "InfiniBand";
+         });
+}
+
+// What recognition could not be told, said beside its result.
+std::vector<std::string> gaps_of(const Snapshot& snapshot) {
+  constexpr ProbeSet kAsked =
+      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+  std::vector<std::string> gaps;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    const bool failed = section.status == Status::timeout || section.status == Status::error;
+    if (!failed || !kAsked.contains(probe)) return;
+    gaps.push_back(fmt::format("the {} probe did not help: {}", to_string(probe), section.reason));
+  });
+  return gaps;
+}
+
+}  // namespace
+
+tl::unexpected<Failure> bad_configuration(const Error& error) {
+  return tl::unexpected<Failure>(Failure{.status = kExitConfiguration, .message = error.message});
+}
+
+tl::unexpected<Failure> undecided(const Error& error) {
+  return tl::unexpected<Failure>(Failure{.status = kExitUndecided, .message = error.message});
+}
+
+std::filesystem::path data_folder(const std::map<std::string, std::string>& variables) {
+  const auto named = variables.find("MUSTER_DATA_DIR");
+  if (named != variables.end() && !named->second.empty()) return named->second;
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return "/usr/share/muster";
+  return program.parent_path().parent_path() / "share" / "muster";
+}
+
+ProfileSources sources_of(const std::filesystem::path& data,
+                          std::string_view root,
+                          std::vector<std::string> settings) {
+  return {.shipped = data / "profiles",
+          .site = std::filesystem::path(root) / "etc" / "muster",
+          .settings = std::move(settings)};
+}
+
+Attempt<std::optional<Choice>> named_profile(const ProfileSources& sources,
+                                             const std::string& name) {
+  std::string chosen = name;
+  std::string evidence = "named by --profile";
+  if (chosen.empty()) {
+    const auto site = site_profile(sources);
+    if (!site) return bad_configuration(site.error());
+    if (site->empty()) return std::nullopt;
+    chosen = *site;
+    evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string());
+  }
+  auto profile = load_profile(sources, chosen);
+  if (!profile) return bad_configuration(profile.error());
+  return Choice{.profile = std::move(*profile), .evidence = {evidence}};
+}
+
+Hardware hardware_of(const Snapshot& snapshot) {
+  Hardware hardware{.chassis_asset_tag = snapshot.identity->chassis_asset_tag.value_or(""),
+                    .dmi_vendor = snapshot.identity->dmi_vendor.value_or(""),
+                    .cores = static_cast<int>(snapshot.cpu->cores.value_or(0)),
+                    .memory_bytes = static_cast<double>(snapshot.memory->total_bytes.value_or(0))};
+  for (const auto& device : snapshot.pci->devices) {
+    if (device.kind != PciKind::gpu) continue;
+    ++hardware.gpu_pci_ids[fmt::format("{:04x}:{:04x}", device.vendor, device.device)];
+  }
+  hardware.infiniband_hcas =
+      static_cast<int>(std::ranges::count_if(snapshot.infiniband->hcas, has_infiniband));
+  return hardware;
+}
+
+Attempt<Choice> recognised_profile(const ProfileSources& sources, const Snapshot& snapshot) {
+  auto recognised = recognise(sources, hardware_of(snapshot));
+  if (!recognised) return bad_configuration(recognised.error());
+  auto profile = load_profile(sources, recognised->profile);
+  if (!profile) return bad_configuration(profile.error());
+  Choice choice{.profile = std::move(*profile), .evidence = std::move(recognised->evidence)};
+  append(choice.evidence, gaps_of(snapshot));
+  return choice;
+}
+
+Wanted wanted_of(const Profile& profile) {
+  Wanted wanted;
+  for (const auto& [key, value] : profile.host.sysctl.values) wanted.sysctls.push_back(key);
+  append(wanted.files, profile.host.programs.executable);
+  append(wanted.files, profile.host.programs.present);
+  append(wanted.files, profile.host.container_storage.paths);
+  append(wanted.libraries, profile.env.libraries.required);
+  append(wanted.libraries, profile.env.libraries.optional);
+  wanted.nccl_topology = profile.topo.nccl_file.path.value_or("");
+  const auto statfs = std::chrono::duration<double>(profile.host.mounts.answer_within.value);
+  if (statfs.count() > 0) {
+    wanted.statfs_deadline = std::chrono::duration_cast<std::chrono::milliseconds>(statfs);
+  }
+  return wanted;
+}
+
+}  // namespace muster::app

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which profile a run judges by, and what that profile asks the probes to look for.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/node/snapshot.hpp"
+#include "lib/probes/probes.hpp"
+#include "lib/profile/load.hpp"
+#include "lib/profile/profile.hpp"
+#include "lib/profile/recognise.hpp"
+
+namespace muster::app {
+
+// Why a command cannot go on, and with which exit status.
+struct Failure {
+  int status = 0;
+  std::string message;
+};
+
+template <class T>
+using Attempt = tl::expected<T, Failure>;
+
+[[nodiscard]] tl::unexpected<Failure> bad_configuration(const Error& error);
+[[nodiscard]] tl::unexpected<Failure> undecided(const Error& error);
+
+struct Choice {
+  Profile profile;
+  std::vector<std::string> evidence;  // how it was chosen
+};
+
+// The folder with the shipped profiles: MUSTER_DATA_DIR, else share/muster beside the program's
+// bin.
+[[nodiscard]] std::filesystem::path data_folder(
+    const std::map<std::string, std::string>& variables);
+
+[[nodiscard]] ProfileSources sources_of(const std::filesystem::path& data,
+                                        std::string_view root,
+                                        std::vector<std::string> settings);
+
+// The profile `name`, or where that is empty the one that the site's muster.yaml names. Nothing
+// when nobody names one: then the hardware has to tell.
+[[nodiscard]] Attempt<std::optional<Choice>> named_profile(const ProfileSources& sources,
+                                                           const std::string& name);
+
+[[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);
+
+[[nodiscard]] Attempt<Choice> recognised_profile(const ProfileSources& sources,
+                                                 const Snapshot& snapshot);
+
+[[nodiscard]] Wanted wanted_of(const Profile& profile);
+
+}  // namespace muster::app

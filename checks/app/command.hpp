@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands: one function and one file each. Each returns an exit status and keeps nothing.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "checks/app/choice.hpp"
+#include "checks/app/commands.hpp"
+#include "checks/app/output.hpp"
+#include "checks/app/supervise.hpp"
+
+namespace muster::app {
+
+// What a command gets from the outside.
+struct World {
+  Console console;
+  std::map<std::string, std::string> variables;  // the environment
+  Clock::time_point started;
+};
+
+[[nodiscard]] int run_check(const CheckCommand& command, const World& world, Deadline& deadline);
+// `muster check --snapshot`: recorded nodes in place of this one.
+[[nodiscard]] int run_replay(const CheckCommand& command, const World& world);
+[[nodiscard]] int run_snapshot(const SnapshotCommand& command,
+                               const World& world,
+                               Deadline& deadline);
+[[nodiscard]] int run_list(const ListCommand& command, const World& world);
+[[nodiscard]] int run_explain(const ExplainCommand& command,
+                              const World& world,
+                              Deadline& deadline);
+[[nodiscard]] int run_profiles(const ProfilesCommand& command, const World& world);
+
+// Says on standard error why a command failed, and with which status it ends.
+[[nodiscard]] int fail(const World& world, const Failure& failure);
+
+// The answer to standard output or to `file`; what cannot be written is an error.
+[[nodiscard]] int deliver(const World& world,
+                          const std::string& file,
+                          std::string_view text,
+                          int status);
+
+// Runs what the command line asked for, and gives up on it at its deadline.
+[[nodiscard]] int run(const Invocation& invocation, const World& world);
+
+}  // namespace muster::app

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line asks for: one plain struct per command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "lib/base/quantity.hpp"
+
+namespace muster::app {
+
+enum class Format { text, json, prometheus, junit, npd, nhc };
+
+struct CheckCommand {
+  static constexpr std::string_view kName = "check";
+
+  std::string profile;  // empty: the site names it, or the hardware tells
+  std::string context = "manual";
+  std::vector<std::string> only, skip;  // globs
+  std::vector<std::string> settings;    // KEY=VALUE
+  Format format = Format::text;
+  std::string output;                  // empty: standard output
+  std::vector<std::string> snapshots;  // files and directories; empty: this node is observed
+  std::string save_snapshot;
+  std::string root = "/";
+  std::string state;                // empty: the usual place, on the host's own root only
+  std::optional<Seconds> deadline;  // else the context's
+  bool verbose = false;
+  bool quiet = false;
+};
+
+struct SnapshotCommand {
+  static constexpr std::string_view kName = "snapshot";
+
+  std::string profile;
+  std::string context = "manual";
+  std::string output;
+  std::string root = "/";
+  std::string state;
+  std::optional<Seconds> deadline;
+  bool describe = false;  // the fields of a snapshot, as Markdown, and nothing observed
+};
+
+struct ListCommand {
+  static constexpr std::string_view kName = "list";
+  enum class Form { text, json, markdown };
+
+  Form form = Form::text;
+};
+
+struct ExplainCommand {
+  static constexpr std::string_view kName = "explain";
+
+  std::string check;
+  std::string profile;
+  std::vector<std::string> settings;
+  std::string root = "/";
+};
+
+struct ProfilesCommand {
+  static constexpr std::string_view kName = "profiles";
+
+  std::string show;  // empty: list them
+  std::vector<std::string> settings;
+  std::string root = "/";
+};
+
+// --help and --version: the text is the answer.
+struct SayCommand {
+  std::string text;
+};
+
+using Invocation = std::variant<SayCommand,
+                                CheckCommand,
+                                SnapshotCommand,
+                                ListCommand,
+                                ExplainCommand,
+                                ProfilesCommand>;
+
+}  // namespace muster::app

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/examine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "lib/base/root.hpp"
+#include "lib/probes/observe.hpp"
+
+namespace muster::app {
+namespace {
+
+constexpr std::string_view kUsualState = "/var/lib/muster";
+
+// A snapshot of a foreign tree is nobody's history, unless its owner says where to keep it.
+std::optional<std::filesystem::path> state_file_of(const Errand& errand, const Root& root) {
+  if (!errand.state.empty()) return std::filesystem::path(errand.state) / "state.json";
+  if (root.foreign()) return std::nullopt;
+  return std::filesystem::path(kUsualState) / "state.json";
+}
+
+Result<Root> open_root(const std::string& path) {
+  if (path == "/") return Root();
+  return Root::below(path);
+}
+
+// Judging and writing come after observing, and need a share of the time too.
+Clock::time_point observe_until(Clock::time_point started, Clock::time_point deadline) {
+  constexpr Clock::duration kLongestReserve = std::chrono::milliseconds(500);
+  return deadline - std::min(kLongestReserve, (deadline - started) / 5);
+}
+
+void take_deadline(const Errand& errand,
+                   const Profile& profile,
+                   Clock::time_point started,
+                   Deadline& deadline) {
+  if (errand.deadline) return;
+  const auto context = profile.contexts.find(errand.context);
+  if (context == profile.contexts.end() || context->second.deadline.value <= 0) return;
+  deadline.move(started + to_duration(context->second.deadline));
+}
+
+}  // namespace
+
+Clock::duration to_duration(Seconds seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds.value));
+}
+
+Attempt<Examined> examine(const Errand& errand,
+                          const std::map<std::string, std::string>& variables,
+                          Clock::time_point started,
+                          Deadline& deadline) {
+  const auto sources = sources_of(data_folder(variables), errand.root, errand.settings);
+  auto named = named_profile(sources, errand.profile);
+  if (!named) return tl::unexpected(named.error());
+  const auto root = open_root(errand.root);
+  if (!root) return undecided(root.error());
+
+  const bool ask_hardware = !*named;
+  const Profile* known = ask_hardware ? nullptr : &(*named)->profile;
+  if (known != nullptr) take_deadline(errand, *known, started, deadline);
+  const auto state_file = state_file_of(errand, *root);
+  const ObserveOptions options{.probes = errand.probes(known),
+                               .deadline = observe_until(started, deadline.when()),
+                               .state_file = state_file,
+                               .variables = variables};
+  Attempt<Choice> choice = ask_hardware ? Choice{} : std::move(**named);
+  auto snapshot = observe(*root, options, [&](const Snapshot& partial) {
+    if (ask_hardware) choice = recognised_profile(sources, partial);
+    if (!choice) return Wanted{};
+    if (ask_hardware) take_deadline(errand, choice->profile, started, deadline);
+    return wanted_of(choice->profile);
+  });
+  if (!choice) return tl::unexpected(choice.error());
+  return Examined{
+      .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = state_file};
+}
+
+}  // namespace muster::app

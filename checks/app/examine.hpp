@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One observation of this node, or of the tree that stands in for it, with the profile found on the
+// way.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks/app/choice.hpp"
+#include "checks/app/supervise.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/node/snapshot.hpp"
+
+namespace muster::app {
+
+struct Errand {
+  std::string profile;  // empty: the site or the hardware tells
+  std::vector<std::string> settings;
+  std::string root = "/";
+  std::string state;  // folder; empty for the usual one
+  std::string context = "manual";
+  std::optional<Seconds> deadline;
+  // What to observe, once the profile is known, and before that.
+  std::function<ProbeSet(const Profile*)> probes;
+};
+
+struct Examined {
+  Snapshot snapshot;
+  Choice choice;
+  std::optional<std::filesystem::path> state_file;
+};
+
+// `deadline` is moved to the context's, where the command line does not say one.
+[[nodiscard]] Attempt<Examined> examine(const Errand& errand,
+                                        const std::map<std::string, std::string>& variables,
+                                        Clock::time_point started,
+                                        Deadline& deadline);
+
+// How long a run may take before a profile has said so.
+inline constexpr std::chrono::seconds kDefaultDeadline{20};
+
+[[nodiscard]] Clock::duration to_duration(Seconds seconds);
+
+}  // namespace muster::app

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster list`: the catalogue, for people, for programs, and as docs/checks.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "checks/app/command.hpp"
+#include "checks/app/limits_of.hpp"
+#include "checks/catalogue.hpp"
+#include "checks/run.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::app {
+namespace {
+
+std::string as_text() {
+  std::size_t width = 0;
+  for (const auto* check : checks::kAll) width = std::max(width, check->id.size());
+  std::string text;
+  for (const auto* check : checks::kAll)
+    text += fmt::format("{:{}}  {}\n", check->id, width, check->title);
+  return text;
+}
+
+std::string as_json() {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto* check : checks::kAll) {
+    list.push_back({{"id", check->id}, {"title", check->title}});
+  }
+  return fmt::format("{}\n", list.dump(2));
+}
+
+std::string contexts_of(const Profile& profile, const Check& check) {
+  std::string contexts;
+  for (const auto& [name, context] : profile.contexts) {
+    const auto selected = select_checks(profile, {.context = name, .only = {}, .skip = {}});
+    if (std::ranges::find(selected, &check) == selected.end()) continue;
+    contexts += fmt::format("{}{}", contexts.empty() ? "" : ", ", name);
+  }
+  return contexts.empty() ? "none" : contexts;
+}
+
+std::string probes_of(const Check& check) {
+  std::string probes;
+  for (std::size_t i = 0; i < kProbeNames.size(); ++i) {
+    if (!check.needs.contains(static_cast<Probe>(i))) continue;
+    probes += fmt::format("{}{}", probes.empty() ? "" : ", ", kProbeNames.at(i));
+  }
+  return probes.empty() ? "nothing of its own" : probes;
+}
+
+// A pipe would end the cell, and an angle bracket would begin a tag.
+std::string cell(std::string_view raw) {
+  std::string text;
+  for (const char c : printable(raw, 1000)) {
+    if (c == '|') text.push_back('\\');
+    text += c == '<' ? "&lt;" : std::string(1, c);
+  }
+  return text;
+}
+
+// The value by default, in short: a table of many entries is counted.
+std::string default_of(const Profile& profile, const std::string& path) {
+  const auto values = values_at(profile, path);
+  if (values.empty()) return "not set";
+  if (values.size() > 1 || values.begin()->first != path)
+    return fmt::format("{} values", values.size());
+  const auto& value = values.begin()->second.value;
+  return value.empty() ? "empty" : fmt::format("`{}`", cell(value));
+}
+
+std::string limits_table(const Profile& profile, const Check& check) {
+  const auto keys = limit_keys(check.id);
+  if (keys.empty()) return "No limits of its own.\n";
+  std::string table = "| key | what | default |\n|---|---|---|\n";
+  for (const auto& key : keys) {
+    table += fmt::format("| `{}` | {} | {} |\n",
+                         key.name,
+                         cell(key.about),
+                         default_of(profile, fmt::format("{}.{}", check.id, key.name)));
+  }
+  return table;
+}
+
+std::string policy_line(const Profile& profile, const Check& check) {
+  const auto found = profile.policies.find(std::string(check.id));
+  const auto policy = found == profile.policies.end() ? Policy{} : found->second;
+  if (!policy.enabled) return " Off by default.";
+  if (policy.fail_as == "fail" && policy.warn_as == "warn") return "";
+  return fmt::format(
+      " By default a failure counts as {}, a warning as {}.", policy.fail_as, policy.warn_as);
+}
+
+std::string section_of(const Profile& profile, const Check& check) {
+  const auto policy = policy_line(profile, check);
+  return fmt::format("\n## {}\n\n**{}.** {}\n\n*What to do:* {}\n\nRuns in: {}. Reads: {}.{}\n\n{}",
+                     check.id,
+                     check.title,
+                     check.why,
+                     check.fix,
+                     contexts_of(profile, check),
+                     probes_of(check),
+                     policy,
+                     limits_table(profile, check));
+}
+
+std::string as_markdown(const Profile& profile) {
+  std::string text =
+      "# The checks\n\n"
+      "Made by `muster list --format markdown`; do not edit. Defaults are those of the profile "
+      "`generic`;\n"
+      "what a node's own profile says, with its source, is told by `muster explain CHECK`.\n\n"
+      "| id | what it says |\n|---|---|\n";
+  for (const auto* check : checks::kAll) {
+    std::string anchor(check->id);
+    std::erase(anchor, '.');
+    text += fmt::format("| [{}](#{}) | {} |\n", check->id, anchor, cell(check->title));
+  }
+  for (const auto* check : checks::kAll) text += section_of(profile, *check);
+  return text;
+}
+
+}  // namespace
+
+int run_list(const ListCommand& command, const World& world) {
+  if (command.form == ListCommand::Form::text) return deliver(world, "", as_text(), 0);
+  if (command.form == ListCommand::Form::json) return deliver(world, "", as_json(), 0);
+  // The shipped defaults alone: a site's choices are not everybody's.
+  const ProfileSources shipped{
+      .shipped = data_folder(world.variables) / "profiles", .site = {}, .settings = {}};
+  const auto profile = load_profile(shipped, "generic");
+  if (!profile) return fail(world, bad_configuration(profile.error()).value());
+  return deliver(world, "", as_markdown(*profile), 0);
+}
+
+}  // namespace muster::app

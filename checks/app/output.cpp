@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/output.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+#include "lib/base/atomic_file.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::app {
+namespace {
+
+std::string cause() { return std::generic_category().message(errno); }
+
+Result<void> write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto sent = ::write(descriptor, text.data(), text.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return make_error(cause());
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+constexpr unsigned kMode = 0644;
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+}  // namespace
+
+Console make_console() {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* kind = std::getenv("TERM");
+  const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
+  Console console;
+  console.out = [](std::string_view text) -> Result<void> {
+    auto written = write_all(STDOUT_FILENO, text);
+    if (written) return written;
+    return make_error(fmt::format("write to standard output: {}", written.error().message));
+  };
+  console.note = [](std::string_view line) {
+    // There is nowhere left to report that standard error cannot be written.
+    (void)write_all(STDERR_FILENO, fmt::format("{}\n", printable(line, 1000)));
+  };
+  console.colour = terminal && !dumb && (no_colour == nullptr || *no_colour == '\0');
+  console.width = terminal ? terminal_width() : 0;
+  return console;
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
+  // The file that a link leads to is replaced, not the link.
+  std::error_code failure;
+  auto target = std::filesystem::canonical(path, failure);
+  if (failure) target = path;
+  return replace_file(target, text, kMode);
+}
+
+}  // namespace muster::app

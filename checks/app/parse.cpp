@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/parse.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checks/app/option_table.hpp"
+#include "checks/app/version.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::app {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string suggestion(std::string_view word, const Words& candidates) {
+  const auto near = nearest(word, candidates);
+  return near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
+}
+
+Words option_names(const CommandText& command) {
+  Words names;
+  for (const auto& option : command.options) {
+    for (const auto name : split(option.name, ',')) names.emplace_back(name);
+  }
+  return names;
+}
+
+// CLI11 knows options and hands values over; what a value means is the table's.
+template <class Command>
+class CommandLine {
+ public:
+  CommandLine(CLI::App& app, const CommandText& text)
+      : text_(text), app_(*app.add_subcommand(std::string(text.name))) {
+    app_.set_help_flag();
+    app_.allow_extras();
+    app_.add_flag("-h,--help", help_);
+    for (const auto& option : options_of<Command>()) add(option);
+  }
+
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  [[nodiscard]] bool chosen() const { return app_.parsed(); }
+
+  // Words that no option took, for the command's own use.
+  [[nodiscard]] CLI::Option* add_words(Words& words) {
+    return app_.add_option("words", words)->expected(-1);
+  }
+
+  // What was asked for, once CLI11 has parsed.
+  [[nodiscard]] Result<Invocation> result(const std::function<Result<void>(Command&)>& finish) {
+    if (help_) return SayCommand{command_help(text_)};
+    if (auto left = refuse_leftovers(); !left) return tl::unexpected(left.error());
+    if (!complaint_.empty()) return make_error(complaint_);
+    if (auto finished = finish(command_); !finished) return tl::unexpected(finished.error());
+    return command_;
+  }
+
+ private:
+  void add(const Option<Command>& option) {
+    const std::string name(option.name);
+    const auto* entry = &option;
+    if (option.arity == Arity::flag) {
+      app_.add_flag_function(name, [this, entry](std::int64_t /*count*/) { apply(*entry, ""); });
+      return;
+    }
+    auto* added = app_.add_option_function<Words>(name, [this, entry](const Words& values) {
+      // The last one counts where only one can.
+      const auto first = entry->arity == Arity::one ? values.size() - 1 : 0;
+      for (auto i = first; i < values.size(); ++i) apply(*entry, values[i]);
+    });
+    added->allow_extra_args(option.arity == Arity::many);
+  }
+
+  void apply(const Option<Command>& option, std::string_view value) {
+    const auto done = option.set(command_, value);
+    if (done || !complaint_.empty()) return;
+    complaint_ = fmt::format("{}: {}", split(option.name, ',').back(), done.error().message);
+  }
+
+  [[nodiscard]] Result<void> refuse_leftovers() const {
+    const auto left = app_.remaining();
+    if (left.empty()) return {};
+    const std::string_view word = left.front();
+    if (!word.starts_with('-')) {
+      return make_error(fmt::format("unexpected argument \"{}\"", printable(word, 80)));
+    }
+    const auto name = word.substr(0, word.find('='));
+    return make_error(fmt::format(
+        "unknown option {}{}", printable(name, 80), suggestion(name, option_names(text_))));
+  }
+
+  CommandText text_;
+  CLI::App& app_;
+  Command command_;
+  std::string complaint_;
+  bool help_ = false;
+};
+
+Result<void> finish_check(const CheckCommand& command) {
+  if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
+  if (command.snapshots.empty()) return {};
+  if (!command.save_snapshot.empty()) {
+    return make_error("--save-snapshot keeps what is observed, and --snapshot observes nothing");
+  }
+  if (!command.state.empty()) {
+    return make_error("--state is for a node that is observed; a snapshot carries its own");
+  }
+  if (std::ranges::count(command.snapshots, "-") > 1) {
+    return make_error("--snapshot: standard input can be read once");
+  }
+  return {};
+}
+
+Result<void> finish_explain(ExplainCommand& command, const Words& words) {
+  if (words.size() != 1) return make_error("expects one check, as muster explain host.memory");
+  command.check = words.front();
+  return {};
+}
+
+Result<void> finish_profiles(ProfilesCommand& command, const Words& words) {
+  if (words.empty()) {
+    if (command.settings.empty()) return {};
+    return make_error("--set goes with show NAME");
+  }
+  if (words.front() != "show") {
+    return make_error(
+        fmt::format("expects show NAME or nothing, got \"{}\"", printable(words.front(), 80)));
+  }
+  if (words.size() != 2)
+    return make_error("show expects one profile, as muster profiles show generic");
+  command.show = words.back();
+  return {};
+}
+
+Result<Invocation> refuse_command(const Words& left) {
+  if (left.empty()) return make_error("expects a command");
+  Words names;
+  for (const auto& command : command_texts()) names.emplace_back(command.name);
+  const auto& word = left.front();
+  const auto* what = word.starts_with('-') ? "option" : "command";
+  return make_error(
+      fmt::format("unknown {} {}{}", what, printable(word, 80), suggestion(word, names)));
+}
+
+// A usage error says where to read on.
+Result<Invocation> with_hint(Result<Invocation> result, std::string_view command) {
+  if (result) return result;
+  const auto space = command.empty() ? "" : " ";
+  return make_error(fmt::format("{}{}{} (muster{}{} --help says more)",
+                                command,
+                                command.empty() ? "" : ": ",
+                                result.error().message,
+                                space,
+                                command));
+}
+
+const CommandText& text_named(const std::vector<CommandText>& texts, std::string_view name) {
+  return *std::ranges::find(texts, name, &CommandText::name);
+}
+
+Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
+  const auto texts = command_texts();
+  CommandLine<CheckCommand> check(app, text_named(texts, "check"));
+  CommandLine<SnapshotCommand> snapshot(app, text_named(texts, "snapshot"));
+  CommandLine<ListCommand> list(app, text_named(texts, "list"));
+  CommandLine<ExplainCommand> explain(app, text_named(texts, "explain"));
+  CommandLine<ProfilesCommand> profiles(app, text_named(texts, "profiles"));
+  Words words;
+  (void)explain.add_words(words);
+  (void)profiles.add_words(words);
+  bool help = false;
+  bool version = false;
+  app.add_flag("-h,--help", help);
+  app.add_flag("--version", version);
+
+  app.parse(Words(arguments.rbegin(), arguments.rend()));
+
+  if (const auto left = app.remaining(); !left.empty()) return refuse_command(left);
+  const auto nothing = [](const auto& /*command*/) -> Result<void> { return {}; };
+  if (check.chosen()) return check.result(finish_check);
+  if (snapshot.chosen()) return snapshot.result(nothing);
+  if (list.chosen()) return list.result(nothing);
+  if (explain.chosen()) {
+    return explain.result([&](ExplainCommand& command) { return finish_explain(command, words); });
+  }
+  if (profiles.chosen()) {
+    return profiles.result(
+        [&](ProfilesCommand& command) { return finish_profiles(command, words); });
+  }
+  if (version) return SayCommand{fmt::format("muster {}\n", kVersion)};
+  if (help) return SayCommand{overview_help()};
+  return refuse_command({});
+}
+
+}  // namespace
+
+Result<Invocation> parse(std::span<const char* const> arguments) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  app.require_subcommand(0, 1);
+  const std::string_view first = arguments.empty() ? "" : arguments.front();
+  const auto texts = command_texts();
+  const bool known = std::ranges::find(texts, first, &CommandText::name) != texts.end();
+  const auto command = known ? first : std::string_view();
+  try {
+    return with_hint(parse_words(app, arguments), command);
+  } catch (const CLI::Error& error) {
+    return with_hint(make_error(printable(error.what())), command);
+  }
+}
+
+}  // namespace muster::app

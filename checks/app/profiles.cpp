@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster profiles`: the names; `muster profiles show NAME`: the merged profile, each value with
+// the file and line that set it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "checks/app/command.hpp"
+#include "checks/app/limits_of.hpp"
+#include "lib/base/text.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::app {
+namespace {
+
+int list_profiles(const ProfileSources& sources, const World& world) {
+  const auto names = profile_names(sources);
+  if (names.empty()) {
+    return fail(world,
+                {.status = kExitConfiguration,
+                 .message = fmt::format("no profiles in {}", sources.shipped.string())});
+  }
+  std::size_t width = 0;
+  for (const auto& name : names) width = std::max(width, name.size());
+  std::string text;
+  int status = kExitHealthy;
+  for (const auto& name : names) {
+    const auto profile = load_profile(sources, name);
+    if (profile) {
+      text +=
+          fmt::format("{:{}}  {}\n", printable(name, 120), width, printable(profile->summary, 200));
+    } else {
+      status = fail(world, bad_configuration(profile.error()).value());
+    }
+  }
+  return deliver(world, "", text, status);
+}
+
+std::string line_of(std::string_view path, const LimitValue& limit) {
+  const auto& origin = limit.origin;
+  const auto place = origin.line > 0 ? fmt::format("{}:{}", origin.file, origin.line) : origin.file;
+  auto source = origin.source.empty() ? std::string() : fmt::format("; {}", origin.source);
+  if (!origin.as_of.empty()) source += fmt::format(", as of {}", origin.as_of);
+  return fmt::format("{}: {}  # {}{}\n",
+                     printable(path, 200),
+                     printable(limit.value, 300),
+                     printable(place, 300),
+                     printable(source, 300));
+}
+
+int show_profile(const ProfileSources& sources, const std::string& name, const World& world) {
+  const auto profile = load_profile(sources, name);
+  if (!profile) return fail(world, bad_configuration(profile.error()).value());
+  auto text =
+      fmt::format("# {}: {}\n", printable(profile->name, 120), printable(profile->summary, 300));
+  for (const auto& [path, value] : profile->values) {
+    const auto origin = profile->origins.find(path);
+    text += line_of(
+        path,
+        {.value = value, .origin = origin == profile->origins.end() ? Origin{} : origin->second});
+  }
+  for (const auto& warning : review(*profile))
+    world.console.note(fmt::format("muster: warning: {}", warning));
+  return deliver(world, "", text, kExitHealthy);
+}
+
+}  // namespace
+
+int run_profiles(const ProfilesCommand& command, const World& world) {
+  const auto sources = sources_of(data_folder(world.variables), command.root, command.settings);
+  return command.show.empty() ? list_profiles(sources, world)
+                              : show_profile(sources, command.show, world);
+}
+
+}  // namespace muster::app

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster check --snapshot`: judges recorded nodes, many of them side by side, and reports on them
+// in the order in which they were named.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "checks/app/command.hpp"
+#include "checks/app/in_order.hpp"
+#include "checks/app/profile_cache.hpp"
+#include "checks/app/rendering.hpp"
+#include "checks/app/version.hpp"
+#include "checks/run.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStandardInput = "-";
+
+// The files that were named, directories replaced by their *.json, sorted.
+Result<std::vector<std::string>> expand(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const auto& each : named) {
+    std::error_code failure;
+    if (each == kStandardInput || !fs::is_directory(each, failure)) {
+      files.push_back(each);
+      continue;
+    }
+    std::vector<std::string> found;
+    fs::directory_iterator entries(each, failure);
+    for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
+      if (entries->path().extension() == ".json") found.push_back(entries->path().string());
+    }
+    if (failure) return make_error(fmt::format("list {}: {}", printable(each), failure.message()));
+    if (found.empty()) return make_error(fmt::format("no *.json in {}", printable(each)));
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+Result<std::string> read_descriptor(int descriptor) {
+  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const auto got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return make_error(std::generic_category().message(errno));
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > kLargest) return make_error(fmt::format("more than {} bytes", kLargest));
+  }
+}
+
+Result<std::string> read_file(const std::string& path) {
+  if (path == kStandardInput) return read_descriptor(STDIN_FILENO);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return make_error(std::generic_category().message(errno));
+  auto text = read_descriptor(descriptor);
+  ::close(descriptor);
+  return text;
+}
+
+struct Judged {
+  int status = kExitUndecided;
+  std::string text;       // the report
+  std::string complaint;  // or why there is none
+};
+
+// 1 (unhealthy) is worse than 2 (could not decide), and a bad configuration is worse than both.
+int severity(int status) {
+  constexpr std::array kAscending{kExitHealthy, kExitUndecided, kExitUnhealthy, kExitConfiguration};
+  return static_cast<int>(std::ranges::find(kAscending, status) - kAscending.begin());
+}
+
+class Replay {
+ public:
+  Replay(const CheckCommand& command,
+         const World& world,
+         std::vector<std::string> files,
+         ProfileCache& profiles)
+      : command_(command), world_(world), files_(std::move(files)), profiles_(profiles) {}
+
+  [[nodiscard]] int run() {
+    InOrder<Judged> pieces(files_.size(), std::thread::hardware_concurrency());
+    std::string collected;
+    int status = kExitHealthy;
+    pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
+               [&](Judged judged) {
+                 if (!judged.complaint.empty()) world_.console.note(judged.complaint);
+                 status = std::max(
+                     status, judged.status, [](int a, int b) { return severity(a) < severity(b); });
+                 if (!command_.output.empty()) {
+                   collected += judged.text;
+                   return true;
+                 }
+                 const int delivered = deliver(world_, "", judged.text, kExitHealthy);
+                 if (delivered != kExitHealthy) status = delivered;
+                 return delivered == kExitHealthy;
+               });
+    if (command_.output.empty()) return status;
+    return deliver(world_, command_.output, collected, status);
+  }
+
+ private:
+  [[nodiscard]] Judged judge_file(const std::string& file) const {
+    const auto began = Clock::now();
+    const auto text = read_file(file);
+    if (!text) return refused(fmt::format("read {}: {}", file, text.error().message));
+    const auto snapshot = parse_snapshot(*text);
+    if (!snapshot) return refused(fmt::format("{}: {}", file, snapshot.error().message));
+    const auto choice = profiles_.choose(*snapshot);
+    if (!choice)
+      return {choice.error().status, "", fmt::format("muster: {}", choice.error().message)};
+
+    auto report =
+        judge(*snapshot,
+              (*choice)->profile,
+              {.context = command_.context, .only = command_.only, .skip = command_.skip});
+    report.profile_evidence = (*choice)->evidence;
+    report.muster = kVersion;
+    report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+    auto rendered = render(report, command_, world_.console, true);
+    const bool paragraphs = command_.format == Format::text && files_.size() > 1;
+    if (paragraphs && !command_.quiet) rendered.push_back('\n');
+    return {exit_status(report.verdict), std::move(rendered), ""};
+  }
+
+  [[nodiscard]] static Judged refused(std::string_view why) {
+    return {kExitUndecided, "", fmt::format("muster: {}", why)};
+  }
+
+  const CheckCommand& command_;
+  const World& world_;
+  std::vector<std::string> files_;
+  ProfileCache& profiles_;
+};
+
+}  // namespace
+
+int run_replay(const CheckCommand& command, const World& world) {
+  const auto sources = sources_of(data_folder(world.variables), command.root, command.settings);
+  auto named = named_profile(sources, command.profile);
+  if (!named) return fail(world, named.error());
+  auto files = expand(command.snapshots);
+  if (!files) return fail(world, undecided(files.error()).value());
+  const bool one_document = command.format == Format::prometheus || command.format == Format::junit;
+  if (one_document && files->size() > 1) {
+    return fail(world, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
+  }
+  ProfileCache profiles(sources, std::move(*named));
+  return Replay(command, world, std::move(*files), profiles).run();
+}
+
+}  // namespace muster::app

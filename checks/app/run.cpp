@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what the command line asks for to the command, within its deadline.
+#include <fmt/format.h>
+
+#include <exception>
+#include <optional>
+
+#include "checks/app/command.hpp"
+#include "checks/app/examine.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::app {
+namespace {
+
+// The last resort: a library's exception that nobody expected is not the node's fault.
+int guarded(const World& world, const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return fail(
+        world,
+        {.status = kExitUndecided, .message = fmt::format("internal error: {}", error.what())});
+  }
+}
+
+// The commands that reach for the machine, or for files of the caller's choice, can hang.
+template <class Work>
+int in_time(const World& world, std::optional<Seconds> allowed, const Work& work) {
+  const auto deadline =
+      world.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
+  return supervise(
+      deadline,
+      [&](Deadline& shared) { return guarded(world, [&] { return work(shared); }); },
+      world.console.note);
+}
+
+struct Run {
+  const World& world;
+
+  int operator()(const SayCommand& command) const {
+    return deliver(world, "", command.text, kExitHealthy);
+  }
+
+  int operator()(const CheckCommand& command) const {
+    // A fleet of snapshots takes as long as it takes, unless a deadline is asked for.
+    const bool replay = !command.snapshots.empty();
+    if (replay && !command.deadline)
+      return guarded(world, [&] { return run_replay(command, world); });
+    return in_time(world, command.deadline, [&](Deadline& deadline) {
+      return replay ? run_replay(command, world) : run_check(command, world, deadline);
+    });
+  }
+
+  int operator()(const SnapshotCommand& command) const {
+    return in_time(world, command.deadline, [&](Deadline& deadline) {
+      return run_snapshot(command, world, deadline);
+    });
+  }
+
+  int operator()(const ListCommand& command) const {
+    return guarded(world, [&] { return run_list(command, world); });
+  }
+
+  int operator()(const ExplainCommand& command) const {
+    return in_time(world, std::nullopt, [&](Deadline& deadline) {
+      return run_explain(command, world, deadline);
+    });
+  }
+
+  int operator()(const ProfilesCommand& command) const {
+    return guarded(world, [&] { return run_profiles(command, world); });
+  }
+};
+
+}  // namespace
+
+int fail(const World& world, const Failure& failure) {
+  world.console.note(fmt::format("muster: {}", failure.message));
+  return failure.status;
+}
+
+int deliver(const World& world, const std::string& file, std::string_view text, int status) {
+  const auto written = file.empty() ? world.console.out(text) : write_file(file, text);
+  if (written) return status;
+  return fail(world, {.status = kExitUndecided, .message = written.error().message});
+}
+
+int run(const Invocation& invocation, const World& world) {
+  return std::visit(Run{world}, invocation);
+}
+
+}  // namespace muster::app

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster snapshot`: observe everything and judge nothing.
+#include "lib/node/snapshot.hpp"
+
+#include <fmt/format.h>
+
+#include "checks/app/command.hpp"
+#include "checks/app/describe.hpp"
+#include "checks/app/examine.hpp"
+
+namespace muster::app {
+
+int run_snapshot(const SnapshotCommand& command, const World& world, Deadline& deadline) {
+  if (command.describe) return deliver(world, command.output, describe_snapshot(), 0);
+  const Errand errand{.profile = command.profile,
+                      .settings = {},
+                      .root = command.root,
+                      .state = command.state,
+                      .context = command.context,
+                      .deadline = command.deadline,
+                      .probes = [](const Profile* /*known*/) { return ProbeSet::all(); }};
+  const auto examined = examine(errand, world.variables, world.started, deadline);
+  if (!examined) return fail(world, examined.error());
+  return deliver(world, command.output, fmt::format("{}\n", to_json(examined->snapshot)), 0);
+}
+
+}  // namespace muster::app

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The deadline of a whole run. The work is done in a child that may hang wherever it likes: the
+// parent touches nothing but the clock, and ends in time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "lib/base/child.hpp"
+
+namespace muster::app {
+
+// A point in time that parent and child both see. The child may move it, once a profile has told
+// how long this context may take.
+class Deadline {
+ public:
+  explicit Deadline(Clock::time_point when) { move(when); }
+
+  [[nodiscard]] Clock::time_point when() const {
+    return Clock::time_point(Clock::duration(since_epoch_.load()));
+  }
+
+  void move(Clock::time_point when) { since_epoch_.store(when.time_since_epoch().count()); }
+
+ private:
+  std::atomic<std::int64_t> since_epoch_ = 0;
+};
+
+// Runs `work` in a child and returns its exit status. A child that misses the deadline is killed,
+// or abandoned where the kernel will not let it die; that, and a child that crashes, is
+// `undecided`, and `note` is told why.
+[[nodiscard]] int supervise(Clock::time_point deadline,
+                            const std::function<int(Deadline&)>& work,
+                            const std::function<void(std::string_view)>& note);
+
+}  // namespace muster::app

@@ -1,0 +1,38 @@
+# What `cmake --install` and the packages put where.
+install(TARGETS muster RUNTIME)
+install(DIRECTORY configs/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/muster
+  FILES_MATCHING PATTERN "*.yaml")
+install(FILES docs/muster.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES tools/completion/muster.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME muster)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The program looks for share/muster beside its bin folder: the build tree has one, too.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/configs ${CMAKE_BINARY_DIR}/share/muster SYMBOLIC)
+
+set(CPACK_PACKAGE_NAME muster)
+set(CPACK_PACKAGE_VENDOR "The muster authors")
+set(CPACK_PACKAGE_CONTACT "The muster authors <muster@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Inspects GPU cluster nodes and says what is unfit")
+set(CPACK_PACKAGE_DESCRIPTION
+  "muster observes a node of a GPU cluster without loading it, judges what it saw by the profile of its hardware, and says in plain words what is wrong and what to do.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+if(NOT CPACK_GENERATOR)
+  set(CPACK_GENERATOR DEB)
+endif()
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_LICENSE "ASL 2.0")
+set(CPACK_RPM_PACKAGE_GROUP "Applications/System")
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
+  /usr/share/man /usr/share/man/man1 /usr/share/bash-completion /usr/share/bash-completion/completions)
+
+include(CPack)

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/choice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+Snapshot h100_node() {
+  Snapshot snapshot;
+  snapshot.identity =
+      observed(Identity{.hostname = "gpu-1",
+                        .dmi_vendor = std::string("Microsoft Corporation"),
+                        .chassis_asset_tag = std::string("7783-7084-3265-9085-8269-3286-77")});
+  snapshot.cpu = observed(Cpu{.cores = 96U});
+  snapshot.memory = observed(Memory{.total_bytes = std::uint64_t{2000} << 30U});
+  Pci pci;
+  Infiniband infiniband;
+  for (int i = 0; i < 8; ++i) {
+    pci.devices.push_back({.kind = PciKind::gpu, .vendor = 0x10de, .device = 0x2330});
+    infiniband.hcas.push_back({.ports = std::vector<IbPort>{{.link_layer = "InfiniBand"}}});
+  }
+  pci.devices.push_back({.kind = PciKind::hca, .vendor = 0x15b3, .device = 0x101e});
+  infiniband.hcas.push_back({.ports = std::vector<IbPort>{{.link_layer = "Ethernet"}}});
+  snapshot.pci = observed(pci);
+  snapshot.infiniband = observed(infiniband);
+  return snapshot;
+}
+
+ProfileSources shipped() {
+  return {.shipped = MUSTER_SOURCE_DIR "/configs/profiles", .site = {}, .settings = {}};
+}
+
+TEST(HardwareTest, IsGatheredFromTheSnapshot) {
+  const auto hardware = hardware_of(h100_node());
+  EXPECT_EQ(hardware.chassis_asset_tag, "7783-7084-3265-9085-8269-3286-77");
+  EXPECT_EQ(hardware.dmi_vendor, "Microsoft Corporation");
+  EXPECT_THAT(hardware.gpu_pci_ids, ElementsAre(Pair("10de:2330", 8)));
+  EXPECT_EQ(hardware.infiniband_hcas, 8);
+  EXPECT_EQ(hardware.cores, 96);
+  EXPECT_EQ(hardware.memory_bytes, 2000.0 * (1 << 30));
+}
+
+TEST(HardwareTest, OfAnEmptySnapshotIsNothing) {
+  const auto hardware = hardware_of(Snapshot{});
+  EXPECT_TRUE(hardware.gpu_pci_ids.empty());
+  EXPECT_EQ(hardware.infiniband_hcas, 0);
+  EXPECT_EQ(hardware.memory_bytes, 0);
+}
+
+TEST(ChoiceTest, TheHardwareTellsTheProfile) {
+  const auto choice = recognised_profile(shipped(), h100_node());
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
+}
+
+TEST(ChoiceTest, AProbeThatFailedIsSaidBesideTheEvidence) {
+  auto snapshot = h100_node();
+  snapshot.memory = {.status = Status::timeout, .reason = "no answer within 2 s"};
+  const auto choice = recognised_profile(shipped(), snapshot);
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_EQ(choice->evidence.back(), "the memory probe did not help: no answer within 2 s");
+}
+
+TEST(ChoiceTest, ANameWinsOverTheSite) {
+  const TempDir dir;
+  dir.write("muster.yaml", "profile: nd96asr_v4\n");
+  auto sources = shipped();
+  sources.site = dir.path();
+  const auto choice = named_profile(sources, "generic");
+  ASSERT_TRUE(choice) << choice.error().message;
+  ASSERT_TRUE(choice->has_value());
+  EXPECT_EQ((*choice)->profile.name, "generic");
+  EXPECT_THAT((*choice)->evidence, ElementsAre("named by --profile"));
+}
+
+TEST(ChoiceTest, TheSiteMayNameTheProfile) {
+  const TempDir dir;
+  dir.write("muster.yaml", "profile: nd96asr_v4\n");
+  auto sources = shipped();
+  sources.site = dir.path();
+  const auto choice = named_profile(sources, "");
+  ASSERT_TRUE(choice) << choice.error().message;
+  ASSERT_TRUE(choice->has_value());
+  EXPECT_EQ((*choice)->profile.name, "nd96asr_v4");
+  EXPECT_THAT((*choice)->evidence, ElementsAre(HasSubstr("muster.yaml")));
+}
+
+TEST(ChoiceTest, WithoutANameTheHardwareIsAsked) {
+  const auto choice = named_profile(shipped(), "");
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_FALSE(choice->has_value());
+}
+
+TEST(ChoiceTest, AProfileThatDoesNotExistIsBadConfiguration) {
+  const auto choice = named_profile(shipped(), "nd96isr_h100_v6");
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().status, 78);
+  EXPECT_THAT(choice.error().message, HasSubstr("nd96isr_h100_v6"));
+}
+
+TEST(WantedTest, IsWhatTheProfileNames) {
+  Profile profile;
+  profile.host.sysctl.values = {{"vm.zone_reclaim_mode", "0"}};
+  profile.host.programs = {.executable = {"/usr/bin/enroot"}, .present = {"/etc/slurm"}};
+  profile.host.container_storage.paths = {"/mnt/nvme"};
+  profile.host.mounts.answer_within = Seconds{1.5};
+  profile.env.libraries.required = {"libibverbs.so.1"};
+  profile.env.libraries.optional = {"libnccl.so.2"};
+  profile.topo.nccl_file.path = "/opt/topo.xml";
+  const auto wanted = wanted_of(profile);
+  EXPECT_THAT(wanted.sysctls, ElementsAre("vm.zone_reclaim_mode"));
+  EXPECT_THAT(wanted.files, ElementsAre("/usr/bin/enroot", "/etc/slurm", "/mnt/nvme"));
+  EXPECT_THAT(wanted.libraries, ElementsAre("libibverbs.so.1", "libnccl.so.2"));
+  EXPECT_EQ(wanted.nccl_topology, "/opt/topo.xml");
+  EXPECT_EQ(wanted.statfs_deadline, std::chrono::milliseconds(1500));
+}
+
+TEST(DataFolderTest, TheEnvironmentNamesItOrItLiesBesideTheProgram) {
+  EXPECT_EQ(data_folder({{"MUSTER_DATA_DIR", "/opt/data"}}), "/opt/data");
+  EXPECT_TRUE(data_folder({}).string().ends_with("/share/muster"));
+}
+
+}  // namespace
+}  // namespace muster::app

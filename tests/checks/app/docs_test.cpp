@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents that are made from the code equal what the code makes; documents that are written by
+// hand name every option.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+
+#include "checks/app/describe.hpp"
+#include "checks/app/option_table.hpp"
+#include "lib/base/text.hpp"
+#include "lib/report/report.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/lib/report/sample_report.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string source_file(std::string_view name) {
+  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+  EXPECT_TRUE(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What a shell prints, without its last newline.
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::string text;
+  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get()))
+    text.push_back(static_cast<char>(c));
+  return text;
+}
+
+std::set<std::string> names_of(const CommandText& command) {
+  std::set<std::string> names;
+  for (const auto& option : command.options) {
+    for (const auto name : split(option.name, ',')) names.emplace(name);
+  }
+  return names;
+}
+
+// What the completion offers for the last of `words`.
+std::set<std::string> offered(const std::string& words) {
+  const auto script = fmt::format(
+      "bash --norc -c 'source {}/tools/completion/muster.bash; COMP_WORDS=({}); "
+      "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
+      "_muster; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
+      MUSTER_SOURCE_DIR,
+      words);
+  const auto output = output_of(script);
+  std::set<std::string> offers;
+  for (const auto line : split_lines(output)) offers.emplace(line);
+  return offers;
+}
+
+TEST(DocsTest, ChecksAreThoseOfTheCatalogue) {
+  TestWorld world;
+  ASSERT_EQ(run_list({.form = ListCommand::Form::markdown}, world.world()), 0);
+  EXPECT_EQ(source_file("docs/checks.md"), world.out())
+      << "muster list --format markdown >docs/checks.md makes it anew";
+}
+
+TEST(DocsTest, SnapshotIsThatOfTheCode) {
+  EXPECT_EQ(source_file("docs/snapshot.md"), describe_snapshot())
+      << "muster snapshot --describe >docs/snapshot.md makes it anew";
+}
+
+TEST(DocsTest, ReportShowsEveryKey) {
+  const auto document = source_file("docs/report.md");
+  for (const auto word : split_words(to_json(sick_report()))) {
+    if (!word.ends_with("\":")) continue;
+    EXPECT_THAT(document, HasSubstr(fmt::format("`{}`", word.substr(1, word.size() - 3))));
+  }
+}
+
+TEST(ManPageTest, NamesEveryCommandAndOption) {
+  const auto page = source_file("docs/muster.1");
+  for (const auto& command : command_texts()) {
+    const auto begin = page.find(fmt::format(".SS muster {}", command.name));
+    ASSERT_NE(begin, std::string::npos) << command.name;
+    const auto section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
+    for (auto name : names_of(command)) {
+      if (name == "-h" || name == "--help") continue;
+      std::string escaped;
+      for (const char c : name) escaped += c == '-' ? std::string("\\-") : std::string(1, c);
+      EXPECT_THAT(section, HasSubstr(escaped)) << command.name;
+    }
+  }
+}
+
+TEST(CompletionTest, OffersEveryOptionOfEachCommand) {
+  for (const auto& command : command_texts()) {
+    EXPECT_EQ(offered(fmt::format("muster {} -", command.name)), names_of(command)) << command.name;
+  }
+}
+
+TEST(CompletionTest, OffersTheCommands) {
+  std::set<std::string> commands;
+  for (const auto& command : command_texts()) commands.emplace(command.name);
+  EXPECT_EQ(offered("muster \"\""), commands);
+}
+
+TEST(CompletionTest, OffersTheWordsOfAChoice) {
+  EXPECT_EQ(offered("muster check --context p"), (std::set<std::string>{"periodic", "prolog"}));
+  EXPECT_EQ(offered("muster check --format j"), (std::set<std::string>{"json", "junit"}));
+  EXPECT_EQ(offered("muster list --format \"\""),
+            (std::set<std::string>{"json", "markdown", "text"}));
+}
+
+}  // namespace
+}  // namespace muster::app

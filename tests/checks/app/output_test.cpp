@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/output.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(WriteFileTest, ReplacesAFileAndLeavesNothingElse) {
+  const TempDir dir;
+  dir.write("report", "an older and longer report");
+  ASSERT_TRUE(write_file(dir.path() / "report", "new"));
+  EXPECT_EQ(content_of(dir.path() / "report"), "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(WriteFileTest, ReplacesWhatALinkLeadsTo) {
+  const TempDir dir;
+  dir.write("real", "old");
+  dir.link("link", "real");
+  ASSERT_TRUE(write_file(dir.path() / "link", "new"));
+  EXPECT_TRUE(fs::is_symlink(dir.path() / "link"));
+  EXPECT_EQ(content_of(dir.path() / "real"), "new");
+}
+
+TEST(WriteFileTest, WritesIntoADeviceInPlaceOfReplacingIt) {
+  ASSERT_TRUE(write_file("/dev/null", "new"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST(WriteFileTest, NamesTheFileAndTheCause) {
+  const TempDir dir;
+  const auto path = dir.path() / "missing" / "report";
+  const auto written = write_file(path, "new");
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, ::testing::HasSubstr(path.string()));
+  EXPECT_THAT(written.error().message, ::testing::HasSubstr("No such file or directory"));
+}
+
+TEST(WriteFileTest, AFullDiskIsAnError) { EXPECT_FALSE(write_file("/dev/full", "new")); }
+
+}  // namespace
+}  // namespace muster::app

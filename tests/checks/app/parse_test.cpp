@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/parse.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "checks/app/option_table.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// What the command line asks `Command` for; the defaults when it is refused.
+template <class Command>
+Command parsed(std::vector<const char*> words) {
+  const auto result = parse(words);
+  EXPECT_TRUE(result) << result.error().message;
+  const auto* command = result ? std::get_if<Command>(&*result) : nullptr;
+  EXPECT_NE(command, nullptr);
+  return command == nullptr ? Command{} : *command;
+}
+
+std::string refusal(std::vector<const char*> words) {
+  const auto result = parse(words);
+  return result ? "accepted" : result.error().message;
+}
+
+TEST(ParseTest, CheckAloneObservesThisNodeAndPrintsText) {
+  const auto check = parsed<CheckCommand>({"check"});
+  EXPECT_EQ(check.profile, "");
+  EXPECT_EQ(check.context, "manual");
+  EXPECT_EQ(check.format, Format::text);
+  EXPECT_EQ(check.root, "/");
+  EXPECT_EQ(check.deadline, std::nullopt);
+  EXPECT_THAT(check.snapshots, IsEmpty());
+}
+
+TEST(ParseTest, CheckTakesEveryOption) {
+  const auto check = parsed<CheckCommand>({"check",
+                                           "--profile",
+                                           "nd96isr_h100_v5",
+                                           "--context=prolog",
+                                           "--only",
+                                           "host.*,ib.rate",
+                                           "--skip",
+                                           "host.swap",
+                                           "--set",
+                                           "host.memory.tolerance=3%",
+                                           "--set=ib.rate.expected=400 Gb/s",
+                                           "--format",
+                                           "json",
+                                           "--output",
+                                           "report.json",
+                                           "--save-snapshot",
+                                           "node.json",
+                                           "--root",
+                                           "/tmp/n",
+                                           "--state",
+                                           "/run/m",
+                                           "--deadline",
+                                           "2500ms",
+                                           "-v"});
+  EXPECT_EQ(check.profile, "nd96isr_h100_v5");
+  EXPECT_EQ(check.context, "prolog");
+  EXPECT_THAT(check.only, ElementsAre("host.*", "ib.rate"));
+  EXPECT_THAT(check.skip, ElementsAre("host.swap"));
+  EXPECT_THAT(check.settings, ElementsAre("host.memory.tolerance=3%", "ib.rate.expected=400 Gb/s"));
+  EXPECT_EQ(check.format, Format::json);
+  EXPECT_EQ(check.output, "report.json");
+  EXPECT_EQ(check.save_snapshot, "node.json");
+  EXPECT_EQ(check.root, "/tmp/n");
+  EXPECT_EQ(check.state, "/run/m");
+  EXPECT_EQ(check.deadline, Seconds{2.5});
+  EXPECT_TRUE(check.verbose);
+}
+
+TEST(ParseTest, SnapshotOfCheckTakesAllValuesUpToTheNextOption) {
+  const auto check = parsed<CheckCommand>(
+      {"check", "--snapshot", "a.json", "dir", "-", "--format", "json", "--snapshot", "b"});
+  EXPECT_THAT(check.snapshots, ElementsAre("a.json", "dir", "-", "b"));
+}
+
+TEST(ParseTest, TheLastOfARepeatedSingleOptionCounts) {
+  EXPECT_EQ(parsed<CheckCommand>({"check", "--format", "npd", "--format", "nhc"}).format,
+            Format::nhc);
+}
+
+TEST(ParseTest, OtherCommandsTakeTheirOwnOptions) {
+  EXPECT_TRUE(parsed<SnapshotCommand>({"snapshot", "--describe"}).describe);
+  EXPECT_EQ(parsed<SnapshotCommand>({"snapshot", "--context", "boot"}).context, "boot");
+  EXPECT_EQ(parsed<ListCommand>({"list", "--format", "markdown"}).form,
+            ListCommand::Form::markdown);
+  EXPECT_EQ(parsed<ExplainCommand>({"explain", "host.memory", "--profile", "generic"}).check,
+            "host.memory");
+  EXPECT_EQ(parsed<ProfilesCommand>({"profiles"}).show, "");
+  EXPECT_EQ(parsed<ProfilesCommand>({"profiles", "show", "generic"}).show, "generic");
+}
+
+TEST(ParseTest, HelpAndVersionAreAnswers) {
+  EXPECT_THAT(parsed<SayCommand>({"--version"}).text, StartsWith("muster 0."));
+  EXPECT_THAT(parsed<SayCommand>({"--help"}).text, StartsWith("Usage: muster COMMAND"));
+  EXPECT_THAT(parsed<SayCommand>({"check", "-h"}).text,
+              StartsWith("Usage: muster check [OPTION]...\n"));
+}
+
+TEST(ParseTest, HelpOfACommandWinsOverWhatIsWrongWithTheRest) {
+  EXPECT_THAT(parsed<SayCommand>({"check", "--format", "nonsense", "--help"}).text,
+              StartsWith("Usage:"));
+}
+
+TEST(ParseTest, SuggestsTheNearestOption) {
+  EXPECT_EQ(
+      refusal({"check", "--fromat", "json"}),
+      "check: unknown option --fromat; did you mean --format? (muster check --help says more)");
+  EXPECT_EQ(
+      refusal({"check", "--deadlin=2s"}),
+      "check: unknown option --deadlin; did you mean --deadline? (muster check --help says more)");
+}
+
+TEST(ParseTest, SuggestsTheNearestCommand) {
+  EXPECT_EQ(refusal({"chek"}),
+            "unknown command chek; did you mean check? (muster --help says more)");
+  EXPECT_EQ(refusal({"zzzzzz"}), "unknown command zzzzzz (muster --help says more)");
+  EXPECT_EQ(refusal({}), "expects a command (muster --help says more)");
+}
+
+TEST(ParseTest, SuggestsTheNearestChoice) {
+  EXPECT_THAT(refusal({"check", "--format", "jsn"}),
+              StartsWith("check: --format: expects text|json|prometheus|junit|npd|nhc, got "
+                         "\"jsn\"; did you mean json?"));
+  EXPECT_THAT(refusal({"check", "--context", "Prolog"}), HasSubstr("did you mean prolog?"));
+}
+
+TEST(ParseTest, RefusesAnOptionThatIsNotThereYet) {
+  EXPECT_THAT(refusal({"check", "--nhc-conf", "/etc/nhc/nhc.conf"}),
+              StartsWith("check: unknown option --nhc-conf"));
+  EXPECT_THAT(refusal({"check", "--nvml", "lib.so"}), StartsWith("check: unknown option --nvml"));
+}
+
+TEST(ParseTest, OnlyMustMatchACheck) {
+  EXPECT_THAT(refusal({"check", "--only", "host.*,ib.rates"}),
+              StartsWith("check: --only: no check matches \"ib.rates\"; did you mean ib.rate?"));
+  EXPECT_THAT(refusal({"check", "--only", ""}), StartsWith("check: --only: no check matches \"\""));
+}
+
+TEST(ParseTest, RefusesWhatIsNoSetting) {
+  EXPECT_THAT(refusal({"check", "--set", "host.memory.tolerance"}),
+              StartsWith("check: --set: expects KEY=VALUE"));
+}
+
+TEST(ParseTest, RefusesADeadlineWithoutAUnitOrOutOfBounds) {
+  EXPECT_THAT(refusal({"check", "--deadline", "20"}), StartsWith("check: --deadline: "));
+  EXPECT_THAT(refusal({"check", "--deadline", "0 s"}), HasSubstr("above zero"));
+  EXPECT_THAT(refusal({"check", "--deadline", "2 d"}), HasSubstr("up to 24 h"));
+}
+
+TEST(ParseTest, RefusesWhatContradictsItself) {
+  EXPECT_THAT(refusal({"check", "-v", "-q"}), StartsWith("check: -v and -q exclude each other"));
+  EXPECT_THAT(refusal({"check", "--snapshot", "a", "--save-snapshot", "b"}),
+              HasSubstr("observes nothing"));
+  EXPECT_THAT(refusal({"check", "--snapshot", "a", "--state", "b"}), HasSubstr("carries its own"));
+  EXPECT_THAT(refusal({"check", "--snapshot", "-", "-"}), HasSubstr("read once"));
+}
+
+TEST(ParseTest, RefusesStrayWords) {
+  EXPECT_THAT(refusal({"check", "now"}), StartsWith("check: unexpected argument \"now\""));
+  EXPECT_THAT(refusal({"explain"}), StartsWith("explain: expects one check"));
+  EXPECT_THAT(refusal({"explain", "a", "b"}), StartsWith("explain: expects one check"));
+  EXPECT_THAT(refusal({"profiles", "hide", "x"}), StartsWith("profiles: expects show NAME"));
+  EXPECT_THAT(refusal({"profiles", "show"}), StartsWith("profiles: show expects one profile"));
+  EXPECT_THAT(refusal({"profiles", "--set", "a.b=1"}),
+              StartsWith("profiles: --set goes with show"));
+  EXPECT_THAT(refusal({"--root", "/", "check"}), StartsWith("unknown option --root"));
+}
+
+TEST(ParseTest, RefusesAnOptionWithoutItsValue) {
+  EXPECT_NE(refusal({"check", "--profile"}), "accepted");
+  EXPECT_NE(refusal({"check", "--profile", ""}), "accepted");
+  EXPECT_NE(refusal({"check", "--format", "--context", "prolog"}), "accepted");
+}
+
+TEST(ParseTest, ARefusalCannotDrawOnTheTerminal) {
+  EXPECT_THAT(refusal({"check", "--\x1b[2J"}), HasSubstr("--\\x1b[2J"));
+}
+
+TEST(HelpTest, NamesEveryOptionOfEveryCommand) {
+  for (const auto& command : command_texts()) {
+    const auto help = command_help(command);
+    for (const auto& option : command.options) {
+      EXPECT_THAT(help, HasSubstr(std::string(option.help.substr(0, 12)))) << option.name;
+    }
+    EXPECT_THAT(overview_help(), HasSubstr(std::string(command.name)));
+  }
+}
+
+TEST(HelpTest, FitsATerminal) {
+  for (const auto& command : command_texts()) {
+    std::string line;
+    for (const char c : command_help(command)) {
+      line = c == '\n' ? std::string() : line + c;
+      EXPECT_LE(line.size(), 100U) << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::app

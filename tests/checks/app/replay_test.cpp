@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/base/text.hpp"
+#include "lib/report/report.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A node of which nothing is known but its name.
+std::string recorded(std::string name) {
+  Snapshot snapshot{.taken = "2026-11-20T12:00:00Z"};
+  snapshot.identity = observed(Identity{.hostname = std::move(name)});
+  return to_json(snapshot);
+}
+
+class ReplayTest : public ::testing::Test {
+ protected:
+  // The names of the nodes reported on, in order.
+  [[nodiscard]] std::vector<std::string> nodes() const {
+    std::vector<std::string> names;
+    for (const auto line : split_lines(world_.out())) {
+      const auto report = parse_report(line);
+      names.push_back(report ? report->node : report.error().message);
+    }
+    return names;
+  }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  int replay(CheckCommand command) {
+    if (command.profile.empty()) command.profile = "generic";
+    return run_replay(command, world_.world());
+  }
+
+  TempDir dir_;
+  TestWorld world_;
+};
+
+TEST_F(ReplayTest, PrintsOneLineOfJsonPerSnapshotInTheOrderNamed) {
+  dir_.write("b.json", recorded("node-b"));
+  dir_.write("many/2.json", recorded("node-2"));
+  dir_.write("many/1.json", recorded("node-1"));
+  dir_.write("many/notes.txt", "no snapshot");
+  (void)replay({.format = Format::json, .snapshots = {path("b.json"), path("many")}});
+  EXPECT_THAT(nodes(), ElementsAre("node-b", "node-1", "node-2"));
+  EXPECT_EQ(world_.notes(), "");
+}
+
+TEST_F(ReplayTest, KeepsTheOrderOfManySnapshots) {
+  std::vector<std::string> expected;
+  for (int i = 100; i < 160; ++i) {
+    expected.push_back(fmt::format("node-{}", i));
+    dir_.write(fmt::format("{}.json", i), recorded(expected.back()));
+  }
+  (void)replay({.only = {"muster.*"}, .format = Format::json, .snapshots = {dir_.path().string()}});
+  EXPECT_EQ(nodes(), expected);
+}
+
+TEST_F(ReplayTest, SaysTheVerdictOfTheSnapshotAsItsExitStatus) {
+  dir_.write("a.json", recorded("a"));
+  EXPECT_EQ(replay({.snapshots = {path("a.json")}}), kExitUndecided);
+  EXPECT_THAT(world_.out(),
+              HasSubstr("verdict  a is unknown\nprofile  generic: named by --profile\n"));
+}
+
+TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {
+  dir_.write("bad.json", "{");
+  dir_.write("good.json", recorded("good"));
+  EXPECT_EQ(replay({.format = Format::json,
+                    .snapshots = {path("bad.json"), path("missing.json"), path("good.json")}}),
+            kExitUndecided);
+  EXPECT_THAT(nodes(), ElementsAre("good"));
+  EXPECT_THAT(world_.notes(),
+              AllOf(HasSubstr(fmt::format("muster: {}: ", path("bad.json"))),
+                    HasSubstr(fmt::format("muster: read {}: No such file or directory\n",
+                                          path("missing.json")))));
+}
+
+TEST_F(ReplayTest, AFolderWithoutSnapshotsIsNotHealthy) {
+  EXPECT_EQ(replay({.snapshots = {dir_.path().string()}}), kExitUndecided);
+  EXPECT_THAT(world_.notes(), StartsWith("muster: no *.json in "));
+}
+
+TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
+  dir_.write("a.json", recorded("a"));
+  dir_.write("b.json", recorded("b"));
+  EXPECT_EQ(replay({.format = Format::junit, .snapshots = {dir_.path().string()}}), kExitUsage);
+  EXPECT_EQ(replay({.format = Format::junit, .snapshots = {path("a.json")}}), kExitUndecided);
+  EXPECT_THAT(world_.out(), StartsWith("<?xml"));
+}
+
+TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
+  EXPECT_EQ(replay({.profile = "no_such_profile", .snapshots = {"/nonexistent"}}),
+            kExitConfiguration);
+  EXPECT_EQ(replay({.settings = {"host.memory.tolerence=3%"}, .snapshots = {"/nonexistent"}}),
+            kExitConfiguration);
+  EXPECT_THAT(world_.notes(), HasSubstr("tolerance"));
+}
+
+TEST_F(ReplayTest, StopsWhenItsReaderIsGone) {
+  for (int i = 0; i < 50; ++i) dir_.write(fmt::format("{}.json", i), recorded("node"));
+  world_.break_output("write to standard output: Broken pipe");
+  EXPECT_EQ(replay({.format = Format::json, .snapshots = {dir_.path().string()}}), kExitUndecided);
+  EXPECT_EQ(world_.notes(), "muster: write to standard output: Broken pipe\n");
+}
+
+TEST_F(ReplayTest, WritesAllReportsIntoOneFile) {
+  dir_.write("in/a.json", recorded("a"));
+  dir_.write("in/b.json", recorded("b"));
+  (void)replay({.format = Format::npd, .output = path("out"), .snapshots = {path("in")}});
+  EXPECT_EQ(world_.out(), "");
+  EXPECT_GT(std::filesystem::file_size(dir_.path() / "out"), 10U);
+}
+
+TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {
+  dir_.write("a.json", recorded("a"));
+  TestWorld world;
+  (void)run_replay({.format = Format::json, .snapshots = {path("a.json")}}, world.world());
+  const auto report = parse_report(world.out());
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->profile, "generic");
+}
+
+TEST_F(ReplayTest, TheVersionThatJudgedIsInTheReport) {
+  dir_.write("a.json", recorded("a"));
+  (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
+  EXPECT_THAT(world_.out(), HasSubstr(R"("muster":"0.)"));
+}
+
+}  // namespace
+}  // namespace muster::app

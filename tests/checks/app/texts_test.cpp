@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster list`, `explain` and `profiles`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "checks/app/limits_of.hpp"
+#include "checks/catalogue.hpp"
+#include "lib/report/report.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::StartsWith;
+
+class TextsTest : public ::testing::Test {
+ protected:
+  int explain(const ExplainCommand& command) {
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    return run_explain(command, world_.world(), deadline);
+  }
+
+  TestWorld world_;
+};
+
+TEST_F(TextsTest, ListNamesEveryCheckOnALineOfItsOwn) {
+  EXPECT_EQ(run_list({}, world_.world()), 0);
+  EXPECT_EQ(std::ranges::count(world_.out(), '\n'), std::ssize(checks::kAll));
+  for (const auto* check : checks::kAll) {
+    EXPECT_THAT(world_.out(),
+                AllOf(HasSubstr(std::string(check->id)), HasSubstr(std::string(check->title))));
+  }
+}
+
+TEST_F(TextsTest, ListAsJsonIsJson) {
+  EXPECT_EQ(run_list({.form = ListCommand::Form::json}, world_.world()), 0);
+  const auto list = nlohmann::json::parse(world_.out(), nullptr, false);
+  ASSERT_TRUE(list.is_array());
+  EXPECT_EQ(list.size(), checks::kAll.size());
+  EXPECT_EQ(list[0]["id"], "host.cpu");
+}
+
+TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
+  EXPECT_EQ(
+      explain(
+          {.check = "host.memory", .profile = "generic", .settings = {"host.memory.total=5 GiB"}}),
+      0);
+  EXPECT_THAT(world_.out(), StartsWith("host.memory: "));
+  EXPECT_THAT(world_.out(), HasSubstr("Under profile generic: named by --profile\n"));
+  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  total +5 GiB +--set"));
+  EXPECT_THAT(world_.out(),
+              ::testing::ContainsRegex("  tolerance +3% +profiles/defaults.yaml:[0-9]+; source: "));
+}
+
+TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
+  EXPECT_EQ(explain({.check = "host.memory", .profile = "generic"}), 0);
+  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
+}
+
+TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {
+  EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
+  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("more: muster profiles show generic\n"));
+}
+
+TEST_F(TextsTest, ExplainSaysInWhichContextsACheckRuns) {
+  EXPECT_EQ(
+      explain({.check = "pci.acs", .profile = "generic", .settings = {"pci.acs.fail_as=warn"}}), 0);
+  EXPECT_THAT(world_.out(),
+              HasSubstr("  Runs in: boot, manual, periodic. Left out in: epilog, prolog.\n"));
+  EXPECT_THAT(world_.out(), HasSubstr("  A failure counts as warn, a warning as warn.\n"));
+  EXPECT_THAT(world_.out(), HasSubstr("It has no limits of its own."));
+}
+
+TEST_F(TextsTest, ExplainSuggestsTheNearestCheck) {
+  EXPECT_EQ(explain({.check = "host.memry", .profile = "generic"}), kExitUsage);
+  EXPECT_EQ(world_.notes(),
+            "muster: no check is called \"host.memry\"; did you mean host.memory? (muster list "
+            "names them)\n");
+}
+
+TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
+  const TempDir data;
+  std::filesystem::create_directory(data.path() / "profiles");
+  for (const auto* name : {"defaults.yaml", "generic.yaml"}) {
+    std::filesystem::copy(fmt::format("{}/configs/profiles/{}", MUSTER_SOURCE_DIR, name),
+                          data.path() / "profiles");
+  }
+  data.write("profiles/broken.yaml", "schema: muster.profile/1\nhots: {}\n");
+  data.write("root/etc/muster/profiles/ours.yaml",
+             "schema: muster.profile/1\nextends: generic\nsummary: Our own\n");
+  auto world = world_.world();
+  world.variables["MUSTER_DATA_DIR"] = data.path().string();
+  EXPECT_EQ(run_profiles({.root = (data.path() / "root").string()}, world), kExitConfiguration);
+  EXPECT_THAT(world_.out(), ::testing::MatchesRegex("generic +[^\n]+\nours +Our own\n"));
+  EXPECT_THAT(world_.notes(), AllOf(HasSubstr("broken.yaml"), HasSubstr("hots")));
+}
+
+TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
+  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5", .settings = {"gpu.present.count=7"}},
+                         world_.world()),
+            0);
+  EXPECT_THAT(world_.out(),
+              AllOf(StartsWith("# nd96isr_h100_v5: "),
+                    HasSubstr("\ngpu.present.count: 7  # --set"),
+                    ::testing::ContainsRegex(
+                        "\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+; ")));
+}
+
+TEST_F(TextsTest, AProfileThatDoesNotExistIsBadConfiguration) {
+  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v55"}, world_.world()), kExitConfiguration);
+  EXPECT_THAT(world_.notes(), HasSubstr("nd96isr_h100_v5"));
+}
+
+TEST(LimitKeysTest, AreThoseOfTheChecksBlock) {
+  EXPECT_THAT(limit_keys("host.memory"),
+              ElementsAre(Field(&LimitKey::name, "total"), Field(&LimitKey::name, "tolerance")));
+}
+
+TEST(LimitKeysTest, ReachIntoBlocksWithinTheBlock) {
+  EXPECT_THAT(limit_keys("pci.link"), Contains(Field(&LimitKey::name, "gpu.speed")));
+}
+
+TEST(LimitKeysTest, AreEmptyForACheckWithoutLimits) {
+  EXPECT_THAT(limit_keys("ib.state"), IsEmpty());
+  EXPECT_THAT(limit_keys("nothing"), IsEmpty());
+}
+
+TEST(ValuesAtTest, FindsTheValueAndWhatLiesBelow) {
+  Profile profile;
+  profile.values = {{"a.b", "1"}, {"a.b.c", "2"}, {"a.b_c", "3"}, {"a.b_c.d", "4"}, {"a.c", "5"}};
+  EXPECT_THAT(values_at(profile, "a.b"), ElementsAre(Key("a.b"), Key("a.b.c")));
+  EXPECT_THAT(values_at(profile, "a.b_c"), ElementsAre(Key("a.b_c"), Key("a.b_c.d")));
+}
+
+}  // namespace
+}  // namespace muster::app

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A console that keeps what commands say, and the shipped profiles as the data folder.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "checks/app/command.hpp"
+
+namespace muster::app {
+
+class TestWorld {
+ public:
+  [[nodiscard]] World world() {
+    return {.console = {.out = [this](std::string_view text) -> Result<void> {
+                          if (!broken_.empty()) return make_error(broken_);
+                          out_ += text;
+                          return {};
+                        },
+                        .note = [this](std::string_view line) { notes_ += line, notes_ += '\n'; }},
+            .variables = {{"MUSTER_DATA_DIR", MUSTER_SOURCE_DIR "/configs"}},
+            .started = Clock::now()};
+  }
+
+  [[nodiscard]] const std::string& out() const { return out_; }
+
+  [[nodiscard]] const std::string& notes() const { return notes_; }
+
+  // From now on standard output cannot be written, for this reason.
+  void break_output(std::string reason) { broken_ = std::move(reason); }
+
+ private:
+  std::string out_, notes_, broken_;
+};
+
+}  // namespace muster::app

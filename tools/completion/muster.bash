@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of muster's command line for bash. The tests hold it to the program's own options.
+
+_muster_files() {
+  mapfile -t COMPREPLY < <(compgen -f -- "$1")
+  compopt -o filenames 2>/dev/null
+}
+
+_muster_words() {
+  mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+# Words that a command that runs from here would list: nothing where muster cannot run.
+_muster_asked() {
+  "${COMP_WORDS[0]}" "$@" 2>/dev/null | cut -d ' ' -f 1
+}
+
+_muster() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command=${COMP_WORDS[1]}
+  local contexts='manual prolog epilog periodic boot'
+  COMPREPLY=()
+
+  if ((COMP_CWORD == 1)); then
+    _muster_words "$current" 'check snapshot list explain profiles'
+    return
+  fi
+
+  if [[ $current == -* ]]; then
+    _muster_options "$command" "$current"
+    return
+  fi
+  case $command:$previous in
+    list:--format) _muster_words "$current" 'text json markdown' ;;
+    *:--format) _muster_words "$current" 'text json prometheus junit npd nhc' ;;
+    *:--context) _muster_words "$current" "$contexts" ;;
+    *:--profile | profiles:show) _muster_words "$current" "$(_muster_asked profiles)" ;;
+    *:--only | *:--skip | explain:explain) _muster_words "$current" "$(_muster_asked list)" ;;
+    *:--output | *:--snapshot | *:--save-snapshot | *:--root | *:--state) _muster_files "$current" ;;
+    *:--set | *:--deadline) ;;
+    *) _muster_options "$command" "$current" ;;
+  esac
+}
+
+_muster_options() {
+  local command=$1 current=$2 options=''
+  case $command in
+    check)
+      options='--profile --context --only --skip --set --format --output --snapshot --save-snapshot
+        --root --state --deadline -v --verbose -q --quiet'
+      ;;
+    snapshot) options='--profile --context --output --root --state --deadline --describe' ;;
+    list) options='--format' ;;
+    explain) options='--profile --set --root' ;;
+    profiles) options='--set --root' ;;
+    *) return ;;
+  esac
+  [[ $command == profiles && $current != -* ]] && options='show'
+  if [[ $command == check && $current != -* ]]; then
+    _muster_files "$current"
+    return
+  fi
+  [[ $options == show ]] || options+=' -h --help'
+  _muster_words "$current" "$options"
+}
+
+complete -F _muster muster
