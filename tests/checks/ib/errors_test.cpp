@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+constexpr auto kKey = "ib.mlx5_ib1.1.symbol_error";
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return checks::ib_errors.judge(snapshot, profile);
+}
+
+Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {
+  return ib_node::port_of(node, index).counters.at("symbol_error");
+}
+
+Finding rose(Outcome outcome, double per_hour, double limit, std::string message, Remedy remedy) {
+  return {.device = "mlx5_ib1",
+          .outcome = outcome,
+          .message = std::move(message),
+          .observed = per_hour,
+          .limit = limit,
+          .unit = "per hour",
+          .remedy = remedy};
+}
+
+TEST(IbErrorsTest, PassesCountersThatDoNotRise) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "1 error counter within their limits, 3 seen for "
+                                             "the first time"}));
+}
+
+TEST(IbErrorsTest, WarnsOfARateAboveTheLowerLimit) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  counter(node, 1) = std::uint64_t{40};
+  EXPECT_THAT(judge(node),
+              ElementsAre(rose(Outcome::warn,
+                               40,
+                               10,
+                               "symbol_error rose by 40 in 60 min: 40.0 per hour, limit 10",
+                               Remedy::watch)));
+}
+
+TEST(IbErrorsTest, FailsARateAboveTheUpperLimit) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  counter(node, 1) = std::uint64_t{40000};
+  EXPECT_THAT(judge(node),
+              ElementsAre(rose(Outcome::fail,
+                               40000,
+                               1000,
+                               "symbol_error rose by 40000 in 60 min: 40000.0 per hour, limit 1000",
+                               Remedy::report_to_provider)));
+}
+
+TEST(IbErrorsTest, IgnoresALifetimeTotalThatDoesNotRise) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 40000);
+  counter(node, 1) = std::uint64_t{40000};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(IbErrorsTest, SkipsTheFirstObservation) {
+  EXPECT_THAT(judge(ib_node::node()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "first observation in this boot, or counters cleared "
+                                             "since: a rate needs an earlier one"}));
+}
+
+TEST(IbErrorsTest, DoesNotSubtractFromAClearedCounter) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 500);
+  counter(node, 1) = std::uint64_t{3};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+TEST(IbErrorsTest, KnowsNothingOfASaturatedCounterAtOnce) {
+  Snapshot node = ib_node::node();
+  counter(node, 1) = std::uint64_t{65535};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "mlx5_ib1",
+                                  .outcome = Outcome::unknown,
+                                  .message = "symbol_error is saturated at 65535: clear with "
+                                             "perfquery -R",
+                                  .observed = std::int64_t{65535}}));
+}
+
+TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
+  Profile profile = ib_node::profile();
+  profile.ib.errors.counters = {{"local_link_integrity_errors", {.fail_above_per_hour = 0}}};
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::port_of(node, i).counters["local_link_integrity_errors"] =
+        std::uint64_t{i == 1 ? 15U : 0U};
+  }
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
+                                Field(&Finding::outcome, Outcome::unknown))));
+}
+
+TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
+  Profile profile = ib_node::profile();
+  profile.ib.errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::port_of(node, i).counters["port_rcv_constraint_errors"] = std::uint64_t{1};
+  }
+  ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(AllOf(Field(&Finding::outcome, Outcome::warn),
+                                Field(&Finding::remedy, Remedy::fix_config))));
+}
+
+TEST(IbErrorsTest, DoesNotKnowAnUnreadableCounter) {
+  Snapshot node = ib_node::node();
+  counter(node, 1) = Fact<std::uint64_t>::unreadable("got \"N/A (no PMA)\"");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "mlx5_ib1",
+                                  .outcome = Outcome::unknown,
+                                  .message = "cannot read symbol_error: got \"N/A (no PMA)\""}));
+}
+
+TEST(IbErrorsTest, DoesNotKnowACounterThatIsNotThere) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).counters.erase("symbol_error");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Field(&Finding::message,
+                                "cannot read symbol_error: the port does not offer it")));
+}
+
+TEST(IbErrorsTest, SkipsWhereVirtualFunctionsAreRefusedTheWholeRegister) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::hca_of(node, i).virtual_function = true;
+    counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
+  }
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "the port's error counters are refused to virtual "
+                                             "functions"}));
+}
+
+TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
+  Profile profile = ib_node::profile();
+  profile.ib.errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::hca_of(node, i).virtual_function = true;
+    ib_node::port_of(node, i).counters["port_rcv_errors"] = std::uint64_t{0};
+  }
+  counter(node, 1) = Fact<std::uint64_t>::absent("refused to a virtual function");
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
+                                Field(&Finding::outcome, Outcome::unknown))));
+}
+
+TEST(IbErrorsTest, SaysThatAZeroOnAVirtualFunctionProvesNothing) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::hca_of(node, i).virtual_function = true;
+    ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.symbol_error", i), 0);
+  }
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "4 error counters within their limits; on a virtual "
+                                             "function a zero proves nothing"}));
+}
+
+TEST(IbErrorsTest, DoesNotKnowRatesWithoutAClock) {
+  Snapshot node = ib_node::node();
+  node.identity->uptime_s = Fact<double>::unreadable("read /proc/uptime: empty");
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::unknown)));
+}
+
+TEST(IbErrorsTest, LeavesAPortThatIsDownToIbState) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  counter(node, 1) = std::uint64_t{40000};
+  ib_node::port_of(node, 1).state = 1U;
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+constexpr auto kKey = "ib.mlx5_ib1.1.link_downed";
+constexpr auto kInterfaceKey = "net.ib1.carrier_down_count";
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return checks::ib_flaps.judge(snapshot, profile);
+}
+
+Fact<std::uint64_t>& counter(Snapshot& node) {
+  return ib_node::port_of(node, 1).counters.at("link_downed");
+}
+
+Finding flapped(std::int64_t times, std::string source) {
+  return {.device = "mlx5_ib1",
+          .outcome = Outcome::fail,
+          .message = fmt::format(
+              "the link went down {} times in 24 h, at most 4 allowed ({})", times, source),
+          .observed = times,
+          .limit = std::int64_t{4},
+          .remedy = Remedy::report_to_provider};
+}
+
+KernelRecord link_down(double uptime_s, unsigned facility = 0) {
+  return {.time_us = static_cast<std::uint64_t>(uptime_s * 1e6),
+          .level = 4,
+          .facility = facility,
+          .text = "mlx5_core 0102:00:00.0 mlx5_ib1: Port: 1 Link DOWN"};
+}
+
+TEST(IbFlapsTest, PassesALinkThatStayedUp) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "1 link went down at most 4 times in 24 h"}));
+}
+
+TEST(IbFlapsTest, AllowsAsManyAsTheProfileSays) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  counter(node) = std::uint64_t{4};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(IbFlapsTest, FailsALinkThatWentDownTooOften) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  counter(node) = std::uint64_t{5};
+  EXPECT_THAT(judge(node), ElementsAre(flapped(5, "link_downed")));
+}
+
+TEST(IbFlapsTest, BelievesThePortsCounterMoreThanItsInterface) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  ib_node::seen_before(node, kInterfaceKey, 1);
+  node.network->interfaces.at(1).carrier_down_count = std::uint64_t{10};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(IbFlapsTest, BelievesTheInterfaceOfAVirtualFunctionWhoseCounterShowsZero) {
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 1).virtual_function = true;
+  ib_node::seen_before(node, kKey, 0);
+  ib_node::seen_before(node, kInterfaceKey, 1);
+  node.network->interfaces.at(1).carrier_down_count = std::uint64_t{10};
+  EXPECT_THAT(judge(node), ElementsAre(flapped(9, "ib1 lost its carrier")));
+}
+
+TEST(IbFlapsTest, BelievesTheInterfaceWhereTheCounterIsRefused) {
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 1).virtual_function = true;
+  counter(node) = Fact<std::uint64_t>::absent("refused to a virtual function");
+  ib_node::seen_before(node, kInterfaceKey, 1);
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(IbFlapsTest, CountsTheKernelsOwnLinesEvenOnAFirstRun) {
+  Snapshot node = ib_node::node();
+  for (int i = 0; i < 5; ++i) node.kernel_log->records.push_back(link_down(50000 + i * 600));
+  EXPECT_THAT(judge(node), ElementsAre(flapped(5, "the kernel log says so")));
+}
+
+TEST(IbFlapsTest, IgnoresLinesThatUserSpaceWrote) {
+  Snapshot node = ib_node::node();
+  for (int i = 0; i < 5; ++i) node.kernel_log->records.push_back(link_down(50000 + i * 600, 1));
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+TEST(IbFlapsTest, IgnoresEventsSoonAfterBoot) {
+  Snapshot node = ib_node::node();
+  for (int i = 0; i < 5; ++i) node.kernel_log->records.push_back(link_down(60 + i * 60));
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+TEST(IbFlapsTest, LeavesAPortThatIsDownNowToIbState) {
+  Snapshot node = ib_node::node();
+  ib_node::seen_before(node, kKey, 0);
+  counter(node) = std::uint64_t{9};
+  ib_node::port_of(node, 1).state = 1U;
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+TEST(IbFlapsTest, KnowsNothingOfASaturatedCounterAtOnce) {
+  Snapshot node = ib_node::node();
+  counter(node) = std::uint64_t{255};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "mlx5_ib1",
+                                  .outcome = Outcome::unknown,
+                                  .message = "link_downed is saturated at 255: clear with "
+                                             "perfquery -R"}));
+}
+
+TEST(IbFlapsTest, DoesNotKnowAnUnreadableCounter) {
+  Snapshot node = ib_node::node();
+  counter(node) = Fact<std::uint64_t>::unreadable("read link_downed: empty");
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(Field(&Finding::message, "cannot read link_downed: read link_downed: empty")));
+}
+
+TEST(IbFlapsTest, SkipsTheFirstObservation) {
+  EXPECT_THAT(judge(ib_node::node()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "first observation in this boot: flaps need an "
+                                             "earlier one"}));
+}
+
+}  // namespace
+}  // namespace muster

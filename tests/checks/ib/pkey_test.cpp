@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+Findings judge(const Snapshot& snapshot, const std::string& require = "non_default_full_member") {
+  Profile profile = ib_node::profile();
+  profile.ib.pkey.require = require;
+  return checks::ib_pkey.judge(snapshot, profile);
+}
+
+void set_keys(Snapshot& node, unsigned index, std::vector<unsigned> keys) {
+  ib_node::port_of(node, index).pkeys = std::move(keys);
+}
+
+Finding failed(std::string message, std::string observed) {
+  return {.device = "mlx5_ib1",
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = std::move(observed),
+          .remedy = Remedy::report_to_provider};
+}
+
+TEST(IbPkeyTest, PassesWithOneKeyOfTheTenantEverywhere) {
+  EXPECT_THAT(judge(ib_node::node()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "4 ports with partition key 0x8015"}));
+}
+
+TEST(IbPkeyTest, FindsTheKeyAtIndexOneToo) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x7fff, 0x8015});
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(IbPkeyTest, FailsWithTheLimitedDefaultAlone) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x7fff});
+  EXPECT_THAT(judge(node),
+              ElementsAre(failed("no full-member partition key other than the default at index 0 "
+                                 "or 1: found 0x7fff",
+                                 "0x7fff")));
+}
+
+TEST(IbPkeyTest, FailsALimitedMemberOfTheTenant) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x0015, 0x7fff});
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::fail)));
+}
+
+TEST(IbPkeyTest, IgnoresKeysBeyondIndexOne) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x7fff, 0, 0x8015});
+  EXPECT_THAT(judge(node),
+              ElementsAre(Field(&Finding::message, HasSubstr("found 0x7fff, 0x0000"))));
+}
+
+TEST(IbPkeyTest, FailsTwoKeysOfTenants) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x8015, 0x8021});
+  EXPECT_THAT(judge(node),
+              ElementsAre(failed("more than one full-member partition key other than the default "
+                                 "at index 0 and 1: 0x8015, 0x8021",
+                                 "0x8015, 0x8021")));
+}
+
+TEST(IbPkeyTest, FailsTheHcaWithAnotherKeyThanItsNeighbours) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x8021, 0x7fff});
+  Finding finding = failed("partition key 0x8021, but 0x8015 on 3 of 4 HCAs", "0x8021");
+  finding.limit = std::string("0x8015");
+  EXPECT_THAT(judge(node), ElementsAre(finding));
+}
+
+TEST(IbPkeyTest, AcceptsTheDefaultPartitionWhereTheProfileAsksForIt) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) set_keys(node, i, {0xffff});
+  EXPECT_THAT(judge(node, "default_full_member"),
+              ElementsAre(Field(&Finding::message, "4 ports with partition key 0xffff")));
+  EXPECT_THAT(judge(node), Contains(Field(&Finding::outcome, Outcome::fail)));
+}
+
+TEST(IbPkeyTest, FailsAnEmptyTableForAnyRequirement) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {});
+  for (const char* require : {"any_full_member", "default_full_member"}) {
+    EXPECT_THAT(judge(node, require), Contains(Field(&Finding::device, "mlx5_ib1")));
+  }
+}
+
+TEST(IbPkeyTest, DoesNotKnowUnreadableKeys) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).pkeys = Fact<std::vector<unsigned>>::unreadable("read pkeys/0: empty");
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(Finding{.device = "mlx5_ib1",
+                          .outcome = Outcome::unknown,
+                          .message = "the partition keys are not known: read pkeys/0: empty"}));
+}
+
+}  // namespace
+}  // namespace muster

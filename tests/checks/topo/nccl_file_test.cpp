@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/topo/topo_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
+  return checks::topo_nccl_file.judge(snapshot, profile);
+}
+
+NcclTopology& file_of(Snapshot& node) { return *node.environment->nccl_topology; }
+
+Finding wrong(Outcome outcome, std::string message) {
+  return {.device = "/opt/topo.xml",
+          .outcome = outcome,
+          .message = std::move(message),
+          .remedy = Remedy::fix_config};
+}
+
+TEST(TopoNcclFileTest, PassesAFileThatDescribesTheNode) {
+  EXPECT_THAT(judge(topo_node::node()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "/opt/topo.xml names 4 PCI devices that exist here"}));
+}
+
+TEST(TopoNcclFileTest, FailsAFileThatCannotBeUsed) {
+  Snapshot node = topo_node::node();
+  node.environment->nccl_topology =
+      Fact<NcclTopology>::unreadable("read /opt/topo.xml: No such file or directory");
+  EXPECT_THAT(judge(node),
+              ElementsAre(wrong(Outcome::fail, "read /opt/topo.xml: No such file or directory")));
+}
+
+TEST(TopoNcclFileTest, NamesTheFileOfTheEnvironmentWhereTheProfileNamesNone) {
+  Snapshot node = topo_node::node();
+  node.environment->nccl_topology = Fact<NcclTopology>::unreadable("not XML");
+  node.environment->nccl = std::vector<NcclSetting>{
+      {.name = "NCCL_TOPO_FILE", .value = "/etc/topo.xml", .origin = "environment"}};
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::device, "/etc/topo.xml")));
+}
+
+TEST(TopoNcclFileTest, FailsAnAddressThatDoesNotExistHere) {
+  Snapshot node = topo_node::node();
+  file_of(node).pci_addresses.emplace_back("000e:00:00.0");
+  Finding finding =
+      wrong(Outcome::fail, "names 1 PCI address that does not exist here: 000e:00:00.0");
+  finding.observed = std::string("000e:00:00.0");
+  EXPECT_THAT(judge(node), ElementsAre(finding));
+}
+
+TEST(TopoNcclFileTest, DoesNotBlameTheFileForADeviceThatIsMissing) {
+  Snapshot node = topo_node::node();
+  node.pci->devices.pop_back();
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(TopoNcclFileTest, FailsAFileWithoutDevices) {
+  Snapshot node = topo_node::node();
+  file_of(node).pci_addresses.clear();
+  EXPECT_THAT(judge(node), ElementsAre(wrong(Outcome::fail, "names no PCI device")));
+}
+
+TEST(TopoNcclFileTest, WarnsOfMasksThatGiveANodeAnothersCpus) {
+  Snapshot node = topo_node::node();
+  file_of(node).cpu_affinities = {"0=00000000,0000ffff,ffffffff", "1=ffffffff,ffffffff,00000000"};
+  EXPECT_THAT(judge(node),
+              ElementsAre(wrong(Outcome::warn, "gives CPU 32 to NUMA node 1, it is on 0")));
+}
+
+TEST(TopoNcclFileTest, AcceptsCpusThatAreOffline) {
+  Snapshot node = topo_node::node();
+  node.cpu->numa_nodes = std::vector<NumaNode>{{.id = 0, .cpus = std::string("0-40")},
+                                               {.id = 1, .cpus = std::string("48-95")}};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+TEST(TopoNcclFileTest, SkipsWhereNobodyNamesAFile) {
+  Snapshot node = topo_node::node();
+  node.environment->nccl_topology = Fact<NcclTopology>::absent("nobody names a file");
+  EXPECT_THAT(judge(node, Profile{}),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::skip, .message = "nobody names a file"}));
+}
+
+TEST(TopoNcclFileTest, DoesNotKnowWithoutThePciBus) {
+  Snapshot node = topo_node::node();
+  node.pci = {.status = Status::absent, .reason = "no /sys/bus/pci"};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::unknown)));
+}
+
+}  // namespace
+}  // namespace muster

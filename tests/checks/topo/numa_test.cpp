@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/topo/topo_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
+  return checks::topo_numa.judge(snapshot, profile);
+}
+
+Finding misplaced(std::int64_t observed, std::string message) {
+  return {.device = topo_node::kGpu0,
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = observed,
+          .limit = std::int64_t{0},
+          .remedy = Remedy::report_to_provider};
+}
+
+TEST(TopoNumaTest, PassesWhenBothSourcesAgreeWithTheProfile) {
+  EXPECT_THAT(judge(topo_node::node()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "4 devices on the expected NUMA nodes"}));
+}
+
+TEST(TopoNumaTest, FailsADeviceOnAnotherNode) {
+  Snapshot node = topo_node::node();
+  topo_node::pci(node, 0).numa_node = 1;
+  topo_node::placement(node, 0).numa_nodes = {1};
+  EXPECT_THAT(judge(node), ElementsAre(misplaced(1, "on NUMA node 1, expected 0")));
+}
+
+TEST(TopoNumaTest, NamesADisagreementOfTheTwoSources) {
+  Snapshot node = topo_node::node();
+  topo_node::placement(node, 0).numa_nodes = {1};
+  EXPECT_THAT(judge(node),
+              ElementsAre(misplaced(
+                  1, "sysfs says NUMA node 0, its local CPUs (hwloc) say 1, expected 0")));
+}
+
+TEST(TopoNumaTest, GoesByLocalCpusWhereTheKernelDoesNotKnow) {
+  Snapshot node = topo_node::node();
+  topo_node::pci(node, 0).numa_node = -1;
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  topo_node::placement(node, 0).numa_nodes = {1};
+  EXPECT_THAT(judge(node), ElementsAre(misplaced(1, "on NUMA node 1, expected 0")));
+}
+
+TEST(TopoNumaTest, DoesNotKnowADeviceWhoseNumaNodeCannotBeRead) {
+  Snapshot node = topo_node::node();
+  topo_node::pci(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(Finding{.device = topo_node::kGpu0,
+                          .outcome = Outcome::unknown,
+                          .message = "sysfs's NUMA node is not known: read numa_node: empty"}));
+}
+
+TEST(TopoNumaTest, DoesNotKnowADeviceThatHwlocDoesNotPlace) {
+  Snapshot node = topo_node::node();
+  node.topology->devices.erase(node.topology->devices.begin());
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = topo_node::kGpu0,
+                                  .outcome = Outcome::unknown,
+                                  .message = "hwloc does not place it"}));
+}
+
+TEST(TopoNumaTest, DoesNotKnowADeviceThatNeitherSourcePlaces) {
+  Snapshot node = topo_node::node();
+  topo_node::pci(node, 0).numa_node = -1;
+  topo_node::placement(node, 0).numa_nodes = {0, 1};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = topo_node::kGpu0,
+                                  .outcome = Outcome::unknown,
+                                  .message = "sysfs does not know its NUMA node, and its local "
+                                             "CPUs belong to 2 NUMA nodes"}));
+}
+
+TEST(TopoNumaTest, LeavesMissingDevicesToPciDevices) {
+  Snapshot node = topo_node::node();
+  topo_node::pci(node, 0).responding = false;
+  node.pci->devices.pop_back();
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::message, HasSubstr("2 devices"))));
+  node.pci->devices.clear();
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+TEST(TopoNumaTest, WarnsOfADisagreementEvenWhereNothingIsExpected) {
+  Snapshot node = topo_node::node();
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  topo_node::placement(node, 0).numa_nodes = {1};
+  EXPECT_THAT(judge(node, Profile{}),
+              ElementsAre(AllOf(Field(&Finding::device, topo_node::kGpu0),
+                                Field(&Finding::outcome, Outcome::warn),
+                                Field(&Finding::message,
+                                      "sysfs says NUMA node 0, its local CPUs (hwloc) say 1"))));
+}
+
+TEST(TopoNumaTest, DoesNotKnowWithoutTheSections) {
+  Snapshot node = topo_node::node();
+  node.topology = {.status = Status::absent, .reason = "hwloc is not there"};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "places are not known: hwloc is not there"}));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/topo/topo_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
+  return checks::topo_virtual.judge(snapshot, profile);
+}
+
+TEST(TopoVirtualTest, SaysThatTheProfilesTreeIsUsed) {
+  EXPECT_THAT(judge(topo_node::node()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "the hypervisor hides PCIe switches: the profile's "
+                                             "tree is used (2 pairs of GPU and HCA)"}));
+}
+
+TEST(TopoVirtualTest, SkipsWithoutAHypervisor) {
+  Snapshot node = topo_node::node();
+  node.identity->hypervisor = false;
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::message, HasSubstr("no hypervisor"))));
+}
+
+TEST(TopoVirtualTest, SkipsWhereTheHypervisorShowsBridges) {
+  Snapshot node = topo_node::node();
+  topo_node::pci(node, 0).upstream = {"0000:10:00.0"};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+TEST(TopoVirtualTest, SaysThatPairsAreNotJudgedWithoutATree) {
+  EXPECT_THAT(judge(topo_node::node(), Profile{}),
+              ElementsAre(AllOf(Field(&Finding::outcome, Outcome::skip),
+                                Field(&Finding::message, HasSubstr("pairs are not judged")))));
+}
+
+TEST(TopoVirtualTest, SkipsANodeWithoutDevices) {
+  Snapshot node = topo_node::node();
+  node.pci->devices.clear();
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+}
+
+}  // namespace
+}  // namespace muster
