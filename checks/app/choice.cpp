@@ -24,19 +24,6 @@ bool has_infiniband(const Hca& hca) {
          });
 }
 
-// What recognition could not be told, said beside its result.
-std::vector<std::string> gaps_of(const Snapshot& snapshot) {
-  constexpr ProbeSet kAsked =
-      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
-  std::vector<std::string> gaps;
-  for_each_section(snapshot, [&](Probe probe, const auto& section) {
-    const bool failed = section.status == Status::timeout || section.status == Status::error;
-    if (!failed || !kAsked.contains(probe)) return;
-    gaps.push_back(fmt::format("the {} probe did not help: {}", to_string(probe), section.reason));
-  });
-  return gaps;
-}
-
 }  // namespace
 
 tl::unexpected<Failure> bad_configuration(const Error& error) {
@@ -80,6 +67,18 @@ Attempt<std::optional<Choice>> named_profile(const ProfileSources& sources,
   return Choice{.profile = std::move(*profile), .evidence = {evidence}};
 }
 
+std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snapshot& snapshot) {
+  constexpr ProbeSet kAsked =
+      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    const bool failed = section.status == Status::timeout || section.status == Status::error;
+    if (!failed || !kAsked.contains(probe)) return;
+    evidence.push_back(
+        fmt::format("the {} probe did not help: {}", to_string(probe), section.reason));
+  });
+  return evidence;
+}
+
 Hardware hardware_of(const Snapshot& snapshot) {
   Hardware hardware{.chassis_asset_tag = snapshot.identity->chassis_asset_tag.value_or(""),
                     .dmi_vendor = snapshot.identity->dmi_vendor.value_or(""),
@@ -99,9 +98,8 @@ Attempt<Choice> recognised_profile(const ProfileSources& sources, const Snapshot
   if (!recognised) return bad_configuration(recognised.error());
   auto profile = load_profile(sources, recognised->profile);
   if (!profile) return bad_configuration(profile.error());
-  Choice choice{.profile = std::move(*profile), .evidence = std::move(recognised->evidence)};
-  append(choice.evidence, gaps_of(snapshot));
-  return choice;
+  return Choice{.profile = std::move(*profile),
+                .evidence = with_gaps(std::move(recognised->evidence), snapshot)};
 }
 
 Wanted wanted_of(const Profile& profile) {

@@ -49,6 +49,10 @@ struct Choice {
 [[nodiscard]] Attempt<std::optional<Choice>> named_profile(const ProfileSources& sources,
                                                            const std::string& name);
 
+// `evidence`, and what recognition could not be told because a probe failed.
+[[nodiscard]] std::vector<std::string> with_gaps(std::vector<std::string> evidence,
+                                                 const Snapshot& snapshot);
+
 [[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);
 
 [[nodiscard]] Attempt<Choice> recognised_profile(const ProfileSources& sources,

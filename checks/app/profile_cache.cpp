@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/profile_cache.hpp"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 namespace muster::app {
 namespace {
 
-// Two snapshots with the same key are the same to recognition, and to what it says about itself.
-std::string key_of(const Snapshot& snapshot) {
-  const auto hardware = hardware_of(snapshot);
-  auto key = fmt::format("{}\n{}\n{}\n{}\n{}",
-                         hardware.chassis_asset_tag,
-                         hardware.dmi_vendor,
-                         hardware.infiniband_hcas,
-                         hardware.cores,
-                         hardware.memory_bytes);
-  for (const auto& [id, count] : hardware.gpu_pci_ids) key += fmt::format("\n{}={}", id, count);
-  for_each_section(snapshot, [&](Probe /*probe*/, const auto& section) {
-    if (!section.ok()) key += fmt::format("\n{}: {}", to_string(section.status), section.reason);
-  });
-  return key;
+template <class T>
+Attempt<std::shared_ptr<const T>> shared(Result<T> result) {
+  if (!result) return bad_configuration(result.error());
+  return std::make_shared<const T>(std::move(*result));
 }
 
 }  // namespace
 
 ProfileCache::ProfileCache(ProfileSources sources, std::optional<Choice> named)
     : sources_(std::move(sources)) {
-  if (named) named_ = std::make_shared<const Choice>(std::move(*named));
+  if (!named) return;
+  named_ = SharedChoice{.profile = std::make_shared<const Profile>(std::move(named->profile)),
+                        .evidence = std::move(named->evidence)};
 }
 
-Attempt<std::shared_ptr<const Choice>> ProfileCache::choose(const Snapshot& snapshot) {
-  constexpr std::size_t kMost = 1024;  // kinds of hardware that are remembered
-  if (named_ != nullptr) return named_;
-  const auto key = key_of(snapshot);
+Attempt<SharedChoice> ProfileCache::choose(const Snapshot& snapshot) {
+  if (named_) return *named_;
+  const auto known = candidates();
+  if (!known) return tl::unexpected(known.error());
+  auto recognised = muster::choose(**known, hardware_of(snapshot));
+  const auto profile = load(recognised.profile);
+  if (!profile) return tl::unexpected(profile.error());
+  return SharedChoice{.profile = *profile,
+                      .evidence = with_gaps(std::move(recognised.evidence), snapshot)};
+}
+
+Attempt<std::shared_ptr<const ProfileCache::Candidates>> ProfileCache::candidates() {
   const std::lock_guard lock(guard_);
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  auto recognised = recognised_profile(sources_, snapshot);
-  const auto choice = std::move(recognised).map([](Choice&& each) {
-    return std::shared_ptr<const Choice>(std::make_shared<Choice>(std::move(each)));
-  });
-  if (known_.size() < kMost) known_.emplace(key, choice);
-  return choice;
+  if (!candidates_) candidates_ = shared(read_candidates(sources_));
+  return *candidates_;
+}
+
+Attempt<std::shared_ptr<const Profile>> ProfileCache::load(const std::string& name) {
+  const std::lock_guard lock(guard_);
+  const auto found = profiles_.find(name);
+  if (found != profiles_.end()) return found->second;
+  return profiles_.emplace(name, shared(load_profile(sources_, name))).first->second;
 }
 
 }  // namespace muster::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles for many snapshots: each is loaded once, and like hardware is recognised once.
+// Profiles for many snapshots: what recognition chooses from is read once, and each profile is
+// loaded once.
 #pragma once
 
 #include <map>
@@ -7,10 +8,17 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checks/app/choice.hpp"
+#include "lib/profile/candidates.hpp"
 
 namespace muster::app {
+
+struct SharedChoice {
+  std::shared_ptr<const Profile> profile;
+  std::vector<std::string> evidence;
+};
 
 // May be used by several threads at once.
 class ProfileCache {
@@ -18,13 +26,19 @@ class ProfileCache {
   // `named`, when there is one, holds for every snapshot.
   ProfileCache(ProfileSources sources, std::optional<Choice> named);
 
-  [[nodiscard]] Attempt<std::shared_ptr<const Choice>> choose(const Snapshot& snapshot);
+  [[nodiscard]] Attempt<SharedChoice> choose(const Snapshot& snapshot);
 
  private:
+  using Candidates = std::vector<Candidate>;
+
+  [[nodiscard]] Attempt<std::shared_ptr<const Candidates>> candidates();
+  [[nodiscard]] Attempt<std::shared_ptr<const Profile>> load(const std::string& name);
+
   ProfileSources sources_;
-  std::shared_ptr<const Choice> named_;
+  std::optional<SharedChoice> named_;
   std::mutex guard_;
-  std::map<std::string, Attempt<std::shared_ptr<const Choice>>> known_;  // by hardware
+  std::optional<Attempt<std::shared_ptr<const Candidates>>> candidates_;
+  std::map<std::string, Attempt<std::shared_ptr<const Profile>>> profiles_;  // by name
 };
 
 }  // namespace muster::app

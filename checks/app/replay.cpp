@@ -123,14 +123,15 @@ class Replay {
     const auto snapshot = parse_snapshot(*text);
     if (!snapshot) return refused(fmt::format("{}: {}", file, snapshot.error().message));
     const auto choice = profiles_.choose(*snapshot);
-    if (!choice)
+    if (!choice) {
       return {choice.error().status, "", fmt::format("muster: {}", choice.error().message)};
+    }
 
     auto report =
         judge(*snapshot,
-              (*choice)->profile,
+              *choice->profile,
               {.context = command_.context, .only = command_.only, .skip = command_.skip});
-    report.profile_evidence = (*choice)->evidence;
+    report.profile_evidence = choice->evidence;
     report.muster = kVersion;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
     auto rendered = render(report, command_, world_.console, true);
