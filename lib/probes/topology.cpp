@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -59,7 +60,6 @@ bool choose_what_to_load(hwloc_topology_t topology) {
              topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
          hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE, kImportant) == 0 &&
          hwloc_topology_set_type_filter(topology, HWLOC_OBJ_BRIDGE, kImportant) == 0 &&
-         hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, kImportant) == 0 &&
          hwloc_topology_set_flags(topology, kFlags) == 0;
 }
 
@@ -77,17 +77,6 @@ Result<TopologyHandle> load(const Root& root) {
 
 std::string address_of(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func);
-}
-
-// The operating system's name of the given kind for the device; empty when it has none.
-std::string os_device(hwloc_obj_t device, hwloc_obj_osdev_type_t type) {
-  for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
-    if (child->type == HWLOC_OBJ_OS_DEVICE && child->attr->osdev.type == type &&
-        child->name != nullptr) {
-      return printable(child->name, 64);
-    }
-  }
-  return {};
 }
 
 std::vector<std::string> bridges_above(hwloc_obj_t device) {
@@ -114,30 +103,50 @@ std::vector<unsigned> numa_nodes_of(hwloc_topology_t topology, hwloc_obj_t devic
   return nodes;
 }
 
-enum class Kind { gpu, hca, nvme, other };
-
-Kind kind_of(hwloc_obj_t device) {
+bool is_gpu(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
   constexpr unsigned kVgaClass = 0x0300;
   constexpr unsigned kDisplay3dClass = 0x0302;
   constexpr unsigned kAcceleratorClass = 0x1200;
-  constexpr unsigned kInfinibandClass = 0x0207;
-  constexpr unsigned kNvmeClass = 0x0108;
-  const auto& pci = device->attr->pcidev;
-  const bool gpu_vendor = pci.vendor_id == 0x10de || pci.vendor_id == 0x1002;
-  if (gpu_vendor && (pci.class_id == kDisplay3dClass || pci.class_id == kVgaClass ||
-                     pci.class_id == kAcceleratorClass)) {
-    return Kind::gpu;
-  }
-  if (pci.class_id == kNvmeClass) return Kind::nvme;
-  // An HCA whose port is set to Ethernet has the class of a network card.
-  const bool rdma = !os_device(device, HWLOC_OBJ_OSDEV_OPENFABRICS).empty();
-  return pci.class_id == kInfinibandClass || rdma ? Kind::hca : Kind::other;
+  const bool vendor = pci.vendor_id == 0x10de || pci.vendor_id == 0x1002;
+  return vendor && (pci.class_id == kDisplay3dClass || pci.class_id == kVgaClass ||
+                    pci.class_id == kAcceleratorClass);
 }
 
-std::string name_of(hwloc_obj_t device, Kind kind) {
-  if (kind == Kind::hca) return os_device(device, HWLOC_OBJ_OSDEV_OPENFABRICS);
-  if (kind == Kind::nvme) return os_device(device, HWLOC_OBJ_OSDEV_BLOCK);
-  return {};
+// The first name in `folder` that begins with `start`; empty when there is none.
+std::string first_name(const Root& root, const std::string& folder, std::string_view start) {
+  const auto names = root.list(folder);
+  if (!names) return {};
+  const auto found = std::ranges::find_if(
+      *names, [&](const std::string& name) { return name.starts_with(start); });
+  return found == names->end() ? std::string() : printable(*found, 64);
+}
+
+std::string rdma_name(const Root& root, const std::string& address) {
+  return first_name(root, fmt::format("/sys/bus/pci/devices/{}/infiniband", address), "");
+}
+
+// "nvme0n1": the first namespace of the controller.
+std::string nvme_name(const Root& root, const std::string& address) {
+  const std::string folder = fmt::format("/sys/bus/pci/devices/{}/nvme", address);
+  const std::string controller = first_name(root, folder, "nvme");
+  if (controller.empty()) return {};
+  return first_name(root, fmt::format("{}/{}", folder, controller), fmt::format("{}n", controller));
+}
+
+// The device's name in the operating system, where its kind matters for placement; GPUs have none.
+std::optional<std::string> name_of(const Root& root,
+                                   const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
+  constexpr unsigned kNetworkClasses = 0x02;
+  constexpr unsigned kInfinibandClass = 0x0207;
+  constexpr unsigned kNvmeClass = 0x0108;
+  const std::string address = address_of(pci);
+  if (is_gpu(pci)) return std::string();
+  if (pci.class_id == kNvmeClass) return nvme_name(root, address);
+  if (pci.class_id >> 8U != kNetworkClasses) return std::nullopt;
+  // An HCA whose port is set to Ethernet has the class of a network card.
+  std::string rdma = rdma_name(root, address);
+  if (rdma.empty() && pci.class_id != kInfinibandClass) return std::nullopt;
+  return rdma;
 }
 
 }  // namespace
@@ -153,10 +162,10 @@ Section<Topology> probe_topology(const Root& root) {
   Topology facts;
   hwloc_obj_t device = nullptr;
   while ((device = hwloc_get_next_pcidev(topology->get(), device)) != nullptr) {
-    const Kind kind = kind_of(device);
-    if (kind == Kind::other) continue;
+    auto name = name_of(root, device->attr->pcidev);
+    if (!name) continue;
     facts.devices.push_back({.address = address_of(device->attr->pcidev),
-                             .os_device = name_of(device, kind),
+                             .os_device = *std::move(name),
                              .numa_nodes = numa_nodes_of(topology->get(), device),
                              .bridges = bridges_above(device)});
   }

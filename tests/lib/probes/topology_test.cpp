@@ -13,6 +13,7 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 struct PciFunction {
   std::string address;
@@ -61,6 +62,7 @@ class TopologyProbeTest : public ::testing::Test {
                 "0015:5dff:fe33:ff00\n");
     tree_.link("sys/devices/pci0101:00/0101:00:00.0/infiniband/mlx5_ib0/device",
                "../../../0101:00:00.0");
+    tree_.write("sys/devices/pci0102:00/0102:00:00.0/nvme/nvme0/nvme0n1/size", "1024\n");
     tree_.link("sys/class/infiniband/mlx5_ib0",
                "../../devices/pci0101:00/0101:00:00.0/infiniband/mlx5_ib0");
   }
@@ -127,13 +129,14 @@ class TopologyProbeTest : public ::testing::Test {
 };
 
 TEST_F(TopologyProbeTest, PlacesGpusHcasAndNvmeByTheirLocalCpus) {
-  EXPECT_EQ(probe(),
-            observed(Topology{
-                .devices = {{.address = "0000:04:00.0",
-                             .numa_nodes = {0},
-                             .bridges = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0"}},
-                            {.address = "0101:00:00.0", .os_device = "mlx5_ib0", .numa_nodes = {0}},
-                            {.address = "0102:00:00.0", .numa_nodes = {1}}}}));
+  EXPECT_EQ(
+      probe(),
+      observed(Topology{
+          .devices = {{.address = "0000:04:00.0",
+                       .numa_nodes = {0},
+                       .bridges = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0"}},
+                      {.address = "0101:00:00.0", .os_device = "mlx5_ib0", .numa_nodes = {0}},
+                      {.address = "0102:00:00.0", .os_device = "nvme0n1", .numa_nodes = {1}}}}));
 }
 
 TEST_F(TopologyProbeTest, PlacesADeviceWhoseNumaNodeTheKernelDoesNotKnow) {
@@ -153,6 +156,13 @@ TEST_F(TopologyProbeTest, IsNotLedAstrayByTheCallersVariables) {
   ::unsetenv("HWLOC_SYNTHETIC");
   ::unsetenv("HWLOC_COMPONENTS");
   EXPECT_EQ(section, probe());
+}
+
+TEST_F(TopologyProbeTest, TakesANetworkCardForAnHcaOnlyWhenItDoesRdma) {
+  add({"0103:00:00.0", "pci0103:00", 0x15b3, 0x1017, 0x020000, "c", 1});
+  EXPECT_THAT(probe()->devices, SizeIs(3));
+  tree_.write("sys/devices/pci0103:00/0103:00:00.0/infiniband/mlx5_0/node_guid", "0\n");
+  EXPECT_EQ(probe()->devices.at(3).os_device, "mlx5_0");
 }
 
 TEST_F(TopologyProbeTest, FindsNoDevicesInATreeWithoutAPciBus) {
