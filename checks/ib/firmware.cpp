@@ -16,14 +16,17 @@ namespace {
 
 const Finding kWarning{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
 
-// Facts that are missing, one finding for each device. A board id that the driver does not offer is
-// no fault: then firmware is compared as if all were one board.
+// Facts that are missing, one finding for each device. That no HCA has a board id is the driver's
+// way and no fault: then firmware is compared as if all were one board.
 Findings what_is_not_known(const std::vector<const Hca*>& hcas) {
+  const bool boards_are_told =
+      std::ranges::any_of(hcas, [](const Hca* hca) { return hca->board.known(); });
   Findings findings;
   for (const Hca* hca : hcas) {
-    if (!hca->firmware)
+    if (!hca->firmware) {
       findings.push_back(not_known(hca->name, "the firmware version", hca->firmware));
-    if (hca->board.is_unreadable()) {
+    }
+    if (hca->board.is_unreadable() || (boards_are_told && !hca->board)) {
       findings.push_back(not_known(hca->name, "the board id", hca->board));
     }
   }

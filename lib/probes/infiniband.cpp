@@ -96,7 +96,8 @@ Fact<std::vector<unsigned>> read_pkeys(const Root& root, const std::string& port
   std::vector<unsigned> keys;
   for (unsigned index = 0; index < kPkeysRead; ++index) {
     const auto key = read_and_parse(root, fmt::format("{}/pkeys/{}", port, index), parse_pkey);
-    if (!key && key.error().missing && index > 0) break;  // a smaller table
+    // A smaller table ends here; one without the two that count is not a table.
+    if (!key && key.error().missing && index > 1) break;
     if (!key) return Fact<std::vector<unsigned>>(tl::unexpected(key.error()));
     keys.push_back(*key);
   }

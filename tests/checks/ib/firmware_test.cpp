@@ -93,5 +93,23 @@ TEST(IbFirmwareTest, DoesNotKnowAnUnreadableVersion) {
                           .message = "the firmware version is not known: read fw_ver: empty"}));
 }
 
+TEST(IbFirmwareTest, DoesNotKnowTheOneHcaWithoutABoardId) {
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 2).board = Fact<std::string>::absent("read board_id: no such file");
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(Finding{.device = "mlx5_ib2",
+                          .outcome = Outcome::unknown,
+                          .message = "the board id is not known: read board_id: no such file"}));
+}
+
+TEST(IbFirmwareTest, ComparesFirmwareAloneWhereTheDriverTellsNoBoards) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::hca_of(node, i).board = Fact<std::string>::absent("read board_id: no such file");
+  }
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
 }  // namespace
 }  // namespace muster

@@ -170,6 +170,11 @@ TEST_F(InfinibandProbeTest, ReadsNoPkeyBeyondTheEighth) {
   EXPECT_THAT(*port().pkeys, SizeIs(8));
 }
 
+TEST_F(InfinibandProbeTest, KnowsNoPkeysWhenTheSecondIsMissing) {
+  tree_.remove(port_file("pkeys/1"));
+  EXPECT_FALSE(port().pkeys.known());
+}
+
 TEST_F(InfinibandProbeTest, KnowsNoPkeysWhenOneOfTheFirstIsGarbled) {
   tree_.write(port_file("pkeys/1"), "member\n");
   EXPECT_TRUE(port().pkeys.is_unreadable());
