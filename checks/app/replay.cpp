@@ -99,7 +99,7 @@ class Replay {
     std::string collected;
     int status = kExitHealthy;
     pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
-               [&](Judged judged) {
+               [&](const Judged& judged) {
                  if (!judged.complaint.empty()) world_.console.note(judged.complaint);
                  status = std::max(
                      status, judged.status, [](int a, int b) { return severity(a) < severity(b); });

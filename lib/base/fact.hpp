@@ -20,8 +20,8 @@ class Fact {
   // NOLINTNEXTLINE(google-explicit-constructor): facts are written as plain values.
   Fact(T value) : value_(std::move(value)) {}
 
-  // NOLINTNEXTLINE(google-explicit-constructor): a failed read is the reason why the fact is
-  // missing.
+  // A failed read is the reason why the fact is missing.
+  // NOLINTNEXTLINE(google-explicit-constructor): results of reads are facts as they are.
   Fact(Result<T> result) {
     if (result) {
       value_ = std::move(*result);

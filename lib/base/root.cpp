@@ -58,7 +58,16 @@ int open_in_root(int directory, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<unsigned>(flags);
   how.resolve = RESOLVE_IN_ROOT;
-  return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
+  // A rename anywhere on the machine while ".." of a link is resolved makes the kernel say EAGAIN,
+  // because it cannot tell then that the path stayed inside (openat2(2)). It is over at once.
+  constexpr int kTries = 1000;
+  int descriptor = -1;
+  for (int i = 0; i < kTries; ++i) {
+    descriptor =
+        static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
+    if (descriptor >= 0 || errno != EAGAIN) break;
+  }
+  return descriptor;
 }
 
 // The place of `descriptor` as the kernel names it.

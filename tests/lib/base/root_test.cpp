@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -31,6 +36,30 @@ TEST(RootTest, KeepsAbsoluteAndClimbingLinksInside) {
   ASSERT_TRUE(root);
   EXPECT_EQ(*root->read_line("a"), "inside");
   EXPECT_EQ(*root->read_line("b"), "inside");
+}
+
+// While a link climbs, any rename on the machine makes the kernel give up once.
+TEST(RootTest, ReadsThroughClimbingLinksWhileOthersRename) {
+  const TempDir dir;
+  dir.write("devices/a/value", "1\n");
+  dir.link("class/a", "../devices/a");
+  dir.write("other/0", "");
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+
+  std::atomic<bool> done = false;
+  std::thread renames([&] {
+    const auto other = dir.path() / "other";
+    for (int i = 0; !done; ++i) {
+      std::filesystem::rename(other / std::to_string(i), other / std::to_string(i + 1));
+    }
+  });
+  int read = 0;
+  constexpr int kReads = 3000;
+  for (int i = 0; i < kReads; ++i) read += root->read_line("/class/a/value") ? 1 : 0;
+  done = true;
+  renames.join();
+  EXPECT_EQ(read, kReads);
 }
 
 TEST(RootTest, ResolvesToAPathOfTheNode) {
