@@ -63,17 +63,36 @@ std::string driver_of(const PciDevice& device) {
   return device.driver.empty() ? "no driver is bound" : fmt::format("driver {}", device.driver);
 }
 
+// An RDMA device whose place on the bus could not be read: any HCA may be the one.
+const Hca* without_place(const Snapshot& snapshot, const Profile& profile) {
+  for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
+    if (!hca->address) return hca;
+  }
+  return nullptr;
+}
+
+Finding not_an_rdma_device(const PciDevice& device, const Hca* placeless) {
+  if (placeless == nullptr) {
+    return failed(device.address,
+                  fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(device)),
+                  Remedy::restart_service);
+  }
+  return {.device = device.address,
+          .outcome = Outcome::unknown,
+          .message = fmt::format("whether {} is its RDMA device is not known: {}",
+                                 placeless->name,
+                                 placeless->address.why())};
+}
+
 // HCAs that are on the bus and no InfiniBand device, one by one, or at once when it is all of them.
-Findings unusable(const Snapshot& snapshot) {
+Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   const auto on_bus = hcas_on_bus(snapshot);
+  const Hca* placeless = without_place(snapshot, profile);
   for (const PciDevice* device : on_bus) {
     const Hca* hca = at_address(snapshot, device->address);
     if (hca == nullptr) {
-      findings.push_back(
-          failed(device->address,
-                 fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(*device)),
-                 Remedy::restart_service));
+      findings.push_back(not_an_rdma_device(*device, placeless));
     } else if (ib::is_ethernet(*hca)) {
       findings.push_back(
           failed(hca->name, "link layer is Ethernet, expected InfiniBand", Remedy::fix_config));
@@ -132,9 +151,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.infiniband.ok()) return {no_rdma_stack(snapshot, profile)};
 
   const auto hcas = ib::hcas_of(snapshot, profile);
-  Findings findings = unusable(snapshot);
+  Findings findings = unusable(snapshot, profile);
   if (!count) {
-    for (Finding& finding : findings) finding.outcome = Outcome::warn;
+    for (Finding& finding : findings) {
+      if (finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
+    }
     if (findings.empty() && hcas.empty()) return {not_expected("InfiniBand HCAs")};
     return or_pass(
         std::move(findings),

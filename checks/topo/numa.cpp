@@ -83,6 +83,47 @@ std::optional<Finding> judge_unexpected(const Snapshot& snapshot, const Placemen
   return finding;
 }
 
+// What was looked at, and what came of it.
+struct Tally {
+  Findings findings;
+  std::size_t judged = 0;    // against the profile
+  std::size_t compared = 0;  // one source against the other
+};
+
+void judge_all_expected(const Snapshot& snapshot, const Profile& profile, Tally& tally) {
+  const TopoNumaLimits& limits = profile.topo.numa;
+  for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
+    for (const auto& [address, expected] : *nodes) {
+      const PciDevice* device = topo::on_bus(snapshot, address);
+      if (device == nullptr) continue;
+      ++tally.judged;
+      auto finding = judge_expected(snapshot, *device, static_cast<unsigned>(expected));
+      if (finding) tally.findings.push_back(*std::move(finding));
+    }
+  }
+}
+
+void compare_the_others(const Snapshot& snapshot, const Profile& profile, Tally& tally) {
+  for (const Placement& placement : snapshot.topology->devices) {
+    if (topo::expected_node(profile, placement.address)) continue;
+    ++tally.compared;
+    auto finding = judge_unexpected(snapshot, placement);
+    if (finding) tally.findings.push_back(*std::move(finding));
+  }
+}
+
+Finding all_well(const Tally& tally, bool expects) {
+  if (tally.judged > 0) {
+    return passed(fmt::format("{} on the expected NUMA nodes", counted(tally.judged, "device")));
+  }
+  if (expects) {
+    return topo::skipped("no expected device is on the PCI bus: pci.devices judges that");
+  }
+  if (tally.compared == 0) return not_expected("NUMA placement");
+  return passed(fmt::format("sysfs and local CPUs agree on the NUMA nodes of {}",
+                            counted(tally.compared, "device")));
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const TopoNumaLimits& limits = profile.topo.numa;
   const bool expects = !limits.gpu.empty() || !limits.hca.empty() || !limits.nvme.empty();
@@ -91,32 +132,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (!expects) return {not_expected("NUMA placement")};
     return {cannot_tell(std::string(kNode), fmt::format("places are not known: {}", why))};
   }
-  Findings findings;
-  std::size_t judged = 0;
-  for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
-    for (const auto& [address, expected] : *nodes) {
-      const PciDevice* device = topo::on_bus(snapshot, address);
-      if (device == nullptr) continue;
-      ++judged;
-      auto finding = judge_expected(snapshot, *device, static_cast<unsigned>(expected));
-      if (finding) findings.push_back(*std::move(finding));
-    }
-  }
-  std::size_t compared = 0;
-  for (const Placement& placement : snapshot.topology->devices) {
-    if (topo::expected_node(profile, placement.address)) continue;
-    ++compared;
-    if (auto finding = judge_unexpected(snapshot, placement))
-      findings.push_back(*std::move(finding));
-  }
-  if (!findings.empty()) return findings;
-  if (judged > 0)
-    return {passed(fmt::format("{} on the expected NUMA nodes", counted(judged, "device")))};
-  if (expects)
-    return {topo::skipped("no expected device is on the PCI bus: pci.devices judges that")};
-  if (compared == 0) return {not_expected("NUMA placement")};
-  return {passed(fmt::format("sysfs and local CPUs agree on the NUMA nodes of {}",
-                             counted(compared, "device")))};
+  Tally tally;
+  judge_all_expected(snapshot, profile, tally);
+  compare_the_others(snapshot, profile, tally);
+  if (tally.findings.empty()) return {all_well(tally, expects)};
+  return std::move(tally.findings);
 }
 
 }  // namespace

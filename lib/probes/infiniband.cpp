@@ -68,7 +68,7 @@ bool refused(const std::string& message) {
 }
 
 Fact<std::uint64_t> read_counter(const Root& root, const std::string& path, bool virtual_function) {
-  const Result<std::uint64_t> value = read_and_parse(root, path, parse_unsigned);
+  Result<std::uint64_t> value = read_and_parse(root, path, parse_unsigned);
   // The error counters of a virtual function are those of the physical port, which belongs to the
   // host: that it is refused is its nature.
   if (!value && virtual_function && refused(value.error().message)) {
@@ -98,7 +98,7 @@ Fact<std::vector<unsigned>> read_pkeys(const Root& root, const std::string& port
     const auto key = read_and_parse(root, fmt::format("{}/pkeys/{}", port, index), parse_pkey);
     // A smaller table ends here; one without the two that count is not a table.
     if (!key && key.error().missing && index > 1) break;
-    if (!key) return Fact<std::vector<unsigned>>(tl::unexpected(key.error()));
+    if (!key) return Result<std::vector<unsigned>>(tl::unexpected(key.error()));
     keys.push_back(*key);
   }
   while (!keys.empty() && keys.back() == 0) keys.pop_back();
@@ -142,7 +142,7 @@ Fact<std::vector<IbPort>> read_ports(const Root& root,
                                      bool virtual_function) {
   const std::string folder = fmt::format("{}/ports", device);
   const auto names = root.list(folder);
-  if (!names) return Fact<std::vector<IbPort>>(tl::unexpected(names.error()));
+  if (!names) return Result<std::vector<IbPort>>(tl::unexpected(names.error()));
   std::vector<IbPort> ports;
   for (const std::string& name : *names) {
     const auto number = parse_unsigned(name);
@@ -160,7 +160,7 @@ Fact<std::vector<IbPort>> read_ports(const Root& root,
 
 Fact<std::string> read_address(const Root& root, const std::string& device) {
   const auto link = root.read_link(fmt::format("{}/device", device));
-  if (!link) return Fact<std::string>(tl::unexpected(link.error()));
+  if (!link) return Result<std::string>(tl::unexpected(link.error()));
   const std::string last = link->substr(link->rfind('/') + 1);
   if (is_pci_address(last)) return last;
   return Fact<std::string>::absent(

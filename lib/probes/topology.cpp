@@ -94,7 +94,7 @@ std::vector<std::string> bridges_above(hwloc_obj_t device) {
 
 std::vector<unsigned> numa_nodes_of(hwloc_topology_t topology, hwloc_obj_t device) {
   std::vector<unsigned> nodes;
-  const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(topology, device);
+  hwloc_obj* const place = hwloc_get_non_io_ancestor_obj(topology, device);
   if (place == nullptr || place->nodeset == nullptr) return nodes;
   for (int node = hwloc_bitmap_first(place->nodeset); node >= 0;
        node = hwloc_bitmap_next(place->nodeset, node)) {

@@ -16,7 +16,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
   return checks::ib_address.judge(snapshot, profile);
 }
 
-Finding failed(std::string message) {
+Finding failed(const std::string& message) {
   return {.device = "mlx5_ib1",
           .outcome = Outcome::fail,
           .message = message,

@@ -23,7 +23,7 @@ Fact<std::uint64_t>& counter(Snapshot& node) {
   return ib_node::port_of(node, 1).counters.at("link_downed");
 }
 
-Finding flapped(std::int64_t times, std::string source) {
+Finding flapped(std::int64_t times, const std::string& source) {
   return {.device = "mlx5_ib1",
           .outcome = Outcome::fail,
           .message = fmt::format(

@@ -64,6 +64,16 @@ TEST(IbPresentTest, FailsAnHcaOnTheBusThatIsNoRdmaDevice) {
                           .remedy = Remedy::restart_service}));
 }
 
+TEST(IbPresentTest, DoesNotKnowAnHcaWhoseRdmaDeviceHasNoReadableAddress) {
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 3).address = Fact<std::string>::unreadable("read link: busy");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "0104:00:00.0",
+                                  .outcome = Outcome::unknown,
+                                  .message = "whether mlx5_ib3 is its RDMA device is not known: "
+                                             "read link: busy"}));
+}
+
 TEST(IbPresentTest, FailsOnceWhenNoHcaIsAnRdmaDevice) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.clear();
