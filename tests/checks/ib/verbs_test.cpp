@@ -50,8 +50,7 @@ TEST(IbVerbsTest, FailsAnHcaThatDoesNotOpen) {
   node.verbs->devices.at(1).ports =
       Fact<std::vector<VerbsPort>>::unreadable("open mlx5_ib1: Permission denied");
   node.verbs->devices.at(1).registers = Fact<bool>::unreadable("open mlx5_ib1: Permission denied");
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1", "open mlx5_ib1: Permission denied")));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1", "open mlx5_ib1: Permission denied")));
 }
 
 TEST(IbVerbsTest, FailsAPortThatVerbsAndSysfsDescribeDifferently) {
