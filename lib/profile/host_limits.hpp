@@ -87,7 +87,9 @@ struct KernelLogPattern {
   std::string pattern, kind, remedy;
 
   static constexpr auto fields() {
-    return std::tuple{field("pattern", &KernelLogPattern::pattern, "text with * for anything; ^ first for the start of the message"),
+    return std::tuple{field("pattern",
+                            &KernelLogPattern::pattern,
+                            "text with * for anything; ^ first for the start of the message"),
                       field("kind", &KernelLogPattern::kind, "class: see kinds"),
                       field("remedy", &KernelLogPattern::remedy, "what to do")};
   }

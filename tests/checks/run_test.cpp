@@ -22,7 +22,8 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 Snapshot node(std::uint64_t swap_bytes = 0) {
   Snapshot snapshot;
   snapshot.taken = "2026-11-20T12:00:00Z";
-  snapshot.identity = observed(Identity{.hostname = "gpu-0007", .physical_host = std::string("X1")});
+  snapshot.identity =
+      observed(Identity{.hostname = "gpu-0007", .physical_host = std::string("X1")});
   snapshot.memory = observed(Memory{.swap_total_bytes = swap_bytes});
   return snapshot;
 }
@@ -62,13 +63,12 @@ TEST(JudgeTest, ASectionThatTimedOutMakesTheCheckUnknown) {
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 5 s"};
   const Report report = judge(snapshot, no_swap(), kSwap);
   EXPECT_EQ(report.verdict, Verdict::unknown);
-  EXPECT_THAT(
-      report.findings,
-      ElementsAre(Finding{
-          .check = "host.swap",
-          .device = "node",
-          .outcome = Outcome::unknown,
-          .message = "not judged, the memory probe says timeout: no answer within 5 s"}));
+  EXPECT_THAT(report.findings,
+              ElementsAre(Finding{
+                  .check = "host.swap",
+                  .device = "node",
+                  .outcome = Outcome::unknown,
+                  .message = "not judged, the memory probe says timeout: no answer within 5 s"}));
 }
 
 TEST(JudgeTest, NothingJudgedIsNotHealthy) {
@@ -95,8 +95,7 @@ TEST(JudgeTest, PutsTheWorstFirst) {
   snapshot.mounts = {.status = Status::timeout, .reason = "no answer"};
   Profile profile = no_swap();
   profile.muster.probes.fatal = {"mounts"};
-  const Report report = judge(
-      snapshot, profile, {.only = {"host.swap", "muster.*"}});
+  const Report report = judge(snapshot, profile, {.only = {"host.swap", "muster.*"}});
   std::vector<Outcome> outcomes;
   for (const auto& finding : report.findings) outcomes.push_back(finding.outcome);
   EXPECT_THAT(outcomes, ElementsAre(Outcome::fail, Outcome::unknown, Outcome::warn, Outcome::skip));

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Measures the whole `muster check` process on a written ND H100 v5 node (8 GPUs, 8 HCAs, 96 cores,
+# 100 processes, 2,000 kernel-log records), interleaved with `muster --version` (the cost of
+# starting at all), and how many recorded snapshots one process judges per second.
+# Prints medians; absolute times are those of this machine.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+rounds=${1:-41}
+copies=${2:-5000}
+build=build/release
+
+cmake --preset release >/dev/null
+cmake --build --preset release --target muster muster-node >/dev/null
+
+work=$(mktemp --directory "${TMPDIR:-/dev/shm}/muster-bench-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+"$build/bin/muster-node" render nd96isr_h100_v5 "$work/node" --busy
+
+muster=$build/bin/muster
+check=("$muster" check --root "$work/node" --profile nd96isr_h100_v5 --format json --output "$work/report.json")
+
+# Microseconds of wall time that a command takes; a verdict is no failure.
+microseconds() {
+  local start=${EPOCHREALTIME/./}
+  "$@" >/dev/null || [[ $? -le 2 ]]
+  echo $((${EPOCHREALTIME/./} - start))
+}
+
+median() { sort --numeric-sort | sed -n "$((($1 + 1) / 2))p"; }
+
+for ((i = 0; i < rounds; ++i)); do
+  microseconds "${check[@]}" >>"$work/check"
+  microseconds "${check[@]}" --skip 'topo.*' >>"$work/without_topology"
+  microseconds "$muster" --version >>"$work/version"
+done
+
+show() { printf '%-46s %7.1f ms\n' "$1" "$(median "$rounds" <"$work/$2")e-3"; }
+echo "medians of $rounds interleaved rounds on $(nproc) cores, $(uname --machine)"
+show "muster --version" version
+show "muster check, every check but topo.*" without_topology
+show "muster check, every check" check
+
+echo
+echo "slowest probes of the last run (side by side, so they do not add up):"
+grep --after-context=400 '"probes"' "$work/report.json" | tr -d ' \n' |
+  grep --only-matching '"name":"[a-z_]*","status":"[a-z]*",[^}]*"duration_ms":[0-9.]*' |
+  sed -E 's/"name":"([a-z_]*)".*"duration_ms":([0-9.]*)/\2 \1/' | sort --numeric-sort --reverse |
+  head -6 | while read -r ms name; do printf '  %-44s %7.1f ms\n' "$name" "$ms"; done
+
+echo
+mkdir "$work/snapshots"
+"$muster" snapshot --root "$work/node" --profile nd96isr_h100_v5 --output "$work/one.json"
+for ((i = 0; i < copies; ++i)); do ln "$work/one.json" "$work/snapshots/$i.json"; done
+for ((i = 0; i < 5; ++i)); do
+  microseconds "$muster" check --snapshot "$work/snapshots" --profile nd96isr_h100_v5 --format json >>"$work/replay"
+done
+elapsed=$(median 5 <"$work/replay")
+printf '%-46s %7d per second (%d kB each)\n' "snapshots judged in one process" \
+  $((copies * 1000000 / elapsed)) $(($(stat --format=%s "$work/one.json") / 1000))
