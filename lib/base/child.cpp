@@ -50,7 +50,9 @@ bool is_pipe(int descriptor) {
 [[noreturn]] void run_child(int pipe, pid_t parent, const std::function<std::string()>& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    static_cast<void>(::signal(number, SIG_DFL));
+  }
   // Libraries that print must not reach the report. Nor may a child that outlives us hold a pipe
   // open at whose end somebody waits for its last writer: slurmd waits so for a hook.
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -194,34 +196,39 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
   return answer;
 }
 
-std::pair<std::string, ChildAnswer> Children::next() {
-  for (;;) {
-    if (!failed_.empty()) {
-      auto result = std::move(failed_.back());
-      failed_.pop_back();
-      return result;
-    }
-    if (running_.empty()) return {};
+// Waits for a pipe or the nearest deadline, and tells of each child whether its pipe has something.
+std::vector<bool> Children::wait() const {
+  std::vector<pollfd> polled;
+  auto nearest = Clock::time_point::max();
+  for (const auto& child : running_) {
+    polled.push_back({.fd = child.pipe, .events = POLLIN, .revents = 0});
+    nearest = std::min(nearest, child.deadline);
+  }
+  const auto left = duration_cast<milliseconds>(nearest - Clock::now()).count() + 1;
+  const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  const bool interrupted = ::poll(polled.data(), polled.size(), timeout) < 0;
+  std::vector<bool> readable;
+  for (const auto& each : polled) readable.push_back(!interrupted && each.revents != 0);
+  return readable;
+}
 
-    std::vector<pollfd> polled;
-    auto nearest = Clock::time_point::max();
-    for (const auto& child : running_) {
-      polled.push_back({.fd = child.pipe, .events = POLLIN, .revents = 0});
-      nearest = std::min(nearest, child.deadline);
-    }
-    const auto left = duration_cast<milliseconds>(nearest - Clock::now()).count() + 1;
-    const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-    if (::poll(polled.data(), polled.size(), timeout) < 0) {
-      for (auto& each : polled) each.revents = 0;
-    }
+std::pair<std::string, ChildAnswer> Children::next() {
+  if (!failed_.empty()) {
+    auto result = std::move(failed_.back());
+    failed_.pop_back();
+    return result;
+  }
+  while (!running_.empty()) {
+    const auto readable = wait();
     for (std::size_t i = 0; i < running_.size(); ++i) {
-      auto answer = examine(running_[i], polled[i].revents != 0);
+      auto answer = examine(running_[i], readable[i]);
       if (!answer) continue;
       std::string name = std::move(running_[i].name);
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
       return {std::move(name), std::move(*answer)};
     }
   }
+  return {};
 }
 
 }  // namespace muster

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 
 namespace muster {
@@ -27,28 +27,48 @@ Result<T> parse_integer(std::string_view text, const char* expected, Base... bas
   return value;
 }
 
-// The length of the valid UTF-8 character at the start of `text`; 0 when there is none. Control
-// characters (C0, DEL, C1) and those that reorder or hide text count as none.
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+// Control characters, surrogates, and characters that hide, reorder or break lines of text.
+constexpr std::array kUnprintable{Range{0x00, 0x1f},
+                                  Range{0x7f, 0x9f},
+                                  Range{0x61c, 0x61c},
+                                  Range{0x200b, 0x200f},
+                                  Range{0x2028, 0x202e},
+                                  Range{0x2060, 0x2069},
+                                  Range{0xd800, 0xdfff},
+                                  Range{0xfeff, 0xfeff}};
+
+struct Utf8Form {
+  unsigned char mask;  // the bits of the first byte that tell its length
+  unsigned char lead;  // and their value
+  std::size_t length;  // in bytes
+  char32_t least;      // a smaller code in this form is overlong
+};
+
+constexpr std::array kUtf8Forms{Utf8Form{0x80, 0x00, 1, 0},
+                                Utf8Form{0xe0, 0xc0, 2, 0x80},
+                                Utf8Form{0xf0, 0xe0, 3, 0x800},
+                                Utf8Form{0xf8, 0xf0, 4, 0x10000}};
+
+// The length of the valid, printable UTF-8 character at the start of `text`; 0 for none.
 std::size_t printable_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first >= 0x20 && first < 0x7f) return 1;
-  const std::size_t length = first >= 0xc2 && first < 0xe0   ? 2
-                             : first >= 0xe0 && first < 0xf0 ? 3
-                             : first >= 0xf0 && first < 0xf5 ? 4
-                                                             : 0;
-  if (length == 0 || text.size() < length) return 0;
-  char32_t code = first & (0xffU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-    code = (code << 6U) | (byte(i) & 0x3fU);
+  const auto first = static_cast<unsigned char>(text.front());
+  const auto* form =
+      std::ranges::find_if(kUtf8Forms, [&](const auto& f) { return (first & f.mask) == f.lead; });
+  if (form == kUtf8Forms.end() || text.size() < form->length) return 0;
+  char32_t code = first & static_cast<unsigned char>(~form->mask);
+  for (const char next : text.substr(1, form->length - 1)) {
+    const auto byte = static_cast<unsigned char>(next);
+    if ((byte & 0xc0U) != 0x80) return 0;
+    code = (code << 6U) | (byte & 0x3fU);
   }
-  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  const bool control = code < 0xa0;
-  const bool invisible = (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-                         (code >= 0x2060 && code <= 0x2069) || code == 0xfeff || code == 0x61c;
-  return overlong || surrogate || control || invisible || code > 0x10ffff ? 0 : length;
+  const bool shown = std::ranges::none_of(
+      kUnprintable, [&](const Range& r) { return code >= r.first && code <= r.last; });
+  return shown && code >= form->least && code <= 0x10ffff ? form->length : 0;
 }
 
 std::size_t edit_distance(std::string_view from, std::string_view to) {
