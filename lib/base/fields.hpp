@@ -20,7 +20,9 @@ constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::
   return {name, member, about};
 }
 
-// A described struct has `static constexpr auto fields()` returning a tuple of Field.
+// A described struct has `static constexpr auto fields()` returning a tuple of Field. It is a
+// template over the struct itself, so that only the files that walk the fields pay for compiling
+// the tuple.
 template <class T>
 concept Described = requires {
   T::fields();

@@ -18,10 +18,11 @@ struct AerCounts {
   std::uint64_t non_fatal = 0;
   std::uint64_t correctable = 0;
 
+  template <class Self = AerCounts>
   static constexpr auto fields() {
-    return std::tuple{field("fatal", &AerCounts::fatal, "uncorrectable fatal errors"),
-                      field("non_fatal", &AerCounts::non_fatal, "uncorrectable non-fatal errors"),
-                      field("correctable", &AerCounts::correctable, "correctable errors")};
+    return std::tuple{field("fatal", &Self::fatal, "uncorrectable fatal errors"),
+                      field("non_fatal", &Self::non_fatal, "uncorrectable non-fatal errors"),
+                      field("correctable", &Self::correctable, "correctable errors")};
   }
 
   bool operator==(const AerCounts&) const = default;
@@ -48,27 +49,26 @@ struct PciDevice {
   Fact<unsigned> acs_control;         // control word of the ACS capability; absent without one
   std::vector<std::string> upstream;  // bridges between the root and the device, nearest last
 
+  template <class Self = PciDevice>
   static constexpr auto fields() {
     return std::tuple{
-        field("address", &PciDevice::address, "domain:bus:device.function"),
-        field("kind", &PciDevice::kind, "gpu, nvswitch, hca, ethernet, nvme or bridge"),
-        field("vendor", &PciDevice::vendor, "PCI vendor id"),
-        field("device", &PciDevice::device, "PCI device id"),
-        field("driver", &PciDevice::driver, "bound driver, empty when none"),
-        field("responding", &PciDevice::responding, "config space does not read all ones"),
-        field("link_speed_gts", &PciDevice::link_speed_gts, "current speed in GT/s"),
-        field("link_speed_max_gts", &PciDevice::link_speed_max_gts, "maximum speed in GT/s"),
-        field("link_width", &PciDevice::link_width, "current lanes"),
-        field("link_width_max", &PciDevice::link_width_max, "maximum lanes"),
-        field("numa_node", &PciDevice::numa_node, "sysfs numa_node; -1 unknown"),
-        field("local_cpus", &PciDevice::local_cpus, "local_cpulist"),
-        field("aer", &PciDevice::aer, "advanced error reporting, totals since boot"),
-        field("payload_bytes", &PciDevice::payload_bytes, "maximum payload in force"),
-        field("payload_max_bytes",
-              &PciDevice::payload_max_bytes,
-              "maximum payload the device can do"),
-        field("acs_control", &PciDevice::acs_control, "access control services, control word"),
-        field("upstream", &PciDevice::upstream, "bridges above it, nearest last")};
+        field("address", &Self::address, "domain:bus:device.function"),
+        field("kind", &Self::kind, "gpu, nvswitch, hca, ethernet, nvme or bridge"),
+        field("vendor", &Self::vendor, "PCI vendor id"),
+        field("device", &Self::device, "PCI device id"),
+        field("driver", &Self::driver, "bound driver, empty when none"),
+        field("responding", &Self::responding, "config space does not read all ones"),
+        field("link_speed_gts", &Self::link_speed_gts, "current speed in GT/s"),
+        field("link_speed_max_gts", &Self::link_speed_max_gts, "maximum speed in GT/s"),
+        field("link_width", &Self::link_width, "current lanes"),
+        field("link_width_max", &Self::link_width_max, "maximum lanes"),
+        field("numa_node", &Self::numa_node, "sysfs numa_node; -1 unknown"),
+        field("local_cpus", &Self::local_cpus, "local_cpulist"),
+        field("aer", &Self::aer, "advanced error reporting, totals since boot"),
+        field("payload_bytes", &Self::payload_bytes, "maximum payload in force"),
+        field("payload_max_bytes", &Self::payload_max_bytes, "maximum payload the device can do"),
+        field("acs_control", &Self::acs_control, "access control services, control word"),
+        field("upstream", &Self::upstream, "bridges above it, nearest last")};
   }
 
   bool operator==(const PciDevice&) const = default;
@@ -78,9 +78,10 @@ struct Pci {
   std::vector<PciDevice>
       devices;  // GPUs, NVSwitches, HCAs, NICs, NVMe, and bridges above GPUs and HCAs
 
+  template <class Self = Pci>
   static constexpr auto fields() {
     return std::tuple{
-        field("devices", &Pci::devices, "devices that matter for work, sorted by address")};
+        field("devices", &Self::devices, "devices that matter for work, sorted by address")};
   }
 
   bool operator==(const Pci&) const = default;
@@ -101,23 +102,24 @@ struct IbPort {
   std::map<std::string, Fact<std::uint64_t>> counters;
   std::map<std::string, Fact<std::uint64_t>> hw_counters;
 
+  template <class Self = IbPort>
   static constexpr auto fields() {
     return std::tuple{
-        field("number", &IbPort::number, "port number"),
-        field("link_layer", &IbPort::link_layer, "InfiniBand or Ethernet"),
-        field("state", &IbPort::state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER"),
+        field("number", &Self::number, "port number"),
+        field("link_layer", &Self::link_layer, "InfiniBand or Ethernet"),
+        field("state", &Self::state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER"),
         field("physical_state",
-              &IbPort::physical_state,
+              &Self::physical_state,
               "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery"),
-        field("rate_gbps", &IbPort::rate_gbps, "Gb/s"),
-        field("width", &IbPort::width, "lanes"),
-        field("speed", &IbPort::speed, "lane speed: SDR … HDR, NDR, XDR"),
-        field("lid", &IbPort::lid, "local identifier, 0 when not assigned"),
-        field("sm_lid", &IbPort::sm_lid, "subnet manager's identifier, 0 when none is known"),
-        field("pkeys", &IbPort::pkeys, "partition keys by index"),
-        field("gid0", &IbPort::gid0, "first GID"),
-        field("counters", &IbPort::counters, "port counters; they saturate"),
-        field("hw_counters", &IbPort::hw_counters, "counters of the function")};
+        field("rate_gbps", &Self::rate_gbps, "Gb/s"),
+        field("width", &Self::width, "lanes"),
+        field("speed", &Self::speed, "lane speed: SDR … HDR, NDR, XDR"),
+        field("lid", &Self::lid, "local identifier, 0 when not assigned"),
+        field("sm_lid", &Self::sm_lid, "subnet manager's identifier, 0 when none is known"),
+        field("pkeys", &Self::pkeys, "partition keys by index"),
+        field("gid0", &Self::gid0, "first GID"),
+        field("counters", &Self::counters, "port counters; they saturate"),
+        field("hw_counters", &Self::hw_counters, "counters of the function")};
   }
 
   bool operator==(const IbPort&) const = default;
@@ -134,18 +136,19 @@ struct Hca {
   Fact<std::vector<std::string>> netdevs;
   Fact<std::vector<IbPort>> ports;
 
+  template <class Self = Hca>
   static constexpr auto fields() {
-    return std::tuple{field("name", &Hca::name, "verbs name"),
-                      field("address", &Hca::address, "PCI address"),
-                      field("node_guid", &Hca::node_guid, "GUID"),
-                      field("firmware", &Hca::firmware, "firmware version"),
-                      field("type", &Hca::type, "hca_type: MT and the PCI device id in decimal"),
-                      field("board", &Hca::board, "PSID"),
+    return std::tuple{field("name", &Self::name, "verbs name"),
+                      field("address", &Self::address, "PCI address"),
+                      field("node_guid", &Self::node_guid, "GUID"),
+                      field("firmware", &Self::firmware, "firmware version"),
+                      field("type", &Self::type, "hca_type: MT and the PCI device id in decimal"),
+                      field("board", &Self::board, "PSID"),
                       field("virtual_function",
-                            &Hca::virtual_function,
+                            &Self::virtual_function,
                             "an SR-IOV function: its error counters prove nothing"),
-                      field("netdevs", &Hca::netdevs, "its network interfaces"),
-                      field("ports", &Hca::ports, "ports")};
+                      field("netdevs", &Self::netdevs, "its network interfaces"),
+                      field("ports", &Self::ports, "ports")};
   }
 
   bool operator==(const Hca&) const = default;
@@ -154,9 +157,10 @@ struct Hca {
 struct Infiniband {
   std::vector<Hca> hcas;  // all RDMA devices, Ethernet ones too; sorted by PCI address
 
+  template <class Self = Infiniband>
   static constexpr auto fields() {
     return std::tuple{
-        field("hcas", &Infiniband::hcas, "RDMA devices, those with an Ethernet link layer too")};
+        field("hcas", &Self::hcas, "RDMA devices, those with an Ethernet link layer too")};
   }
 
   bool operator==(const Infiniband&) const = default;
@@ -172,17 +176,18 @@ struct VerbsPort {
   unsigned lid = 0;
   unsigned sm_lid = 0;
 
+  template <class Self = VerbsPort>
   static constexpr auto fields() {
-    return std::tuple{field("number", &VerbsPort::number, "port number"),
-                      field("state", &VerbsPort::state, "as sysfs"),
-                      field("physical_state", &VerbsPort::physical_state, "as sysfs"),
-                      field("active_mtu_bytes", &VerbsPort::active_mtu_bytes, "bytes"),
-                      field("width", &VerbsPort::width, "lanes"),
+    return std::tuple{field("number", &Self::number, "port number"),
+                      field("state", &Self::state, "as sysfs"),
+                      field("physical_state", &Self::physical_state, "as sysfs"),
+                      field("active_mtu_bytes", &Self::active_mtu_bytes, "bytes"),
+                      field("width", &Self::width, "lanes"),
                       field("active_speed",
-                            &VerbsPort::active_speed,
+                            &Self::active_speed,
                             "1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR"),
-                      field("lid", &VerbsPort::lid, "local identifier"),
-                      field("sm_lid", &VerbsPort::sm_lid, "subnet manager's identifier")};
+                      field("lid", &Self::lid, "local identifier"),
+                      field("sm_lid", &Self::sm_lid, "subnet manager's identifier")};
   }
 
   bool operator==(const VerbsPort&) const = default;
@@ -193,10 +198,11 @@ struct VerbsDevice {
   Fact<std::vector<VerbsPort>> ports;  // unreadable: why the device could not be opened or asked
   Fact<bool> registers;                // unreadable: why memory could not be registered
 
+  template <class Self = VerbsDevice>
   static constexpr auto fields() {
-    return std::tuple{field("name", &VerbsDevice::name, "verbs name"),
-                      field("ports", &VerbsDevice::ports, "ports, once the device was opened"),
-                      field("registers", &VerbsDevice::registers, "a page could be registered")};
+    return std::tuple{field("name", &Self::name, "verbs name"),
+                      field("ports", &Self::ports, "ports, once the device was opened"),
+                      field("registers", &Self::registers, "a page could be registered")};
   }
 
   bool operator==(const VerbsDevice&) const = default;
@@ -205,8 +211,9 @@ struct VerbsDevice {
 struct Verbs {
   std::vector<VerbsDevice> devices;  // those libibverbs lists, sorted by name
 
+  template <class Self = Verbs>
   static constexpr auto fields() {
-    return std::tuple{field("devices", &Verbs::devices, "devices that libibverbs lists")};
+    return std::tuple{field("devices", &Self::devices, "devices that libibverbs lists")};
   }
 
   bool operator==(const Verbs&) const = default;
@@ -218,12 +225,12 @@ struct Placement {
   std::vector<unsigned> numa_nodes;  // hwloc's word, from local_cpus; several when it is not one
   std::vector<std::string> bridges;  // hwloc's bridges above it, nearest last, as PCI addresses
 
+  template <class Self = Placement>
   static constexpr auto fields() {
-    return std::tuple{
-        field("address", &Placement::address, "PCI address"),
-        field("os_device", &Placement::os_device, "the operating system's name"),
-        field("numa_nodes", &Placement::numa_nodes, "NUMA nodes it is local to, by hwloc"),
-        field("bridges", &Placement::bridges, "bridges above it, nearest last")};
+    return std::tuple{field("address", &Self::address, "PCI address"),
+                      field("os_device", &Self::os_device, "the operating system's name"),
+                      field("numa_nodes", &Self::numa_nodes, "NUMA nodes it is local to, by hwloc"),
+                      field("bridges", &Self::bridges, "bridges above it, nearest last")};
   }
 
   bool operator==(const Placement&) const = default;
@@ -232,9 +239,9 @@ struct Placement {
 struct Topology {
   std::vector<Placement> devices;  // GPUs, HCAs and NVMe, sorted by address
 
+  template <class Self = Topology>
   static constexpr auto fields() {
-    return std::tuple{
-        field("devices", &Topology::devices, "GPUs, HCAs and NVMe as hwloc places them")};
+    return std::tuple{field("devices", &Self::devices, "GPUs, HCAs and NVMe as hwloc places them")};
   }
 
   bool operator==(const Topology&) const = default;

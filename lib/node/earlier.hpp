@@ -19,9 +19,10 @@ struct CounterChange {
   double uptime_s = 0;
   std::uint64_t value = 0;
 
+  template <class Self = CounterChange>
   static constexpr auto fields() {
-    return std::tuple{field("uptime_s", &CounterChange::uptime_s, "when it was first seen so"),
-                      field("value", &CounterChange::value, "the counter's value")};
+    return std::tuple{field("uptime_s", &Self::uptime_s, "when it was first seen so"),
+                      field("value", &Self::value, "the counter's value")};
   }
 
   bool operator==(const CounterChange&) const = default;
@@ -32,11 +33,12 @@ struct StuckTask {
   std::uint64_t start_ticks = 0;
   double since_s = 0;  // uptime
 
+  template <class Self = StuckTask>
   static constexpr auto fields() {
     return std::tuple{
-        field("pid", &StuckTask::pid, "process id"),
-        field("start_ticks", &StuckTask::start_ticks, "start time in ticks since boot"),
-        field("since_s", &StuckTask::since_s, "uptime at which it was first seen in D state")};
+        field("pid", &Self::pid, "process id"),
+        field("start_ticks", &Self::start_ticks, "start time in ticks since boot"),
+        field("since_s", &Self::since_s, "uptime at which it was first seen in D state")};
   }
 
   bool operator==(const StuckTask&) const = default;
@@ -49,14 +51,15 @@ struct Earlier {
   std::map<std::string, std::vector<CounterChange>> counters;  // ascending in time
   std::vector<StuckTask> stuck;
 
+  template <class Self = Earlier>
   static constexpr auto fields() {
-    return std::tuple{field("note", &Earlier::note, "why the state file could not be used"),
-                      field("boot_id", &Earlier::boot_id, "the boot these belong to"),
+    return std::tuple{field("note", &Self::note, "why the state file could not be used"),
+                      field("boot_id", &Self::boot_id, "the boot these belong to"),
                       field("last_uptime_s",
-                            &Earlier::last_uptime_s,
+                            &Self::last_uptime_s,
                             "uptime of the last run; 0 for none in this boot"),
-                      field("counters", &Earlier::counters, "changes of error counters, by key"),
-                      field("stuck", &Earlier::stuck, "tasks seen in D state")};
+                      field("counters", &Self::counters, "changes of error counters, by key"),
+                      field("stuck", &Self::stuck, "tasks seen in D state")};
   }
 
   bool operator==(const Earlier&) const = default;

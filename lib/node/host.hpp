@@ -22,22 +22,23 @@ struct Identity {
   bool foreign_root = false;
   Fact<std::string> physical_host;
 
+  template <class Self = Identity>
   static constexpr auto fields() {
     return std::tuple{
-        field("hostname", &Identity::hostname, "the node's name"),
-        field("boot_id", &Identity::boot_id, "changes with every boot"),
-        field("uptime_s", &Identity::uptime_s, "seconds since boot, when the snapshot was taken"),
-        field("dmi_vendor", &Identity::dmi_vendor, "DMI sys_vendor"),
-        field("dmi_product", &Identity::dmi_product, "DMI product_name"),
+        field("hostname", &Self::hostname, "the node's name"),
+        field("boot_id", &Self::boot_id, "changes with every boot"),
+        field("uptime_s", &Self::uptime_s, "seconds since boot, when the snapshot was taken"),
+        field("dmi_vendor", &Self::dmi_vendor, "DMI sys_vendor"),
+        field("dmi_product", &Self::dmi_product, "DMI product_name"),
         field("chassis_asset_tag",
-              &Identity::chassis_asset_tag,
+              &Self::chassis_asset_tag,
               "DMI chassis asset tag; the same on every Azure VM"),
-        field("hypervisor", &Identity::hypervisor, "the processor says it runs under a hypervisor"),
+        field("hypervisor", &Self::hypervisor, "the processor says it runs under a hypervisor"),
         field("foreign_root",
-              &Identity::foreign_root,
+              &Self::foreign_root,
               "observed below --root: live interfaces could not be asked"),
         field("physical_host",
-              &Identity::physical_host,
+              &Self::physical_host,
               "Azure: name of the physical host, from the Hyper-V key-value pool")};
   }
 
@@ -49,10 +50,11 @@ struct NumaNode {
   Fact<std::string> cpus;  // "0-23"; empty for a node of memory only
   Fact<std::uint64_t> memory_bytes;
 
+  template <class Self = NumaNode>
   static constexpr auto fields() {
-    return std::tuple{field("id", &NumaNode::id, "the kernel's number"),
-                      field("cpus", &NumaNode::cpus, "list of its CPUs; empty for memory only"),
-                      field("memory_bytes", &NumaNode::memory_bytes, "MemTotal of the node")};
+    return std::tuple{field("id", &Self::id, "the kernel's number"),
+                      field("cpus", &Self::cpus, "list of its CPUs; empty for memory only"),
+                      field("memory_bytes", &Self::memory_bytes, "MemTotal of the node")};
   }
 
   bool operator==(const NumaNode&) const = default;
@@ -66,14 +68,15 @@ struct Cpu {
   Fact<std::string> model;
   Fact<std::vector<NumaNode>> numa_nodes;
 
+  template <class Self = Cpu>
   static constexpr auto fields() {
     return std::tuple{
-        field("sockets", &Cpu::sockets, "sockets with an online CPU"),
-        field("cores", &Cpu::cores, "cores with an online CPU"),
-        field("threads", &Cpu::threads, "online logical CPUs"),
-        field("offline", &Cpu::offline, "present CPUs that are not online, as a list"),
-        field("model", &Cpu::model, "model name of proc/cpuinfo"),
-        field("numa_nodes", &Cpu::numa_nodes, "NUMA nodes that are online")};
+        field("sockets", &Self::sockets, "sockets with an online CPU"),
+        field("cores", &Self::cores, "cores with an online CPU"),
+        field("threads", &Self::threads, "online logical CPUs"),
+        field("offline", &Self::offline, "present CPUs that are not online, as a list"),
+        field("model", &Self::model, "model name of proc/cpuinfo"),
+        field("numa_nodes", &Self::numa_nodes, "NUMA nodes that are online")};
   }
 
   bool operator==(const Cpu&) const = default;
@@ -84,10 +87,11 @@ struct HugePages {
   Fact<std::uint64_t> total;
   Fact<std::uint64_t> free;
 
+  template <class Self = HugePages>
   static constexpr auto fields() {
-    return std::tuple{field("size_kib", &HugePages::size_kib, "size of one page in KiB"),
-                      field("total", &HugePages::total, "pages configured"),
-                      field("free", &HugePages::free, "pages free")};
+    return std::tuple{field("size_kib", &Self::size_kib, "size of one page in KiB"),
+                      field("total", &Self::total, "pages configured"),
+                      field("free", &Self::free, "pages free")};
   }
 
   bool operator==(const HugePages&) const = default;
@@ -99,11 +103,12 @@ struct Memory {
   Fact<std::uint64_t> swap_total_bytes;
   Fact<std::vector<HugePages>> huge_pages;
 
+  template <class Self = Memory>
   static constexpr auto fields() {
-    return std::tuple{field("total_bytes", &Memory::total_bytes, "MemTotal"),
-                      field("available_bytes", &Memory::available_bytes, "MemAvailable"),
-                      field("swap_total_bytes", &Memory::swap_total_bytes, "SwapTotal"),
-                      field("huge_pages", &Memory::huge_pages, "huge pages by size")};
+    return std::tuple{field("total_bytes", &Self::total_bytes, "MemTotal"),
+                      field("available_bytes", &Self::available_bytes, "MemAvailable"),
+                      field("swap_total_bytes", &Self::swap_total_bytes, "SwapTotal"),
+                      field("huge_pages", &Self::huge_pages, "huge pages by size")};
   }
 
   bool operator==(const Memory&) const = default;
@@ -116,12 +121,13 @@ struct Space {
   std::uint64_t inodes_total = 0;  // 0 where the file system has no fixed number
   std::uint64_t inodes_free = 0;
 
+  template <class Self = Space>
   static constexpr auto fields() {
-    return std::tuple{field("total_bytes", &Space::total_bytes, "size"),
-                      field("available_bytes", &Space::available_bytes, "free for users"),
-                      field("used_bytes", &Space::used_bytes, "in use"),
-                      field("inodes_total", &Space::inodes_total, "0 where inodes are not counted"),
-                      field("inodes_free", &Space::inodes_free, "inodes free")};
+    return std::tuple{field("total_bytes", &Self::total_bytes, "size"),
+                      field("available_bytes", &Self::available_bytes, "free for users"),
+                      field("used_bytes", &Self::used_bytes, "in use"),
+                      field("inodes_total", &Self::inodes_total, "0 where inodes are not counted"),
+                      field("inodes_free", &Self::inodes_free, "inodes free")};
   }
 
   bool operator==(const Space&) const = default;
@@ -135,13 +141,14 @@ struct Mount {
   bool hung = false;  // statfs did not answer within its own deadline
   Fact<Space> space;
 
+  template <class Self = Mount>
   static constexpr auto fields() {
-    return std::tuple{field("point", &Mount::point, "mount point"),
-                      field("type", &Mount::type, "file system type"),
-                      field("source", &Mount::source, "device or server"),
-                      field("read_only", &Mount::read_only, "mounted read-only"),
-                      field("hung", &Mount::hung, "statfs did not answer in its own deadline"),
-                      field("space", &Mount::space, "what statfs says")};
+    return std::tuple{field("point", &Self::point, "mount point"),
+                      field("type", &Self::type, "file system type"),
+                      field("source", &Self::source, "device or server"),
+                      field("read_only", &Self::read_only, "mounted read-only"),
+                      field("hung", &Self::hung, "statfs did not answer in its own deadline"),
+                      field("space", &Self::space, "what statfs says")};
   }
 
   bool operator==(const Mount&) const = default;
@@ -150,9 +157,10 @@ struct Mount {
 struct Mounts {
   std::vector<Mount> mounts;  // in the order of proc/mounts; the last of one point is on top
 
+  template <class Self = Mounts>
   static constexpr auto fields() {
     return std::tuple{
-        field("mounts", &Mounts::mounts, "file systems that hold data; not proc, sysfs, cgroup …")};
+        field("mounts", &Self::mounts, "file systems that hold data; not proc, sysfs, cgroup …")};
   }
 
   bool operator==(const Mounts&) const = default;
@@ -167,15 +175,16 @@ struct Nvme {
   Fact<bool> read_only;
   Fact<std::string> address;  // PCI address
 
+  template <class Self = Nvme>
   static constexpr auto fields() {
     return std::tuple{
-        field("name", &Nvme::name, "namespace, as nvme0n1"),
-        field("controller", &Nvme::controller, "controller, as nvme0"),
-        field("model", &Nvme::model, "model"),
-        field("state", &Nvme::state, "state of the controller: live, resetting, dead"),
-        field("size_bytes", &Nvme::size_bytes, "size"),
-        field("read_only", &Nvme::read_only, "the kernel allows reads only"),
-        field("address", &Nvme::address, "PCI address of the controller")};
+        field("name", &Self::name, "namespace, as nvme0n1"),
+        field("controller", &Self::controller, "controller, as nvme0"),
+        field("model", &Self::model, "model"),
+        field("state", &Self::state, "state of the controller: live, resetting, dead"),
+        field("size_bytes", &Self::size_bytes, "size"),
+        field("read_only", &Self::read_only, "the kernel allows reads only"),
+        field("address", &Self::address, "PCI address of the controller")};
   }
 
   bool operator==(const Nvme&) const = default;
@@ -188,12 +197,13 @@ struct Raid {
   Fact<unsigned> disks;
   Fact<unsigned> degraded;  // missing members; raid0 has no such file: absent
 
+  template <class Self = Raid>
   static constexpr auto fields() {
-    return std::tuple{field("name", &Raid::name, "array, as md0"),
-                      field("level", &Raid::level, "raid0, raid1 …"),
-                      field("state", &Raid::state, "array_state of the kernel"),
-                      field("disks", &Raid::disks, "members the array should have"),
-                      field("degraded", &Raid::degraded, "members missing")};
+    return std::tuple{field("name", &Self::name, "array, as md0"),
+                      field("level", &Self::level, "raid0, raid1 …"),
+                      field("state", &Self::state, "array_state of the kernel"),
+                      field("disks", &Self::disks, "members the array should have"),
+                      field("degraded", &Self::degraded, "members missing")};
   }
 
   bool operator==(const Raid&) const = default;
@@ -204,11 +214,12 @@ struct Disks {
   std::vector<std::string> dead_controllers;  // nvme controllers without any namespace: their names
   std::vector<Raid> raid;
 
+  template <class Self = Disks>
   static constexpr auto fields() {
     return std::tuple{
-        field("nvme", &Disks::nvme, "local NVMe namespaces"),
-        field("dead_controllers", &Disks::dead_controllers, "NVMe controllers without a namespace"),
-        field("raid", &Disks::raid, "md arrays")};
+        field("nvme", &Self::nvme, "local NVMe namespaces"),
+        field("dead_controllers", &Self::dead_controllers, "NVMe controllers without a namespace"),
+        field("raid", &Self::raid, "md arrays")};
   }
 
   bool operator==(const Disks&) const = default;
@@ -221,14 +232,15 @@ struct Task {
   std::uint64_t parent = 0;
   Fact<double> stuck_since_s;  // uptime at which an earlier run saw it so already
 
+  template <class Self = Task>
   static constexpr auto fields() {
     return std::tuple{
-        field("pid", &Task::pid, "process id"),
-        field("name", &Task::name, "comm"),
-        field("start_ticks", &Task::start_ticks, "start time in clock ticks since boot"),
-        field("parent", &Task::parent, "pid of the parent"),
+        field("pid", &Self::pid, "process id"),
+        field("name", &Self::name, "comm"),
+        field("start_ticks", &Self::start_ticks, "start time in clock ticks since boot"),
+        field("parent", &Self::parent, "pid of the parent"),
         field("stuck_since_s",
-              &Task::stuck_since_s,
+              &Self::stuck_since_s,
               "uptime at which an earlier run saw it in this state")};
   }
 
@@ -244,14 +256,15 @@ struct Processes {
   Fact<std::vector<Task>> uninterruptible;  // D state
   Fact<std::vector<Task>> zombies;
 
+  template <class Self = Processes>
   static constexpr auto fields() {
-    return std::tuple{field("load1", &Processes::load1, "load average, 1 minute"),
-                      field("load5", &Processes::load5, "5 minutes"),
-                      field("load15", &Processes::load15, "15 minutes"),
-                      field("running", &Processes::running, "runnable tasks"),
-                      field("total", &Processes::total, "all tasks"),
-                      field("uninterruptible", &Processes::uninterruptible, "processes in D state"),
-                      field("zombies", &Processes::zombies, "processes that nobody waited for")};
+    return std::tuple{field("load1", &Self::load1, "load average, 1 minute"),
+                      field("load5", &Self::load5, "5 minutes"),
+                      field("load15", &Self::load15, "15 minutes"),
+                      field("running", &Self::running, "runnable tasks"),
+                      field("total", &Self::total, "all tasks"),
+                      field("uninterruptible", &Self::uninterruptible, "processes in D state"),
+                      field("zombies", &Self::zombies, "processes that nobody waited for")};
   }
 
   bool operator==(const Processes&) const = default;

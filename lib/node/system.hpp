@@ -18,12 +18,11 @@ struct TimeSync {
   bool synchronised = false;
   double estimated_error_s = 0;
 
+  template <class Self = TimeSync>
   static constexpr auto fields() {
     return std::tuple{
-        field("synchronised",
-              &TimeSync::synchronised,
-              "the kernel's clock is disciplined (adjtimex)"),
-        field("estimated_error_s", &TimeSync::estimated_error_s, "estimated error in seconds")};
+        field("synchronised", &Self::synchronised, "the kernel's clock is disciplined (adjtimex)"),
+        field("estimated_error_s", &Self::estimated_error_s, "estimated error in seconds")};
   }
 
   bool operator==(const TimeSync&) const = default;
@@ -34,14 +33,14 @@ struct Limits {
   Fact<std::string> memlock_bytes;  // "unlimited" or a number
   Fact<std::string> open_files;
 
+  template <class Self = Limits>
   static constexpr auto fields() {
     return std::tuple{
-        field("process", &Limits::process, "the process that starts jobs, whose limits these are"),
+        field("process", &Self::process, "the process that starts jobs, whose limits these are"),
         field("memlock_bytes",
-              &Limits::memlock_bytes,
+              &Self::memlock_bytes,
               "soft limit of locked memory: unlimited or bytes"),
-        field(
-            "open_files", &Limits::open_files, "soft limit of open files: unlimited or a number")};
+        field("open_files", &Self::open_files, "soft limit of open files: unlimited or a number")};
   }
 
   bool operator==(const Limits&) const = default;
@@ -52,11 +51,12 @@ struct EdacController {
   Fact<std::uint64_t> corrected;
   Fact<std::uint64_t> uncorrected;
 
+  template <class Self = EdacController>
   static constexpr auto fields() {
     return std::tuple{
-        field("name", &EdacController::name, "memory controller, as mc0"),
-        field("corrected", &EdacController::corrected, "ce_count since the driver was loaded"),
-        field("uncorrected", &EdacController::uncorrected, "ue_count since the driver was loaded")};
+        field("name", &Self::name, "memory controller, as mc0"),
+        field("corrected", &Self::corrected, "ce_count since the driver was loaded"),
+        field("uncorrected", &Self::uncorrected, "ue_count since the driver was loaded")};
   }
 
   bool operator==(const EdacController&) const = default;
@@ -73,17 +73,18 @@ struct Kernel {
   Fact<std::string> clocksource;
   Fact<std::vector<EdacController>> edac;  // absent where no driver is loaded
 
+  template <class Self = Kernel>
   static constexpr auto fields() {
     return std::tuple{
-        field("release", &Kernel::release, "as uname -r"),
-        field("command_line", &Kernel::command_line, "proc/cmdline"),
-        field("sysctl", &Kernel::sysctl, "values of the keys that the profile names"),
-        field("transparent_hugepage", &Kernel::transparent_hugepage, "always, madvise or never"),
-        field("modules", &Kernel::modules, "modules loaded or built in, from sys/module"),
-        field("limits", &Kernel::limits, "resource limits of the process that starts jobs"),
-        field("clock", &Kernel::clock, "is the clock synchronised"),
-        field("clocksource", &Kernel::clocksource, "current clocksource"),
-        field("edac", &Kernel::edac, "memory error counters by controller")};
+        field("release", &Self::release, "as uname -r"),
+        field("command_line", &Self::command_line, "proc/cmdline"),
+        field("sysctl", &Self::sysctl, "values of the keys that the profile names"),
+        field("transparent_hugepage", &Self::transparent_hugepage, "always, madvise or never"),
+        field("modules", &Self::modules, "modules loaded or built in, from sys/module"),
+        field("limits", &Self::limits, "resource limits of the process that starts jobs"),
+        field("clock", &Self::clock, "is the clock synchronised"),
+        field("clocksource", &Self::clocksource, "current clocksource"),
+        field("edac", &Self::edac, "memory error counters by controller")};
   }
 
   bool operator==(const Kernel&) const = default;
@@ -98,15 +99,16 @@ struct KernelRecord {
   std::uint64_t repeats = 1;  // identical texts in a row, counted once
   std::uint64_t last_us = 0;  // time of the last repeat; time_us when there is none
 
+  template <class Self = KernelRecord>
   static constexpr auto fields() {
     return std::tuple{
-        field("sequence", &KernelRecord::sequence, "the kernel's running number"),
-        field("time_us", &KernelRecord::time_us, "microseconds since boot"),
-        field("level", &KernelRecord::level, "0 emergency to 7 debug"),
-        field("facility", &KernelRecord::facility, "0 kernel; else user space wrote it"),
-        field("text", &KernelRecord::text, "the message"),
-        field("repeats", &KernelRecord::repeats, "identical messages within 5 s, counted once"),
-        field("last_us", &KernelRecord::last_us, "time of the last of them")};
+        field("sequence", &Self::sequence, "the kernel's running number"),
+        field("time_us", &Self::time_us, "microseconds since boot"),
+        field("level", &Self::level, "0 emergency to 7 debug"),
+        field("facility", &Self::facility, "0 kernel; else user space wrote it"),
+        field("text", &Self::text, "the message"),
+        field("repeats", &Self::repeats, "identical messages within 5 s, counted once"),
+        field("last_us", &Self::last_us, "time of the last of them")};
   }
 
   bool operator==(const KernelRecord&) const = default;
@@ -119,15 +121,14 @@ struct KernelLog {
   std::uint64_t lost = 0;  // overwritten before they could be read
   bool truncated = false;  // stopped at the limit of size or time
 
+  template <class Self = KernelLog>
   static constexpr auto fields() {
     return std::tuple{
-        field("records",
-              &KernelLog::records,
-              "warnings and worse, and all that hardware drivers say"),
-        field("seen", &KernelLog::seen, "records read in all"),
-        field("unparsable", &KernelLog::unparsable, "records that are not in the kernel's form"),
-        field("lost", &KernelLog::lost, "records overwritten while reading"),
-        field("truncated", &KernelLog::truncated, "reading stopped at the limit of size or time")};
+        field("records", &Self::records, "warnings and worse, and all that hardware drivers say"),
+        field("seen", &Self::seen, "records read in all"),
+        field("unparsable", &Self::unparsable, "records that are not in the kernel's form"),
+        field("lost", &Self::lost, "records overwritten while reading"),
+        field("truncated", &Self::truncated, "reading stopped at the limit of size or time")};
   }
 
   bool operator==(const KernelLog&) const = default;
@@ -137,10 +138,11 @@ struct Services {
   Fact<std::vector<std::string>> active;  // units with a process, or that systemd lists as active
   Fact<std::vector<std::string>> failed;  // of those, none; kept where systemd says so in a file
 
+  template <class Self = Services>
   static constexpr auto fields() {
     return std::tuple{
-        field("active", &Services::active, "systemd units that are active"),
-        field("failed", &Services::failed, "systemd units that are known to have failed")};
+        field("active", &Self::active, "systemd units that are active"),
+        field("failed", &Self::failed, "systemd units that are known to have failed")};
   }
 
   bool operator==(const Services&) const = default;
@@ -157,18 +159,19 @@ struct Interface {
   Fact<std::string> address;  // PCI address of its device
   std::string hca;            // verbs name of the device it belongs to; empty when none
 
+  template <class Self = Interface>
   static constexpr auto fields() {
-    return std::tuple{field("name", &Interface::name, "name"),
-                      field("type", &Interface::type, "1 Ethernet, 32 InfiniBand"),
-                      field("operstate", &Interface::operstate, "up, down, unknown …"),
-                      field("carrier", &Interface::carrier, "link present"),
-                      field("speed_mbps", &Interface::speed_mbps, "Mb/s"),
-                      field("mtu", &Interface::mtu, "bytes"),
+    return std::tuple{field("name", &Self::name, "name"),
+                      field("type", &Self::type, "1 Ethernet, 32 InfiniBand"),
+                      field("operstate", &Self::operstate, "up, down, unknown …"),
+                      field("carrier", &Self::carrier, "link present"),
+                      field("speed_mbps", &Self::speed_mbps, "Mb/s"),
+                      field("mtu", &Self::mtu, "bytes"),
                       field("carrier_down_count",
-                            &Interface::carrier_down_count,
+                            &Self::carrier_down_count,
                             "times the link was lost since the interface exists"),
-                      field("address", &Interface::address, "PCI address"),
-                      field("hca", &Interface::hca, "verbs device on the same function")};
+                      field("address", &Self::address, "PCI address"),
+                      field("hca", &Self::hca, "verbs device on the same function")};
   }
 
   bool operator==(const Interface&) const = default;
@@ -177,9 +180,10 @@ struct Interface {
 struct Network {
   std::vector<Interface> interfaces;  // without lo
 
+  template <class Self = Network>
   static constexpr auto fields() {
     return std::tuple{
-        field("interfaces", &Network::interfaces, "network interfaces but the loopback")};
+        field("interfaces", &Self::interfaces, "network interfaces but the loopback")};
   }
 
   bool operator==(const Network&) const = default;
@@ -194,16 +198,16 @@ struct FileFact {
   Fact<bool> writable;  // file system not read-only and some write bit set
   Fact<Space> space;    // of the file system it lies on
 
+  template <class Self = FileFact>
   static constexpr auto fields() {
     return std::tuple{
-        field("path", &FileFact::path, "as the profile names it"),
-        field("exists", &FileFact::exists, "it exists"),
-        field("executable", &FileFact::executable, "a regular file with an execute bit"),
-        field("directory", &FileFact::directory, "it is a directory"),
-        field("writable",
-              &FileFact::writable,
-              "a write bit is set and the file system is not read-only"),
-        field("space", &FileFact::space, "of the file system it lies on")};
+        field("path", &Self::path, "as the profile names it"),
+        field("exists", &Self::exists, "it exists"),
+        field("executable", &Self::executable, "a regular file with an execute bit"),
+        field("directory", &Self::directory, "it is a directory"),
+        field(
+            "writable", &Self::writable, "a write bit is set and the file system is not read-only"),
+        field("space", &Self::space, "of the file system it lies on")};
   }
 
   bool operator==(const FileFact&) const = default;
@@ -214,10 +218,11 @@ struct NcclSetting {
   std::string value;
   std::string origin;  // "/etc/nccl.conf:3" or "environment"
 
+  template <class Self = NcclSetting>
   static constexpr auto fields() {
-    return std::tuple{field("name", &NcclSetting::name, "variable"),
-                      field("value", &NcclSetting::value, "value"),
-                      field("origin", &NcclSetting::origin, "file and line, or environment")};
+    return std::tuple{field("name", &Self::name, "variable"),
+                      field("value", &Self::value, "value"),
+                      field("origin", &Self::origin, "file and line, or environment")};
   }
 
   bool operator==(const NcclSetting&) const = default;
@@ -229,14 +234,13 @@ struct NcclTopology {
   std::vector<std::string> pci_addresses;
   std::vector<std::string> cpu_affinities;  // "<numa id>=<mask>" of each cpu element
 
+  template <class Self = NcclTopology>
   static constexpr auto fields() {
     return std::tuple{
-        field("path", &NcclTopology::path, "the topology file"),
-        field("origin", &NcclTopology::origin, "who names it"),
-        field(
-            "pci_addresses", &NcclTopology::pci_addresses, "PCI devices in it (switches left out)"),
-        field(
-            "cpu_affinities", &NcclTopology::cpu_affinities, "NUMA node=mask of its cpu elements")};
+        field("path", &Self::path, "the topology file"),
+        field("origin", &Self::origin, "who names it"),
+        field("pci_addresses", &Self::pci_addresses, "PCI devices in it (switches left out)"),
+        field("cpu_affinities", &Self::cpu_affinities, "NUMA node=mask of its cpu elements")};
   }
 
   bool operator==(const NcclTopology&) const = default;
@@ -248,11 +252,12 @@ struct Library {
   std::string error;    // why not
   std::string version;  // where the library tells ("2.28.3")
 
+  template <class Self = Library>
   static constexpr auto fields() {
-    return std::tuple{field("name", &Library::name, "soname"),
-                      field("opened", &Library::opened, "dlopen succeeded"),
-                      field("error", &Library::error, "why it did not"),
-                      field("version", &Library::version, "where the library tells it")};
+    return std::tuple{field("name", &Self::name, "soname"),
+                      field("opened", &Self::opened, "dlopen succeeded"),
+                      field("error", &Self::error, "why it did not"),
+                      field("version", &Self::version, "where the library tells it")};
   }
 
   bool operator==(const Library&) const = default;
@@ -265,15 +270,14 @@ struct Environment {
   Fact<std::vector<Library>> libraries;    // absent below a foreign root
   std::map<std::string, std::string> job;  // SLURM_JOB_ID, SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES …
 
+  template <class Self = Environment>
   static constexpr auto fields() {
     return std::tuple{
-        field("nccl",
-              &Environment::nccl,
-              "NCCL settings of files and environment, in order of strength"),
-        field("nccl_topology", &Environment::nccl_topology, "NCCL's topology file"),
-        field("files", &Environment::files, "files and programs that the profile names"),
-        field("libraries", &Environment::libraries, "libraries that jobs need"),
-        field("job", &Environment::job, "the job on whose behalf this runs")};
+        field("nccl", &Self::nccl, "NCCL settings of files and environment, in order of strength"),
+        field("nccl_topology", &Self::nccl_topology, "NCCL's topology file"),
+        field("files", &Self::files, "files and programs that the profile names"),
+        field("libraries", &Self::libraries, "libraries that jobs need"),
+        field("job", &Self::job, "the job on whose behalf this runs")};
   }
 
   bool operator==(const Environment&) const = default;

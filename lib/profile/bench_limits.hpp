@@ -20,17 +20,17 @@ struct BenchLimit {
   Limit<int> nodes_at_least;
   Limit<Q> expected, warn_below, fail_below;
 
+  template <class Self = BenchLimit>
   static constexpr auto fields() {
-    return std::tuple{
-        field("memory", &BenchLimit::memory, "gpu or host"),
-        field("type", &BenchLimit::type, "element type"),
-        field("algorithm", &BenchLimit::algorithm, "ring, tree, nvls, collnet or any"),
-        field("size", &BenchLimit::size, "message size; a limit holds for this size only"),
-        field("duration", &BenchLimit::duration, "how long it runs"),
-        field("nodes_at_least", &BenchLimit::nodes_at_least, "nodes in the job"),
-        field("expected", &BenchLimit::expected, "what healthy hardware does"),
-        field("warn_below", &BenchLimit::warn_below, "warns below"),
-        field("fail_below", &BenchLimit::fail_below, "fails below")};
+    return std::tuple{field("memory", &Self::memory, "gpu or host"),
+                      field("type", &Self::type, "element type"),
+                      field("algorithm", &Self::algorithm, "ring, tree, nvls, collnet or any"),
+                      field("size", &Self::size, "message size; a limit holds for this size only"),
+                      field("duration", &Self::duration, "how long it runs"),
+                      field("nodes_at_least", &Self::nodes_at_least, "nodes in the job"),
+                      field("expected", &Self::expected, "what healthy hardware does"),
+                      field("warn_below", &Self::warn_below, "warns below"),
+                      field("fail_below", &Self::fail_below, "fails below")};
   }
 };
 
@@ -41,19 +41,20 @@ struct BenchLimits {
   BenchLimit<Flops> gemm;
   std::vector<BenchLimit<BytesPerSecond>> job_all_reduce;
 
+  template <class Self = BenchLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("host_copy", &BenchLimits::host_copy, "each GPU, each way"),
-        field("peer_copy", &BenchLimits::peer_copy, "each ordered pair of GPUs, read"),
-        field("gpu_memory", &BenchLimits::gpu_memory, "triad on GPU memory"),
-        field("stream", &BenchLimits::stream, "STREAM on host memory, each kernel"),
-        field("node_all_reduce", &BenchLimits::node_all_reduce, "bus bandwidth inside one node"),
+        field("host_copy", &Self::host_copy, "each GPU, each way"),
+        field("peer_copy", &Self::peer_copy, "each ordered pair of GPUs, read"),
+        field("gpu_memory", &Self::gpu_memory, "triad on GPU memory"),
+        field("stream", &Self::stream, "STREAM on host memory, each kernel"),
+        field("node_all_reduce", &Self::node_all_reduce, "bus bandwidth inside one node"),
         field("loopback_all_reduce",
-              &BenchLimits::loopback_all_reduce,
+              &Self::loopback_all_reduce,
               "bus bandwidth of one node through its HCAs"),
-        field("hca_write", &BenchLimits::hca_write, "RDMA write, each HCA"),
-        field("gemm", &BenchLimits::gemm, "matrix products, each GPU"),
-        field("job_all_reduce", &BenchLimits::job_all_reduce, "bus bandwidth over nodes")};
+        field("hca_write", &Self::hca_write, "RDMA write, each HCA"),
+        field("gemm", &Self::gemm, "matrix products, each GPU"),
+        field("job_all_reduce", &Self::job_all_reduce, "bus bandwidth over nodes")};
   }
 };
 

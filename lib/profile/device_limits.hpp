@@ -16,10 +16,11 @@ namespace muster {
 struct PciDeviceLimits {
   Limit<int> nvswitches;
 
+  template <class Self = PciDeviceLimits>
   static constexpr auto fields() {
     return std::tuple{
         field("nvswitches",
-              &PciDeviceLimits::nvswitches,
+              &Self::nvswitches,
               "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present")};
   }
 };
@@ -28,9 +29,10 @@ struct LinkLimit {
   Limit<Transfers> speed;
   Limit<int> width;
 
+  template <class Self = LinkLimit>
   static constexpr auto fields() {
-    return std::tuple{field("speed", &LinkLimit::speed, "per lane"),
-                      field("width", &LinkLimit::width, "lanes")};
+    return std::tuple{field("speed", &Self::speed, "per lane"),
+                      field("width", &Self::width, "lanes")};
   }
 };
 
@@ -38,11 +40,12 @@ struct PciLinkLimits {
   LinkLimit gpu, hca;
   std::string unmeasurable = "unknown";
 
+  template <class Self = PciLinkLimits>
   static constexpr auto fields() {
-    return std::tuple{field("gpu", &PciLinkLimits::gpu, "GPUs"),
-                      field("hca", &PciLinkLimits::hca, "InfiniBand HCAs"),
+    return std::tuple{field("gpu", &Self::gpu, "GPUs"),
+                      field("hca", &Self::hca, "InfiniBand HCAs"),
                       field("unmeasurable",
-                            &PciLinkLimits::unmeasurable,
+                            &Self::unmeasurable,
                             "outcome where the kernel says Unknown: skip or unknown")};
   }
 };
@@ -51,11 +54,12 @@ struct PciErrorLimits {
   Limit<double> correctable_warn_above_per_hour;
   Seconds window{};
 
+  template <class Self = PciErrorLimits>
   static constexpr auto fields() {
     return std::tuple{field("correctable_warn_above_per_hour",
-                            &PciErrorLimits::correctable_warn_above_per_hour,
+                            &Self::correctable_warn_above_per_hour,
                             "correctable errors per hour and device"),
-                      field("window", &PciErrorLimits::window, "how far back")};
+                      field("window", &Self::window, "how far back")};
   }
 };
 
@@ -64,10 +68,11 @@ struct PciLimits {
   PciLinkLimits link;
   PciErrorLimits errors;
 
+  template <class Self = PciLimits>
   static constexpr auto fields() {
-    return std::tuple{field("devices", &PciLimits::devices, ""),
-                      field("link", &PciLimits::link, ""),
-                      field("errors", &PciLimits::errors, "")};
+    return std::tuple{field("devices", &Self::devices, ""),
+                      field("link", &Self::link, ""),
+                      field("errors", &Self::errors, "")};
   }
 };
 
@@ -75,11 +80,11 @@ struct IbPresentLimits {
   Limit<int> count;
   std::string name = "*", exclude;
 
+  template <class Self = IbPresentLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("count", &IbPresentLimits::count, "InfiniBand HCAs"),
-        field("name", &IbPresentLimits::name, "verbs name, a glob"),
-        field("exclude", &IbPresentLimits::exclude, "verbs names that never count, a glob")};
+    return std::tuple{field("count", &Self::count, "InfiniBand HCAs"),
+                      field("name", &Self::name, "verbs name, a glob"),
+                      field("exclude", &Self::exclude, "verbs names that never count, a glob")};
   }
 };
 
@@ -87,10 +92,11 @@ struct IbRateLimits {
   Limit<BitsPerSecond> expected;
   Limit<std::string> width, speed;
 
+  template <class Self = IbRateLimits>
   static constexpr auto fields() {
-    return std::tuple{field("expected", &IbRateLimits::expected, "rate of a port"),
-                      field("width", &IbRateLimits::width, "lanes, as 4X"),
-                      field("speed", &IbRateLimits::speed, "lane speed, as NDR")};
+    return std::tuple{field("expected", &Self::expected, "rate of a port"),
+                      field("width", &Self::width, "lanes, as 4X"),
+                      field("speed", &Self::speed, "lane speed, as NDR")};
   }
 };
 
@@ -98,22 +104,23 @@ struct IbFirmwareLimits {
   std::map<std::string, Words> allowed;
   bool same = true;
 
+  template <class Self = IbFirmwareLimits>
   static constexpr auto fields() {
     return std::tuple{
         field("allowed",
-              &IbFirmwareLimits::allowed,
+              &Self::allowed,
               "board id to allowed firmware versions, globs; empty for any"),
-        field(
-            "same", &IbFirmwareLimits::same, "firmware and board id must be the same on all HCAs")};
+        field("same", &Self::same, "firmware and board id must be the same on all HCAs")};
   }
 };
 
 struct IbPkeyLimits {
   std::string require = "any_full_member";
 
+  template <class Self = IbPkeyLimits>
   static constexpr auto fields() {
     return std::tuple{field("require",
-                            &IbPkeyLimits::require,
+                            &Self::require,
                             "non_default_full_member, default_full_member or any_full_member")};
   }
 };
@@ -121,27 +128,30 @@ struct IbPkeyLimits {
 struct IbAddressLimits {
   bool same_prefix = true;
 
+  template <class Self = IbAddressLimits>
   static constexpr auto fields() {
-    return std::tuple{field(
-        "same_prefix", &IbAddressLimits::same_prefix, "all HCAs share one GID subnet prefix")};
+    return std::tuple{
+        field("same_prefix", &Self::same_prefix, "all HCAs share one GID subnet prefix")};
   }
 };
 
 struct IbMtuLimits {
   Limit<Bytes> active;
 
+  template <class Self = IbMtuLimits>
   static constexpr auto fields() {
-    return std::tuple{field("active", &IbMtuLimits::active, "active MTU of a port")};
+    return std::tuple{field("active", &Self::active, "active MTU of a port")};
   }
 };
 
 struct CounterLimit {
   Limit<double> warn_above_per_hour, fail_above_per_hour;
 
+  template <class Self = CounterLimit>
   static constexpr auto fields() {
     return std::tuple{
-        field("warn_above_per_hour", &CounterLimit::warn_above_per_hour, "increments per hour"),
-        field("fail_above_per_hour", &CounterLimit::fail_above_per_hour, "increments per hour")};
+        field("warn_above_per_hour", &Self::warn_above_per_hour, "increments per hour"),
+        field("fail_above_per_hour", &Self::fail_above_per_hour, "increments per hour")};
   }
 };
 
@@ -149,9 +159,10 @@ struct IbErrorLimits {
   Seconds window{};
   std::map<std::string, CounterLimit> counters;
 
+  template <class Self = IbErrorLimits>
   static constexpr auto fields() {
-    return std::tuple{field("window", &IbErrorLimits::window, "how far back"),
-                      field("counters", &IbErrorLimits::counters, "limits by the counter's name")};
+    return std::tuple{field("window", &Self::window, "how far back"),
+                      field("counters", &Self::counters, "limits by the counter's name")};
   }
 };
 
@@ -159,11 +170,12 @@ struct IbFlapLimits {
   Limit<int> max;
   Seconds window{}, ignore_after_boot{};
 
+  template <class Self = IbFlapLimits>
   static constexpr auto fields() {
-    return std::tuple{field("max", &IbFlapLimits::max, "times a link may go down in the window"),
-                      field("window", &IbFlapLimits::window, "how far back"),
+    return std::tuple{field("max", &Self::max, "times a link may go down in the window"),
+                      field("window", &Self::window, "how far back"),
                       field("ignore_after_boot",
-                            &IbFlapLimits::ignore_after_boot,
+                            &Self::ignore_after_boot,
                             "links come and go while the node boots")};
   }
 };
@@ -178,25 +190,27 @@ struct IbLimits {
   IbErrorLimits errors;
   IbFlapLimits flaps;
 
+  template <class Self = IbLimits>
   static constexpr auto fields() {
-    return std::tuple{field("present", &IbLimits::present, ""),
-                      field("rate", &IbLimits::rate, ""),
-                      field("firmware", &IbLimits::firmware, ""),
-                      field("pkey", &IbLimits::pkey, ""),
-                      field("address", &IbLimits::address, ""),
-                      field("mtu", &IbLimits::mtu, ""),
-                      field("errors", &IbLimits::errors, ""),
-                      field("flaps", &IbLimits::flaps, "")};
+    return std::tuple{field("present", &Self::present, ""),
+                      field("rate", &Self::rate, ""),
+                      field("firmware", &Self::firmware, ""),
+                      field("pkey", &Self::pkey, ""),
+                      field("address", &Self::address, ""),
+                      field("mtu", &Self::mtu, ""),
+                      field("errors", &Self::errors, ""),
+                      field("flaps", &Self::flaps, "")};
   }
 };
 
 struct TopoNumaLimits {
   std::map<std::string, int> gpu, hca, nvme;
 
+  template <class Self = TopoNumaLimits>
   static constexpr auto fields() {
-    return std::tuple{field("gpu", &TopoNumaLimits::gpu, "PCI address to NUMA node"),
-                      field("hca", &TopoNumaLimits::hca, "PCI address to NUMA node"),
-                      field("nvme", &TopoNumaLimits::nvme, "PCI address to NUMA node")};
+    return std::tuple{field("gpu", &Self::gpu, "PCI address to NUMA node"),
+                      field("hca", &Self::hca, "PCI address to NUMA node"),
+                      field("nvme", &Self::nvme, "PCI address to NUMA node")};
   }
 };
 
@@ -204,18 +218,19 @@ struct TopoPairingLimits {
   std::map<std::string, std::string> pairs;
   std::string nearest;
 
+  template <class Self = TopoPairingLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("pairs", &TopoPairingLimits::pairs, "PCI address of a GPU to that of its HCA"),
-        field("nearest", &TopoPairingLimits::nearest, "same_switch or same_numa")};
+    return std::tuple{field("pairs", &Self::pairs, "PCI address of a GPU to that of its HCA"),
+                      field("nearest", &Self::nearest, "same_switch or same_numa")};
   }
 };
 
 struct TopoNcclFileLimits {
   Limit<std::string> path;
 
+  template <class Self = TopoNcclFileLimits>
   static constexpr auto fields() {
-    return std::tuple{field("path", &TopoNcclFileLimits::path, "NCCL's topology file")};
+    return std::tuple{field("path", &Self::path, "NCCL's topology file")};
   }
 };
 
@@ -224,20 +239,21 @@ struct TopoLimits {
   TopoPairingLimits pairing;
   TopoNcclFileLimits nccl_file;
 
+  template <class Self = TopoLimits>
   static constexpr auto fields() {
-    return std::tuple{field("numa", &TopoLimits::numa, ""),
-                      field("pairing", &TopoLimits::pairing, ""),
-                      field("nccl_file", &TopoLimits::nccl_file, "")};
+    return std::tuple{field("numa", &Self::numa, ""),
+                      field("pairing", &Self::pairing, ""),
+                      field("nccl_file", &Self::nccl_file, "")};
   }
 };
 
 struct EnvNcclLimits {
   std::map<std::string, std::string> require, harmful;
 
+  template <class Self = EnvNcclLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("require", &EnvNcclLimits::require, "variable to expected value"),
-        field("harmful", &EnvNcclLimits::harmful, "variable to the value that hurts, a glob")};
+    return std::tuple{field("require", &Self::require, "variable to expected value"),
+                      field("harmful", &Self::harmful, "variable to the value that hurts, a glob")};
   }
 };
 
@@ -245,10 +261,11 @@ struct EnvLibraryLimits {
   Words required, optional;
   Limit<std::string> nccl_min;
 
+  template <class Self = EnvLibraryLimits>
   static constexpr auto fields() {
-    return std::tuple{field("required", &EnvLibraryLimits::required, "sonames that must open"),
-                      field("optional", &EnvLibraryLimits::optional, "sonames that are recorded"),
-                      field("nccl_min", &EnvLibraryLimits::nccl_min, "least NCCL version")};
+    return std::tuple{field("required", &Self::required, "sonames that must open"),
+                      field("optional", &Self::optional, "sonames that are recorded"),
+                      field("nccl_min", &Self::nccl_min, "least NCCL version")};
   }
 };
 
@@ -256,25 +273,28 @@ struct EnvLimits {
   EnvNcclLimits nccl;
   EnvLibraryLimits libraries;
 
+  template <class Self = EnvLimits>
   static constexpr auto fields() {
-    return std::tuple{field("nccl", &EnvLimits::nccl, ""),
-                      field("libraries", &EnvLimits::libraries, "")};
+    return std::tuple{field("nccl", &Self::nccl, ""), field("libraries", &Self::libraries, "")};
   }
 };
 
 struct MusterProbeLimits {
   Words fatal;
 
+  template <class Self = MusterProbeLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("fatal", &MusterProbeLimits::fatal, "probes whose time-out fails the node")};
+    return std::tuple{field("fatal", &Self::fatal, "probes whose time-out fails the node")};
   }
 };
 
 struct MusterLimits {
   MusterProbeLimits probes;
 
-  static constexpr auto fields() { return std::tuple{field("probes", &MusterLimits::probes, "")}; }
+  template <class Self = MusterLimits>
+  static constexpr auto fields() {
+    return std::tuple{field("probes", &Self::probes, "")};
+  }
 };
 
 }  // namespace muster

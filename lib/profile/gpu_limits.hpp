@@ -17,13 +17,13 @@ struct GpuPresentLimits {
   Limit<Bytes> memory;
   Percent tolerance{};
 
+  template <class Self = GpuPresentLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("count", &GpuPresentLimits::count, "GPUs"),
-        field("model", &GpuPresentLimits::model, "NVML's name"),
-        field("vendor", &GpuPresentLimits::vendor, "nvidia or amd"),
-        field("memory", &GpuPresentLimits::memory, "memory of one GPU"),
-        field("tolerance", &GpuPresentLimits::tolerance, "band around the memory, both ways")};
+    return std::tuple{field("count", &Self::count, "GPUs"),
+                      field("model", &Self::model, "NVML's name"),
+                      field("vendor", &Self::vendor, "nvidia or amd"),
+                      field("memory", &Self::memory, "memory of one GPU"),
+                      field("tolerance", &Self::tolerance, "band around the memory, both ways")};
   }
 };
 
@@ -31,34 +31,37 @@ struct GpuPresentLimits {
 struct GpuEccModeLimits {
   Limit<bool> expected;
 
+  template <class Self = GpuEccModeLimits>
   static constexpr auto fields() {
-    return std::tuple{field("expected", &GpuEccModeLimits::expected, "ECC mode; true for on")};
+    return std::tuple{field("expected", &Self::expected, "ECC mode; true for on")};
   }
 };
 
 struct GpuEccCorrectedLimits {
   Limit<int> dram_warn_above, sram_warn_above;
 
+  template <class Self = GpuEccCorrectedLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("dram_warn_above", &GpuEccCorrectedLimits::dram_warn_above, "corrected errors"),
-        field("sram_warn_above", &GpuEccCorrectedLimits::sram_warn_above, "corrected errors")};
+    return std::tuple{field("dram_warn_above", &Self::dram_warn_above, "corrected errors"),
+                      field("sram_warn_above", &Self::sram_warn_above, "corrected errors")};
   }
 };
 
 struct GpuRemappedRowsLimits {
   Limit<int> watch_above;
 
+  template <class Self = GpuRemappedRowsLimits>
   static constexpr auto fields() {
-    return std::tuple{field("watch_above", &GpuRemappedRowsLimits::watch_above, "remapped rows")};
+    return std::tuple{field("watch_above", &Self::watch_above, "remapped rows")};
   }
 };
 
 struct GpuRetiredPagesLimits {
   Limit<int> fail_above;
 
+  template <class Self = GpuRetiredPagesLimits>
   static constexpr auto fields() {
-    return std::tuple{field("fail_above", &GpuRetiredPagesLimits::fail_above, "retired pages")};
+    return std::tuple{field("fail_above", &Self::fail_above, "retired pages")};
   }
 };
 
@@ -66,57 +69,61 @@ struct GpuNvlinkLimits {
   Limit<int> links;
   Limit<BytesPerSecond> speed;
 
+  template <class Self = GpuNvlinkLimits>
   static constexpr auto fields() {
-    return std::tuple{field("links", &GpuNvlinkLimits::links, "active links of one GPU"),
-                      field("speed", &GpuNvlinkLimits::speed, "of one link, each way")};
+    return std::tuple{field("links", &Self::links, "active links of one GPU"),
+                      field("speed", &Self::speed, "of one link, each way")};
   }
 };
 
 struct GpuReplayLimits {
   Limit<double> warn_above_per_minute;
 
+  template <class Self = GpuReplayLimits>
   static constexpr auto fields() {
-    return std::tuple{field("warn_above_per_minute",
-                            &GpuReplayLimits::warn_above_per_minute,
-                            "PCIe replays per minute")};
+    return std::tuple{
+        field("warn_above_per_minute", &Self::warn_above_per_minute, "PCIe replays per minute")};
   }
 };
 
 struct GpuClockLimits {
   Limit<Hertz> application_sm;
 
+  template <class Self = GpuClockLimits>
   static constexpr auto fields() {
-    return std::tuple{field(
-        "application_sm", &GpuClockLimits::application_sm, "SM clock that applications may use")};
+    return std::tuple{
+        field("application_sm", &Self::application_sm, "SM clock that applications may use")};
   }
 };
 
 struct GpuTemperatureLimits {
   Limit<Celsius> warn_above, fail_above, warn_margin_below;
 
+  template <class Self = GpuTemperatureLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("warn_above", &GpuTemperatureLimits::warn_above, "GPU or memory temperature"),
-        field("fail_above", &GpuTemperatureLimits::fail_above, "GPU or memory temperature"),
-        field("warn_margin_below",
-              &GpuTemperatureLimits::warn_margin_below,
-              "distance to the GPU's own slowdown threshold")};
+    return std::tuple{field("warn_above", &Self::warn_above, "GPU or memory temperature"),
+                      field("fail_above", &Self::fail_above, "GPU or memory temperature"),
+                      field("warn_margin_below",
+                            &Self::warn_margin_below,
+                            "distance to the GPU's own slowdown threshold")};
   }
 };
 
 struct GpuPowerLimits {
   Limit<Watts> limit;
 
+  template <class Self = GpuPowerLimits>
   static constexpr auto fields() {
-    return std::tuple{field("limit", &GpuPowerLimits::limit, "enforced power limit")};
+    return std::tuple{field("limit", &Self::limit, "enforced power limit")};
   }
 };
 
 struct GpuMigLimits {
   Limit<bool> expected;
 
+  template <class Self = GpuMigLimits>
   static constexpr auto fields() {
-    return std::tuple{field("expected", &GpuMigLimits::expected, "MIG mode; true for on")};
+    return std::tuple{field("expected", &Self::expected, "MIG mode; true for on")};
   }
 };
 
@@ -133,18 +140,19 @@ struct GpuLimits {
   GpuPowerLimits power;
   GpuMigLimits mig;
 
+  template <class Self = GpuLimits>
   static constexpr auto fields() {
-    return std::tuple{field("present", &GpuLimits::present, ""),
-                      field("ecc_mode", &GpuLimits::ecc_mode, ""),
-                      field("ecc_corrected", &GpuLimits::ecc_corrected, ""),
-                      field("ecc_remapped_rows", &GpuLimits::ecc_remapped_rows, ""),
-                      field("ecc_retired_pages", &GpuLimits::ecc_retired_pages, ""),
-                      field("nvlink_state", &GpuLimits::nvlink_state, ""),
-                      field("pcie_replay", &GpuLimits::pcie_replay, ""),
-                      field("clocks", &GpuLimits::clocks, ""),
-                      field("temperature", &GpuLimits::temperature, ""),
-                      field("power", &GpuLimits::power, ""),
-                      field("mig", &GpuLimits::mig, "")};
+    return std::tuple{field("present", &Self::present, ""),
+                      field("ecc_mode", &Self::ecc_mode, ""),
+                      field("ecc_corrected", &Self::ecc_corrected, ""),
+                      field("ecc_remapped_rows", &Self::ecc_remapped_rows, ""),
+                      field("ecc_retired_pages", &Self::ecc_retired_pages, ""),
+                      field("nvlink_state", &Self::nvlink_state, ""),
+                      field("pcie_replay", &Self::pcie_replay, ""),
+                      field("clocks", &Self::clocks, ""),
+                      field("temperature", &Self::temperature, ""),
+                      field("power", &Self::power, ""),
+                      field("mig", &Self::mig, "")};
   }
 };
 

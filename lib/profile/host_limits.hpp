@@ -16,11 +16,12 @@ namespace muster {
 struct CpuLimits {
   Limit<int> sockets, cores, threads, numa_nodes;
 
+  template <class Self = CpuLimits>
   static constexpr auto fields() {
-    return std::tuple{field("sockets", &CpuLimits::sockets, "sockets"),
-                      field("cores", &CpuLimits::cores, "cores"),
-                      field("threads", &CpuLimits::threads, "online logical CPUs"),
-                      field("numa_nodes", &CpuLimits::numa_nodes, "NUMA nodes that have CPUs")};
+    return std::tuple{field("sockets", &Self::sockets, "sockets"),
+                      field("cores", &Self::cores, "cores"),
+                      field("threads", &Self::threads, "online logical CPUs"),
+                      field("numa_nodes", &Self::numa_nodes, "NUMA nodes that have CPUs")};
   }
 };
 
@@ -28,26 +29,29 @@ struct MemoryLimits {
   Limit<Bytes> total;
   Percent tolerance{};
 
+  template <class Self = MemoryLimits>
   static constexpr auto fields() {
-    return std::tuple{field("total", &MemoryLimits::total, "expected MemTotal"),
-                      field("tolerance", &MemoryLimits::tolerance, "band around it, both ways")};
+    return std::tuple{field("total", &Self::total, "expected MemTotal"),
+                      field("tolerance", &Self::tolerance, "band around it, both ways")};
   }
 };
 
 struct MemoryAvailableLimits {
   Limit<Percent> warn_below;
 
+  template <class Self = MemoryAvailableLimits>
   static constexpr auto fields() {
-    return std::tuple{field(
-        "warn_below", &MemoryAvailableLimits::warn_below, "MemAvailable, in percent of MemTotal")};
+    return std::tuple{
+        field("warn_below", &Self::warn_below, "MemAvailable, in percent of MemTotal")};
   }
 };
 
 struct SwapLimits {
   Limit<Bytes> total;
 
+  template <class Self = SwapLimits>
   static constexpr auto fields() {
-    return std::tuple{field("total", &SwapLimits::total, "expected SwapTotal; 0 GiB for none")};
+    return std::tuple{field("total", &Self::total, "expected SwapTotal; 0 GiB for none")};
   }
 };
 
@@ -55,27 +59,30 @@ struct HugePageLimit {
   Bytes size{};
   Limit<int> count, free;
 
+  template <class Self = HugePageLimit>
   static constexpr auto fields() {
-    return std::tuple{field("size", &HugePageLimit::size, "size of one page"),
-                      field("count", &HugePageLimit::count, "pages configured"),
-                      field("free", &HugePageLimit::free, "least number of free pages")};
+    return std::tuple{field("size", &Self::size, "size of one page"),
+                      field("count", &Self::count, "pages configured"),
+                      field("free", &Self::free, "least number of free pages")};
   }
 };
 
 struct HugePagesLimits {
   std::vector<HugePageLimit> pages;
 
+  template <class Self = HugePagesLimits>
   static constexpr auto fields() {
-    return std::tuple{field("pages", &HugePagesLimits::pages, "expected huge pages, by size")};
+    return std::tuple{field("pages", &Self::pages, "expected huge pages, by size")};
   }
 };
 
 struct EdacLimits {
   Limit<double> corrected_warn_above_per_hour;
 
+  template <class Self = EdacLimits>
   static constexpr auto fields() {
     return std::tuple{field("corrected_warn_above_per_hour",
-                            &EdacLimits::corrected_warn_above_per_hour,
+                            &Self::corrected_warn_above_per_hour,
                             "corrected memory errors per hour")};
   }
 };
@@ -86,12 +93,13 @@ struct EdacLimits {
 struct KernelLogPattern {
   std::string pattern, kind, remedy;
 
+  template <class Self = KernelLogPattern>
   static constexpr auto fields() {
     return std::tuple{field("pattern",
-                            &KernelLogPattern::pattern,
+                            &Self::pattern,
                             "text with * for anything; ^ first for the start of the message"),
-                      field("kind", &KernelLogPattern::kind, "class: see kinds"),
-                      field("remedy", &KernelLogPattern::remedy, "what to do")};
+                      field("kind", &Self::kind, "class: see kinds"),
+                      field("remedy", &Self::remedy, "what to do")};
   }
 };
 
@@ -100,14 +108,14 @@ struct KernelLogLimits {
   std::map<std::string, std::string> kinds;
   std::vector<KernelLogPattern> patterns;
 
+  template <class Self = KernelLogLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("window", &KernelLogLimits::window, "how far back, never beyond the boot"),
-        field("coalesce",
-              &KernelLogLimits::coalesce,
-              "lines of one class and device this near are one incident"),
-        field("kinds", &KernelLogLimits::kinds, "class to outcome: fail, warn or pass"),
-        field("patterns", &KernelLogLimits::patterns, "what each line means")};
+    return std::tuple{field("window", &Self::window, "how far back, never beyond the boot"),
+                      field("coalesce",
+                            &Self::coalesce,
+                            "lines of one class and device this near are one incident"),
+                      field("kinds", &Self::kinds, "class to outcome: fail, warn or pass"),
+                      field("patterns", &Self::patterns, "what each line means")};
   }
 };
 
@@ -115,11 +123,12 @@ struct KernelLimits {
   Limit<std::string> release;
   Words required, forbidden;
 
+  template <class Self = KernelLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("release", &KernelLimits::release, "kernel release, a glob"),
-        field("required", &KernelLimits::required, "parameters the command line must have, globs"),
-        field("forbidden", &KernelLimits::forbidden, "parameters it must not have, globs")};
+        field("release", &Self::release, "kernel release, a glob"),
+        field("required", &Self::required, "parameters the command line must have, globs"),
+        field("forbidden", &Self::forbidden, "parameters it must not have, globs")};
   }
 };
 
@@ -127,12 +136,12 @@ struct SysctlLimits {
   std::map<std::string, std::string> values;
   Words transparent_hugepage;
 
+  template <class Self = SysctlLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field(
-            "values", &SysctlLimits::values, "key to expected value; alternatives separated by |"),
+        field("values", &Self::values, "key to expected value; alternatives separated by |"),
         field("transparent_hugepage",
-              &SysctlLimits::transparent_hugepage,
+              &Self::transparent_hugepage,
               "allowed: always, madvise, never")};
   }
 };
@@ -141,12 +150,11 @@ struct ResourceLimits {
   bool memlock_unlimited = false;
   Limit<int> open_files_min;
 
+  template <class Self = ResourceLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("memlock_unlimited",
-              &ResourceLimits::memlock_unlimited,
-              "locked memory must be unlimited"),
-        field("open_files_min", &ResourceLimits::open_files_min, "least soft limit of open files")};
+        field("memlock_unlimited", &Self::memlock_unlimited, "locked memory must be unlimited"),
+        field("open_files_min", &Self::open_files_min, "least soft limit of open files")};
   }
 };
 
@@ -155,24 +163,25 @@ struct ClockLimits {
   Limit<Seconds> error_warn_above;
   Words clocksource;
 
+  template <class Self = ClockLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("synchronised", &ClockLimits::synchronised, "the clock must be disciplined"),
-        field("error_warn_above", &ClockLimits::error_warn_above, "estimated error"),
-        field("clocksource", &ClockLimits::clocksource, "allowed clocksources; empty for any")};
+        field("synchronised", &Self::synchronised, "the clock must be disciplined"),
+        field("error_warn_above", &Self::error_warn_above, "estimated error"),
+        field("clocksource", &Self::clocksource, "allowed clocksources; empty for any")};
   }
 };
 
 struct LoadLimits {
   Limit<double> warn_above_per_core, running_warn_above_per_core;
 
+  template <class Self = LoadLimits>
   static constexpr auto fields() {
-    return std::tuple{field("warn_above_per_core",
-                            &LoadLimits::warn_above_per_core,
-                            "5-minute load average per core"),
-                      field("running_warn_above_per_core",
-                            &LoadLimits::running_warn_above_per_core,
-                            "runnable tasks per core")};
+    return std::tuple{
+        field("warn_above_per_core", &Self::warn_above_per_core, "5-minute load average per core"),
+        field("running_warn_above_per_core",
+              &Self::running_warn_above_per_core,
+              "runnable tasks per core")};
   }
 };
 
@@ -180,12 +189,11 @@ struct StuckTaskLimits {
   Limit<Seconds> uninterruptible_for;
   Limit<int> zombies_warn_above;
 
+  template <class Self = StuckTaskLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("uninterruptible_for",
-              &StuckTaskLimits::uninterruptible_for,
-              "longest time in D state"),
-        field("zombies_warn_above", &StuckTaskLimits::zombies_warn_above, "number of zombies")};
+        field("uninterruptible_for", &Self::uninterruptible_for, "longest time in D state"),
+        field("zombies_warn_above", &Self::zombies_warn_above, "number of zombies")};
   }
 };
 
@@ -193,11 +201,11 @@ struct RequiredMount {
   std::string point, type;
   bool writable = false;
 
+  template <class Self = RequiredMount>
   static constexpr auto fields() {
-    return std::tuple{
-        field("point", &RequiredMount::point, "mount point"),
-        field("type", &RequiredMount::type, "file system type, a glob; empty for any"),
-        field("writable", &RequiredMount::writable, "must not be read-only")};
+    return std::tuple{field("point", &Self::point, "mount point"),
+                      field("type", &Self::type, "file system type, a glob; empty for any"),
+                      field("writable", &Self::writable, "must not be read-only")};
   }
 };
 
@@ -205,10 +213,10 @@ struct MountLimits {
   std::vector<RequiredMount> required;
   Seconds answer_within{};
 
+  template <class Self = MountLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("required", &MountLimits::required, "mounts that must be there"),
-        field("answer_within", &MountLimits::answer_within, "deadline of one statfs")};
+    return std::tuple{field("required", &Self::required, "mounts that must be there"),
+                      field("answer_within", &Self::answer_within, "deadline of one statfs")};
   }
 };
 
@@ -216,14 +224,14 @@ struct DiskLimits {
   Limit<Percent> warn_above, fail_above, inodes_warn_above, inodes_fail_above;
   Words ignore;
 
+  template <class Self = DiskLimits>
   static constexpr auto fields() {
-    return std::tuple{field("warn_above", &DiskLimits::warn_above, "space in use"),
-                      field("fail_above", &DiskLimits::fail_above, "space in use"),
-                      field("inodes_warn_above", &DiskLimits::inodes_warn_above, "inodes in use"),
-                      field("inodes_fail_above", &DiskLimits::inodes_fail_above, "inodes in use"),
-                      field("ignore",
-                            &DiskLimits::ignore,
-                            "mount points or file system types to leave out, globs")};
+    return std::tuple{
+        field("warn_above", &Self::warn_above, "space in use"),
+        field("fail_above", &Self::fail_above, "space in use"),
+        field("inodes_warn_above", &Self::inodes_warn_above, "inodes in use"),
+        field("inodes_fail_above", &Self::inodes_fail_above, "inodes in use"),
+        field("ignore", &Self::ignore, "mount points or file system types to leave out, globs")};
   }
 };
 
@@ -232,30 +240,32 @@ struct NvmeLimits {
   Limit<Bytes> size;
   Percent tolerance{};
 
+  template <class Self = NvmeLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("count", &NvmeLimits::count, "local NVMe devices"),
-        field("size", &NvmeLimits::size, "size of each"),
-        field("tolerance", &NvmeLimits::tolerance, "band around the size, both ways")};
+    return std::tuple{field("count", &Self::count, "local NVMe devices"),
+                      field("size", &Self::size, "size of each"),
+                      field("tolerance", &Self::tolerance, "band around the size, both ways")};
   }
 };
 
 struct ServiceLimits {
   Words active, inactive;
 
+  template <class Self = ServiceLimits>
   static constexpr auto fields() {
-    return std::tuple{field("active", &ServiceLimits::active, "units that must be active"),
-                      field("inactive", &ServiceLimits::inactive, "units that must not be active")};
+    return std::tuple{field("active", &Self::active, "units that must be active"),
+                      field("inactive", &Self::inactive, "units that must not be active")};
   }
 };
 
 struct ModuleLimits {
   Words required, forbidden;
 
+  template <class Self = ModuleLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("required", &ModuleLimits::required, "modules that must be loaded; a|b for either"),
-        field("forbidden", &ModuleLimits::forbidden, "modules that must not be loaded")};
+        field("required", &Self::required, "modules that must be loaded; a|b for either"),
+        field("forbidden", &Self::forbidden, "modules that must not be loaded")};
   }
 };
 
@@ -263,29 +273,30 @@ struct EthernetInterface {
   std::string name;
   Limit<BitsPerSecond> speed;
 
+  template <class Self = EthernetInterface>
   static constexpr auto fields() {
-    return std::tuple{field("name", &EthernetInterface::name, "interface or verbs name, a glob"),
-                      field("speed", &EthernetInterface::speed, "expected speed; not set for any")};
+    return std::tuple{field("name", &Self::name, "interface or verbs name, a glob"),
+                      field("speed", &Self::speed, "expected speed; not set for any")};
   }
 };
 
 struct EthernetLimits {
   std::vector<EthernetInterface> interfaces;
 
+  template <class Self = EthernetLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("interfaces", &EthernetLimits::interfaces, "interfaces that must be up")};
+    return std::tuple{field("interfaces", &Self::interfaces, "interfaces that must be up")};
   }
 };
 
 struct ProgramLimits {
   Words executable, present;
 
+  template <class Self = ProgramLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field(
-            "executable", &ProgramLimits::executable, "programs that must exist and be executable"),
-        field("present", &ProgramLimits::present, "files that must exist")};
+        field("executable", &Self::executable, "programs that must exist and be executable"),
+        field("present", &Self::present, "files that must exist")};
   }
 };
 
@@ -293,10 +304,10 @@ struct ContainerStorageLimits {
   Words paths;
   Limit<Bytes> free_min;
 
+  template <class Self = ContainerStorageLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("paths", &ContainerStorageLimits::paths, "directories for images and containers"),
-        field("free_min", &ContainerStorageLimits::free_min, "least free space of each")};
+    return std::tuple{field("paths", &Self::paths, "directories for images and containers"),
+                      field("free_min", &Self::free_min, "least free space of each")};
   }
 };
 
@@ -323,28 +334,29 @@ struct HostLimits {
   ProgramLimits programs;
   ContainerStorageLimits container_storage;
 
+  template <class Self = HostLimits>
   static constexpr auto fields() {
-    return std::tuple{field("cpu", &HostLimits::cpu, ""),
-                      field("memory", &HostLimits::memory, ""),
-                      field("memory_available", &HostLimits::memory_available, ""),
-                      field("swap", &HostLimits::swap, ""),
-                      field("hugepages", &HostLimits::hugepages, ""),
-                      field("edac", &HostLimits::edac, ""),
-                      field("kernel_log", &HostLimits::kernel_log, ""),
-                      field("kernel", &HostLimits::kernel, ""),
-                      field("sysctl", &HostLimits::sysctl, ""),
-                      field("limits", &HostLimits::limits, ""),
-                      field("clock", &HostLimits::clock, ""),
-                      field("load", &HostLimits::load, ""),
-                      field("stuck_tasks", &HostLimits::stuck_tasks, ""),
-                      field("mounts", &HostLimits::mounts, ""),
-                      field("disk", &HostLimits::disk, ""),
-                      field("nvme", &HostLimits::nvme, ""),
-                      field("services", &HostLimits::services, ""),
-                      field("modules", &HostLimits::modules, ""),
-                      field("ethernet", &HostLimits::ethernet, ""),
-                      field("programs", &HostLimits::programs, ""),
-                      field("container_storage", &HostLimits::container_storage, "")};
+    return std::tuple{field("cpu", &Self::cpu, ""),
+                      field("memory", &Self::memory, ""),
+                      field("memory_available", &Self::memory_available, ""),
+                      field("swap", &Self::swap, ""),
+                      field("hugepages", &Self::hugepages, ""),
+                      field("edac", &Self::edac, ""),
+                      field("kernel_log", &Self::kernel_log, ""),
+                      field("kernel", &Self::kernel, ""),
+                      field("sysctl", &Self::sysctl, ""),
+                      field("limits", &Self::limits, ""),
+                      field("clock", &Self::clock, ""),
+                      field("load", &Self::load, ""),
+                      field("stuck_tasks", &Self::stuck_tasks, ""),
+                      field("mounts", &Self::mounts, ""),
+                      field("disk", &Self::disk, ""),
+                      field("nvme", &Self::nvme, ""),
+                      field("services", &Self::services, ""),
+                      field("modules", &Self::modules, ""),
+                      field("ethernet", &Self::ethernet, ""),
+                      field("programs", &Self::programs, ""),
+                      field("container_storage", &Self::container_storage, "")};
   }
 };
 

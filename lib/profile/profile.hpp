@@ -30,16 +30,16 @@ struct Recognise {
   Limit<int> gpus, hcas, cores;
   Limit<Bytes> memory;
 
+  template <class Self = Recognise>
   static constexpr auto fields() {
-    return std::tuple{
-        field("chassis_asset_tag", &Recognise::chassis_asset_tag, "DMI chassis asset tag"),
-        field("dmi_vendor", &Recognise::dmi_vendor, "DMI vendor, a glob"),
-        field("gpu_pci_ids", &Recognise::gpu_pci_ids, "PCI ids of its GPUs, any of them"),
-        field("infiniband", &Recognise::infiniband, "has InfiniBand at all"),
-        field("gpus", &Recognise::gpus, "count, to choose between candidates"),
-        field("hcas", &Recognise::hcas, "count, to choose between candidates"),
-        field("cores", &Recognise::cores, "count, to choose between candidates"),
-        field("memory", &Recognise::memory, "MemTotal, to choose between candidates")};
+    return std::tuple{field("chassis_asset_tag", &Self::chassis_asset_tag, "DMI chassis asset tag"),
+                      field("dmi_vendor", &Self::dmi_vendor, "DMI vendor, a glob"),
+                      field("gpu_pci_ids", &Self::gpu_pci_ids, "PCI ids of its GPUs, any of them"),
+                      field("infiniband", &Self::infiniband, "has InfiniBand at all"),
+                      field("gpus", &Self::gpus, "count, to choose between candidates"),
+                      field("hcas", &Self::hcas, "count, to choose between candidates"),
+                      field("cores", &Self::cores, "count, to choose between candidates"),
+                      field("memory", &Self::memory, "MemTotal, to choose between candidates")};
   }
 };
 
@@ -50,12 +50,13 @@ struct Context {
   Words count_unknown{"*"};  // checks whose `unknown` makes the verdict unknown
   Seconds deadline{20};
 
+  template <class Self = Context>
   static constexpr auto fields() {
     return std::tuple{
-        field("run", &Context::run, "checks to run, globs"),
-        field("skip", &Context::skip, "checks to leave out, globs"),
-        field("count_unknown", &Context::count_unknown, "checks whose unknown counts, globs"),
-        field("deadline", &Context::deadline, "the whole run ends within")};
+        field("run", &Self::run, "checks to run, globs"),
+        field("skip", &Self::skip, "checks to leave out, globs"),
+        field("count_unknown", &Self::count_unknown, "checks whose unknown counts, globs"),
+        field("deadline", &Self::deadline, "the whole run ends within")};
   }
 };
 
@@ -66,11 +67,12 @@ struct Policy {
       "fail";  // what the report calls it when the check says fail: fail, warn, pass
   std::string warn_as = "warn";  // fail, warn, pass
 
+  template <class Self = Policy>
   static constexpr auto fields() {
     return std::tuple{
-        field("enabled", &Policy::enabled, "run it at all"),
-        field("fail_as", &Policy::fail_as, "outcome of a failed rule: fail, warn or pass"),
-        field("warn_as", &Policy::warn_as, "outcome of a warning: fail, warn or pass")};
+        field("enabled", &Self::enabled, "run it at all"),
+        field("fail_as", &Self::fail_as, "outcome of a failed rule: fail, warn or pass"),
+        field("warn_as", &Self::warn_as, "outcome of a warning: fail, warn or pass")};
   }
 };
 
@@ -102,19 +104,20 @@ struct Profile {
   std::map<std::string, Origin> origins;   // by the key's path: "host.memory.total"
   std::map<std::string, std::string> values;  // by the same path, as written: for `profiles show`
 
+  template <class Self = Profile>
   static constexpr auto fields() {
-    return std::tuple{field("summary", &Profile::summary, "one line"),
-                      field("aliases", &Profile::aliases, "other names of the same hardware"),
-                      field("recognise", &Profile::recognise, "how to know such a node"),
-                      field("host", &Profile::host, ""),
-                      field("pci", &Profile::pci, ""),
-                      field("gpu", &Profile::gpu, ""),
-                      field("ib", &Profile::ib, ""),
-                      field("topo", &Profile::topo, ""),
-                      field("env", &Profile::env, ""),
-                      field("muster", &Profile::muster, ""),
-                      field("bench", &Profile::bench, ""),
-                      field("contexts", &Profile::contexts, "what each context runs")};
+    return std::tuple{field("summary", &Self::summary, "one line"),
+                      field("aliases", &Self::aliases, "other names of the same hardware"),
+                      field("recognise", &Self::recognise, "how to know such a node"),
+                      field("host", &Self::host, ""),
+                      field("pci", &Self::pci, ""),
+                      field("gpu", &Self::gpu, ""),
+                      field("ib", &Self::ib, ""),
+                      field("topo", &Self::topo, ""),
+                      field("env", &Self::env, ""),
+                      field("muster", &Self::muster, ""),
+                      field("bench", &Self::bench, ""),
+                      field("contexts", &Self::contexts, "what each context runs")};
   }
 };
 
