@@ -54,6 +54,16 @@ void judge_running(const Processes& processes, unsigned threads, double limit, F
                           "tasks per CPU"));
 }
 
+// Empty when neither is known: then there is a finding.
+std::string summary(const Processes& processes, unsigned threads) {
+  const auto processors = counted(threads, "logical CPU");
+  if (processes.load5) {
+    return fmt::format("5-minute load average {:.1f} on {}", *processes.load5, processors);
+  }
+  if (!processes.running) return {};
+  return fmt::format("{} on {}", counted(*processes.running, "runnable task"), processors);
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const LoadLimits& limits = profile.host.load;
   const Processes& processes = *snapshot.processes;
@@ -73,13 +83,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (findings.empty() && limits.running_warn_above_per_core) {
     judge_running(processes, *threads, *limits.running_warn_above_per_core, findings);
   }
-  return or_pass(std::move(findings),
-                 processes.load5 ? fmt::format("5-minute load average {:.1f} on {}",
-                                               *processes.load5,
-                                               counted(*threads, "logical CPU"))
-                                 : fmt::format("{} on {}",
-                                               counted(*processes.running, "runnable task"),
-                                               counted(*threads, "logical CPU")));
+  return or_pass(std::move(findings), summary(processes, *threads));
 }
 
 }  // namespace

@@ -54,6 +54,14 @@ TEST(HostLoadTest, WarnsOfManyRunnableTasksBeforeTheLoadShowsThem) {
                   .remedy = Remedy::watch}));
 }
 
+TEST(HostLoadTest, IsUndecidedWhereNothingOfItCouldBeRead) {
+  EXPECT_THAT(judge({.load5 = Fact<double>::unreadable("loadavg: garbled"),
+                     .running = Fact<std::uint64_t>::unreadable("loadavg: garbled")}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the load average is not known: loadavg: garbled"}));
+}
+
 TEST(HostLoadTest, IsUndecidedWhereTheLoadCouldNotBeRead) {
   EXPECT_THAT(
       judge({.load5 = Fact<double>::unreadable("loadavg: garbled"), .running = std::uint64_t{1}}),
