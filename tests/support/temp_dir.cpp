@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -14,13 +15,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Memory where there is some to write and execute from: thousands of small files on a busy disk
-// take minutes. TMPDIR overrules it.
+// Memory where there is enough to write and execute from: thousands of small files on a busy disk
+// take minutes. TMPDIR overrules it. Containers often have no more than 64 MB.
 fs::path place() {
   constexpr const char* kMemory = "/dev/shm";
   struct statvfs status = {};
+  constexpr std::uint64_t kEnough = 2ULL << 30U;
   const bool usable = std::getenv("TMPDIR") == nullptr && ::access(kMemory, W_OK | X_OK) == 0 &&
-                      ::statvfs(kMemory, &status) == 0 && (status.f_flag & ST_NOEXEC) == 0;
+                      ::statvfs(kMemory, &status) == 0 && (status.f_flag & ST_NOEXEC) == 0 &&
+                      status.f_bavail * status.f_frsize >= kEnough;
   return usable ? fs::path(kMemory) : fs::temp_directory_path();
 }
 
