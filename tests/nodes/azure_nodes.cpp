@@ -265,6 +265,25 @@ NodeDescription a100_node(std::string name, std::uint64_t memory_kib) {
   return node;
 }
 
+// What the site asks for beyond the profile, so that faults of mounts and programs can be told.
+constexpr std::string_view kSite = R"(# What this site expects beyond the profile.
+overrides:
+  host:
+    kernel: {forbidden: ["pci=nomsi"], source: site}
+    hugepages: {pages: [{size: 2 MiB, count: 0}], source: site}
+    mounts:
+      required:
+        - {point: /, writable: true}
+        - {point: /mnt/nvme, type: xfs, writable: true}
+        - {point: /shared, type: "nfs*"}
+      source: site
+    programs:
+      executable: [/usr/bin/enroot, /usr/bin/nvidia-container-cli]
+      present: [/usr/lib/x86_64-linux-gnu/slurm/spank_pyxis.so]
+      source: site
+    container_storage: {paths: [/var/lib/docker, /var/lib/enroot], free_min: 1 GiB, source: site}
+)";
+
 }  // namespace
 
 NodeDescription nd96asr_v4() { return a100_node("nd96asr_v4", 928'858'388); }
@@ -287,6 +306,7 @@ NodeDescription nd96isr_h100_v5() {
   node.kernel_log = boot_log(node.cpu_model.name);
   give_gpus(node, hopper());
   give_nccl(node, "ndv5", 1);
+  node.site = kSite;
   return node;
 }
 

@@ -43,6 +43,7 @@ std::vector<Fault> bus_faults() {
        .node = kBareMetal,
        .check = "pci.link",
        .device = "0000:33:00.0",
+       .outcome = Outcome::warn,  // the profile `generic` only warns
        .change = [](NodeDescription& node) { node.hcas[2].pci.width = 8; }},
       {.name = "aer_fatal",
        .node = kBareMetal,
@@ -59,7 +60,7 @@ std::vector<Fault> bus_faults() {
       {.name = "aer_correctable",
        .node = kBareMetal,
        .check = "pci.errors",
-       .device = "0000:52:00.0",
+       .device = "0000:92:00.0",
        .outcome = Outcome::warn,
        .change = [](NodeDescription& node) { node.gpus[4].pci.correctable = 5000; },
        .earlier_s = kHour},
@@ -76,7 +77,7 @@ std::vector<Fault> bus_faults() {
       {.name = "payload_small",
        .node = kBareMetal,
        .check = "pci.payload",
-       .device = "0000:62:00.0",
+       .device = "0000:a2:00.0",
        .outcome = Outcome::warn,
        .change = [](NodeDescription& node) { node.gpus[5].pci.payload_bytes = 128; }},
   };

@@ -37,7 +37,7 @@ std::vector<Fault> machine_faults() {
       {.name = "numa_node_without_memory",
        .node = kA100,
        .check = "host.memory",
-       .device = "node2",
+       .device = "numa2",
        .change =
            [](NodeDescription& node) {
              node.numa[0].memory_kib += node.numa[2].memory_kib;
@@ -58,7 +58,7 @@ std::vector<Fault> machine_faults() {
       {.name = "hugepages_left_behind",
        .node = kH100,
        .check = "host.hugepages",
-       .device = "node",
+       .device = "hugepages-2048kB",
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
@@ -96,7 +96,7 @@ std::vector<Fault> task_faults() {
       {.name = "task_stuck",
        .node = kH100,
        .check = "host.stuck_tasks",
-       .device = "python (4242)",
+       .device = "pid 4242",
        .change =
            [](NodeDescription& node) {
              node.processes.push_back({.pid = 4242,
@@ -110,7 +110,7 @@ std::vector<Fault> task_faults() {
       {.name = "zombies",
        .node = kH100,
        .check = "host.stuck_tasks",
-       .device = "node",
+       .device = "zombies",
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong with InfiniBand: ports, rates, keys, addresses, counters, interfaces.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/render.hpp"
 
 namespace muster::nodes {
 namespace {
@@ -11,13 +14,32 @@ constexpr std::string_view kH100 = "nd96isr_h100_v5";
 constexpr std::string_view kA100 = "nd96asr_v4";
 constexpr double kHour = 3600;
 
+// The function is on the bus, and no driver has made an RDMA device of it.
+void unbind_third_hca(Tree& tree) {
+  const auto hca = nd96isr_h100_v5().hcas[2];
+  const auto pci = device_path(hca.pci);
+  for (const char* part : {"driver", "infiniband", "infiniband_mad", "infiniband_verbs", "net"}) {
+    tree.remove(fmt::format("{}/{}", pci, part));
+  }
+  tree.remove(fmt::format("sys/bus/pci/drivers/mlx5_core/{}", hca.pci.address));
+  tree.remove(fmt::format("sys/class/infiniband/{}", hca.name));
+  tree.remove(fmt::format("sys/class/net/{}", hca.netdev.name));
+  tree.remove("sys/class/infiniband_mad/umad2");
+  tree.remove("sys/class/infiniband_verbs/uverbs2");
+}
+
 std::vector<Fault> port_faults() {
   return {
       {.name = "hca_missing",
        .node = kH100,
-       .check = "ib.present",
+       .check = "pci.devices",
        .device = "0103:00:00.0",
        .change = [](NodeDescription& node) { node.hcas.erase(node.hcas.begin() + 2); }},
+      {.name = "hca_without_driver",
+       .node = kH100,
+       .check = "ib.present",
+       .device = "0103:00:00.0",
+       .damage = unbind_third_hca},
       {.name = "port_down",
        .node = kH100,
        .check = "ib.state",

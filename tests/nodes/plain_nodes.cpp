@@ -16,7 +16,8 @@ constexpr unsigned kMellanox = 0x15b3;
 // One switch per GPU: a root port, the switch's upstream port, and a downstream port for each of
 // the GPU, the HCA and the disk. Buses are numbered by index.
 PciDescription behind_switch(unsigned index, unsigned port, unsigned vendor, unsigned device) {
-  const unsigned base = 0x10 + index * 0x10;
+  const unsigned root = index < 4 ? 0x00 : 0x80;
+  const unsigned base = root + 0x10 + (index % 4) * 0x10;
   PciDescription pci{.address = fmt::format("0000:{:02x}:00.0", base + 2 + port),
                      .vendor = vendor,
                      .device = device,
@@ -25,7 +26,7 @@ PciDescription behind_switch(unsigned index, unsigned port, unsigned vendor, uns
   pci.width = pci.max_width = 16;
   pci.payload_bytes = pci.payload_max_bytes = 256;
   pci.aer = true;
-  pci.bridges = {fmt::format("0000:00:{:02x}.0", index + 1),
+  pci.bridges = {fmt::format("0000:{:02x}:{:02x}.0", root, index % 4 + 1),
                  fmt::format("0000:{:02x}:00.0", base),
                  fmt::format("0000:{:02x}:{:02x}.0", base + 1, port)};
   return pci;

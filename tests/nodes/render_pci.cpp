@@ -150,10 +150,11 @@ void add_bridges(const NodeDescription& node,
 }  // namespace
 
 std::string device_path(const PciDescription& pci) {
-  const auto domain = pci.address.substr(0, 4);
+  // The root complex is named by its domain and first bus: that of the topmost function.
+  const auto root = (pci.bridges.empty() ? pci.address : pci.bridges.front()).substr(0, 7);
   std::string path = pci.vmbus_guid.empty()
-                         ? fmt::format("sys/devices/pci{}:00", domain)
-                         : fmt::format("{}/{}/pci{}:00", kVmbus, pci.vmbus_guid, domain);
+                         ? fmt::format("sys/devices/pci{}", root)
+                         : fmt::format("{}/{}/pci{}", kVmbus, pci.vmbus_guid, root);
   for (const auto& bridge : pci.bridges) path.append(fmt::format("/{}", bridge));
   return path.append(fmt::format("/{}", pci.address));
 }

@@ -91,13 +91,13 @@ std::vector<Fault> setting_faults() {
       {.name = "command_line_parameter",
        .node = kH100,
        .check = "host.kernel",
-       .device = "node",
+       .device = "pci=nomsi",
        .outcome = Outcome::warn,
        .change = [](NodeDescription& node) { node.system.command_line.append(" pci=nomsi"); }},
       {.name = "memlock_limited",
        .node = kH100,
        .check = "host.limits",
-       .device = "slurmd (1234)",
+       .device = "locked memory",
        .change =
            [](NodeDescription& node) {
              std::ranges::find(node.processes, "slurmd", &ProcessDescription::name)->memlock =
@@ -106,7 +106,7 @@ std::vector<Fault> setting_faults() {
       {.name = "few_open_files",
        .node = kA100,
        .check = "host.limits",
-       .device = "slurmd (1234)",
+       .device = "open files",
        .change =
            [](NodeDescription& node) {
              std::ranges::find(node.processes, "slurmd", &ProcessDescription::name)->open_files =
@@ -115,7 +115,7 @@ std::vector<Fault> setting_faults() {
       {.name = "slow_clocksource",
        .node = kH100,
        .check = "host.clock",
-       .device = "node",
+       .device = "clocksource",
        .outcome = Outcome::warn,
        .change = [](NodeDescription& node) { node.system.clocksource = "acpi_pm"; }},
       {.name = "service_stopped",

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/e2e/harness.hpp"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "checks/app/examine.hpp"
+#include "checks/run.hpp"
+#include "lib/probes/state.hpp"
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void give_up(std::string_view why) {
+  fmt::print(stderr, "end-to-end test: {}\n", why);
+  std::abort();
+}
+
+}  // namespace
+
+void Stage::show(nodes::Tree tree) {
+  const bool first = shown_.entries().empty();
+  const bool written = first ? write_tree(tree, root()) : change_tree(shown_, tree, root());
+  if (!written) give_up(fmt::format("{} could not be written", root().string()));
+  shown_ = std::move(tree);
+}
+
+Examination examine(const fs::path& root, const Request& request) {
+  const auto started = Clock::now();
+  const auto seconds = std::chrono::duration<double>(request.deadline).count();
+  const app::Errand errand{.profile = request.profile,
+                           .root = root.string(),
+                           .state = request.state.string(),
+                           .deadline = Seconds{seconds},
+                           .probes = [](const Profile*) { return ProbeSet::all(); }};
+  const std::map<std::string, std::string> variables{
+      {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
+  app::Deadline deadline(started + request.deadline);
+  auto examined = app::examine(errand, variables, started, deadline);
+  if (!examined) give_up(examined.error().message);
+  auto report = judge(examined->snapshot, examined->choice.profile, {.only = {"*"}});
+  report.profile_evidence = examined->choice.evidence;
+  return {.snapshot = std::move(examined->snapshot),
+          .profile = std::move(examined->choice.profile),
+          .report = std::move(report)};
+}
+
+void remember(const fs::path& state, const Snapshot& snapshot) {
+  const auto written = write_state(state / "state.json", snapshot);
+  if (!written) give_up(written.error().message);
+}
+
+std::vector<std::string> concerns(const Report& report) {
+  std::vector<std::string> result;
+  for (const auto& finding : report.findings) {
+    if (finding.outcome == Outcome::pass || finding.outcome == Outcome::skip) continue;
+    result.push_back(
+        fmt::format("{} {} {}", to_string(finding.outcome), finding.check, finding.device));
+  }
+  return result;
+}
+
+std::string explain(const Report& report) {
+  std::string text =
+      fmt::format("{} is {} by {}\n", report.node, to_string(report.verdict), report.profile);
+  for (const auto& finding : report.findings) {
+    if (finding.outcome == Outcome::pass || finding.outcome == Outcome::skip) continue;
+    text.append(fmt::format("  {} {} {}: {}\n",
+                            to_string(finding.outcome),
+                            finding.check,
+                            finding.device,
+                            finding.message));
+  }
+  return text;
+}
+
+nodes::NodeDescription node_named(std::string_view name) {
+  const auto& all = nodes::all_nodes();
+  const auto found = std::ranges::find(all, name, &nodes::NamedNode::name);
+  if (found == all.end()) give_up(fmt::format("no node is called {}", name));
+  return found->make();
+}
+
+bool disk_has_room() {
+  const TempDir here;
+
+  struct statvfs space {};
+
+  constexpr double kEnough = 0.2;
+  return ::statvfs(here.path().c_str(), &space) == 0 &&
+         static_cast<double>(space.f_bavail) > kEnough * static_cast<double>(space.f_blocks);
+}
+
+}  // namespace muster::e2e

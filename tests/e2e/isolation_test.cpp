@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster check --root` reads nothing of the machine that it runs on: where all that a probe looks
+// at is hidden, but for what lies below the root, it says the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/harness.hpp"
+#include "tests/nodes/faults.hpp"
+#include "tests/nodes/render.hpp"
+
+namespace muster::e2e {
+namespace {
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::string text;
+  std::array<char, 4096> part{};
+  while (const std::size_t length = std::fread(part.data(), 1, part.size(), pipe.get())) {
+    text.append(part.data(), length);
+  }
+  return text;
+}
+
+// A namespace in which all that a probe may look at is empty, but for what lies below a root.
+std::string in_empty_world(const std::string& command) {
+  std::string script;
+  for (const char* folder : {"/sys", "/etc", "/run", "/var", "/opt", "/proc/sys", "/proc/1"}) {
+    script.append(fmt::format("mount -t tmpfs none {} && ", folder));
+  }
+  // The rest of /proc stays: a process finds the names of its own descriptors there.
+  for (const char* file : {"cpuinfo", "meminfo", "loadavg", "uptime", "cmdline", "modules"}) {
+    script.append(
+        fmt::format("(test ! -e /proc/{0} || mount --bind /dev/null /proc/{0}) && ", file));
+  }
+  script.append(command);
+  return output_of(fmt::format("unshare --map-root-user --mount sh -c '{}' 2>&1", script));
+}
+
+// What a report says, without what differs from run to run.
+nlohmann::json sayings(const std::string& text) {
+  auto report = nlohmann::json::parse(text, nullptr, false);
+  if (report.is_discarded()) return text;
+  report.erase("started");
+  report.erase("duration_ms");
+  for (auto& probe : report["probes"]) probe.erase("duration_ms");
+  return report;
+}
+
+class Isolation : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(Isolation, NothingIsReadRoundTheRoot) {
+  if (in_empty_world(fmt::format("test -x {} && echo -n works", MUSTER_PROGRAM)) != "works") {
+    GTEST_SKIP() << "no mount namespace may be made here";
+  }
+  const auto& fault = *nodes::find_fault(GetParam());
+  Stage stage;
+  stage.show(render_with(node_named(fault.node), {&fault}));
+  const auto command = fmt::format(
+      "MUSTER_DATA_DIR={}/configs {} check --root {} --profile {} --only \"*\" --format json -v",
+      MUSTER_SOURCE_DIR,
+      MUSTER_PROGRAM,
+      stage.root().string(),
+      node_named(fault.node).profile);
+  const auto here = output_of(command);
+  EXPECT_THAT(here, ::testing::HasSubstr(fault.check));
+  EXPECT_EQ(sayings(in_empty_world(command)), sayings(here));
+}
+
+INSTANTIATE_TEST_SUITE_P(Written,
+                         Isolation,
+                         ::testing::Values("port_down", "swap_on", "array_degraded"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace muster::e2e

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Written nodes through the whole of observing and judging: healthy ones are healthy with
+// everything known, and every single fault yields its own finding and no other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <ostream>
+
+#include "checks/run.hpp"
+#include "tests/e2e/harness.hpp"
+#include "tests/nodes/faults.hpp"
+#include "tests/nodes/render.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// One directory per kind of node, kept for all its faults.
+Stage& stage_of(std::string_view node) {
+  static std::map<std::string, Stage, std::less<>> stages;
+  return stages[std::string(node)];
+}
+
+// The same verdict and findings from the snapshot alone.
+void expect_same_from_snapshot(const Examination& direct) {
+  const auto snapshot = parse_snapshot(to_json(direct.snapshot));
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  auto again = judge(*snapshot, direct.profile, {.only = {"*"}});
+  again.profile_evidence = direct.report.profile_evidence;
+  EXPECT_EQ(again, direct.report);
+}
+
+class HealthyNode : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(HealthyNode, HasNoFindingAndNothingUnknown) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  const auto node = node_named(GetParam());
+  auto& stage = stage_of(GetParam());
+  stage.show(render(node));
+  const auto seen = examine(stage.root(), {.profile = node.profile});
+  EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
+  EXPECT_EQ(seen.report.verdict, Verdict::healthy);
+  expect_same_from_snapshot(seen);
+}
+
+TEST_P(HealthyNode, IsRecognisedByItsHardware) {
+  const auto node = node_named(GetParam());
+  auto& stage = stage_of(GetParam());
+  stage.show(render(node));
+  EXPECT_EQ(examine(stage.root(), {}).report.profile, node.profile);
+}
+
+TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  const TempDir state;
+  auto node = busy(node_named(GetParam()));
+  auto& stage = stage_of(GetParam());
+  stage.show(render(node));
+  remember(state.path(), examine(stage.root(), {.profile = node.profile}).snapshot);
+  node.system.uptime_s += 3600;
+  stage.show(render(node));
+  const auto seen = examine(stage.root(), {.profile = node.profile, .state = state.path()});
+  EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
+  EXPECT_EQ(seen.report.verdict, Verdict::healthy);
+  expect_same_from_snapshot(seen);
+}
+
+std::vector<std::string_view> node_names() {
+  std::vector<std::string_view> names;
+  for (const auto& node : nodes::all_nodes()) names.push_back(node.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Written,
+                         HealthyNode,
+                         ::testing::ValuesIn(node_names()),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace muster::e2e
+
+namespace muster::nodes {
+
+// NOLINTNEXTLINE(readability-identifier-naming): gtest's name.
+static void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+
+}  // namespace muster::nodes
+
+namespace muster::e2e {
+namespace {
+
+class SingleFault : public ::testing::TestWithParam<nodes::Fault> {};
+
+TEST_P(SingleFault, IsTheOnlyFinding) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  const auto& fault = GetParam();
+  const auto node = node_named(fault.node);
+  const TempDir state;
+  auto& stage = stage_of(fault.node);
+  if (fault.earlier_s > 0) {
+    stage.show(render_earlier(node, fault));
+    remember(state.path(), examine(stage.root(), {.profile = node.profile}).snapshot);
+  }
+  stage.show(render_with(node, {&fault}));
+  const auto seen = examine(stage.root(), {.profile = node.profile, .state = state.path()});
+  EXPECT_THAT(
+      concerns(seen.report),
+      ElementsAre(fmt::format("{} {} {}", to_string(fault.outcome), fault.check, fault.device)))
+      << explain(seen.report);
+  const auto verdict = fault.outcome == Outcome::fail   ? Verdict::unhealthy
+                       : fault.outcome == Outcome::warn ? Verdict::healthy
+                                                        : Verdict::unknown;
+  EXPECT_EQ(seen.report.verdict, verdict);
+  expect_same_from_snapshot(seen);
+}
+
+INSTANTIATE_TEST_SUITE_P(Written,
+                         SingleFault,
+                         ::testing::ValuesIn(nodes::all_faults()),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+}  // namespace
+}  // namespace muster::e2e
