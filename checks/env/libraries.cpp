@@ -62,7 +62,7 @@ void judge_version(const Library& nccl, const std::string& least, Findings& find
     findings.push_back({.device = nccl.name,
                         .outcome = Outcome::unknown,
                         .message = fmt::format(
-                            "NCCL's version cannot be compared: it says \"{}\", the profile \"{}\"",
+                            R"(NCCL's version cannot be compared: it says "{}", the profile "{}")",
                             nccl.version,
                             least)});
   } else if (*have < *want) {
@@ -99,9 +99,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
   }
   if (findings.empty() && limits.required.empty() && !versions) return {not_expected("library")};
-  return or_pass(
-      std::move(findings),
-      fmt::format("{} of {} libraries asked for opened", opened, libraries->size()));
+  return or_pass(std::move(findings),
+                 fmt::format("{} of {} libraries asked for opened", opened, libraries->size()));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void judge_required(const Settings& settings,
     if (set.value == value) continue;
     findings.push_back(warning(
         name,
-        fmt::format("{} is \"{}\" ({}), expected \"{}\"", name, set.value, set.origin, value),
+        fmt::format(R"({} is "{}" ({}), expected "{}")", name, set.value, set.origin, value),
         set.value,
         value));
   }
@@ -90,7 +90,7 @@ void judge_contradictions(const Settings& settings, Findings& findings) {
     const auto& strong = all.back();
     if (weak.value == strong.value || said(findings, name)) continue;
     findings.push_back(warning(name,
-                               fmt::format("{} is \"{}\" in {} and \"{}\" in {}, which wins",
+                               fmt::format(R"({} is "{}" in {} and "{}" in {}, which wins)",
                                            name,
                                            weak.value,
                                            weak.origin,

@@ -93,6 +93,7 @@ inline void add_for_all(Findings& findings,
                         std::string_view what) {
   if (devices.empty()) return;
   std::vector<std::string> names;
+  names.reserve(devices.size());
   for (const auto* device : devices) names.push_back(device->address);
   const bool one = names.size() == 1;
   findings.push_back({.device = one ? names.front() : std::string(kNode),

@@ -14,10 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -105,7 +105,8 @@ Fact<Space> read_space(int descriptor, bool& read_only) {
   struct statfs status {};
 
   if (::fstatfs(descriptor, &status) != 0)
-    return Fact<Space>::unreadable(fmt::format("statfs: {}", std::strerror(errno)));
+    return Fact<Space>::unreadable(
+        fmt::format("statfs: {}", std::generic_category().message(errno)));
   read_only = (static_cast<unsigned long>(status.f_flags) & ST_RDONLY) != 0;
   const auto block =
       static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
@@ -142,7 +143,8 @@ FileFact read_file(const Root& root, const std::string& path) {
       file.writable = Fact<bool>::unreadable(file.space.why());
     }
   } else {
-    file.writable = Fact<bool>::unreadable(fmt::format("stat {}: {}", path, std::strerror(errno)));
+    file.writable = Fact<bool>::unreadable(
+        fmt::format("stat {}: {}", path, std::generic_category().message(errno)));
     file.space = Fact<Space>::unreadable(file.writable.why());
   }
   ::close(*opened);

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -147,7 +147,8 @@ Fact<TimeSync> read_clock(const Root& root) {
   if (root.foreign()) return Fact<TimeSync>::absent("no file holds it: a foreign root cannot tell");
   timex state{};  // modes 0: only asks
   if (::adjtimex(&state) < 0)
-    return Fact<TimeSync>::unreadable(fmt::format("adjtimex: {}", std::strerror(errno)));
+    return Fact<TimeSync>::unreadable(
+        fmt::format("adjtimex: {}", std::generic_category().message(errno)));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &
                                    static_cast<unsigned>(STA_UNSYNC)) == 0,
                   .estimated_error_s = static_cast<double>(state.esterror) * 1e-6};

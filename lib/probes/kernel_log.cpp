@@ -11,9 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "lib/probes/kmsg_parse.hpp"
 #include "lib/probes/probes.hpp"
@@ -97,34 +98,42 @@ class RecordStream {
   std::string rest_;
 };
 
+// What one read() brought.
+enum class Step { bytes, again, end, failed };
+
+Step step_of(ssize_t got, KmsgCollector& into) {
+  if (got > 0) return Step::bytes;
+  if (got == 0 || errno == EAGAIN) return Step::end;
+  if (errno == EINTR) return Step::again;
+  if (errno != EPIPE) return Step::failed;
+  into.overwritten();
+  return Step::again;
+}
+
 // Empty when the log was read to its end or to a bound; else why it cannot be read.
 std::string read_records(int descriptor, bool device, KmsgCollector& into) {
   std::array<char, kBuffer> buffer{};
   RecordStream stream(into);
   Budget budget;
-  while (true) {
+  std::size_t size = 1;
+  while (budget.spend(size)) {
     const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) break;
-      if (errno != EPIPE) return std::strerror(errno);
-      into.overwritten();
-      if (budget.spend(1)) continue;
-      into.truncated();
-      break;
+    const Step step = step_of(got, into);
+    if (step == Step::failed) return std::generic_category().message(errno);
+    if (step == Step::end) {
+      stream.finish();
+      return {};
     }
-    if (got == 0) break;
-    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
+    size = step == Step::bytes ? static_cast<std::size_t>(got) : 1;
+    if (step == Step::again) continue;
+    const std::string_view bytes(buffer.data(), size);
     if (device) {
       into.add(bytes);
     } else {
       stream.feed(bytes);
     }
-    if (budget.spend(bytes.size())) continue;
-    into.truncated();
-    break;
   }
-  stream.finish();
+  into.truncated();
   return {};
 }
 
@@ -147,7 +156,8 @@ Section<KernelLog> probe_kernel_log(const Root& root) {
   struct stat status {};
 
   if (::fstat(file.get(), &status) != 0) {
-    return failed(Status::error, fmt::format("stat {}: {}", kPath, std::strerror(errno)));
+    return failed(Status::error,
+                  fmt::format("stat {}: {}", kPath, std::generic_category().message(errno)));
   }
 
   KmsgCollector collector;

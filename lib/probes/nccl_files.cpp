@@ -39,6 +39,23 @@ std::string full_address(std::string_view busid) {
   return address;
 }
 
+Result<void> add_device(const XmlElement& pci, NcclTopology& topology) {
+  const auto* const busid = attribute(pci, "busid");
+  if (busid == nullptr) return make_error("a <pci> element has no busid");
+  const std::string address = full_address(*busid);
+  if (!is_bridge(pci, address)) topology.pci_addresses.push_back(address);
+  return {};
+}
+
+Result<void> add_cpu(const XmlElement& cpu, NcclTopology& topology) {
+  const auto* const node = attribute(cpu, "numaid");
+  const auto* const mask = attribute(cpu, "affinity");
+  if (node == nullptr) return make_error("a <cpu> element has no numaid");
+  topology.cpu_affinities.push_back(
+      printable(fmt::format("{}={}", *node, mask == nullptr ? "" : *mask), kMaxValue));
+  return {};
+}
+
 }  // namespace
 
 bool steers_nccl(std::string_view name) {
@@ -73,18 +90,10 @@ Result<NcclTopology> parse_nccl_topology(std::string_view xml) {
   }
   NcclTopology topology;
   for (const auto& element : *elements) {
-    if (element.name == "pci") {
-      const auto* const busid = attribute(element, "busid");
-      if (busid == nullptr) return make_error("a <pci> element has no busid");
-      const std::string address = full_address(*busid);
-      if (!is_bridge(element, address)) topology.pci_addresses.push_back(address);
-    } else if (element.name == "cpu") {
-      const auto* const node = attribute(element, "numaid");
-      const auto* const mask = attribute(element, "affinity");
-      if (node == nullptr) return make_error("a <cpu> element has no numaid");
-      topology.cpu_affinities.push_back(
-          printable(fmt::format("{}={}", *node, mask == nullptr ? "" : *mask), kMaxValue));
-    }
+    Result<void> done;
+    if (element.name == "pci") done = add_device(element, topology);
+    if (element.name == "cpu") done = add_cpu(element, topology);
+    if (!done) return tl::unexpected(done.error());
   }
   return topology;
 }

@@ -132,19 +132,25 @@ class Reader {
     if (element.name.empty()) return fail("a tag has no name");
     if (open_.empty() && !elements_.empty()) return fail("more than one root element");
     if (elements_.size() >= kMaxElements) return fail("too many elements");
+    if (open_.size() >= kMaxDepth) return fail("elements are nested too deep");
     element.depth = static_cast<unsigned>(open_.size());
+    if (auto done = read_attributes(element); !done) return done;
+    elements_.push_back(std::move(element));
+    return {};
+  }
+
+  // To the end of the start tag; an element that is not closed in it stays open.
+  Result<void> read_attributes(XmlElement& into) {
     while (true) {
       const std::size_t before = at_;
       skip_blanks();
-      const bool empty = take("/>");
-      if (empty || take(">")) {
-        if (!empty) open_.push_back(element.name);
-        elements_.push_back(std::move(element));
-        if (open_.size() > kMaxDepth) return fail("elements are nested too deep");
+      if (take("/>")) return {};
+      if (take(">")) {
+        open_.push_back(into.name);
         return {};
       }
       if (at_ == before) return fail("a blank is missing before an attribute");
-      if (auto done = read_attribute(element); !done) return done;
+      if (auto done = read_attribute(into); !done) return done;
     }
   }
 

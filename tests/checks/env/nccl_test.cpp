@@ -65,7 +65,7 @@ TEST(EnvNcclTest, TheEnvironmentWinsOverTheFile) {
       ElementsAre(Finding{
           .device = "NCCL_TOPO_FILE",
           .outcome = Outcome::warn,
-          .message = "NCCL_TOPO_FILE is \"/tmp/x.xml\" (environment), expected \"/opt/topo.xml\"",
+          .message = R"(NCCL_TOPO_FILE is "/tmp/x.xml" (environment), expected "/opt/topo.xml")",
           .observed = std::string("/tmp/x.xml"),
           .limit = std::string("/opt/topo.xml"),
           .remedy = Remedy::fix_config}));
@@ -94,7 +94,7 @@ TEST(EnvNcclTest, NamesContradictions) {
       ElementsAre(Finding{
           .device = "NCCL_DEBUG",
           .outcome = Outcome::warn,
-          .message = "NCCL_DEBUG is \"WARN\" in /etc/nccl.conf:3 and \"INFO\" in environment, "
+          .message = R"(NCCL_DEBUG is "WARN" in /etc/nccl.conf:3 and "INFO" in environment, )"
                      "which wins",
           .observed = std::string("INFO"),
           .limit = std::string("WARN"),

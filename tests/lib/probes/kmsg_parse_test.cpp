@@ -49,7 +49,7 @@ TEST(KmsgParseTest, RefusesWhatIsNotInTheKernelsForm) {
 }
 
 TEST(KmsgParseTest, DecodesEscapesAndLeavesWhatIsNoEscapeAlone) {
-  EXPECT_EQ(unescape_kmsg("a\\x5cb\\x0ac\\x4"), "a\\b\nc\\x4");
+  EXPECT_EQ(unescape_kmsg(R"(a\x5cb\x0ac\x4)"), "a\\b\nc\\x4");
   EXPECT_EQ(unescape_kmsg("\\xzz\\"), "\\xzz\\");
 }
 
@@ -121,7 +121,7 @@ TEST(KmsgCollectorTest, JoinsFragmentsToTheRecordBeforeThem) {
 }
 
 TEST(KmsgCollectorTest, KeepsControlCharactersEscaped) {
-  const auto log = collect({"3,1,0,-;name\\x0a\\x1b[31m \\xc3\\xa9 \\xff"});
+  const auto log = collect({R"(3,1,0,-;name\x0a\x1b[31m \xc3\xa9 \xff)"});
   EXPECT_THAT(log.records, ElementsAre(text_is("name\\x0a\\x1b[31m \xc3\xa9 \\xff")));
 }
 

@@ -125,12 +125,13 @@ std::vector<File> pci_files() {
 // One healthy tree for all of them: each test spoils its file and puts it back.
 class SystemAnomalyTest : public ::testing::TestWithParam<File> {
  protected:
-  static void SetUpTestSuite() {
+  static void SetUpTestSuite() {  // NOLINT(readability-identifier-naming): gtest's name
     shared_ = std::make_unique<TempDir>();
     write_system(*shared_);
     write_gpu(*shared_);
   }
 
+  // NOLINTNEXTLINE(readability-identifier-naming): gtest's name.
   static void TearDownTestSuite() { shared_.reset(); }
 
   void SetUp() override {
