@@ -86,23 +86,31 @@ namespace muster::checks::pci {
       .message = "no GPU or HCA answers on the PCI bus: pci.devices judges whether one should"};
 }
 
-// One finding for all devices about which the same is to be said; none for an empty list.
+// One finding for all devices about which the same is to be said, with the first of them; none for
+// an empty list.
 inline void add_for_all(Findings& findings,
                         Outcome outcome,
                         const std::vector<const PciDevice*>& devices,
                         std::string_view what) {
+  constexpr std::size_t kMostNames = 3;
   if (devices.empty()) return;
-  std::vector<std::string> names;
-  names.reserve(devices.size());
-  for (const auto* device : devices) names.push_back(device->address);
-  const bool one = names.size() == 1;
-  findings.push_back({.device = one ? names.front() : std::string(kNode),
+  if (devices.size() == 1) {
+    findings.push_back(
+        {.device = devices.front()->address, .outcome = outcome, .message = std::string(what)});
+    return;
+  }
+  std::vector<std::string_view> names;
+  names.reserve(kMostNames);
+  for (const auto* device : devices) {
+    if (names.size() < kMostNames) names.push_back(device->address);
+  }
+  findings.push_back({.device = std::string(kNode),
                       .outcome = outcome,
-                      .message = one ? std::string(what)
-                                     : fmt::format("{} ({}: {})",
-                                                   what,
-                                                   counted(names.size(), "device"),
-                                                   fmt::join(names, ", "))});
+                      .message = fmt::format("{} ({}: {}{})",
+                                             what,
+                                             counted(devices.size(), "device"),
+                                             fmt::join(names, ", "),
+                                             devices.size() > kMostNames ? " …" : "")});
 }
 
 }  // namespace muster::checks::pci

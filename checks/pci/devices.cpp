@@ -22,6 +22,14 @@ using pci::word_for;
 
 using Places = std::map<std::string, int>;  // PCI address to NUMA node, as topo.numa has them
 
+// Azure's codes: a missing GPU or HCA is what gpu.present and ib.present would have said; one that
+// fell off the bus has a code of its own.
+std::string fault_code(PciKind kind, bool listed) {
+  if (kind == PciKind::hca) return "NHC2002";
+  if (kind == PciKind::nvswitch) return "NHC2016";
+  return listed ? "NHC2013" : "NHC2009";
+}
+
 // The addresses the profile knows and the bus does not have; empty unless they explain the count.
 std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& found,
                                            const Places& expected,
@@ -49,7 +57,8 @@ void judge_count(const Snapshot& snapshot,
   Finding finding{.outcome = Outcome::fail,
                   .observed = count_value(found.size()),
                   .limit = count_value(wanted),
-                  .remedy = hardware_remedy(snapshot)};
+                  .remedy = hardware_remedy(snapshot),
+                  .code = fault_code(kind, false)};
   const auto absent = missing_addresses(found, places, wanted - found.size());
   if (absent.empty()) {
     finding.device = std::string(kNode);
@@ -85,7 +94,8 @@ void judge_answers(const PciDevice& device, Findings& findings) {
                                 device.address),
          .observed = false,
          .limit = true,
-         .remedy = Remedy::reboot});
+         .remedy = Remedy::reboot,
+         .code = fault_code(device.kind, true)});
   }
 }
 

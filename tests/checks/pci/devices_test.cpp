@@ -30,7 +30,8 @@ TEST(PciDevicesTest, NamesTheMissingDeviceWhereTheProfileKnowsItsAddress) {
                           .message = "no GPU at 0000:12:00.0: 1 GPU on the PCI bus, expected 2",
                           .observed = std::int64_t{1},
                           .limit = std::int64_t{2},
-                          .remedy = Remedy::reseat_or_replace}));
+                          .remedy = Remedy::reseat_or_replace,
+                          .code = "NHC2009"}));
 }
 
 TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
@@ -44,13 +45,15 @@ TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
                                   .message = "0 NVSwitches on the PCI bus, expected 4",
                                   .observed = std::int64_t{0},
                                   .limit = std::int64_t{4},
-                                  .remedy = Remedy::report_to_provider},
+                                  .remedy = Remedy::report_to_provider,
+                                  .code = "NHC2016"},
                           Finding{.device = "node",
                                   .outcome = Outcome::fail,
                                   .message = "1 HCA on the PCI bus, expected 8",
                                   .observed = std::int64_t{1},
                                   .limit = std::int64_t{8},
-                                  .remedy = Remedy::report_to_provider}));
+                                  .remedy = Remedy::report_to_provider,
+                                  .code = "NHC2002"}));
 }
 
 TEST(PciDevicesTest, FailsADeviceThatReadsAllOnes) {
@@ -64,7 +67,8 @@ TEST(PciDevicesTest, FailsADeviceThatReadsAllOnes) {
                              "configuration space reads all ones",
                   .observed = false,
                   .limit = true,
-                  .remedy = Remedy::reboot}));
+                  .remedy = Remedy::reboot,
+                  .code = "NHC2013"}));
 }
 
 TEST(PciDevicesTest, ADeviceThatCannotBeAskedIsUnknown) {
