@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
 
+#include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
@@ -121,6 +124,25 @@ INSTANTIATE_TEST_SUITE_P(Written,
                          SingleFault,
                          ::testing::ValuesIn(nodes::all_faults()),
                          [](const auto& one) { return std::string(one.param.name); });
+
+// Checks that no written node can make fail: what they judge is in no file.
+TEST(FaultTableTest, HasAFaultForEveryCheckThatFilesCanFail) {
+  const std::set<std::string_view> unreachable{
+      "host.disk",      // statfs answers for the file system below the tree
+      "ib.mtu",         // libibverbs asks the running kernel
+      "ib.verbs",       // the same
+      "env.libraries",  // a foreign root's libraries are not opened
+      "topo.virtual",   // it says how the others judge
+      "muster.probes",  // stuck_test.cpp
+      "muster.state",   // it says why rates start afresh
+  };
+  std::set<std::string_view> without = unreachable;
+  for (const Check* check : checks::kAll) {
+    const auto has_fault = [&](const nodes::Fault& fault) { return fault.check == check->id; };
+    if (!std::ranges::any_of(nodes::all_faults(), has_fault)) without.insert(check->id);
+  }
+  EXPECT_EQ(without, unreachable);
+}
 
 }  // namespace
 }  // namespace muster::e2e

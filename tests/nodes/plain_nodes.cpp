@@ -75,6 +75,12 @@ overrides:
     present: {count: 8, name: "mlx5_*", source: site}
     rate: {expected: 400 Gb/s, width: 4X, speed: NDR, source: site}
     pkey: {require: default_full_member, source: site}
+  topo:
+    pairing:
+      nearest: same_switch
+      pairs: {"0000:12:00.0": "0000:13:00.0", "0000:22:00.0": "0000:23:00.0",
+              "0000:92:00.0": "0000:93:00.0", "0000:a2:00.0": "0000:a3:00.0"}
+      source: site
 )";
 
 }  // namespace
