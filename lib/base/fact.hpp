@@ -38,7 +38,9 @@ class Fact {
   [[nodiscard]] static Fact unreadable(std::string why) { return Fact(std::move(why), false); }
 
   // What a failed read means: absent where nothing is there, else unreadable.
-  [[nodiscard]] static Fact failed(const Error& error) { return Fact(error.message, error.missing); }
+  [[nodiscard]] static Fact failed(const Error& error) {
+    return Fact(error.message, error.missing);
+  }
 
   [[nodiscard]] bool known() const { return value_.has_value(); }
 

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 // What the command line asks `Command` for; the defaults when it is refused.
 template <class Command>
-Command parsed(std::vector<const char*> words) {
+Command parsed(const std::vector<const char*>& words) {
   const auto result = parse(words);
   EXPECT_TRUE(result) << result.error().message;
   const auto* command = result ? std::get_if<Command>(&*result) : nullptr;
@@ -27,7 +27,7 @@ Command parsed(std::vector<const char*> words) {
   return command == nullptr ? Command{} : *command;
 }
 
-std::string refusal(std::vector<const char*> words) {
+std::string refusal(const std::vector<const char*>& words) {
   const auto result = parse(words);
   return result ? "accepted" : result.error().message;
 }
