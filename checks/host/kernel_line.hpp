@@ -82,13 +82,7 @@ namespace line {
 // where the kernel puts its own words are looked at: the driver's prefix, and what follows "dev" or
 // "device"; the names of processes and files further on are the users'.
 [[nodiscard]] inline std::string device_of_line(std::string_view text) {
-  // The kernel's own note of the device, below the message: "DEVICE=+pci:0001:00:00.0".
-  constexpr std::string_view kPciNote = "\nDEVICE=+pci:";
-  if (const auto note = text.rfind(kPciNote); note != std::string_view::npos) {
-    const auto address = text.substr(note + kPciNote.size(), 12);
-    if (line::is_pci_address(address)) return std::string(address);
-  }
-  const auto words = split_words(text.substr(0, text.find('\n')));
+  const auto words = split_words(text);
   const std::size_t prefix = !words.empty() && words[0] == "sd" ? 3 : 2;  // "sd 0:0:0:0: [sda] …"
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool introduced =

@@ -53,15 +53,7 @@ void judge_device(const Snapshot& snapshot,
                   const Nvme& nvme,
                   const NvmeLimits& limits,
                   Findings& findings) {
-  if (nvme.state && *nvme.state != "live") {
-    findings.push_back(failed(
-        nvme.name,
-        fmt::format("controller {} is {}, expected live", nvme.controller, printable(*nvme.state)),
-        *nvme.state,
-        "live",
-        hardware_remedy(snapshot)));
-    return;
-  }
+  if (nvme.state && *nvme.state != "live") return;  // the controller's finding
   if (nvme.read_only && *nvme.read_only) {
     findings.push_back(failed(nvme.name,
                               "the device allows reads only",
@@ -70,11 +62,28 @@ void judge_device(const Snapshot& snapshot,
                               hardware_remedy(snapshot)));
     return;
   }
-  if (nvme.state.is_unreadable())
-    findings.push_back(not_known(nvme.name, "the state of the controller", nvme.state));
-  if (nvme.read_only.is_unreadable())
+  if (nvme.read_only.is_unreadable()) {
     findings.push_back(not_known(nvme.name, "whether the device can be written", nvme.read_only));
+  }
   if (limits.size) judge_size(snapshot, nvme, limits, findings);
+}
+
+void judge_controllers(const Snapshot& snapshot, Findings& findings) {
+  std::set<std::string> judged;  // a controller has one state for all its namespaces
+  for (const auto& nvme : snapshot.disks->nvme) {
+    if (!judged.insert(nvme.controller).second) continue;
+    if (nvme.state && *nvme.state != "live") {
+      const std::string state = printable(*nvme.state);
+      findings.push_back(
+          failed(nvme.controller,
+                 fmt::format("NVMe controller {} is {}, expected live", nvme.controller, state),
+                 state,
+                 "live",
+                 hardware_remedy(snapshot)));
+    } else if (nvme.state.is_unreadable()) {
+      findings.push_back(not_known(nvme.controller, "the state of the controller", nvme.state));
+    }
+  }
 }
 
 void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) {
@@ -156,6 +165,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                               hardware_remedy(snapshot)));
   }
   if (limits.count) judge_count(snapshot, *limits.count, findings);
+  judge_controllers(snapshot, findings);
   for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
   for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
   return or_pass(std::move(findings),

@@ -244,12 +244,6 @@ TEST(KernelLineDeviceTest, IsWhatTheDriverPrefixNames) {
             "dm-3");
 }
 
-TEST(KernelLineDeviceTest, IsWhatTheKernelNotesBelowTheMessage) {
-  EXPECT_EQ(
-      checks::device_of_line("AER: Uncorrected error\nSUBSYSTEM=pci\nDEVICE=+pci:0001:00:00.0"),
-      "0001:00:00.0");
-}
-
 TEST(KernelLineDeviceTest, IsNeverTheNameOfAProcess) {
   EXPECT_EQ(checks::device_of_line("INFO: task nvme0n1:7 blocked for more than 120 seconds."),
             "node");

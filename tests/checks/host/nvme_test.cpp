@@ -79,9 +79,9 @@ TEST(HostNvmeTest, FailsAControllerThatIsNotLive) {
   Nvme dead = nvme(1);
   dead.state = std::string("dead");
   dead.size_bytes = std::uint64_t{0};
-  EXPECT_THAT(
-      judge({.nvme = {nvme(0), dead}}),
-      ElementsAre(failure("nvme1n1", "controller nvme1 is dead, expected live", "dead", "live")));
+  EXPECT_THAT(judge({.nvme = {nvme(0), dead}}),
+              ElementsAre(failure(
+                  "nvme1", "NVMe controller nvme1 is dead, expected live", "dead", "live")));
 }
 
 TEST(HostNvmeTest, FailsAReadOnlyDevice) {
@@ -124,7 +124,7 @@ TEST(HostNvmeTest, IsUndecidedAboutStatesThatCouldNotBeReadOrUnderstood) {
   EXPECT_THAT(
       judge({.nvme = {silent, nvme(1)}, .raid = {raid("odd", 0U)}}),
       ElementsAre(
-          Finding{.device = "nvme0n1",
+          Finding{.device = "nvme0",
                   .outcome = Outcome::unknown,
                   .message = "the state of the controller is not known: state: Input/output error"},
           Finding{.device = "nvme0n1",
