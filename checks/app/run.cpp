@@ -29,6 +29,7 @@ int in_time(const World& world, std::optional<Seconds> allowed, const Work& work
   const auto deadline =
       world.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
   return supervise(
+      world.started,
       deadline,
       [&](Deadline& shared) { return guarded(world, [&] { return work(shared); }); },
       world.console.note);

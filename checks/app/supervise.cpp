@@ -73,11 +73,11 @@ int status_of(int wait_status, const std::function<void(std::string_view)>& note
 
 }  // namespace
 
-int supervise(Clock::time_point deadline,
+int supervise(Clock::time_point started,
+              Clock::time_point deadline,
               const std::function<int(Deadline&)>& work,
               const std::function<void(std::string_view)>& note) {
   constexpr auto kLongestWait = std::chrono::seconds(1);  // then the deadline may have moved
-  const auto started = Clock::now();
   auto* shared = make_shared_deadline(deadline);
   if (shared == nullptr) {
     note("muster: internal error: no memory for the deadline");

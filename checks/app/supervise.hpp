@@ -28,10 +28,11 @@ class Deadline {
   std::atomic<std::int64_t> since_epoch_ = 0;
 };
 
-// Runs `work` in a child and returns its exit status. A child that misses the deadline is killed,
-// or abandoned where the kernel will not let it die; that, and a child that crashes, is
-// `undecided`, and `note` is told why.
-[[nodiscard]] int supervise(Clock::time_point deadline,
+// Runs `work` in a child and returns its exit status. The deadline counts from `started`. A child
+// that misses the deadline is killed, or abandoned where the kernel will not let it die; that, and
+// a child that crashes, is `undecided`, and `note` is told why.
+[[nodiscard]] int supervise(Clock::time_point started,
+                            Clock::time_point deadline,
                             const std::function<int(Deadline&)>& work,
                             const std::function<void(std::string_view)>& note);
 

@@ -24,7 +24,7 @@ Ended supervised(Clock::duration allowed, const std::function<int(Deadline&)>& w
   Ended ended;
   const auto began = Clock::now();
   ended.status =
-      supervise(began + allowed, work, [&](std::string_view line) { ended.note = line; });
+      supervise(began, began + allowed, work, [&](std::string_view line) { ended.note = line; });
   ended.took = Clock::now() - began;
   return ended;
 }
