@@ -2,6 +2,7 @@
 // Every file that a run opens on a healthy node is spoiled in turn. The verdict must never be
 // healthy on account of it, no probe may crash, and none may outlive its deadline. Where a spoilt
 // file may leave the node healthy, it stands in the list of exceptions with the reason.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 #include "tests/e2e/exceptions.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "lib/base/text.hpp"
 
@@ -17,98 +18,100 @@ struct Exception {
   std::string_view why;
 };
 
-const std::vector<Exception>& exceptions() {
-  static const std::vector<Exception> all{
-      {"*/b036:00:00.0/*",
-       "*",
-       "accelerated networking: its link layer is Ethernet, and no check of ib.* or topo.* counts "
-       "it"},
-      {"proc/1/*", "missing|a_dangling_link", "the process has ended meanwhile"},
-      {"proc/cpuinfo", "*", "only the model's name; counts are sysfs'"},
-      {"proc/sys/kernel/hostname", "*", "a label"},
-      {"proc/sys/kernel/osrelease", "*", "no release is required"},
-      {"proc/sys/kernel/random/boot_id", "*", "only earlier runs are told apart by it"},
-      {"proc/sys/kernel/numa_balancing",
-       "missing|a_dangling_link",
-       "this kernel was built without it"},
-      {"proc/sys/vm/zone_reclaim_mode",
-       "missing|a_dangling_link",
-       "this kernel was built without it"},
-      {"*/current_link_*", "missing|a_dangling_link", "below Hyper-V a link may not be measurable"},
-      {"*/max_link_*", "*", "the profile says what is expected"},
-      {"*/local_cpulist", "*", "a second source: hwloc reads local_cpus"},
-      {"*/subsystem_*", "*", kByHwloc},
-      {"*/infiniband/mlx5_ib0/hca_type", "*", "a label"},
-      {"*/infiniband/mlx5_ib0/board_id",
-       "missing|a_dangling_link",
-       "not every device has a board id"},
-      {"*/infiniband/mlx5_ib0/node_guid", "*", "a label"},
-      {"*/ports/1/hw_counters/*", "*", "no limit is set"},
-      {"*/ports/1/counters/*_data", "*", "traffic, no error"},
-      {"*/ports/1/counters/*_packets", "*", "traffic, no error"},
-      {"*/ports/1/counters/port_xmit_wait", "*", "congestion, no fault"},
-      {"*/ports/1/counters/VL15_dropped", "*", "no limit is set"},
-      {"*/ports/1/counters/port_rcv_remote_physical_errors", "*", "another cable's fault"},
-      {"*/ports/1/counters/port_rcv_switch_relay_errors", "*", "normal with multicast"},
-      {"*/net/*/carrier", "*", "operstate tells"},
-      {"*/net/*/mtu", "*", "no limit is set"},
-      {"*/net/*/speed", "*", "no limit is set"},
-      {"*/net/*/type", "*", "not judged"},
-      {"*/nvme/nvme0/model", "*", "a label"},
-      {"*/nvme/nvme0/nvme0n1/size", "*", "the profile sets no size"},
-      {"sys/devices/virtual/block/md0/md/level", "*", "a label"},
-      {"sys/devices/virtual/block/md0/md/raid_disks", "*", "a label"},
-      {"sys/devices/virtual/dmi/id/*", "*", "only recognition asks, and the profile is named"},
-      {"sys/devices/system/cpu/cpu0/cache/*", "*", kByHwloc},
-      {"sys/devices/system/cpu/cpu0/topology/die_id", "*", kByHwloc},
-      {"sys/devices/system/node/node0/distance", "*", kByHwloc},
-      {"sys/devices/system/node/node0/hugepages/*", "*", kByHwloc},
-      {"sys/fs/cgroup/cgroup.controllers", "*", kByHwloc},
-      {"sys/kernel/mm/hugepages/hugepages-1048576kB/*",
-       "*",
-       "the site expects nothing of pages of this size"},
-      {"sys/kernel/mm/transparent_hugepage/enabled", "*", "no word is required"},
-      {"sys/fs/cgroup/system.slice/*",
-       "*",
-       "not required, or systemd's links in /run tell as well"},
-      {"run/systemd/units/", "*", "control groups tell as well"},
-      {"proc/1234/comm", "*", "the control group of slurmd tells as well"},
-      {"proc/cmdline", "garbled|huge", "any text is a command line"},
-      {"proc/driver/nvidia/gpus/", "*", kByHwloc},
-      {"sys/bus/pci/slots/", "*", kByHwloc},
-      {"*/net/eth0/operstate", "*", "carrier tells as well"},
-      {"*/net/*/carrier_down_count",
-       "*",
-       "link_downed tells as well, and flaps of eth0 are not judged"},
-      {"*/ports/1/counters/link_downed",
-       "missing|a_dangling_link",
-       "carrier_down_count tells as well"},
-      {"*/pci000?:00/*/current_link_speed",
-       "*",
-       "an idle GPU slows its link down: its speed is not judged"},
-      {"*/config", "huge", "the head alone is read: a device without capabilities"},
-      {"*/nvme/nvme0/transport",
-       "*",
-       "a controller that does not tell counts as local: it must not disappear"},
-      {"sys/kernel/mm/hugepages/",
-       "a_directory",
-       "a kernel without huge pages has none, as the site expects"},
-      {"var/lib/hyperv/.kvp_pool_3", "*", "the physical host's name is a label"},
-      {"*/pci6460:00/6460:00:00.0/numa_node",
-       "*",
-       "of a disk neither place nor payload is expected"},
-      {"*/pci6460:00/6460:00:00.0/local_cpus",
-       "*",
-       "of a disk neither place nor payload is expected"},
-      {"*/pci6460:00/6460:00:00.0/config", "*", "of a disk neither place nor payload is expected"},
-  };
-  return all;
-}
+constexpr std::array kExceptions{
+    Exception{
+        "*/b036:00:00.0/*",
+        "*",
+        "accelerated networking: its link layer is Ethernet, and no check of ib.* or topo.* counts "
+        "it"},
+    Exception{"proc/1/*", "missing|a_dangling_link", "the process has ended meanwhile"},
+    Exception{"proc/cpuinfo", "*", "only the model's name; counts are sysfs'"},
+    Exception{"proc/sys/kernel/hostname", "*", "a label"},
+    Exception{"proc/sys/kernel/osrelease", "*", "no release is required"},
+    Exception{"proc/sys/kernel/random/boot_id", "*", "only earlier runs are told apart by it"},
+    Exception{"proc/sys/kernel/numa_balancing",
+              "missing|a_dangling_link",
+              "this kernel was built without it"},
+    Exception{"proc/sys/vm/zone_reclaim_mode",
+              "missing|a_dangling_link",
+              "this kernel was built without it"},
+    Exception{"*/current_link_*",
+              "missing|a_dangling_link",
+              "below Hyper-V a link may not be measurable"},
+    Exception{"*/max_link_*", "*", "the profile says what is expected"},
+    Exception{"*/local_cpulist", "*", "a second source: hwloc reads local_cpus"},
+    Exception{"*/subsystem_*", "*", kByHwloc},
+    Exception{"*/infiniband/mlx5_ib0/hca_type", "*", "a label"},
+    Exception{"*/infiniband/mlx5_ib0/board_id",
+              "missing|a_dangling_link",
+              "not every device has a board id"},
+    Exception{"*/infiniband/mlx5_ib0/node_guid", "*", "a label"},
+    Exception{"*/ports/1/hw_counters/*", "*", "no limit is set"},
+    Exception{"*/ports/1/counters/*_data", "*", "traffic, no error"},
+    Exception{"*/ports/1/counters/*_packets", "*", "traffic, no error"},
+    Exception{"*/ports/1/counters/port_xmit_wait", "*", "congestion, no fault"},
+    Exception{"*/ports/1/counters/VL15_dropped", "*", "no limit is set"},
+    Exception{"*/ports/1/counters/port_rcv_remote_physical_errors", "*", "another cable's fault"},
+    Exception{"*/ports/1/counters/port_rcv_switch_relay_errors", "*", "normal with multicast"},
+    Exception{"*/net/*/carrier", "*", "operstate tells"},
+    Exception{"*/net/*/mtu", "*", "no limit is set"},
+    Exception{"*/net/*/speed", "*", "no limit is set"},
+    Exception{"*/net/*/type", "*", "not judged"},
+    Exception{"*/nvme/nvme0/model", "*", "a label"},
+    Exception{"*/nvme/nvme0/nvme0n1/size", "*", "the profile sets no size"},
+    Exception{"sys/devices/virtual/block/md0/md/level", "*", "a label"},
+    Exception{"sys/devices/virtual/block/md0/md/raid_disks", "*", "a label"},
+    Exception{
+        "sys/devices/virtual/dmi/id/*", "*", "only recognition asks, and the profile is named"},
+    Exception{"sys/devices/system/cpu/cpu0/cache/*", "*", kByHwloc},
+    Exception{"sys/devices/system/cpu/cpu0/topology/die_id", "*", kByHwloc},
+    Exception{"sys/devices/system/node/node0/distance", "*", kByHwloc},
+    Exception{"sys/devices/system/node/node0/hugepages/*", "*", kByHwloc},
+    Exception{"sys/fs/cgroup/cgroup.controllers", "*", kByHwloc},
+    Exception{"sys/kernel/mm/hugepages/hugepages-1048576kB/*",
+              "*",
+              "the site expects nothing of pages of this size"},
+    Exception{"sys/kernel/mm/transparent_hugepage/enabled", "*", "no word is required"},
+    Exception{"sys/fs/cgroup/system.slice/*",
+              "*",
+              "not required, or systemd's links in /run tell as well"},
+    Exception{"run/systemd/units/", "*", "control groups tell as well"},
+    Exception{"proc/1234/comm", "*", "the control group of slurmd tells as well"},
+    Exception{"proc/cmdline", "garbled|huge", "any text is a command line"},
+    Exception{"proc/driver/nvidia/gpus/", "*", kByHwloc},
+    Exception{"sys/bus/pci/slots/", "*", kByHwloc},
+    Exception{"*/net/eth0/operstate", "*", "carrier tells as well"},
+    Exception{"*/net/*/carrier_down_count",
+              "*",
+              "link_downed tells as well, and flaps of eth0 are not judged"},
+    Exception{"*/ports/1/counters/link_downed",
+              "missing|a_dangling_link",
+              "carrier_down_count tells as well"},
+    Exception{"*/pci000?:00/*/current_link_speed",
+              "*",
+              "an idle GPU slows its link down: its speed is not judged"},
+    Exception{"*/config", "huge", "the head alone is read: a device without capabilities"},
+    Exception{"*/nvme/nvme0/transport",
+              "*",
+              "a controller that does not tell counts as local: it must not disappear"},
+    Exception{"sys/kernel/mm/hugepages/",
+              "a_directory",
+              "a kernel without huge pages has none, as the site expects"},
+    Exception{"var/lib/hyperv/.kvp_pool_3", "*", "the physical host's name is a label"},
+    Exception{"*/pci6460:00/6460:00:00.0/numa_node",
+              "*",
+              "of a disk neither place nor payload is expected"},
+    Exception{"*/pci6460:00/6460:00:00.0/local_cpus",
+              "*",
+              "of a disk neither place nor payload is expected"},
+    Exception{
+        "*/pci6460:00/6460:00:00.0/config", "*", "of a disk neither place nor payload is expected"},
+};
 
 }  // namespace
 
 bool may_stay_healthy(std::string_view path, std::string_view damage) {
-  return std::ranges::any_of(exceptions(), [&](const Exception& each) {
+  return std::ranges::any_of(kExceptions, [&](const Exception& each) {
     const auto damages = split(each.damages, '|');
     return matches_glob(each.path, path) &&
            std::ranges::any_of(damages,
@@ -118,7 +121,7 @@ bool may_stay_healthy(std::string_view path, std::string_view damage) {
 
 std::vector<std::string> exception_patterns() {
   std::vector<std::string> patterns;
-  for (const auto& each : exceptions()) {
+  for (const auto& each : kExceptions) {
     if (each.why != kByHwloc) patterns.emplace_back(each.path);
   }
   return patterns;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster check --root` reads nothing of the machine that it runs on: where all that a probe looks
 // at is hidden, but for what lies below the root, it says the same.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Written nodes through the whole of observing and judging: healthy ones are healthy with
 // everything known, and every single fault yields its own finding and no other.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

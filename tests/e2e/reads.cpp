@@ -39,7 +39,7 @@ class Watch {
 
   std::set<std::string> take() {
     std::set<std::string> opened;
-    alignas(inotify_event) std::array<char, 64 * 1024> buffer{};
+    alignas(inotify_event) std::array<char, 65536> buffer{};
     for (;;) {
       const auto got = ::read(queue_, buffer.data(), buffer.size());
       if (got <= 0) return opened;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that never answers costs one probe its section and the run nothing: it ends in time, and
 // the report says which probe was stuck.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

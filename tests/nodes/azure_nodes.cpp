@@ -170,7 +170,7 @@ std::vector<KernelRecordDescription> boot_log(const std::string& cpu) {
   };
 }
 
-NodeDescription azure_machine(std::string name) {
+NodeDescription azure_machine(const std::string& name) {
   NodeDescription node{.name = name, .profile = name};
   node.system = {.hostname = "gpu-0007",
                  .dmi_vendor = "Microsoft Corporation",
@@ -221,7 +221,9 @@ void give_gpus(NodeDescription& node, const Family& family) {
         family.hca_rate, family.hca_device, {0x101 + i, family.gpus.at(i).numa}, i, family.gts));
     const auto nodes = static_cast<unsigned>(node.numa.size());
     node.nvme.push_back(
-        scratch_disk(i, static_cast<int>(i * nodes / family.gpus.size()), family.nvme_sectors));
+        scratch_disk(i,
+                     static_cast<int>(i * nodes / static_cast<unsigned>(family.gpus.size())),
+                     family.nvme_sectors));
   }
   node.hcas.push_back(accelerated_networking(family.ethernet_device, family.ethernet_mbps));
   node.netdevs.front().speed_mbps = family.ethernet_mbps;
@@ -249,8 +251,8 @@ void give_nccl(NodeDescription& node, std::string_view family, unsigned per_swit
                         .per_switch = per_switch};
 }
 
-NodeDescription a100_node(std::string name, std::uint64_t memory_kib) {
-  auto node = azure_machine(std::move(name));
+NodeDescription a100_node(const std::string& name, std::uint64_t memory_kib) {
+  auto node = azure_machine(name);
   node.cpu_model = {.vendor = "AuthenticAMD",
                     .name = "AMD EPYC 7V12 64-Core Processor",
                     .family = 23,

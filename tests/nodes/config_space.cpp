@@ -68,7 +68,11 @@ void put_extended(Space& space, const PciDescription& pci) {
 }  // namespace
 
 std::string config_space(const PciDescription& pci, const BridgeBuses& bridge) {
-  if (!pci.responding) return std::string(kSize, '\xff');
+  if (!pci.responding) {
+    std::string all_ones;
+    all_ones.resize(kSize, '\xff');
+    return all_ones;
+  }
   Space space;
   space.put(0x00, 2, pci.vendor);
   space.put(0x02, 2, pci.device);

@@ -45,6 +45,11 @@ std::vector<Fault> bus_faults() {
        .device = "0000:33:00.0",
        .outcome = Outcome::warn,  // the profile `generic` only warns
        .change = [](NodeDescription& node) { node.hcas[2].pci.width = 8; }},
+  };
+}
+
+std::vector<Fault> error_faults() {
+  return {
       {.name = "aer_fatal",
        .node = kBareMetal,
        .check = "pci.errors",
@@ -100,6 +105,11 @@ std::vector<Fault> place_faults() {
        .check = "topo.pairing",
        .device = "0000:12:00.0",
        .change = [](NodeDescription& node) { node.hcas[0].pci.bridges = {"0000:00:09.0"}; }},
+  };
+}
+
+std::vector<Fault> nccl_faults() {
+  return {
       {.name = "nccl_topology_missing",
        .node = kH100,
        .check = "topo.nccl_file",
@@ -154,7 +164,9 @@ std::vector<Fault> place_faults() {
 
 std::vector<Fault> device_faults() {
   auto faults = bus_faults();
+  std::ranges::move(error_faults(), std::back_inserter(faults));
   std::ranges::move(place_faults(), std::back_inserter(faults));
+  std::ranges::move(nccl_faults(), std::back_inserter(faults));
   return faults;
 }
 

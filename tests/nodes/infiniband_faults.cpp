@@ -78,6 +78,11 @@ std::vector<Fault> port_faults() {
              hca.netdev.operstate = "down";
              hca.netdev.carrier = false;
            }},
+  };
+}
+
+std::vector<Fault> rate_faults() {
+  return {
       {.name = "port_half_width",
        .node = kH100,
        .check = "ib.rate",
@@ -99,6 +104,11 @@ std::vector<Fault> port_faults() {
        .device = "mlx5_ib4",
        .outcome = Outcome::warn,
        .change = [](NodeDescription& node) { node.hcas[4].firmware = "28.35.2000"; }},
+  };
+}
+
+std::vector<Fault> address_faults() {
+  return {
       {.name = "pkey_limited_only",
        .node = kH100,
        .check = "ib.pkey",
@@ -206,6 +216,8 @@ std::vector<Fault> counter_faults() {
 
 std::vector<Fault> infiniband_faults() {
   auto faults = port_faults();
+  std::ranges::move(rate_faults(), std::back_inserter(faults));
+  std::ranges::move(address_faults(), std::back_inserter(faults));
   std::ranges::move(counter_faults(), std::back_inserter(faults));
   return faults;
 }

@@ -69,9 +69,7 @@ int write(const std::string& name,
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app{"Writes nodes that are not there, for muster check --root"};
   app.require_subcommand(1);
   app.add_subcommand("list", "the nodes and the faults");
@@ -86,11 +84,20 @@ int main(int argc, char** argv) {
   render->add_flag("--busy", busy, "with 100 processes and 2,000 records in the kernel log");
   try {
     app.parse(argc, argv);
-    if (render->parsed()) return write(name, directory, faults, busy);
-    list();
-    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (render->parsed()) return write(name, directory, faults, busy);
+  list();
+  return 0;
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(bugprone-exception-escape): an error that cannot be said ends the program as well
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "muster-node: {}\n", error.what());
     return 1;

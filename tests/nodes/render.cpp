@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/nodes/parts.hpp"
 
 namespace muster::nodes {
@@ -42,8 +44,9 @@ std::string cpu_mask(const std::vector<unsigned>& cpus, std::size_t possible) {
   std::vector<std::uint32_t> words((possible + 31) / 32, 0);
   for (const unsigned cpu : cpus) words.at(cpu / 32) |= 1U << (cpu % 32);
   std::string text;
-  for (auto word = words.rbegin(); word != words.rend(); ++word) {
-    text.append(fmt::format("{}{:08x}", text.empty() ? "" : ",", *word));
+  std::ranges::reverse(words);
+  for (const auto word : words) {
+    text.append(fmt::format("{}{:08x}", text.empty() ? "" : ",", word));
   }
   return text;
 }

@@ -3,6 +3,7 @@
 // space, lstopo the whole of sysfs. Where a tool is not installed its test is skipped.
 #include "tests/nodes/render.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -118,6 +118,11 @@ std::vector<Fault> setting_faults() {
        .device = "clocksource",
        .outcome = Outcome::warn,
        .change = [](NodeDescription& node) { node.system.clocksource = "acpi_pm"; }},
+  };
+}
+
+std::vector<Fault> software_faults() {
+  return {
       {.name = "service_stopped",
        .node = kH100,
        .check = "host.services",
@@ -173,6 +178,7 @@ std::vector<Fault> setting_faults() {
 std::vector<Fault> system_faults() {
   auto faults = log_faults();
   std::ranges::move(setting_faults(), std::back_inserter(faults));
+  std::ranges::move(software_faults(), std::back_inserter(faults));
   return faults;
 }
 
