@@ -69,8 +69,8 @@ void put_extended(Space& space, const PciDescription& pci) {
 
 std::string config_space(const PciDescription& pci, const BridgeBuses& bridge) {
   if (!pci.responding) {
-    std::string all_ones;
-    all_ones.resize(kSize, '\xff');
+    std::string all_ones(kSize, '\0');
+    std::ranges::fill(all_ones, '\xff');
     return all_ones;
   }
   Space space;
