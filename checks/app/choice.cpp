@@ -51,20 +51,20 @@ ProfileSources sources_of(const std::filesystem::path& data,
           .settings = std::move(settings)};
 }
 
-Attempt<std::optional<Choice>> named_profile(const ProfileSources& sources,
-                                             const std::string& name) {
-  std::string chosen = name;
-  std::string evidence = "named by --profile";
-  if (chosen.empty()) {
-    const auto site = site_profile(sources);
-    if (!site) return bad_configuration(site.error());
-    if (site->empty()) return std::nullopt;
-    chosen = *site;
-    evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string());
-  }
-  auto profile = load_profile(sources, chosen);
+Attempt<std::optional<Named>> profile_name(const ProfileSources& sources,
+                                           const std::string& name) {
+  if (!name.empty()) return Named{.profile = name, .evidence = "named by --profile"};
+  auto site = site_profile(sources);
+  if (!site) return bad_configuration(site.error());
+  if (site->empty()) return std::nullopt;
+  return Named{.profile = std::move(*site),
+               .evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string())};
+}
+
+Attempt<Choice> named_profile(const ProfileSources& sources, Named named) {
+  auto profile = load_profile(sources, named.profile);
   if (!profile) return bad_configuration(profile.error());
-  return Choice{.profile = std::move(*profile), .evidence = {evidence}};
+  return Choice{.profile = std::move(*profile), .evidence = {std::move(named.evidence)}};
 }
 
 std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snapshot& snapshot) {

@@ -44,10 +44,18 @@ struct Choice {
                                         std::string_view root,
                                         std::vector<std::string> settings);
 
-// The profile `name`, or where that is empty the one that the site's muster.yaml names. Nothing
-// when nobody names one: then the hardware has to tell.
-[[nodiscard]] Attempt<std::optional<Choice>> named_profile(const ProfileSources& sources,
-                                                           const std::string& name);
+// A profile's name, and who said it.
+struct Named {
+  std::string profile;
+  std::string evidence;
+};
+
+// `name`, or where that is empty the one that the site's muster.yaml names. Nothing when nobody
+// names one: then the hardware has to tell.
+[[nodiscard]] Attempt<std::optional<Named>> profile_name(const ProfileSources& sources,
+                                                         const std::string& name);
+
+[[nodiscard]] Attempt<Choice> named_profile(const ProfileSources& sources, Named named);
 
 // `evidence`, and what recognition could not be told because a probe failed.
 [[nodiscard]] std::vector<std::string> with_gaps(std::vector<std::string> evidence,

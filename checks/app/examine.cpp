@@ -31,14 +31,17 @@ Clock::time_point observe_until(Clock::time_point started, Clock::time_point dea
   return deadline - std::min(kLongestReserve, (deadline - started) / 5);
 }
 
+// Whatever recognition has taken, enough is left to say which probe it was that hung.
 void take_deadline(const Errand& errand,
                    const Profile& profile,
                    Clock::time_point started,
                    Deadline& deadline) {
+  constexpr auto kLeast = std::chrono::seconds(1);
   if (errand.deadline) return;
   const auto context = profile.contexts.find(errand.context);
   if (context == profile.contexts.end() || context->second.deadline.value <= 0) return;
-  deadline.move(started + to_duration(context->second.deadline));
+  const auto told = started + to_duration(context->second.deadline);
+  deadline.move(std::max(told, Clock::now() + kLeast));
 }
 
 }  // namespace
@@ -52,25 +55,25 @@ Attempt<Examined> examine(const Errand& errand,
                           Clock::time_point started,
                           Deadline& deadline) {
   const auto sources = sources_of(data_folder(variables), errand.root, errand.settings);
-  auto named = named_profile(sources, errand.profile);
-  if (!named) return tl::unexpected(named.error());
+  const auto name = profile_name(sources, errand.profile);
+  if (!name) return tl::unexpected(name.error());
   const auto root = open_root(errand.root);
   if (!root) return undecided(root.error());
 
-  const bool ask_hardware = !*named;
-  const Profile* known = ask_hardware ? nullptr : &(*named)->profile;
-  if (known != nullptr) take_deadline(errand, *known, started, deadline);
   const auto state_file = state_file_of(errand, *root);
-  const ObserveOptions options{.probes = errand.probes(known),
+  const ObserveOptions options{.recognise = !*name,
+                               .probes = errand.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .state_file = state_file,
                                .variables = variables};
-  Attempt<Choice> choice = ask_hardware ? Choice{} : std::move(**named);
-  auto snapshot = observe(*root, options, [&](const Snapshot& partial) {
-    if (ask_hardware) choice = recognised_profile(sources, partial);
-    if (!choice) return Wanted{};
-    if (ask_hardware) take_deadline(errand, choice->profile, started, deadline);
-    return wanted_of(choice->profile);
+  Attempt<Choice> choice;
+  auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
+    choice = *name ? named_profile(sources, **name) : recognised_profile(sources, partial);
+    if (!choice) return std::nullopt;
+    take_deadline(errand, choice->profile, started, deadline);
+    return Plan{.probes = errand.probes(&choice->profile) | Probe::identity,
+                .deadline = observe_until(started, deadline.when()),
+                .wanted = wanted_of(choice->profile)};
   });
   if (!choice) return tl::unexpected(choice.error());
   return Examined{

@@ -14,15 +14,13 @@ Attempt<std::shared_ptr<const T>> shared(Result<T> result) {
 
 }  // namespace
 
-ProfileCache::ProfileCache(ProfileSources sources, std::optional<Choice> named)
-    : sources_(std::move(sources)) {
-  if (!named) return;
-  named_ = SharedChoice{.profile = std::make_shared<const Profile>(std::move(named->profile)),
-                        .evidence = std::move(named->evidence)};
+void ProfileCache::fix(Choice choice) {
+  fixed_ = SharedChoice{.profile = std::make_shared<const Profile>(std::move(choice.profile)),
+                        .evidence = std::move(choice.evidence)};
 }
 
 Attempt<SharedChoice> ProfileCache::choose(const Snapshot& snapshot) {
-  if (named_) return *named_;
+  if (fixed_) return *fixed_;
   const auto known = candidates();
   if (!known) return tl::unexpected(known.error());
   auto recognised = muster::choose(**known, hardware_of(snapshot));

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checks/app/choice.hpp"
@@ -23,8 +24,10 @@ struct SharedChoice {
 // May be used by several threads at once.
 class ProfileCache {
  public:
-  // `named`, when there is one, holds for every snapshot.
-  ProfileCache(ProfileSources sources, std::optional<Choice> named);
+  explicit ProfileCache(ProfileSources sources) : sources_(std::move(sources)) {}
+
+  // From now on every snapshot is judged by this one.
+  void fix(Choice choice);
 
   [[nodiscard]] Attempt<SharedChoice> choose(const Snapshot& snapshot);
 
@@ -35,7 +38,7 @@ class ProfileCache {
   [[nodiscard]] Attempt<std::shared_ptr<const Profile>> load(const std::string& name);
 
   ProfileSources sources_;
-  std::optional<SharedChoice> named_;
+  std::optional<SharedChoice> fixed_;
   std::mutex guard_;
   std::optional<Attempt<std::shared_ptr<const Candidates>>> candidates_;
   std::map<std::string, Attempt<std::shared_ptr<const Profile>>> profiles_;  // by name

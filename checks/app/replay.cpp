@@ -154,15 +154,20 @@ class Replay {
 
 int run_replay(const CheckCommand& command, const World& world) {
   const auto sources = sources_of(data_folder(world.variables), command.root, command.settings);
-  auto named = named_profile(sources, command.profile);
-  if (!named) return fail(world, named.error());
+  const auto name = profile_name(sources, command.profile);
+  if (!name) return fail(world, name.error());
+  ProfileCache profiles(sources);
+  if (*name) {
+    auto choice = named_profile(sources, **name);
+    if (!choice) return fail(world, choice.error());
+    profiles.fix(std::move(*choice));
+  }
   auto files = expand(command.snapshots);
   if (!files) return fail(world, undecided(files.error()).value());
   const bool one_document = command.format == Format::prometheus || command.format == Format::junit;
   if (one_document && files->size() > 1) {
     return fail(world, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
   }
-  ProfileCache profiles(sources, std::move(*named));
   return Replay(command, world, std::move(*files), profiles).run();
 }
 

@@ -47,7 +47,11 @@ bool is_pipe(int descriptor) {
 
 // In the child: never returns. The answer is its length and its bytes, so that the parent need not
 // wait for the child's end, which a driver can delay for ever.
-[[noreturn]] void run_child(int pipe, pid_t parent, const std::function<std::string()>& work) {
+[[noreturn]] void run_child(const std::string& name,
+                            int pipe,
+                            pid_t parent,
+                            const std::function<std::string()>& work) {
+  ::prctl(PR_SET_NAME, ("muster:" + name).c_str());  // what `ps` shows of one that hangs
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
@@ -153,7 +157,7 @@ void Children::start(std::string name,
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::close(ends[0]);
-    run_child(ends[1], parent, work);
+    run_child(name, ends[1], parent, work);
   }
   ::close(ends[1]);
   if (pid < 0) {
@@ -167,6 +171,10 @@ void Children::start(std::string name,
                       .started = started,
                       .deadline = deadline,
                       .received = {}});
+}
+
+void Children::hurry(Clock::time_point deadline) {
+  for (auto& child : running_) child.deadline = std::min(child.deadline, deadline);
 }
 
 // What a child that answered, died or came too late has to say; nothing while it still works.

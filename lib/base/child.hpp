@@ -42,6 +42,9 @@ class Children {
              Clock::time_point deadline,
              const std::function<std::string()>& work);
 
+  // Takes time back from those that run: none has longer than until `deadline`.
+  void hurry(Clock::time_point deadline);
+
   // Waits until one more child has answered, died or missed its deadline; its name and answer.
   // Empty name when none is left.
   [[nodiscard]] std::pair<std::string, ChildAnswer> next();

@@ -33,64 +33,75 @@ std::string utc_now() {
 
 class Observation {
  public:
-  Observation(const Root& root,
-              const ObserveOptions& options,
-              const std::function<Wanted(const Snapshot&)>& wanted)
-      : root_(root), options_(options), wanted_(wanted) {}
+  Observation(const Root& root, const ObserveOptions& options, const Planner& planner)
+      : root_(root), options_(options), planner_(planner) {}
 
   Snapshot run() {
     snapshot_.taken = utc_now();
-    const auto begin = Clock::now();
-    // Recognition may take half of what is left, so that what waits for it has the other half.
-    const auto first = std::min(begin + kLongestProbe, begin + (options_.deadline - begin) / 2);
-    const auto late = std::min(begin + 2 * kLongestProbe, options_.deadline);
-    // The slowest first: hwloc, then what recognition waits for.
-    start(Probe::topology, late);
-    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
-      if (kRecognition.contains(probe)) start(probe, first);
-    });
-    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
-      const bool started = probe == Probe::topology || kRecognition.contains(probe);
-      if (!started && !kProfiled.contains(probe)) start(probe, late);
-    });
-    if (options_.state_file) start_state(late);
-
-    start_profiled_when_recognised(late);
-    for (;;) {
+    start_early();
+    if (options_.state_file) start_state();
+    bool going_on = follow_plan_when_ready();
+    while (going_on) {
       const auto [name, answer] = children_.next();
       if (name.empty()) break;
       take(name, answer);
-      start_profiled_when_recognised(late);
+      going_on = follow_plan_when_ready();
     }
     finish();
     return std::move(snapshot_);
   }
 
  private:
-  [[nodiscard]] bool selected(Probe probe) const {
-    // Recognition needs its sections whatever checks were selected.
-    return options_.probes.contains(probe) || kRecognition.contains(probe);
+  [[nodiscard]] Clock::time_point late() const {
+    return std::min(begin_ + 2 * kLongestProbe, deadline_);
+  }
+
+  void start_early() {
+    // Recognition may take half of what is left, so that what waits for it has the other half.
+    const auto half = begin_ + (deadline_ - begin_) / 2;
+    const auto first = std::min(begin_ + kLongestProbe, options_.recognise ? half : deadline_);
+    // The slowest first: hwloc, then what recognition waits for.
+    if (options_.recognise && options_.probes.contains(Probe::topology)) {
+      start(Probe::topology, late());
+    }
+    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
+      if (!kRecognition.contains(probe)) return;
+      if (!options_.recognise && !options_.probes.contains(probe)) return;
+      start(probe, first);
+      if (options_.recognise) ++recognition_left_;
+    });
+    if (!options_.recognise) return;
+    for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
+      if (options_.probes.contains(probe) && !kProfiled.contains(probe)) start(probe, late());
+    });
   }
 
   void start(Probe probe, Clock::time_point deadline) {
-    if (!selected(probe)) return;
-    if (kRecognition.contains(probe)) ++recognition_left_;
+    if (started_.contains(probe)) return;
+    started_ = started_ | probe;
     children_.start(std::string(to_string(probe)), deadline, [this, probe] { return work(probe); });
   }
 
-  void start_state(Clock::time_point deadline) {
-    children_.start(std::string(kState), deadline, [this] {
+  void start_state() {
+    children_.start(std::string(kState), late(), [this] {
       const auto boot = root_.read_line("/proc/sys/kernel/random/boot_id");
       return section_to_json(observed(read_state(*options_.state_file, boot.value_or(""))));
     });
   }
 
-  void start_profiled_when_recognised(Clock::time_point deadline) {
-    if (recognition_left_ > 0 || std::exchange(profiled_, true)) return;
-    request_ = wanted_(snapshot_);
+  // False when there is no plan to follow.
+  bool follow_plan_when_ready() {
+    if (recognition_left_ > 0 || std::exchange(planned_, true)) return true;
+    auto plan = planner_(snapshot_);
+    if (!plan) return false;
+    wanted_ = std::move(plan->wanted);
+    deadline_ = plan->deadline;
+    children_.hurry(deadline_);
+    if (plan->probes.contains(Probe::topology)) start(Probe::topology, late());
     for_each_section(snapshot_, [&](Probe probe, const auto& /*section*/) {
-      if (kProfiled.contains(probe)) start(probe, deadline);
+      if (plan->probes.contains(probe)) start(probe, late());
     });
+    return true;
   }
 
   // In the child: the section as JSON.
@@ -103,13 +114,13 @@ class Observation {
       case Probe::memory:
         return section_to_json(probe_memory(root_));
       case Probe::mounts:
-        return section_to_json(probe_mounts(root_, request_.statfs_deadline));
+        return section_to_json(probe_mounts(root_, wanted_.statfs_deadline));
       case Probe::disks:
         return section_to_json(probe_disks(root_));
       case Probe::processes:
         return section_to_json(probe_processes(root_));
       case Probe::kernel:
-        return section_to_json(probe_kernel(root_, request_.sysctls));
+        return section_to_json(probe_kernel(root_, wanted_.sysctls));
       case Probe::kernel_log:
         return section_to_json(probe_kernel_log(root_));
       case Probe::services:
@@ -125,7 +136,7 @@ class Observation {
       case Probe::topology:
         return section_to_json(probe_topology(root_));
       case Probe::environment:
-        return section_to_json(probe_environment(root_, request_, options_.variables));
+        return section_to_json(probe_environment(root_, wanted_, options_.variables));
     }
     return {};
   }
@@ -134,7 +145,7 @@ class Observation {
     if (name == kState) return take_state(answer);
     for_each_section(snapshot_, [&](Probe probe, auto& section) {
       if (to_string(probe) != name) return;
-      if (kRecognition.contains(probe)) --recognition_left_;
+      if (options_.recognise && kRecognition.contains(probe)) --recognition_left_;
       if (answer.end == ChildAnswer::End::answered) {
         using Facts = std::remove_reference_t<decltype(section.facts)>;
         auto read = parse_section<Facts>(answer.bytes);
@@ -179,20 +190,21 @@ class Observation {
 
   const Root& root_;
   const ObserveOptions& options_;
-  const std::function<Wanted(const Snapshot&)>& wanted_;
+  const Planner& planner_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point deadline_ = options_.deadline;
   Snapshot snapshot_;
-  Wanted request_;
+  Wanted wanted_;
   Children children_;
+  ProbeSet started_;
   int recognition_left_ = 0;
-  bool profiled_ = false;
+  bool planned_ = false;
 };
 
 }  // namespace
 
-Snapshot observe(const Root& root,
-                 const ObserveOptions& options,
-                 const std::function<Wanted(const Snapshot&)>& wanted) {
-  return Observation(root, options, wanted).run();
+Snapshot observe(const Root& root, const ObserveOptions& options, const Planner& planner) {
+  return Observation(root, options, planner).run();
 }
 
 }  // namespace muster

@@ -15,17 +15,29 @@
 
 namespace muster {
 
+// What a run wants to see, once its profile is known.
+struct Plan {
+  ProbeSet probes;             // whichever of them does not run yet is started
+  Clock::time_point deadline;  // nothing is waited for beyond it
+  Wanted wanted;
+};
+
+// Asked once. Nothing: the run cannot go on, and no more is observed.
+using Planner = std::function<std::optional<Plan>(const Snapshot&)>;
+
 struct ObserveOptions {
-  ProbeSet probes = ProbeSet::all();
-  Clock::time_point deadline;                       // nothing is waited for beyond it
+  bool recognise = false;                           // whether the plan needs to see the hardware
+  ProbeSet probes = ProbeSet::all();                // what may be wanted, before there is a plan
+  Clock::time_point deadline;                       // until the plan names another
   std::optional<std::filesystem::path> state_file;  // earlier runs; none: rates start afresh
   std::map<std::string, std::string> variables;     // the environment
 };
 
-// `wanted` is called once, as soon as the sections that recognition needs (identity, cpu, memory,
-// pci, infiniband) are there; the probes that depend on its answer start then.
+// Where the hardware has to tell the profile, everything that may be wanted and needs no profile
+// starts at once, and `planner` is asked as soon as identity, cpu, memory, pci and infiniband have
+// answered. Else it is asked at once, while the first probes already run.
 [[nodiscard]] Snapshot observe(const Root& root,
                                const ObserveOptions& options,
-                               const std::function<Wanted(const Snapshot&)>& wanted);
+                               const Planner& planner);
 
 }  // namespace muster

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "checks/app/examine.hpp"
@@ -34,15 +35,16 @@ void Stage::show(nodes::Tree tree) {
 
 Examination examine(const fs::path& root, const Request& request) {
   const auto started = Clock::now();
-  const auto seconds = std::chrono::duration<double>(request.deadline).count();
+  std::optional<Seconds> limit;
+  if (request.deadline) limit = Seconds{std::chrono::duration<double>(*request.deadline).count()};
   const app::Errand errand{.profile = request.profile,
                            .root = root.string(),
                            .state = request.state.string(),
-                           .deadline = Seconds{seconds},
+                           .deadline = limit,
                            .probes = [](const Profile*) { return ProbeSet::all(); }};
   const std::map<std::string, std::string> variables{
       {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
-  app::Deadline deadline(started + request.deadline);
+  app::Deadline deadline(started + request.deadline.value_or(app::kDefaultDeadline));
   auto examined = app::examine(errand, variables, started, deadline);
   if (!examined) give_up(examined.error().message);
   auto report = judge(examined->snapshot, examined->choice.profile, {.only = {"*"}});

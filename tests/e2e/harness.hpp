@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct Examination {
 struct Request {
   std::string profile;          // empty: recognised
   std::filesystem::path state;  // folder; empty for none
-  std::chrono::milliseconds deadline{20'000};
+  std::optional<std::chrono::milliseconds> deadline;  // else the profile's
 };
 
 // As `muster check --root` does it, every check selected.

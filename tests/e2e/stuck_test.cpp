@@ -25,9 +25,9 @@ struct Stuck {
 // NOLINTNEXTLINE(readability-identifier-naming): gtest's name.
 void PrintTo(const Stuck& stuck, std::ostream* out) { *out << stuck.probe; }
 
-class StuckProbe : public ::testing::TestWithParam<Stuck> {};
+class StuckFile : public ::testing::TestWithParam<Stuck> {};
 
-TEST_P(StuckProbe, IsNamedAndEndsWithTheDeadline) {
+TEST_P(StuckFile, IsNamedAndEndsWithTheDeadline) {
   static Stage stage;
   const auto& [probe, file] = GetParam();
   const auto node = nodes::hb176rs_v4();
@@ -70,8 +70,28 @@ std::vector<Stuck> stuck_files() {
   };
 }
 
+// The profile is known only once the node is recognised; its deadline holds for what runs already.
+TEST(StuckProbe, EndsWithTheDeadlineThatTheSiteSets) {
+  Stage stage;
+  auto tree = render(nodes::hb176rs_v4());
+  tree.fifo("sys/devices/system/node/node0/distance");
+  tree.file("etc/muster/muster.yaml",
+            "schema: muster.site/1\n"
+            "overrides:\n"
+            "  source: test\n"
+            "  as_of: 2026-01-01\n"
+            "  contexts: {manual: {deadline: 2 s}}\n");
+  stage.show(std::move(tree));
+
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seen = examine(stage.root(), {});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2500ms);
+  EXPECT_EQ(seen.snapshot.topology.status, Status::timeout) << explain(seen.report);
+  EXPECT_EQ(seen.snapshot.kernel_log.status, Status::ok);
+}
+
 INSTANTIATE_TEST_SUITE_P(OneFile,
-                         StuckProbe,
+                         StuckFile,
                          ::testing::ValuesIn(stuck_files()),
                          [](const auto& one) { return std::string(one.param.probe); });
 

@@ -74,11 +74,11 @@ TEST(ChoiceTest, ANameWinsOverTheSite) {
   dir.write("muster.yaml", "profile: nd96asr_v4\n");
   auto sources = shipped();
   sources.site = dir.path();
-  const auto choice = named_profile(sources, "generic");
-  ASSERT_TRUE(choice) << choice.error().message;
-  ASSERT_TRUE(choice->has_value());
-  EXPECT_EQ((*choice)->profile.name, "generic");
-  EXPECT_THAT((*choice)->evidence, ElementsAre("named by --profile"));
+  const auto name = profile_name(sources, "generic");
+  ASSERT_TRUE(name) << name.error().message;
+  ASSERT_TRUE(name->has_value());
+  EXPECT_EQ((*name)->profile, "generic");
+  EXPECT_EQ((*name)->evidence, "named by --profile");
 }
 
 TEST(ChoiceTest, TheSiteMayNameTheProfile) {
@@ -86,21 +86,28 @@ TEST(ChoiceTest, TheSiteMayNameTheProfile) {
   dir.write("muster.yaml", "profile: nd96asr_v4\n");
   auto sources = shipped();
   sources.site = dir.path();
-  const auto choice = named_profile(sources, "");
-  ASSERT_TRUE(choice) << choice.error().message;
-  ASSERT_TRUE(choice->has_value());
-  EXPECT_EQ((*choice)->profile.name, "nd96asr_v4");
-  EXPECT_THAT((*choice)->evidence, ElementsAre(HasSubstr("muster.yaml")));
+  const auto name = profile_name(sources, "");
+  ASSERT_TRUE(name) << name.error().message;
+  ASSERT_TRUE(name->has_value());
+  EXPECT_EQ((*name)->profile, "nd96asr_v4");
+  EXPECT_THAT((*name)->evidence, HasSubstr("muster.yaml"));
 }
 
 TEST(ChoiceTest, WithoutANameTheHardwareIsAsked) {
-  const auto choice = named_profile(shipped(), "");
+  const auto name = profile_name(shipped(), "");
+  ASSERT_TRUE(name) << name.error().message;
+  EXPECT_FALSE(name->has_value());
+}
+
+TEST(ChoiceTest, ANamedProfileIsLoadedAndSaysWhoNamedIt) {
+  const auto choice = named_profile(shipped(), {.profile = "nd96asr_v4", .evidence = "a friend"});
   ASSERT_TRUE(choice) << choice.error().message;
-  EXPECT_FALSE(choice->has_value());
+  EXPECT_EQ(choice->profile.name, "nd96asr_v4");
+  EXPECT_THAT(choice->evidence, ElementsAre("a friend"));
 }
 
 TEST(ChoiceTest, AProfileThatDoesNotExistIsBadConfiguration) {
-  const auto choice = named_profile(shipped(), "nd96isr_h100_v6");
+  const auto choice = named_profile(shipped(), {.profile = "nd96isr_h100_v6", .evidence = ""});
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().status, 78);
   EXPECT_THAT(choice.error().message, HasSubstr("nd96isr_h100_v6"));
