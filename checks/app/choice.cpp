@@ -51,8 +51,7 @@ ProfileSources sources_of(const std::filesystem::path& data,
           .settings = std::move(settings)};
 }
 
-Attempt<std::optional<Named>> profile_name(const ProfileSources& sources,
-                                           const std::string& name) {
+Attempt<std::optional<Named>> profile_name(const ProfileSources& sources, const std::string& name) {
   if (!name.empty()) return Named{.profile = name, .evidence = "named by --profile"};
   auto site = site_profile(sources);
   if (!site) return bad_configuration(site.error());

@@ -36,8 +36,8 @@ struct Examination {
 };
 
 struct Request {
-  std::string profile;          // empty: recognised
-  std::filesystem::path state;  // folder; empty for none
+  std::string profile;                                // empty: recognised
+  std::filesystem::path state;                        // folder; empty for none
   std::optional<std::chrono::milliseconds> deadline;  // else the profile's
 };
 
