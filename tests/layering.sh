@@ -49,7 +49,8 @@ confined() {
 }
 confined '#include <(hwloc|infiniband/)' 'lib/probes/'
 confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
-confined '#include <yaml-cpp' 'lib/profile/'
+confined '#include <yaml\.h>' 'lib/profile/'
+confined '#include <simdjson' 'lib/node/'
 confined '#include <CLI/' 'checks/(app/|main\.cpp)'
 
 exit "$status"

@@ -3,12 +3,12 @@
 # default) to run every test too. Where it cannot install, it says exactly what is missing.
 set -euo pipefail
 
-debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
-  nlohmann-json3-dev libcli11-dev libhwloc-dev libibverbs-dev)
+debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-dev
+  nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev)
 debian_test=(libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14 clang-14
   libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
-redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
-  json-devel cli11-devel hwloc-devel rdma-core-devel)
+redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-devel
+  json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel)
 redhat_test=(gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
   cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
 

@@ -30,16 +30,17 @@ Result<T> parse_integer(std::string_view text, const char* expected, Base... bas
 struct Range {
   char32_t first;
   char32_t last;
+
+  [[nodiscard]] constexpr bool holds(char32_t code) const { return code >= first && code <= last; }
 };
 
-// Control characters, surrogates, and characters that hide, reorder or break lines of text.
+// Control characters, and characters that hide, reorder or break lines of text.
 constexpr std::array kUnprintable{Range{0x00, 0x1f},
                                   Range{0x7f, 0x9f},
                                   Range{0x61c, 0x61c},
                                   Range{0x200b, 0x200f},
                                   Range{0x2028, 0x202e},
                                   Range{0x2060, 0x2069},
-                                  Range{0xd800, 0xdfff},
                                   Range{0xfeff, 0xfeff}};
 
 struct Utf8Form {
@@ -54,22 +55,39 @@ constexpr std::array kUtf8Forms{Utf8Form{0x80, 0x00, 1, 0},
                                 Utf8Form{0xf0, 0xe0, 3, 0x800},
                                 Utf8Form{0xf8, 0xf0, 4, 0x10000}};
 
-// The length of the valid, printable UTF-8 character at the start of `text`; 0 for none.
-std::size_t printable_length(std::string_view text) {
+struct Character {
+  char32_t code = 0;
+  std::size_t length = 0;  // in bytes; 0 for none
+};
+
+// The valid UTF-8 character at the start of `text`.
+Character decode(std::string_view text) {
+  constexpr char32_t kLargest = 0x10ffff;
+  constexpr Range kSurrogates{0xd800, 0xdfff};
+  if (text.empty()) return {};
   const auto first = static_cast<unsigned char>(text.front());
   const auto* form =
       std::ranges::find_if(kUtf8Forms, [&](const auto& f) { return (first & f.mask) == f.lead; });
-  if (form == kUtf8Forms.end() || text.size() < form->length) return 0;
+  if (form == kUtf8Forms.end() || text.size() < form->length) return {};
   char32_t code = first & static_cast<unsigned char>(~form->mask);
   for (const char next : text.substr(1, form->length - 1)) {
     const auto byte = static_cast<unsigned char>(next);
-    if ((byte & 0xc0U) != 0x80) return 0;
+    if ((byte & 0xc0U) != 0x80) return {};
     code = (code << 6U) | (byte & 0x3fU);
   }
-  const bool shown = std::ranges::none_of(
-      kUnprintable, [&](const Range& r) { return code >= r.first && code <= r.last; });
-  return shown && code >= form->least && code <= 0x10ffff ? form->length : 0;
+  if (code < form->least || code > kLargest || kSurrogates.holds(code)) return {};
+  return {.code = code, .length = form->length};
 }
+
+// The length of the valid, printable character at the start of `text`; 0 for none.
+std::size_t printable_length(std::string_view text) {
+  const auto character = decode(text);
+  const bool hidden =
+      std::ranges::any_of(kUnprintable, [&](const Range& r) { return r.holds(character.code); });
+  return hidden ? 0 : character.length;
+}
+
+bool is_plain(char c) { return c >= ' ' && c <= '~'; }
 
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
@@ -204,7 +222,10 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+std::size_t utf8_length(std::string_view text) { return decode(text).length; }
+
 std::string printable(std::string_view text, std::size_t max_length) {
+  if (text.size() <= max_length && std::ranges::all_of(text, is_plain)) return std::string(text);
   constexpr std::string_view kEllipsis = "…";
   std::string shown;
   shown.reserve(std::min(text.size(), max_length));

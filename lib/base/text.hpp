@@ -32,6 +32,9 @@ namespace muster {
 // Shell-style glob with * and ? only, over the whole text; case-sensitive.
 [[nodiscard]] bool matches_glob(std::string_view pattern, std::string_view text);
 
+// How many bytes the UTF-8 character at the start of `text` has; 0 where there is no valid one.
+[[nodiscard]] std::size_t utf8_length(std::string_view text);
+
 // One printable line: control characters, line breaks and invalid UTF-8 become \xNN; at most
 // `max_length` bytes, cut with "…" at a character's border.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_length = 400);

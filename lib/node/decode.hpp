@@ -4,86 +4,131 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
-#include <cmath>
+#include <algorithm>
+#include <concepts>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "lib/node/encode.hpp"
 
 namespace muster::json {
+
+using Element = simdjson::dom::element;
+
+// The members of an object, asked for in the order in which they were most likely written.
+class Members {
+ public:
+  explicit Members(const simdjson::dom::object& object) : object_(object), next_(object.begin()) {}
+
+  // False when there is no such member.
+  bool find(std::string_view key, Element& value) {
+    if (next_ != object_.end() && next_.key() == key) {
+      value = next_.value();
+      ++next_;
+      return true;
+    }
+    return object_.at_key(key).get(value) == simdjson::SUCCESS;
+  }
+
+ private:
+  simdjson::dom::object object_;
+  simdjson::dom::object::iterator next_;
+};
 
 class Decoder {
  public:
   // Empty when everything fitted.
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  // Reads the value at `key`, if there is one. False once anything was wrong.
-  template <class T>
-  bool member(const Json& object, std::string_view key, T& value) {
-    if (!error_.empty()) return false;
-    if (!object.is_object()) return expected("an object");
-    const auto found = object.find(key);
-    if (found == object.end()) return true;
-    const auto length = path_.size();
-    path_ += fmt::format("/{}", key);
-    const bool good = read(*found, value);
-    path_.resize(length);
-    return good;
+  void refuse(std::string why) {
+    if (error_.empty()) error_ = std::move(why);
   }
 
+  // Hands the members of an object to `take`. False once anything was wrong.
+  template <class Take>
+  bool object(const Element& json, Take&& take) {
+    simdjson::dom::object object;
+    if (json.get(object) != simdjson::SUCCESS) return expected("an object");
+    Members members(object);
+    take(members);
+    return error_.empty();
+  }
+
+  // Reads the value at `key`, if there is one.
   template <class T>
-  bool read(const Json& json, T& value) {
-    if constexpr (Described<T>) {
-      if (!json.is_object()) return expected("an object");
-      for_each_field<T>([&](const auto& field) { member(json, field.name, value.*field.member); });
-      return error_.empty();
-    } else if constexpr (std::is_same_v<T, bool>) {
-      if (!json.is_boolean()) return expected("true or false");
-      value = json.template get<bool>();
+  void member(Members& members, std::string_view key, T& value) {
+    Element found;
+    if (error_.empty() && members.find(key, found)) read_at({.key = key}, found, value);
+  }
+
+  template <Described T>
+  bool read(const Element& json, T& value) {
+    return object(json, [&](Members& members) {
+      for_each_field<T>(
+          [&](const auto& field) { member(members, field.name, value.*field.member); });
+    });
+  }
+
+  bool read(const Element& json, bool& value) {
+    return json.get(value) == simdjson::SUCCESS || expected("true or false");
+  }
+
+  bool read(const Element& json, double& value) {
+    return json.get(value) == simdjson::SUCCESS || expected("a number");
+  }
+
+  template <std::integral T>
+  bool read(const Element& json, T& value) {
+    if (!json.is_int64() && !json.is_uint64()) return expected("a whole number");
+    std::uint64_t natural = 0;
+    if (json.get(natural) == simdjson::SUCCESS) {
+      if (natural > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) {
+        return expected("a smaller number");
+      }
+      value = static_cast<T>(natural);
       return true;
-    } else if constexpr (std::is_floating_point_v<T>) {
-      if (!json.is_number()) return expected("a number");
-      value = json.template get<T>();
-      return true;
-    } else {
-      static_assert(std::is_integral_v<T>);
-      return read_integer(json, value);
     }
-  }
-
-  bool read(const Json& json, std::string& value) {
-    const auto* text = json.get_ptr<const std::string*>();
-    if (text == nullptr) return expected("a string");
-    value = *text;
+    const auto negative = json.get_int64().value_unsafe();
+    if (std::is_unsigned_v<T> ||
+        negative < static_cast<std::int64_t>(std::numeric_limits<T>::min())) {
+      return expected("a larger number");
+    }
+    value = static_cast<T>(negative);
     return true;
   }
 
-  bool read(const Json& json, PciKind& kind) {
-    std::string name;
-    if (!read(json, name)) return false;
-    for (const auto& [each, known] : kPciKinds) {
-      if (known == name) {
-        kind = each;
-        return true;
-      }
-    }
-    return expected("gpu, nvswitch, hca, ethernet, nvme or bridge");
+  bool read(const Element& json, std::string& value) {
+    std::string_view text;
+    if (json.get(text) != simdjson::SUCCESS) return expected("a string");
+    value = text;
+    return true;
+  }
+
+  bool read(const Element& json, PciKind& kind) {
+    std::string_view name;
+    if (json.get(name) != simdjson::SUCCESS) return expected("a string");
+    const auto* known =
+        std::ranges::find(kPciKinds, name, [](const auto& each) { return each.second; });
+    if (known == kPciKinds.end()) return expected("gpu, nvswitch, hca, ethernet, nvme or bridge");
+    kind = known->first;
+    return true;
   }
 
   template <class T>
-  bool read(const Json& json, Fact<T>& fact) {
-    std::string why;
-    if (json.is_object() && json.contains(kAbsent)) {
-      if (!member(json, kAbsent, why)) return false;
-      fact = Fact<T>::absent(std::move(why));
-      return true;
-    }
-    if (json.is_object() && json.contains(kUnreadable)) {
-      if (!member(json, kUnreadable, why)) return false;
-      fact = Fact<T>::unreadable(std::move(why));
+  bool read(const Element& json, Fact<T>& fact) {
+    for (const auto mark : {kAbsent, kUnreadable}) {
+      Element reason;
+      if (!json.is_object() || json.at_key(mark).get(reason) != simdjson::SUCCESS) continue;
+      std::string why;
+      if (!read_at({.key = mark}, reason, why)) return false;
+      fact =
+          mark == kAbsent ? Fact<T>::absent(std::move(why)) : Fact<T>::unreadable(std::move(why));
       return true;
     }
     T value{};
@@ -93,72 +138,73 @@ class Decoder {
   }
 
   template <class T>
-  bool read(const Json& json, std::vector<T>& values) {
-    if (!json.is_array()) return expected("an array");
-    values.resize(json.size());
-    const auto length = path_.size();
-    for (std::size_t i = 0; i < json.size(); ++i) {
-      path_ += fmt::format("/{}", i);
-      if (!read(json[i], values[i])) return false;
-      path_.resize(length);
+  bool read(const Element& json, std::vector<T>& values) {
+    simdjson::dom::array array;
+    if (json.get(array) != simdjson::SUCCESS) return expected("an array");
+    values.clear();
+    values.reserve(array.size());
+    for (const Element element : array) {
+      auto& value = values.emplace_back();
+      if (!read_at({.index = values.size() - 1}, element, value)) return false;
     }
     return true;
   }
 
   template <class T>
-  bool read(const Json& json, std::map<std::string, T>& values) {
-    if (!json.is_object()) return expected("an object");
-    for (const auto& [key, value] : json.items()) {
-      if (!member(json, key, values[key])) return false;
+  bool read(const Element& json, std::map<std::string, T>& values) {
+    simdjson::dom::object object;
+    if (json.get(object) != simdjson::SUCCESS) return expected("an object");
+    for (const auto [key, value] : object) {
+      if (!read_at({.key = key}, value, values[std::string(key)])) return false;
     }
     return true;
   }
 
   template <class T>
-  bool read(const Json& json, Section<T>& section) {
+  bool read(const Element& json, Section<T>& section) {
     std::string status = "error";
     section.reason.clear();
-    if (!member(json, "status", status) || !member(json, "reason", section.reason) ||
-        !member(json, "duration_ms", section.duration_ms)) {
-      return false;
-    }
-    for (const auto each : {Status::ok, Status::absent, Status::timeout, Status::error}) {
-      if (to_string(each) != status) continue;
-      section.status = each;
-      return each != Status::ok || member(json, "facts", section.facts);
-    }
-    return expected("a status: ok, absent, timeout or error");
+    return object(json, [&](Members& members) {
+      member(members, "status", status);
+      member(members, "reason", section.reason);
+      member(members, "duration_ms", section.duration_ms);
+      if (!error_.empty()) return;
+      for (const auto each : {Status::ok, Status::absent, Status::timeout, Status::error}) {
+        if (to_string(each) != status) continue;
+        section.status = each;
+        if (each == Status::ok) member(members, "facts", section.facts);
+        return;
+      }
+      expected("a status: ok, absent, timeout or error");
+    });
   }
 
  private:
+  // One step from the document to a value: a key, or an index where there is none.
+  struct Step {
+    std::string_view key;
+    std::size_t index = 0;
+  };
+
   template <class T>
-  bool read_integer(const Json& json, T& value) {
-    if (!json.is_number_integer()) return expected("a whole number");
-    if (json.is_number_unsigned()) {
-      const auto number = json.get<std::uint64_t>();
-      if (number > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) {
-        return expected("a smaller number");
-      }
-      value = static_cast<T>(number);
-      return true;
-    }
-    const auto number = json.get<std::int64_t>();
-    if (std::is_unsigned_v<T> ||
-        number < static_cast<std::int64_t>(std::numeric_limits<T>::min())) {
-      return expected("a larger number");
-    }
-    value = static_cast<T>(number);
-    return true;
+  bool read_at(Step step, const Element& json, T& value) {
+    path_.push_back(step);
+    const bool good = read(json, value);
+    path_.pop_back();
+    return good;
   }
 
+  // Always false.
   bool expected(std::string_view what) {
-    if (error_.empty()) {
-      error_ = fmt::format("{}: expected {}", path_.empty() ? "/" : path_, what);
+    std::string place = path_.empty() ? "/" : "";
+    for (const auto& [key, index] : path_) {
+      place += key.data() == nullptr ? fmt::format("/{}", index) : fmt::format("/{}", key);
     }
+    refuse(fmt::format("{}: expected {}", place, what));
     return false;
   }
 
-  std::string path_;
+  std::vector<Step> path_;
   std::string error_;
 };
 

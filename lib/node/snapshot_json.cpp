@@ -2,81 +2,83 @@
 // A snapshot and its sections as JSON, both ways.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "lib/base/text.hpp"
 #include "lib/node/decode.hpp"
 #include "lib/node/encode.hpp"
+#include "lib/node/json_trouble.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster {
 namespace {
 
 using json::Decoder;
-using json::Json;
+using json::Encoder;
 
-// Bytes that are not UTF-8 (a kernel log holds what users like) become U+FFFD.
-std::string dump(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+// `take` is given a decoder and the document.
+template <class T, class Take>
+Result<T> parse(std::string_view text, T value, Take&& take) {
+  thread_local simdjson::dom::parser parser;  // its buffers serve again
+  json::Element document;
+  const auto failure = parser.parse(text.data(), text.size()).get(document);
+  if (failure != simdjson::SUCCESS) {
+    return make_error(json_trouble(text, simdjson::error_message(failure)));
+  }
+  Decoder decoder;
+  take(decoder, document, value);
+  if (!decoder.error().empty()) return make_error(printable(decoder.error()));
+  return value;
 }
 
-Result<Json> parse(std::string_view text) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& failure) {
-    return make_error(printable(failure.what(), 200));
-  }
+void read_snapshot(Decoder& decoder, const json::Element& document, Snapshot& snapshot) {
+  decoder.object(document, [&](json::Members& members) {
+    std::string schema;
+    decoder.member(members, "schema", schema);
+    if (schema != kSnapshotSchema) {
+      decoder.refuse(fmt::format(
+          "/schema: expected \"{}\", got \"{}\"", kSnapshotSchema, printable(schema, 60)));
+    }
+    decoder.member(members, "taken", snapshot.taken);
+    for_each_section(snapshot, [&](Probe probe, auto& section) {
+      decoder.member(members, to_string(probe), section);
+    });
+    decoder.member(members, "earlier", snapshot.earlier);
+  });
 }
 
 }  // namespace
 
 std::string to_json(const Snapshot& snapshot) {
-  Json document = Json::object();
-  document.push_back({"schema", std::string(kSnapshotSchema)});
-  document.push_back({"taken", snapshot.taken});
-  for_each_section(snapshot, [&](Probe probe, const auto& section) {
-    document.push_back({std::string(to_string(probe)), json::encode(section)});
+  Encoder encoder;
+  encoder.object([&] {
+    encoder.member("schema", kSnapshotSchema);
+    encoder.member("taken", snapshot.taken);
+    for_each_section(snapshot, [&](Probe probe, const auto& section) {
+      encoder.member(to_string(probe), section);
+    });
+    encoder.member("earlier", snapshot.earlier);
   });
-  document.push_back({"earlier", json::encode(snapshot.earlier)});
-  return dump(document);
+  return encoder.take();
 }
 
 Result<Snapshot> parse_snapshot(std::string_view text) {
-  const auto document = parse(text);
-  if (!document) return tl::unexpected(document.error());
-  Decoder decoder;
-  std::string schema;
-  decoder.member(*document, "schema", schema);
-  if (decoder.error().empty() && schema != kSnapshotSchema) {
-    return make_error(fmt::format(
-        "/schema: expected \"{}\", got \"{}\"", kSnapshotSchema, printable(schema, 60)));
-  }
-  Snapshot snapshot;
-  decoder.member(*document, "taken", snapshot.taken);
-  for_each_section(snapshot, [&](Probe probe, auto& section) {
-    decoder.member(*document, to_string(probe), section);
-  });
-  decoder.member(*document, "earlier", snapshot.earlier);
-  if (!decoder.error().empty()) return make_error(decoder.error());
-  return snapshot;
+  return parse(text, Snapshot{}, read_snapshot);
 }
 
 template <class T>
 std::string section_to_json(const Section<T>& section) {
-  return dump(json::encode(section));
+  Encoder encoder;
+  encoder.write(section);
+  return encoder.take();
 }
 
 template <class T>
 Result<Section<T>> parse_section(std::string_view text) {
-  const auto document = parse(text);
-  if (!document) return tl::unexpected(document.error());
-  Decoder decoder;
-  Section<T> section;
-  decoder.read(*document, section);
-  if (!decoder.error().empty()) return make_error(decoder.error());
-  return section;
+  return parse(text, Section<T>{}, [](Decoder& decoder, const auto& document, auto& section) {
+    decoder.read(document, section);
+  });
 }
 
 #define MUSTER_SECTION(T)                                     \

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the tree from yaml-cpp's parse events; its exceptions end here.
+// Builds the tree from libyaml's parse events.
 #include "lib/profile/yaml.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/mark.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -26,59 +22,97 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxFile = 256UL * 1024;
+constexpr std::size_t kMaxDepth = 64;
+
+std::string_view view(const yaml_char_t* text, std::size_t size) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): unsigned bytes of UTF-8
+  return {reinterpret_cast<const char*>(text), size};
+}
+
+std::string_view view(const yaml_char_t* text) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): unsigned bytes of UTF-8
+  return text == nullptr ? std::string_view() : reinterpret_cast<const char*>(text);
+}
+
+int line_of(const yaml_mark_t& mark) { return static_cast<int>(mark.line) + 1; }
+
+// libyaml's parser over one text.
+class Events {
+ public:
+  explicit Events(std::string_view text) {
+    yaml_parser_initialize(&parser_);
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): unsigned bytes of UTF-8
+    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+    yaml_parser_set_input_string(&parser_, bytes, text.size());
+  }
+
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  ~Events() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+
+  // None where the text is not YAML; it holds until the next call.
+  [[nodiscard]] const yaml_event_t* next() {
+    yaml_event_delete(&event_);
+    return yaml_parser_parse(&parser_, &event_) == 0 ? nullptr : &event_;
+  }
+
+  [[nodiscard]] Error trouble(std::string_view file) const {
+    const auto line = line_of(parser_.problem_mark);
+    const auto what = parser_.problem == nullptr ? "no memory" : parser_.problem;
+    const auto while_doing =
+        parser_.context == nullptr ? "" : fmt::format(" {}", printable(parser_.context, 120));
+    return Error{
+        fmt::format("{}: not YAML: {}{}", at(file, line), printable(what, 200), while_doing)};
+  }
+
+ private:
+  yaml_parser_t parser_{};
+  yaml_event_t event_{};
+};
 
 // Keeps the first thing that is wrong, and takes nothing in after it.
-class TreeBuilder final : public YAML::EventHandler {
+class TreeBuilder {
  public:
   explicit TreeBuilder(std::string_view file) : file_(file) {}
 
-  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
-
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    add(node(Yaml::Kind::null, mark));
+  // False once something is wrong.
+  bool take(const yaml_event_t& event) {
+    const int line = line_of(event.start_mark);
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (std::exchange(begun_, true)) refuse(line, "more than one document");
+        break;
+      case YAML_ALIAS_EVENT:
+        refuse(line, "aliases (*name) are not supported; write the value out, or quote it");
+        break;
+      case YAML_SCALAR_EVENT:
+        scalar(event.data.scalar, line);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        open(Yaml::Kind::sequence, line, event.data.sequence_start.tag);
+        break;
+      case YAML_MAPPING_START_EVENT:
+        open(Yaml::Kind::mapping, line, event.data.mapping_start.tag);
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        close();
+        break;
+      default:
+        break;
+    }
+    return !error_;
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    refuse(mark, "aliases (*name) are not supported; write the value out, or quote it");
-    add(node(Yaml::Kind::null, mark));
-  }
-
-  void OnScalar(const YAML::Mark& mark,
-                const std::string& tag,
-                YAML::anchor_t /*anchor*/,
-                const std::string& value) override {
-    check_tag(mark, tag);
-    Yaml scalar = node(Yaml::Kind::scalar, mark);
-    scalar.text = value;
-    add(std::move(scalar));
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark,
-                       const std::string& tag,
-                       YAML::anchor_t /*anchor*/,
-                       YAML::EmitterStyle::value /*style*/) override {
-    open(Yaml::Kind::sequence, mark, tag);
-  }
-
-  void OnSequenceEnd() override { close(); }
-
-  void OnMapStart(const YAML::Mark& mark,
-                  const std::string& tag,
-                  YAML::anchor_t /*anchor*/,
-                  YAML::EmitterStyle::value /*style*/) override {
-    open(Yaml::Kind::mapping, mark, tag);
-  }
-
-  void OnMapEnd() override { close(); }
-
-  [[nodiscard]] Result<Yaml> take() {
+  [[nodiscard]] Result<Yaml> document() {
     if (error_) return make_error(*error_);
     return std::move(document_);
   }
-
-  void refuse(const YAML::Mark& mark, std::string_view why) { refuse_line(mark.line + 1, why); }
 
  private:
   // A sequence or mapping that is not closed yet.
@@ -88,31 +122,44 @@ class TreeBuilder final : public YAML::EventHandler {
     std::map<std::string, int> lines;                // of the keys so far
   };
 
-  [[nodiscard]] static Yaml node(Yaml::Kind kind, const YAML::Mark& mark) {
+  [[nodiscard]] static Yaml node(Yaml::Kind kind, int line) {
     Yaml result;
     result.kind = kind;
-    result.line = mark.line + 1;
+    result.line = line;
     return result;
   }
 
-  void refuse_line(int line, std::string_view why) {
+  void refuse(int line, std::string_view why) {
     if (!error_) error_ = fmt::format("{}: {}", at(file_, line), why);
   }
 
-  void check_tag(const YAML::Mark& mark, const std::string& tag) {
-    // yaml-cpp says "?" for a plain value and "!" for a quoted one.
-    if (!tag.empty() && tag != "?" && tag != "!") {
-      refuse(mark, fmt::format("tags ({}) are not supported", printable(tag, 40)));
-    }
+  void check_tag(int line, const yaml_char_t* tag) {
+    const auto text = view(tag);
+    // "!" says no more than that a value is text.
+    if (text.empty() || text == "!") return;
+    refuse(line, fmt::format("tags ({}) are not supported", printable(text, 40)));
   }
 
-  void open(Yaml::Kind kind, const YAML::Mark& mark, const std::string& tag) {
-    check_tag(mark, tag);
-    open_.push_back(Open{node(kind, mark), {}, {}});
+  using Scalar = decltype(yaml_event_t{}.data.scalar);
+
+  void scalar(const Scalar& read, int line) {
+    check_tag(line, read.tag);
+    const auto text = view(read.value, read.length);
+    constexpr std::array<std::string_view, 5> kNull{"", "~", "null", "Null", "NULL"};
+    const bool plain = read.style == YAML_PLAIN_SCALAR_STYLE;
+    const bool null = plain && std::ranges::count(kNull, text) > 0;
+    Yaml scalar = node(null ? Yaml::Kind::null : Yaml::Kind::scalar, line);
+    if (!null) scalar.text = text;
+    add(std::move(scalar));
+  }
+
+  void open(Yaml::Kind kind, int line, const yaml_char_t* tag) {
+    check_tag(line, tag);
+    if (open_.size() >= kMaxDepth) refuse(line, "nested too deeply");
+    open_.push_back(Open{node(kind, line), {}, {}});
   }
 
   void close() {
-    if (open_.empty()) return;
     Yaml done = std::move(open_.back().node);
     open_.pop_back();
     add(std::move(done));
@@ -135,13 +182,13 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void take_key(Open& parent, Yaml key) {
-    if (key.kind != Yaml::Kind::scalar) refuse_line(key.line, "a key must be a word");
+    if (key.kind != Yaml::Kind::scalar) refuse(key.line, "a key must be a word");
     const auto [first, is_new] = parent.lines.emplace(key.text, key.line);
     if (!is_new) {
-      refuse_line(key.line,
-                  fmt::format("the key '{}' stands here twice; first on line {}",
-                              printable(key.text, 80),
-                              first->second));
+      refuse(key.line,
+             fmt::format("the key '{}' stands here twice; first on line {}",
+                         printable(key.text, 80),
+                         first->second));
     }
     parent.key.emplace(std::move(key.text), key.line);
   }
@@ -150,6 +197,7 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
   Yaml document_;
   std::optional<std::string> error_;
+  bool begun_ = false;
 };
 
 std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
@@ -201,21 +249,12 @@ std::string at(std::string_view file, int line) {
 }
 
 Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
-  try {
-    std::istringstream stream{std::string(text)};
-    YAML::Parser parser(stream);
-    TreeBuilder builder(file);
-    if (!parser.HandleNextDocument(builder)) return Yaml{};
-    TreeBuilder rest(file);
-    if (parser.HandleNextDocument(rest)) {
-      return make_error(fmt::format("{}: more than one document", file));
-    }
-    return builder.take();
-  } catch (const YAML::Exception& e) {
-    return make_error(
-        fmt::format("{}: not YAML: {}", at(file, e.mark.line + 1), printable(e.msg, 200)));
-  } catch (const std::exception& e) {
-    return make_error(fmt::format("{}: not YAML: {}", file, printable(e.what(), 200)));
+  Events events(text);
+  TreeBuilder builder(file);
+  for (;;) {
+    const auto* event = events.next();
+    if (event == nullptr) return tl::unexpected(events.trouble(file));
+    if (event->type == YAML_STREAM_END_EVENT || !builder.take(*event)) return builder.document();
   }
 }
 

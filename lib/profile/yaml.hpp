@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A YAML document as a plain tree with line numbers. Everything that knows yaml-cpp is behind it.
+// A YAML document as a plain tree with line numbers. Everything that knows libyaml is behind it.
 // Stricter than YAML: no key twice, no aliases, no tags, one document, keys are text.
 #pragma once
 

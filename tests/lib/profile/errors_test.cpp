@@ -103,8 +103,9 @@ TEST_F(ProfileErrorTest, DuplicateKey) {
 }
 
 TEST_F(ProfileErrorTest, SyntaxError) {
-  EXPECT_EQ(files.error_in("host: {swap: {total: 0 GiB}\n"),
-            "profiles/x.yaml:3: not YAML: end of map flow not found");
+  EXPECT_EQ(
+      files.error_in("host: {swap: {total: 0 GiB}\n"),
+      "profiles/x.yaml:3: not YAML: did not find expected ',' or '}' while parsing a flow mapping");
 }
 
 TEST_F(ProfileErrorTest, OtherSchema) {
