@@ -18,10 +18,28 @@ void append(std::vector<T>& target, const std::vector<T>& more) {
   target.insert(target.end(), more.begin(), more.end());
 }
 
-bool has_infiniband(const Hca& hca) {
-  return hca.ports && std::ranges::any_of(*hca.ports, [](const IbPort& port) {
-           return port.link_layer == "InfiniBand";
+bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
+  return hca.address && std::ranges::any_of(snapshot.pci->devices, [&](const PciDevice& device) {
+           return device.address == *hca.address && device.kind == PciKind::ethernet;
          });
+}
+
+// An RDMA device that does not tell its link layer may be InfiniBand, unless its class on the bus
+// says otherwise.
+bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
+  if (!hca.ports || hca.ports->empty()) return !is_ethernet_on_bus(snapshot, hca);
+  return std::ranges::any_of(*hca.ports, [&](const IbPort& port) {
+    if (port.link_layer.empty()) return !is_ethernet_on_bus(snapshot, hca);
+    return port.link_layer == "InfiniBand";
+  });
+}
+
+// An HCA that the RDMA stack does not offer is still one: without its driver it is on the bus only.
+int count_hcas(const Snapshot& snapshot) {
+  const auto offered = std::ranges::count_if(
+      snapshot.infiniband->hcas, [&](const Hca& hca) { return may_be_infiniband(snapshot, hca); });
+  const auto on_bus = std::ranges::count(snapshot.pci->devices, PciKind::hca, &PciDevice::kind);
+  return static_cast<int>(std::max(offered, on_bus));
 }
 
 }  // namespace
@@ -87,8 +105,7 @@ Hardware hardware_of(const Snapshot& snapshot) {
     if (device.kind != PciKind::gpu) continue;
     ++hardware.gpu_pci_ids[fmt::format("{:04x}:{:04x}", device.vendor, device.device)];
   }
-  hardware.infiniband_hcas =
-      static_cast<int>(std::ranges::count_if(snapshot.infiniband->hcas, has_infiniband));
+  hardware.infiniband_hcas = count_hcas(snapshot);
   return hardware;
 }
 

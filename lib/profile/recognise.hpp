@@ -17,7 +17,7 @@ struct Hardware {
   std::string chassis_asset_tag;
   std::string dmi_vendor;
   std::map<std::string, int> gpu_pci_ids;  // vendor:device to how many are on the bus
-  int infiniband_hcas = 0;                 // link layer InfiniBand
+  int infiniband_hcas = 0;  // on the bus, or RDMA devices that are not Ethernet: the larger number
   int cores = 0;
   double memory_bytes = 0;  // MemTotal
 };

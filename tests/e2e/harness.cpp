@@ -24,6 +24,17 @@ namespace fs = std::filesystem;
   std::abort();
 }
 
+app::Examined run(const app::Errand& errand) {
+  const auto started = Clock::now();
+  const std::map<std::string, std::string> variables{
+      {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
+  app::Deadline deadline(started + (errand.deadline ? app::to_duration(*errand.deadline)
+                                                    : Clock::duration(app::kDefaultDeadline)));
+  auto examined = app::examine(errand, variables, started, deadline);
+  if (!examined) give_up(examined.error().message);
+  return std::move(*examined);
+}
+
 }  // namespace
 
 void Stage::show(nodes::Tree tree) {
@@ -34,24 +45,23 @@ void Stage::show(nodes::Tree tree) {
 }
 
 Examination examine(const fs::path& root, const Request& request) {
-  const auto started = Clock::now();
   std::optional<Seconds> limit;
   if (request.deadline) limit = Seconds{std::chrono::duration<double>(*request.deadline).count()};
-  const app::Errand errand{.profile = request.profile,
-                           .root = root.string(),
-                           .state = request.state.string(),
-                           .deadline = limit,
-                           .probes = [](const Profile*) { return ProbeSet::all(); }};
-  const std::map<std::string, std::string> variables{
-      {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
-  app::Deadline deadline(started + request.deadline.value_or(app::kDefaultDeadline));
-  auto examined = app::examine(errand, variables, started, deadline);
-  if (!examined) give_up(examined.error().message);
-  auto report = judge(examined->snapshot, examined->choice.profile, {.only = {"*"}});
-  report.profile_evidence = examined->choice.evidence;
-  return {.snapshot = std::move(examined->snapshot),
-          .profile = std::move(examined->choice.profile),
+  auto examined = run({.profile = request.profile,
+                       .root = root.string(),
+                       .state = request.state.string(),
+                       .deadline = limit,
+                       .probes = [](const Profile*) { return ProbeSet::all(); }});
+  auto report = judge(examined.snapshot, examined.choice.profile, {.only = {"*"}});
+  report.profile_evidence = examined.choice.evidence;
+  return {.snapshot = std::move(examined.snapshot),
+          .profile = std::move(examined.choice.profile),
           .report = std::move(report)};
+}
+
+std::string profile_of(const fs::path& root) {
+  return run({.root = root.string(), .probes = [](const Profile*) { return ProbeSet(); }})
+      .choice.profile.name;
 }
 
 void remember(const fs::path& state, const Snapshot& snapshot) {

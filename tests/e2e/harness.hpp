@@ -44,6 +44,9 @@ struct Request {
 // As `muster check --root` does it, every check selected.
 [[nodiscard]] Examination examine(const std::filesystem::path& root, const Request& request);
 
+// The profile that the node's hardware calls for; nothing else is looked at.
+[[nodiscard]] std::string profile_of(const std::filesystem::path& root);
+
 // Adds what `examination` saw to the state that later examinations start from.
 void remember(const std::filesystem::path& state, const Snapshot& snapshot);
 

@@ -28,6 +28,13 @@ void unbind_third_hca(Tree& tree) {
   tree.remove("sys/class/infiniband_verbs/uverbs2");
 }
 
+// The HCAs are bound to their driver, and the RDMA core offers none of them.
+void unload_rdma_stack(Tree& tree) {
+  for (const char* part : {"infiniband", "infiniband_mad", "infiniband_verbs"}) {
+    tree.remove(fmt::format("sys/class/{}", part));
+  }
+}
+
 std::vector<Fault> port_faults() {
   return {
       {.name = "hca_missing",
@@ -40,6 +47,11 @@ std::vector<Fault> port_faults() {
        .check = "ib.present",
        .device = "0103:00:00.0",
        .damage = unbind_third_hca},
+      {.name = "rdma_stack_not_loaded",
+       .node = kH100,
+       .check = "ib.present",
+       .device = "node",
+       .damage = unload_rdma_stack},
       {.name = "port_down",
        .node = kH100,
        .check = "ib.state",

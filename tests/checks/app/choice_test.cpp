@@ -27,7 +27,7 @@ Snapshot h100_node() {
     pci.devices.push_back({.kind = PciKind::gpu, .vendor = 0x10de, .device = 0x2330});
     infiniband.hcas.push_back({.ports = std::vector<IbPort>{{.link_layer = "InfiniBand"}}});
   }
-  pci.devices.push_back({.kind = PciKind::hca, .vendor = 0x15b3, .device = 0x101e});
+  pci.devices.push_back({.kind = PciKind::ethernet, .vendor = 0x15b3, .device = 0x101a});
   infiniband.hcas.push_back({.ports = std::vector<IbPort>{{.link_layer = "Ethernet"}}});
   snapshot.pci = observed(pci);
   snapshot.infiniband = observed(infiniband);
@@ -48,6 +48,27 @@ TEST(HardwareTest, IsGatheredFromTheSnapshot) {
   EXPECT_EQ(hardware.memory_bytes, 2000.0 * (1 << 30));
 }
 
+TEST(HardwareTest, HcasThatTheRdmaStackDoesNotOfferAreCountedOnTheBus) {
+  auto snapshot = h100_node();
+  snapshot.infiniband = {};
+  for (auto& device : snapshot.pci->devices) device.kind = PciKind::hca;
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 9);
+}
+
+TEST(HardwareTest, AnRdmaDeviceThatHidesItsLinkLayerMayBeInfiniBand) {
+  auto snapshot = h100_node();
+  snapshot.infiniband->hcas[0].ports = Fact<std::vector<IbPort>>::unreadable("denied");
+  snapshot.infiniband->hcas[1].ports->front().link_layer = "";
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
+}
+
+TEST(HardwareTest, AnRdmaDeviceThatHidesItsLinkLayerIsEthernetWhereTheBusSaysSo) {
+  auto snapshot = h100_node();
+  snapshot.pci->devices.push_back({.address = "0107:00:00.0", .kind = PciKind::ethernet});
+  snapshot.infiniband->hcas[0] = {.address = std::string("0107:00:00.0")};
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 7);
+}
+
 TEST(HardwareTest, OfAnEmptySnapshotIsNothing) {
   const auto hardware = hardware_of(Snapshot{});
   EXPECT_TRUE(hardware.gpu_pci_ids.empty());
@@ -57,6 +78,17 @@ TEST(HardwareTest, OfAnEmptySnapshotIsNothing) {
 
 TEST(ChoiceTest, TheHardwareTellsTheProfile) {
   const auto choice = recognised_profile(shipped(), h100_node());
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
+}
+
+TEST(ChoiceTest, ANodeWithoutItsRdmaStackIsNotTheSizeWithoutInfiniBand) {
+  auto snapshot = h100_node();
+  for (int i = 0; i < 8; ++i) {
+    snapshot.pci->devices.push_back({.kind = PciKind::hca, .vendor = 0x15b3, .device = 0x101e});
+  }
+  snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
+  const auto choice = recognised_profile(shipped(), snapshot);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
