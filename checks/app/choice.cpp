@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -35,11 +36,38 @@ bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
 }
 
 // An HCA that the RDMA stack does not offer is still one: without its driver it is on the bus only.
-int count_hcas(const Snapshot& snapshot) {
+// None is known to be there where one of the two could not be asked and the other shows none.
+std::optional<int> count_hcas(const Snapshot& snapshot) {
   const auto offered = std::ranges::count_if(
       snapshot.infiniband->hcas, [&](const Hca& hca) { return may_be_infiniband(snapshot, hca); });
   const auto on_bus = std::ranges::count(snapshot.pci->devices, PciKind::hca, &PciDevice::kind);
-  return static_cast<int>(std::max(offered, on_bus));
+  const auto most = static_cast<int>(std::max(offered, on_bus));
+  const auto rdma = snapshot.infiniband.status;
+  const bool all_told = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);
+  if (most == 0 && !all_told) return std::nullopt;
+  return most;
+}
+
+std::optional<GpuIds> gpu_ids(const Snapshot& snapshot) {
+  if (!snapshot.pci.ok()) return std::nullopt;
+  GpuIds ids;
+  for (const auto& device : snapshot.pci->devices) {
+    if (device.kind != PciKind::gpu) continue;
+    ++ids[fmt::format("{:04x}:{:04x}", device.vendor, device.device)];
+  }
+  return ids;
+}
+
+// A machine without DMI has no such text; one that could not be read may have any.
+std::optional<std::string> dmi_text(const Snapshot& snapshot, const Fact<std::string>& text) {
+  if (!snapshot.identity.ok() || text.is_unreadable()) return std::nullopt;
+  return text.value_or("");
+}
+
+template <class To, class From>
+std::optional<To> known(const Fact<From>& fact) {
+  if (!fact) return std::nullopt;
+  return static_cast<To>(*fact);
 }
 
 }  // namespace
@@ -97,16 +125,12 @@ std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snap
 }
 
 Hardware hardware_of(const Snapshot& snapshot) {
-  Hardware hardware{.chassis_asset_tag = snapshot.identity->chassis_asset_tag.value_or(""),
-                    .dmi_vendor = snapshot.identity->dmi_vendor.value_or(""),
-                    .cores = static_cast<int>(snapshot.cpu->cores.value_or(0)),
-                    .memory_bytes = static_cast<double>(snapshot.memory->total_bytes.value_or(0))};
-  for (const auto& device : snapshot.pci->devices) {
-    if (device.kind != PciKind::gpu) continue;
-    ++hardware.gpu_pci_ids[fmt::format("{:04x}:{:04x}", device.vendor, device.device)];
-  }
-  hardware.infiniband_hcas = count_hcas(snapshot);
-  return hardware;
+  return {.chassis_asset_tag = dmi_text(snapshot, snapshot.identity->chassis_asset_tag),
+          .dmi_vendor = dmi_text(snapshot, snapshot.identity->dmi_vendor),
+          .gpu_pci_ids = gpu_ids(snapshot),
+          .infiniband_hcas = count_hcas(snapshot),
+          .cores = known<int>(snapshot.cpu->cores),
+          .memory_bytes = known<double>(snapshot.memory->total_bytes)};
 }
 
 Attempt<Choice> recognised_profile(const ProfileSources& sources, const Snapshot& snapshot) {

@@ -19,13 +19,17 @@ constexpr double kCpuNodeTolerance =
     0.1;                                // of cores and memory, where they are all there is to tell
 constexpr double kSameDistance = 0.02;  // MemTotal differs by less between like nodes
 
-// GPUs that a cluster computes on: a server's own display adapter has an id on the bus as well.
-std::map<std::string, int> compute_gpus(const Hardware& hardware) {
-  std::map<std::string, int> found;
-  for (const auto& [id, count] : hardware.gpu_pci_ids) {
-    if (id.starts_with("10de:") || id.starts_with("1002:")) found[id] = count;
-  }
-  return found;
+using Chosen = std::vector<const Candidate*>;
+
+// Whether a node is what a profile asks for, from best to worst.
+enum class Fit { yes, unknown, no };
+
+Fit worse(Fit a, Fit b) { return std::max(a, b); }
+
+template <class T, class Test>
+Fit fit(const std::optional<T>& seen, const Test& test) {
+  if (!seen) return Fit::unknown;
+  return test(*seen) ? Fit::yes : Fit::no;
 }
 
 double relative(double a, double b) {
@@ -33,100 +37,183 @@ double relative(double a, double b) {
   return larger > 0 ? std::abs(a - b) / larger : 0;
 }
 
+// GPUs that a cluster computes on: a server's own display adapter has an id on the bus as well.
+std::optional<GpuIds> compute_gpus(const Hardware& hardware) {
+  if (!hardware.gpu_pci_ids) return std::nullopt;
+  GpuIds found;
+  for (const auto& [id, count] : *hardware.gpu_pci_ids) {
+    if (id.starts_with("10de:") || id.starts_with("1002:")) found[id] = count;
+  }
+  return found;
+}
+
 struct Node {
   const Hardware& hardware;
-  std::map<std::string, int> gpus;
+  std::optional<GpuIds> gpus;
 
-  [[nodiscard]] int gpu_count() const {
+  [[nodiscard]] std::optional<int> gpu_count() const {
+    if (!gpus) return std::nullopt;
     int count = 0;
-    for (const auto& [id, each] : gpus) count += each;
+    for (const auto& [id, each] : *gpus) count += each;
     return count;
   }
 
-  [[nodiscard]] bool is_of_vendor(const Recognise& wants) const {
-    if (wants.chassis_asset_tag && *wants.chassis_asset_tag != hardware.chassis_asset_tag) {
-      return false;
+  [[nodiscard]] Fit is_of_vendor(const Recognise& wants) const {
+    Fit result = Fit::yes;
+    if (wants.chassis_asset_tag) {
+      result = fit(hardware.chassis_asset_tag,
+                   [&](const std::string& tag) { return tag == *wants.chassis_asset_tag; });
     }
-    return !wants.dmi_vendor || matches_glob(*wants.dmi_vendor, hardware.dmi_vendor);
+    if (!wants.dmi_vendor) return result;
+    return worse(result, fit(hardware.dmi_vendor, [&](const std::string& vendor) {
+                   return matches_glob(*wants.dmi_vendor, vendor);
+                 }));
   }
 
   // A node that shows no GPU is no GPU node to us, and then all else must fit well.
-  [[nodiscard]] bool has_its_gpus(const Recognise& wants) const {
-    if (!wants.gpu_pci_ids.empty()) {
-      return std::ranges::any_of(wants.gpu_pci_ids,
-                                 [&](const std::string& id) { return gpus.contains(id); });
+  [[nodiscard]] Fit has_its_gpus(const Recognise& wants) const {
+    if (wants.gpu_pci_ids.empty()) {
+      return worse(fit(gpus, [](const GpuIds& seen) { return seen.empty(); }),
+                   is_of_size(wants, kCpuNodeTolerance));
     }
-    const bool cores_fit =
-        !wants.cores || relative(*wants.cores, hardware.cores) <= kCpuNodeTolerance;
-    const bool memory_fits =
-        !wants.memory || relative(wants.memory->value, hardware.memory_bytes) <= kCpuNodeTolerance;
-    return gpus.empty() && cores_fit && memory_fits;
+    return fit(gpus, [&](const GpuIds& seen) {
+      return std::ranges::any_of(wants.gpu_pci_ids,
+                                 [&](const std::string& id) { return seen.contains(id); });
+    });
   }
 
-  [[nodiscard]] bool agrees_on_infiniband(const Recognise& wants) const {
-    return !wants.infiniband || *wants.infiniband == (hardware.infiniband_hcas > 0);
+  [[nodiscard]] Fit is_of_size(const Recognise& wants, double tolerance) const {
+    const auto is_near = [&](double wanted) {
+      return [=](double seen) { return relative(wanted, seen) <= tolerance; };
+    };
+    Fit result = Fit::yes;
+    if (wants.cores) result = fit(hardware.cores, is_near(*wants.cores));
+    if (!wants.memory) return result;
+    return worse(result, fit(hardware.memory_bytes, is_near(wants.memory->value)));
   }
 
-  // How far the counts are from those of a healthy node of this kind.
+  [[nodiscard]] Fit agrees_on_infiniband(const Recognise& wants) const {
+    if (!wants.infiniband) return Fit::yes;
+    return fit(hardware.infiniband_hcas, [&](int hcas) { return *wants.infiniband == (hcas > 0); });
+  }
+
+  // How far the counts that are known are from those of a healthy node of this kind.
   [[nodiscard]] double distance(const Recognise& wants) const {
-    double sum = 0;
-    if (wants.gpus) sum += relative(*wants.gpus, gpu_count());
-    if (wants.hcas) sum += relative(*wants.hcas, hardware.infiniband_hcas);
-    if (wants.cores) sum += relative(*wants.cores, hardware.cores);
-    if (wants.memory) sum += relative(wants.memory->value, hardware.memory_bytes);
-    return sum;
+    const auto term = [](const auto& wanted, const auto& seen) {
+      return wanted && seen ? relative(*wanted, *seen) : 0;
+    };
+    const auto memory = wants.memory ? Limit<double>(wants.memory->value) : Limit<double>();
+    return term(wants.gpus, gpu_count()) + term(wants.hcas, hardware.infiniband_hcas) +
+           term(wants.cores, hardware.cores) + term(memory, hardware.memory_bytes);
   }
 };
 
-std::string names_of(const std::vector<const Candidate*>& candidates) {
+std::string names_of(const Chosen& candidates) {
   std::vector<std::string> names;
   for (const auto* each : candidates) names.push_back(each->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::vector<std::string> describe(const Node& node) {
-  std::vector<std::string> evidence;
-  const Hardware& hardware = node.hardware;
+void describe_maker(const Hardware& hardware, std::vector<std::string>& evidence) {
   if (hardware.chassis_asset_tag == kAzureAssetTag) {
     evidence.emplace_back("chassis asset tag says Azure");
-  } else if (!hardware.dmi_vendor.empty()) {
-    evidence.push_back(fmt::format("made by {}", printable(hardware.dmi_vendor, 60)));
+    return;
   }
-  for (const auto& [id, count] : node.gpus) {
-    evidence.push_back(fmt::format("{} x {}", count, printable(id, 20)));
+  if (!hardware.chassis_asset_tag) evidence.emplace_back("chassis asset tag not known");
+  if (!hardware.dmi_vendor) evidence.emplace_back("maker not known");
+  if (hardware.dmi_vendor && !hardware.dmi_vendor->empty()) {
+    evidence.push_back(fmt::format("made by {}", printable(*hardware.dmi_vendor, 60)));
   }
-  if (node.gpus.empty()) evidence.emplace_back("no GPU on the bus");
-  evidence.push_back(hardware.infiniband_hcas > 0
-                         ? fmt::format("{} InfiniBand HCAs", hardware.infiniband_hcas)
-                         : "no InfiniBand HCA");
-  evidence.push_back(fmt::format(
-      "{} cores, {}", hardware.cores, to_string(Bytes{std::round(hardware.memory_bytes)})));
+}
+
+void describe_devices(const Node& node, std::vector<std::string>& evidence) {
+  if (!node.gpus) {
+    evidence.emplace_back("GPUs not known");
+  } else if (node.gpus->empty()) {
+    evidence.emplace_back("no GPU on the bus");
+  } else {
+    for (const auto& [id, count] : *node.gpus) {
+      evidence.push_back(fmt::format("{} x {}", count, printable(id, 20)));
+    }
+  }
+  const auto& hcas = node.hardware.infiniband_hcas;
+  if (!hcas) {
+    evidence.emplace_back("InfiniBand HCAs not known");
+  } else {
+    evidence.push_back(*hcas > 0 ? fmt::format("{} InfiniBand HCAs", *hcas) : "no InfiniBand HCA");
+  }
+}
+
+std::string size_of(const Hardware& hardware) {
+  return fmt::format("{}, {}",
+                     hardware.cores ? fmt::format("{} cores", *hardware.cores) : "cores not known",
+                     hardware.memory_bytes ? to_string(Bytes{std::round(*hardware.memory_bytes)})
+                                           : "memory not known");
+}
+
+std::vector<std::string> describe(const Node& node) {
+  std::vector<std::string> evidence;
+  describe_maker(node.hardware, evidence);
+  describe_devices(node, evidence);
+  evidence.push_back(size_of(node.hardware));
   return evidence;
 }
 
-// Those that the node's lasting features allow.
-std::vector<const Candidate*> matching(const Node& node,
-                                       const std::vector<Candidate>& candidates,
-                                       std::vector<std::string>& evidence) {
-  std::vector<const Candidate*> fitting;
-  for (const auto& each : candidates) {
-    if (node.is_of_vendor(each.wants) && node.has_its_gpus(each.wants)) fitting.push_back(&each);
-  }
-  std::vector<const Candidate*> agreeing;
-  for (const auto* each : fitting) {
-    if (node.agrees_on_infiniband(each->wants)) agreeing.push_back(each);
-  }
-  if (!agreeing.empty()) return agreeing;
+struct Sorted {
+  Chosen fitting;
+  Chosen possible;      // what speaks for or against them is not known
+  Chosen without_hcas;  // GPUs that only come with InfiniBand, of which the node has none
+};
 
-  // GPUs that only come with InfiniBand: the HCAs are missing, and the checks shall say so.
-  for (const auto* each : fitting) {
-    const bool lost = each->wants.infiniband.value_or(false) && !each->wants.gpu_pci_ids.empty();
-    if (lost) agreeing.push_back(each);
+Sorted sort_out(const Node& node, const std::vector<Candidate>& candidates) {
+  Sorted sorted;
+  for (const auto& each : candidates) {
+    const Fit machine = worse(node.is_of_vendor(each.wants), node.has_its_gpus(each.wants));
+    const Fit infiniband = node.agrees_on_infiniband(each.wants);
+    const Fit all = worse(machine, infiniband);
+    if (all == Fit::yes) sorted.fitting.push_back(&each);
+    if (all == Fit::unknown) sorted.possible.push_back(&each);
+    const bool lost = machine == Fit::yes && infiniband == Fit::no &&
+                      each.wants.infiniband.value_or(false) && !each.wants.gpu_pci_ids.empty();
+    if (lost) sorted.without_hcas.push_back(&each);
   }
-  if (!agreeing.empty()) {
+  return sorted;
+}
+
+std::string possible_text(const Chosen& possible, bool others_fit) {
+  constexpr std::size_t kMostNames = 6;
+  const auto which = possible.size() <= kMostNames ? names_of(possible)
+                                                   : fmt::format("{} profiles", possible.size());
+  return fmt::format(
+      "too little is known to tell whether it {} {}", others_fit ? "is rather" : "is", which);
+}
+
+// Those that the node's lasting features allow.
+Chosen matching(const Node& node,
+                const std::vector<Candidate>& candidates,
+                std::vector<std::string>& evidence) {
+  Sorted sorted = sort_out(node, candidates);
+  if (!sorted.possible.empty()) {
+    evidence.push_back(possible_text(sorted.possible, !sorted.fitting.empty()));
+  }
+  if (!sorted.fitting.empty() || !sorted.possible.empty()) return std::move(sorted.fitting);
+  // The checks shall say so.
+  if (!sorted.without_hcas.empty()) {
     evidence.emplace_back("every profile with these GPUs has InfiniBand: the HCAs are missing");
+    return std::move(sorted.without_hcas);
   }
-  return agreeing;
+  evidence.emplace_back("no profile matches");
+  return {};
+}
+
+// The nearest by counts, and the site's own among those that are equally near.
+void keep_nearest(const Node& node, Chosen& fitting) {
+  const auto distance = [&](const Candidate* each) { return node.distance(each->wants); };
+  const double least = distance(*std::ranges::min_element(fitting, {}, distance));
+  std::erase_if(fitting, [&](const auto* each) { return distance(each) > least + kSameDistance; });
+  const auto is_own = [](const Candidate* each) { return each->of_site; };
+  if (!std::ranges::any_of(fitting, is_own)) return;
+  std::erase_if(fitting, [&](const auto* each) { return !is_own(each); });
 }
 
 }  // namespace
@@ -136,19 +223,10 @@ Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hard
   Recognised result{.profile = "generic", .evidence = describe(node)};
 
   auto fitting = matching(node, candidates, result.evidence);
-  if (fitting.empty()) {
-    result.evidence.emplace_back("no profile matches");
-    return result;
-  }
-  const auto distance = [&](const Candidate* each) { return node.distance(each->wants); };
-  const double least = distance(*std::ranges::min_element(fitting, {}, distance));
+  if (fitting.empty()) return result;
   const std::string all = names_of(fitting);
   const bool several = fitting.size() > 1;
-  std::erase_if(fitting, [&](const auto* each) { return distance(each) > least + kSameDistance; });
-  const auto is_own = [](const Candidate* each) { return each->of_site; };
-  if (std::ranges::any_of(fitting, is_own)) {
-    std::erase_if(fitting, [&](const auto* each) { return !is_own(each); });
-  }
+  keep_nearest(node, fitting);
   if (fitting.size() > 1) {
     result.evidence.push_back(
         fmt::format("ambiguous: {} match equally well; name one of them", names_of(fitting)));

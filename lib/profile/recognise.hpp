@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,17 @@
 
 namespace muster {
 
-// What recognition looks at; gathered from a snapshot by the caller.
+using GpuIds = std::map<std::string, int>;  // vendor:device to how many are on the bus
+
+// What recognition looks at; gathered from a snapshot by the caller. What is not set could not be
+// seen: it makes no profile fit, and excludes none.
 struct Hardware {
-  std::string chassis_asset_tag;
-  std::string dmi_vendor;
-  std::map<std::string, int> gpu_pci_ids;  // vendor:device to how many are on the bus
-  int infiniband_hcas = 0;  // on the bus, or RDMA devices that are not Ethernet: the larger number
-  int cores = 0;
-  double memory_bytes = 0;  // MemTotal
+  std::optional<std::string> chassis_asset_tag;
+  std::optional<std::string> dmi_vendor;
+  std::optional<GpuIds> gpu_pci_ids;
+  std::optional<int> infiniband_hcas;  // on the bus, or RDMA devices that are not Ethernet
+  std::optional<int> cores;
+  std::optional<double> memory_bytes;  // MemTotal
 };
 
 struct Recognised {

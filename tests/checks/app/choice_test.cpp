@@ -11,6 +11,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Optional;
 using ::testing::Pair;
 
 Snapshot h100_node() {
@@ -42,7 +44,7 @@ TEST(HardwareTest, IsGatheredFromTheSnapshot) {
   const auto hardware = hardware_of(h100_node());
   EXPECT_EQ(hardware.chassis_asset_tag, "7783-7084-3265-9085-8269-3286-77");
   EXPECT_EQ(hardware.dmi_vendor, "Microsoft Corporation");
-  EXPECT_THAT(hardware.gpu_pci_ids, ElementsAre(Pair("10de:2330", 8)));
+  EXPECT_THAT(hardware.gpu_pci_ids, Optional(ElementsAre(Pair("10de:2330", 8))));
   EXPECT_EQ(hardware.infiniband_hcas, 8);
   EXPECT_EQ(hardware.cores, 96);
   EXPECT_EQ(hardware.memory_bytes, 2000.0 * (1 << 30));
@@ -69,11 +71,36 @@ TEST(HardwareTest, AnRdmaDeviceThatHidesItsLinkLayerIsEthernetWhereTheBusSaysSo)
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 7);
 }
 
-TEST(HardwareTest, OfAnEmptySnapshotIsNothing) {
+TEST(HardwareTest, OfAnEmptySnapshotIsNotKnown) {
   const auto hardware = hardware_of(Snapshot{});
-  EXPECT_TRUE(hardware.gpu_pci_ids.empty());
-  EXPECT_EQ(hardware.infiniband_hcas, 0);
-  EXPECT_EQ(hardware.memory_bytes, 0);
+  EXPECT_EQ(hardware.chassis_asset_tag, std::nullopt);
+  EXPECT_EQ(hardware.dmi_vendor, std::nullopt);
+  EXPECT_EQ(hardware.gpu_pci_ids, std::nullopt);
+  EXPECT_EQ(hardware.infiniband_hcas, std::nullopt);
+  EXPECT_EQ(hardware.cores, std::nullopt);
+  EXPECT_EQ(hardware.memory_bytes, std::nullopt);
+}
+
+TEST(HardwareTest, WithoutRdmaStackAndHcaOnTheBusThereIsNone) {
+  Snapshot snapshot;
+  snapshot.pci = observed(Pci{});
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 0);
+}
+
+TEST(HardwareTest, HcasAreNotKnownToBeNoneWhereTheBusCannotBeRead) {
+  auto snapshot = h100_node();
+  snapshot.pci = {.status = Status::error, .reason = "read class: Permission denied"};
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
+  snapshot.infiniband->hcas.clear();
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, std::nullopt);
+}
+
+TEST(HardwareTest, DmiThatIsNotThereIsEmptyAndDmiThatHidesIsNotKnown) {
+  auto snapshot = h100_node();
+  snapshot.identity->chassis_asset_tag = Fact<std::string>::absent("no DMI");
+  snapshot.identity->dmi_vendor = Fact<std::string>::unreadable("Permission denied");
+  EXPECT_EQ(hardware_of(snapshot).chassis_asset_tag, "");
+  EXPECT_EQ(hardware_of(snapshot).dmi_vendor, std::nullopt);
 }
 
 TEST(ChoiceTest, TheHardwareTellsTheProfile) {
@@ -91,6 +118,19 @@ TEST(ChoiceTest, ANodeWithoutItsRdmaStackIsNotTheSizeWithoutInfiniBand) {
   const auto choice = recognised_profile(shipped(), snapshot);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
+}
+
+TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
+  const auto choice = recognised_profile(shipped(), Snapshot{});
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_EQ(choice->profile.name, "generic");
+  EXPECT_THAT(choice->evidence,
+              ElementsAre("chassis asset tag not known",
+                          "maker not known",
+                          "GPUs not known",
+                          "InfiniBand HCAs not known",
+                          "cores not known, memory not known",
+                          MatchesRegex("too little is known to tell whether it is .* profiles")));
 }
 
 TEST(ChoiceTest, AProbeThatFailedIsSaidBesideTheEvidence) {

@@ -19,7 +19,7 @@ constexpr const char* kAzure = "7783-7084-3265-9085-8269-3286-77";
 Hardware nd_h100() {
   return {.chassis_asset_tag = kAzure,
           .dmi_vendor = "Microsoft Corporation",
-          .gpu_pci_ids = {{"10de:2330", 8}},
+          .gpu_pci_ids = GpuIds{{"10de:2330", 8}},
           .infiniband_hcas = 8,
           .cores = 96,
           .memory_bytes = 1870 * kGiB};
@@ -68,7 +68,7 @@ TEST_F(RecogniseTest, AWholeNode) {
 
 TEST_F(RecogniseTest, ANodeThatLostGpusAndHcasIsStillItself) {
   Hardware node = nd_h100();
-  node.gpu_pci_ids = {{"10de:2330", 5}};
+  node.gpu_pci_ids = GpuIds{{"10de:2330", 5}};
   node.infiniband_hcas = 3;
   EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
 }
@@ -81,7 +81,7 @@ TEST_F(RecogniseTest, WithoutInfiniBandItIsTheSizeWithout) {
 
 TEST_F(RecogniseTest, LosingEveryHcaDoesNotHideAModelThatAlwaysHasThem) {
   Hardware node = nd_h100();
-  node.gpu_pci_ids = {{"10de:2335", 8}};
+  node.gpu_pci_ids = GpuIds{{"10de:2335", 8}};
   node.infiniband_hcas = 0;
   const auto result = of(node);
   EXPECT_EQ(result.profile, "nd96isr_h200_v5");
@@ -91,7 +91,8 @@ TEST_F(RecogniseTest, LosingEveryHcaDoesNotHideAModelThatAlwaysHasThem) {
 
 TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
   const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = {{"10de:20b5", 1}},  // of 4
+                      .gpu_pci_ids = GpuIds{{"10de:20b5", 1}},  // of 4
+                      .infiniband_hcas = 0,
                       .cores = 96,
                       .memory_bytes = 860 * kGiB};
   const auto result = of(node);
@@ -101,14 +102,17 @@ TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
 }
 
 TEST_F(RecogniseTest, ACpuNode) {
-  const Hardware node{
-      .chassis_asset_tag = kAzure, .infiniband_hcas = 1, .cores = 96, .memory_bytes = 448.7 * kGiB};
+  const Hardware node{.chassis_asset_tag = kAzure,
+                      .gpu_pci_ids = GpuIds{},
+                      .infiniband_hcas = 1,
+                      .cores = 96,
+                      .memory_bytes = 448.7 * kGiB};
   EXPECT_EQ(of(node).profile, "hb120_96rs_v3");
 }
 
 TEST_F(RecogniseTest, AGpuNodeThatShowsNoGpuIsNoCpuNode) {
   Hardware node = nd_h100();
-  node.gpu_pci_ids.clear();
+  node.gpu_pci_ids = GpuIds{};
   const auto result = of(node);
   EXPECT_EQ(result.profile, "generic");
   EXPECT_EQ(result.evidence.back(), "no profile matches");
@@ -117,7 +121,7 @@ TEST_F(RecogniseTest, AGpuNodeThatShowsNoGpuIsNoCpuNode) {
 
 TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
   const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = {{"10de:ffff", 1}},
+                      .gpu_pci_ids = GpuIds{{"10de:ffff", 1}},
                       .infiniband_hcas = 1,
                       .cores = 120,
                       .memory_bytes = 449 * kGiB};
@@ -126,7 +130,7 @@ TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
 
 TEST_F(RecogniseTest, AServersDisplayAdapterIsNoGpu) {
   const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = {{"1a03:2000", 1}},
+                      .gpu_pci_ids = GpuIds{{"1a03:2000", 1}},
                       .infiniband_hcas = 1,
                       .cores = 120,
                       .memory_bytes = 449 * kGiB};
@@ -145,6 +149,7 @@ TEST_F(RecogniseTest, AnotherVendorsNodeWithTheSameGpusMatchesNothing) {
 TEST_F(RecogniseTest, WhatCountsCannotTellIsSaidAndNotGuessed) {
   add("hb120rs_v2", "infiniband: true, gpus: 0, hcas: 1, cores: 120, memory: 449 GiB");
   const Hardware node{.chassis_asset_tag = kAzure,
+                      .gpu_pci_ids = GpuIds{},
                       .infiniband_hcas = 1,
                       .cores = 120,
                       .memory_bytes = 448.7 * kGiB};
@@ -167,6 +172,35 @@ TEST_F(RecogniseTest, TheSitesOwnProfileGoesBeforeAShippedOneThatFitsAsWell) {
   const auto result = of(nd_h100());
   EXPECT_EQ(result.profile, "our_h100");
   EXPECT_EQ(result.evidence.back(), "the site's own profile among nd96isr_h100_v5, our_h100");
+}
+
+TEST_F(RecogniseTest, WhatIsNotKnownNeitherFitsNorExcludes) {
+  Hardware node = nd_h100();
+  node.infiniband_hcas.reset();
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "generic");
+  EXPECT_THAT(result.evidence,
+              ElementsAre("chassis asset tag says Azure",
+                          "8 x 10de:2330",
+                          "InfiniBand HCAs not known",
+                          "96 cores, 1.826 TiB",
+                          "too little is known to tell whether it is nd96is_h100_v5, "
+                          "nd96isr_h100_v5"));
+}
+
+TEST_F(RecogniseTest, AProfileThatFitsIsTakenAndOneThatMayFitIsSaid) {
+  files.shipped("our_dgx", "recognise: {dmi_vendor: Micro*, gpu_pci_ids: ['10de:2330']}\n");
+  Hardware node = nd_h100();
+  node.chassis_asset_tag.reset();
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "our_dgx");
+  EXPECT_THAT(result.evidence,
+              ElementsAre("chassis asset tag not known",
+                          "made by Microsoft Corporation",
+                          "8 x 10de:2330",
+                          "8 InfiniBand HCAs",
+                          "96 cores, 1.826 TiB",
+                          "too little is known to tell whether it is rather nd96isr_h100_v5"));
 }
 
 TEST_F(RecogniseTest, AnErrorInARecogniseBlockIsSaid) {

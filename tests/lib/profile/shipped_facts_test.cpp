@@ -90,7 +90,7 @@ TEST(ShippedFactsTest, ANodeThatLacksAGpuAndAnHcaIsStillRecognised) {
   const auto found = recognise(shipped(),
                                {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
                                 .dmi_vendor = "Microsoft Corporation",
-                                .gpu_pci_ids = {{"10de:2330", 7}},
+                                .gpu_pci_ids = GpuIds{{"10de:2330", 7}},
                                 .infiniband_hcas = 7,
                                 .cores = 96,
                                 .memory_bytes = 1915071.0 * 1024 * 1024});

@@ -68,12 +68,13 @@ TEST_P(ShippedProfileTest, SaysWhereEveryLimitComesFromAndWhen) {
 Hardware healthy_node(const Profile& p) {
   Hardware node{.chassis_asset_tag = p.recognise.chassis_asset_tag.value_or(""),
                 .dmi_vendor = p.recognise.dmi_vendor.value_or(""),
+                .gpu_pci_ids = GpuIds{},
                 .infiniband_hcas =
                     p.recognise.infiniband.value_or(false) ? p.ib.present.count.value_or(1) : 0,
                 .cores = p.host.cpu.cores.value_or(0),
                 .memory_bytes = p.host.memory.total.value_or(Bytes{}).value};
   if (!p.recognise.gpu_pci_ids.empty()) {
-    node.gpu_pci_ids[p.recognise.gpu_pci_ids.front()] = p.gpu.present.count.value_or(0);
+    node.gpu_pci_ids = GpuIds{{p.recognise.gpu_pci_ids.front(), p.gpu.present.count.value_or(0)}};
   }
   return node;
 }
