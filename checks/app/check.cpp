@@ -53,7 +53,7 @@ double milliseconds_since(Clock::time_point begin) {
 
 int save(const CheckCommand& command, const World& world, const Snapshot& snapshot, int status) {
   if (command.save_snapshot.empty()) return status;
-  return deliver(world, command.save_snapshot, to_json(snapshot), status);
+  return deliver(world, command.save_snapshot, to_json(snapshot), status, kSnapshotMode);
 }
 
 }  // namespace

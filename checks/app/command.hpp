@@ -39,7 +39,8 @@ struct World {
 [[nodiscard]] int deliver(const World& world,
                           const std::string& file,
                           std::string_view text,
-                          int status);
+                          int status,
+                          unsigned mode = kReportMode);
 
 // Runs what the command line asked for, and gives up on it at its deadline.
 [[nodiscard]] int run(const Invocation& invocation, const World& world);

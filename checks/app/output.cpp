@@ -28,8 +28,6 @@ Result<void> write_all(int descriptor, std::string_view text) {
   return {};
 }
 
-constexpr unsigned kMode = 0644;
-
 std::size_t terminal_width() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
@@ -58,12 +56,12 @@ Console make_console() {
   return console;
 }
 
-Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
+Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode) {
   // The file that a link leads to is replaced, not the link.
   std::error_code failure;
   auto target = std::filesystem::canonical(path, failure);
   if (failure) target = path;
-  return replace_file(target, text, kMode);
+  return replace_file(target, text, mode);
 }
 
 }  // namespace muster::app

@@ -21,8 +21,14 @@ struct Console {
 // The process' own. Colour only on a terminal, and never under NO_COLOR.
 [[nodiscard]] Console make_console();
 
+// The mode of a new file, less the umask. A snapshot holds the kernel's log and the environment.
+inline constexpr unsigned kReportMode = 0666;
+inline constexpr unsigned kSnapshotMode = 0600;
+
 // Writes beside `path` and renames, so that a reader sees the old text or the new. What is no
 // regular file (a device, a pipe) is written to as it is.
-[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+[[nodiscard]] Result<void> write_file(const std::filesystem::path& path,
+                                      std::string_view text,
+                                      unsigned mode = kReportMode);
 
 }  // namespace muster::app

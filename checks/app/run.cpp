@@ -80,8 +80,12 @@ int fail(const World& world, const Failure& failure) {
   return failure.status;
 }
 
-int deliver(const World& world, const std::string& file, std::string_view text, int status) {
-  const auto written = file.empty() ? world.console.out(text) : write_file(file, text);
+int deliver(const World& world,
+            const std::string& file,
+            std::string_view text,
+            int status,
+            unsigned mode) {
+  const auto written = file.empty() ? world.console.out(text) : write_file(file, text, mode);
   if (written) return status;
   return fail(world, {.status = kExitUndecided, .message = written.error().message});
 }

@@ -7,6 +7,7 @@
 #include "checks/app/command.hpp"
 #include "checks/app/describe.hpp"
 #include "checks/app/examine.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster::app {
 
@@ -21,7 +22,8 @@ int run_snapshot(const SnapshotCommand& command, const World& world, Deadline& d
                       .probes = [](const Profile* /*known*/) { return ProbeSet::all(); }};
   const auto examined = examine(errand, world.variables, world.started, deadline);
   if (!examined) return fail(world, examined.error());
-  return deliver(world, command.output, fmt::format("{}\n", to_json(examined->snapshot)), 0);
+  const auto text = fmt::format("{}\n", to_json(examined->snapshot));
+  return deliver(world, command.output, text, kExitHealthy, kSnapshotMode);
 }
 
 }  // namespace muster::app

@@ -44,6 +44,13 @@ Result<void> write_in_place(const std::string& file, std::string_view content) {
   return {};
 }
 
+// The umask can only be asked for by setting it: for a moment to the strictest one.
+unsigned less_umask(unsigned mode) {
+  const auto mask = ::umask(0777);
+  ::umask(mask);
+  return mode & ~mask;
+}
+
 }  // namespace
 
 Result<void> replace_file(const std::filesystem::path& file,
@@ -60,7 +67,8 @@ Result<void> replace_file(const std::filesystem::path& file,
   std::string temporary = fmt::format("{}.XXXXXX", name);
   const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0) return failure("create", fmt::format("{}.*", name), errno);
-  int code = ::fchmod(descriptor, mode) == 0 ? 0 : errno;
+  const auto new_mode = exists ? status.st_mode & 0777 : less_umask(mode);
+  int code = ::fchmod(descriptor, new_mode) == 0 ? 0 : errno;
   const int written = write_and_close(descriptor, content);
   if (code == 0) code = written;
   if (code == 0 && ::rename(temporary.c_str(), name.c_str()) != 0) code = errno;

@@ -11,7 +11,7 @@ namespace muster {
 
 // Writes `content` to a temporary file beside `file`, then renames it over `file`. What existed
 // stays untouched when anything fails. Something that is no regular file (a pipe, /dev/stdout) is
-// written to as it is. `mode` is that of the new file.
+// written to as it is. `mode`, less the umask, is that of a new file; a file that exists keeps its own.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& file,
                                         std::string_view content,
                                         unsigned mode);

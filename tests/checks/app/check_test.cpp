@@ -98,6 +98,22 @@ TEST_F(CheckTest, ASavedSnapshotIsJudgedAlikeLater) {
   EXPECT_EQ(first->checks, second->checks);
 }
 
+TEST_F(CheckTest, SnapshotsAreForTheirOwnerAlone) {
+  auto asked = command();
+  asked.save_snapshot = path("kept.json");
+  (void)check(asked);
+  Deadline deadline(Clock::now() + std::chrono::seconds(30));
+  EXPECT_EQ(run_snapshot(
+                {.profile = "generic", .output = path("written.json"), .root = path("root")},
+                world_.world(),
+                deadline),
+            0);
+  for (const auto* name : {"kept.json", "written.json"}) {
+    EXPECT_EQ(std::filesystem::status(path(name)).permissions(), std::filesystem::perms{0600})
+        << name;
+  }
+}
+
 TEST_F(CheckTest, RemembersTheRunWhereItIsToldTo) {
   auto asked = command();
   asked.state = path("state");

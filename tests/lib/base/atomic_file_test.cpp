@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <sstream>
@@ -21,14 +22,27 @@ std::string content_of(const fs::path& file) {
   return content.str();
 }
 
-TEST(ReplaceFileTest, ReplacesTheContentAndSetsTheMode) {
+fs::perms mode_of(const fs::path& file) { return fs::status(file).permissions(); }
+
+TEST(ReplaceFileTest, ReplacesTheContentAndKeepsTheMode) {
   const TempDir dir;
   dir.write("state", "old");
-  ASSERT_TRUE(replace_file(dir.path() / "state", "new", 0600));
+  fs::permissions(dir.path() / "state", fs::perms{0640});
+  ASSERT_TRUE(replace_file(dir.path() / "state", "new", 0666));
   EXPECT_EQ(content_of(dir.path() / "state"), "new");
-  EXPECT_EQ(fs::status(dir.path() / "state").permissions(),
-            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(mode_of(dir.path() / "state"), fs::perms{0640});
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1) << "nothing is left behind";
+}
+
+TEST(ReplaceFileTest, ANewFileHasTheModeLessTheUmask) {
+  const TempDir dir;
+  const auto before = ::umask(027);
+  const auto shared = replace_file(dir.path() / "shared", "x", 0666);
+  const auto secret = replace_file(dir.path() / "secret", "x", 0600);
+  ::umask(before);
+  ASSERT_TRUE(shared && secret);
+  EXPECT_EQ(mode_of(dir.path() / "shared"), fs::perms{0640});
+  EXPECT_EQ(mode_of(dir.path() / "secret"), fs::perms{0600});
 }
 
 TEST(ReplaceFileTest, NamesAFolderThatIsNotThere) {
