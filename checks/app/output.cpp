@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
-#include "lib/base/atomic_file.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::app {
@@ -56,12 +56,26 @@ Console make_console() {
   return console;
 }
 
-Result<void> write_file(const std::filesystem::path& path, std::string_view text, unsigned mode) {
+Result<Destination> Destination::open(const Console& console,
+                                      const std::string& file,
+                                      unsigned mode) {
+  if (file.empty()) return Destination(console.out);
   // The file that a link leads to is replaced, not the link.
   std::error_code failure;
-  auto target = std::filesystem::canonical(path, failure);
-  if (failure) target = path;
-  return replace_file(target, text, mode);
+  auto target = std::filesystem::canonical(file, failure);
+  if (failure) target = file;
+  auto replacement = FileReplacement::begin(target, mode);
+  if (!replacement) return tl::unexpected(replacement.error());
+  return Destination(*std::move(replacement));
+}
+
+Result<void> Destination::write(std::string_view text) {
+  return file_ ? file_->append(text) : out_(text);
+}
+
+Result<void> Destination::finish() {
+  if (!file_) return {};
+  return file_->finish();
 }
 
 }  // namespace muster::app

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "lib/base/atomic_file.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::app {
@@ -25,10 +28,26 @@ struct Console {
 inline constexpr unsigned kReportMode = 0666;
 inline constexpr unsigned kSnapshotMode = 0600;
 
-// Writes beside `path` and renames, so that a reader sees the old text or the new. What is no
-// regular file (a device, a pipe) is written to as it is.
-[[nodiscard]] Result<void> write_file(const std::filesystem::path& path,
-                                      std::string_view text,
-                                      unsigned mode = kReportMode);
+// Where an answer goes, a piece at a time: standard output, or a file. The file is written beside
+// and renamed at the end, so that a reader sees the old text or the new. What is no regular file (a
+// device, a pipe) is written to as it is.
+class Destination {
+ public:
+  // An empty name is standard output. The console outlives the destination.
+  [[nodiscard]] static Result<Destination> open(const Console& console,
+                                                const std::string& file,
+                                                unsigned mode = kReportMode);
+
+  [[nodiscard]] Result<void> write(std::string_view text);
+  [[nodiscard]] Result<void> finish();
+
+ private:
+  explicit Destination(std::function<Result<void>(std::string_view)> out) : out_(std::move(out)) {}
+
+  explicit Destination(FileReplacement file) : file_(std::move(file)) {}
+
+  std::function<Result<void>(std::string_view)> out_;
+  std::optional<FileReplacement> file_;
+};
 
 }  // namespace muster::app

@@ -95,24 +95,21 @@ class Replay {
       : command_(command), world_(world), files_(std::move(files)), profiles_(profiles) {}
 
   [[nodiscard]] int run() {
+    auto destination = Destination::open(world_.console, command_.output);
+    if (!destination) return fail(world_, undecided(destination.error()).value());
     InOrder<Judged> pieces(files_.size(), std::thread::hardware_concurrency());
-    std::string collected;
+    Result<void> written;
     int status = kExitHealthy;
     pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
                [&](const Judged& judged) {
                  if (!judged.complaint.empty()) world_.console.note(judged.complaint);
                  status = std::max(
                      status, judged.status, [](int a, int b) { return severity(a) < severity(b); });
-                 if (!command_.output.empty()) {
-                   collected += judged.text;
-                   return true;
-                 }
-                 const int delivered = deliver(world_, "", judged.text, kExitHealthy);
-                 if (delivered != kExitHealthy) status = delivered;
-                 return delivered == kExitHealthy;
+                 written = destination->write(judged.text);
+                 return written.has_value();
                });
-    if (command_.output.empty()) return status;
-    return deliver(world_, command_.output, collected, status);
+    if (written) written = destination->finish();
+    return written ? status : fail(world_, undecided(written.error()).value());
   }
 
  private:

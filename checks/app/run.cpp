@@ -80,14 +80,15 @@ int fail(const World& world, const Failure& failure) {
   return failure.status;
 }
 
-int deliver(const World& world,
-            const std::string& file,
-            std::string_view text,
-            int status,
-            unsigned mode) {
-  const auto written = file.empty() ? world.console.out(text) : write_file(file, text, mode);
-  if (written) return status;
-  return fail(world, {.status = kExitUndecided, .message = written.error().message});
+int deliver(
+    const World& world, const std::string& file, std::string_view text, int status, unsigned mode) {
+  const auto written = [&]() -> Result<void> {
+    auto destination = Destination::open(world.console, file, mode);
+    if (!destination) return tl::unexpected(destination.error());
+    if (auto sent = destination->write(text); !sent) return sent;
+    return destination->finish();
+  }();
+  return written ? status : fail(world, undecided(written.error()).value());
 }
 
 int run(const Invocation& invocation, const World& world) {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -21,27 +22,13 @@ tl::unexpected<Error> failure(std::string_view operation, std::string_view file,
 }
 
 // 0, or the errno of what went wrong.
-int write_and_close(int descriptor, std::string_view content) {
-  int code = 0;
-  while (code == 0 && !content.empty()) {
+int write_all(int descriptor, std::string_view content) {
+  while (!content.empty()) {
     const auto written = ::write(descriptor, content.data(), content.size());
-    if (written >= 0) {
-      content.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      code = errno;
-    }
+    if (written < 0 && errno != EINTR) return errno;
+    if (written >= 0) content.remove_prefix(static_cast<std::size_t>(written));
   }
-  // Some file systems tell only here that the disk is full.
-  if (::close(descriptor) != 0 && code == 0) code = errno;
-  return code;
-}
-
-Result<void> write_in_place(const std::string& file, std::string_view content) {
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return failure("open", file, errno);
-  const int code = write_and_close(descriptor, content);
-  if (code != 0) return failure("write", file, code);
-  return {};
+  return 0;
 }
 
 // The umask can only be asked for by setting it: for a moment to the strictest one.
@@ -53,28 +40,60 @@ unsigned less_umask(unsigned mode) {
 
 }  // namespace
 
-Result<void> replace_file(const std::filesystem::path& file,
-                          std::string_view content,
-                          unsigned mode) {
-  const std::string name = file.string();
+Result<FileReplacement> FileReplacement::begin(const std::filesystem::path& file, unsigned mode) {
+  FileReplacement made;
+  made.name_ = file.string();
 
   struct stat status {};
 
-  const bool exists = ::stat(name.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return failure("write", name, EISDIR);
-  if (exists && !S_ISREG(status.st_mode)) return write_in_place(name, content);
-
-  std::string temporary = fmt::format("{}.XXXXXX", name);
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return failure("create", fmt::format("{}.*", name), errno);
+  const bool exists = ::stat(made.name_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) return failure("write", made.name_, EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    made.descriptor_ = ::open(made.name_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (made.descriptor_ < 0) return failure("open", made.name_, errno);
+    return made;
+  }
+  std::string temporary = fmt::format("{}.XXXXXX", made.name_);
+  made.descriptor_ = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (made.descriptor_ < 0) return failure("create", fmt::format("{}.*", made.name_), errno);
+  made.temporary_ = std::move(temporary);
   const auto new_mode = exists ? status.st_mode & 0777 : less_umask(mode);
-  int code = ::fchmod(descriptor, new_mode) == 0 ? 0 : errno;
-  const int written = write_and_close(descriptor, content);
-  if (code == 0) code = written;
-  if (code == 0 && ::rename(temporary.c_str(), name.c_str()) != 0) code = errno;
-  if (code == 0) return {};
-  ::unlink(temporary.c_str());
-  return failure("write", name, code);
+  if (::fchmod(made.descriptor_, new_mode) != 0) return failure("write", made.name_, errno);
+  return made;
+}
+
+FileReplacement::FileReplacement(FileReplacement&& other) noexcept
+    : name_(std::move(other.name_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileReplacement::~FileReplacement() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<void> FileReplacement::append(std::string_view content) {
+  const int code = write_all(descriptor_, content);
+  if (code != 0) return failure("write", name_, code);
+  return {};
+}
+
+Result<void> FileReplacement::finish() {
+  // Some file systems tell only here that the disk is full.
+  if (::close(std::exchange(descriptor_, -1)) != 0) return failure("write", name_, errno);
+  if (temporary_.empty()) return {};
+  if (::rename(temporary_.c_str(), name_.c_str()) != 0) return failure("write", name_, errno);
+  temporary_.clear();
+  return {};
+}
+
+Result<void> replace_file(const std::filesystem::path& file,
+                          std::string_view content,
+                          unsigned mode) {
+  auto replacement = FileReplacement::begin(file, mode);
+  if (!replacement) return tl::unexpected(replacement.error());
+  if (auto written = replacement->append(content); !written) return written;
+  return replacement->finish();
 }
 
 }  // namespace muster

@@ -19,7 +19,15 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(WriteFileTest, ReplacesAFileAndLeavesNothingElse) {
+Result<void> write_file(const fs::path& file, std::string_view text) {
+  const Console console;
+  auto destination = Destination::open(console, file.string());
+  if (!destination) return tl::unexpected(destination.error());
+  if (auto written = destination->write(text); !written) return written;
+  return destination->finish();
+}
+
+TEST(DestinationTest, ReplacesAFileAndLeavesNothingElse) {
   const TempDir dir;
   dir.write("report", "an older and longer report");
   ASSERT_TRUE(write_file(dir.path() / "report", "new"));
@@ -27,7 +35,7 @@ TEST(WriteFileTest, ReplacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
 }
 
-TEST(WriteFileTest, ReplacesWhatALinkLeadsTo) {
+TEST(DestinationTest, ReplacesWhatALinkLeadsTo) {
   const TempDir dir;
   dir.write("real", "old");
   dir.link("link", "real");
@@ -36,12 +44,12 @@ TEST(WriteFileTest, ReplacesWhatALinkLeadsTo) {
   EXPECT_EQ(content_of(dir.path() / "real"), "new");
 }
 
-TEST(WriteFileTest, WritesIntoADeviceInPlaceOfReplacingIt) {
+TEST(DestinationTest, WritesIntoADeviceInPlaceOfReplacingIt) {
   ASSERT_TRUE(write_file("/dev/null", "new"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
-TEST(WriteFileTest, NamesTheFileAndTheCause) {
+TEST(DestinationTest, NamesTheFileAndTheCause) {
   const TempDir dir;
   const auto path = dir.path() / "missing" / "report";
   const auto written = write_file(path, "new");
@@ -50,7 +58,7 @@ TEST(WriteFileTest, NamesTheFileAndTheCause) {
   EXPECT_THAT(written.error().message, ::testing::HasSubstr("No such file or directory"));
 }
 
-TEST(WriteFileTest, AFullDiskIsAnError) { EXPECT_FALSE(write_file("/dev/full", "new")); }
+TEST(DestinationTest, AFullDiskIsAnError) { EXPECT_FALSE(write_file("/dev/full", "new")); }
 
 }  // namespace
 }  // namespace muster::app

@@ -60,6 +60,27 @@ TEST(ReplaceFileTest, KeepsWhatExistsWhenItCannotBeReplaced) {
   EXPECT_EQ(content_of(dir.path() / "folder/file"), "x");
 }
 
+TEST(FileReplacementTest, ShowsTheNewContentAtItsEndAndNotBefore) {
+  const TempDir dir;
+  dir.write("report", "old");
+  auto replacement = FileReplacement::begin(dir.path() / "report", 0666);
+  ASSERT_TRUE(replacement && replacement->append("new ") && replacement->append("text"));
+  EXPECT_EQ(content_of(dir.path() / "report"), "old");
+  ASSERT_TRUE(replacement->finish());
+  EXPECT_EQ(content_of(dir.path() / "report"), "new text");
+}
+
+TEST(FileReplacementTest, GivenUpLeavesEverythingAsItWas) {
+  const TempDir dir;
+  dir.write("report", "old");
+  {
+    auto replacement = FileReplacement::begin(dir.path() / "report", 0666);
+    ASSERT_TRUE(replacement && replacement->append("new"));
+  }
+  EXPECT_EQ(content_of(dir.path() / "report"), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
 TEST(ReplaceFileTest, WritesThroughWhatIsNoRegularFile) {
   EXPECT_TRUE(replace_file("/dev/null", "x", 0600));
   const auto full = replace_file("/dev/full", "x", 0600);
