@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <system_error>
 
@@ -56,10 +57,30 @@ Console make_console() {
   return console;
 }
 
+std::optional<int> descriptor_named(std::string_view name) {
+  constexpr unsigned kLargest = std::numeric_limits<int>::max();
+  if (name.empty() || name == "-" || name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(folder)) continue;
+    const auto number = parse_unsigned(name.substr(folder.size()));
+    if (number && *number <= kLargest) return static_cast<int>(*number);
+  }
+  return std::nullopt;
+}
+
 Result<Destination> Destination::open(const Console& console,
                                       const std::string& file,
                                       unsigned mode) {
-  if (file.empty()) return Destination(console.out);
+  const auto descriptor = descriptor_named(file);
+  if (descriptor == STDOUT_FILENO) return Destination(console.out);
+  if (descriptor) {
+    return Destination([number = *descriptor, file](std::string_view text) -> Result<void> {
+      auto written = write_all(number, text);
+      if (written) return written;
+      return make_error(fmt::format("write {}: {}", file, written.error().message));
+    });
+  }
   // The file that a link leads to is replaced, not the link.
   std::error_code failure;
   auto target = std::filesystem::canonical(file, failure);

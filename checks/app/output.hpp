@@ -28,12 +28,15 @@ struct Console {
 inline constexpr unsigned kReportMode = 0666;
 inline constexpr unsigned kSnapshotMode = 0600;
 
-// Where an answer goes, a piece at a time: standard output, or a file. The file is written beside
-// and renamed at the end, so that a reader sees the old text or the new. What is no regular file (a
-// device, a pipe) is written to as it is.
+// The open descriptor that a name stands for: "-", "/dev/stdout", "/dev/stderr", "/dev/fd/N" and
+// "/proc/self/fd/N". An empty name is standard output, too.
+[[nodiscard]] std::optional<int> descriptor_named(std::string_view name);
+
+// Where an answer goes, a piece at a time: an open descriptor, or a file. The file is written
+// beside and renamed at the end, so that a reader sees the old text or the new. What is no regular
+// file (a device, a pipe) is written to as it is.
 class Destination {
  public:
-  // An empty name is standard output. The console outlives the destination.
   [[nodiscard]] static Result<Destination> open(const Console& console,
                                                 const std::string& file,
                                                 unsigned mode = kReportMode);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/rendering.hpp"
 
+#include <unistd.h>
+
 namespace muster::app {
 
 std::string render(const Report& report,
                    const CheckCommand& command,
                    const Console& console,
                    bool stream) {
-  const bool to_terminal = command.output.empty();
+  const bool to_terminal = descriptor_named(command.output) == STDOUT_FILENO;
   const RenderOptions options{.verbose = command.verbose,
                               .quiet = command.quiet,
                               .colour = to_terminal && console.colour,

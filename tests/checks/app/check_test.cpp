@@ -150,6 +150,13 @@ TEST_F(CheckTest, WritesTheReportToAFile) {
   EXPECT_TRUE(parse_report(content_of(dir_.path() / "report.json")));
 }
 
+TEST_F(CheckTest, ADashIsStandardOutput) {
+  auto asked = command();
+  asked.output = "-";
+  (void)check(asked);
+  EXPECT_TRUE(parse_report(world_.out()));
+}
+
 TEST_F(CheckTest, AReportThatCannotBeWrittenIsUndecided) {
   auto asked = command();
   asked.output = path("missing/report.json");

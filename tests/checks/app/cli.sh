@@ -47,6 +47,13 @@ expect 2 'Bad file descriptor' shell "\"\$0\" list >&-"
 expect 2 'Broken pipe' shell 'exec 3> >(exit); wait $!; "$0" list >&3'
 expect 2 'No such file or directory' "${here[@]}" --output "$work/missing/report"
 
+# Standard output by its other names is the open file: what it holds already stays.
+for name in - /dev/stdout /dev/fd/1; do
+  echo begun >"$work/log"
+  "${here[@]}" --output "$name" >>"$work/log" 2>&1
+  expect 0 '^begun.*node-7 is unknown' cat "$work/log"
+done
+
 # A node of which nothing is known is unknown, now and from its snapshot.
 expect 2 'node-7 is unknown' "${here[@]}"
 expect 0 '"node-7"' "$muster" snapshot --root "$work/root" --output /dev/stdout

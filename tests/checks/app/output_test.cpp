@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/output.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -25,6 +28,33 @@ Result<void> write_file(const fs::path& file, std::string_view text) {
   if (!destination) return tl::unexpected(destination.error());
   if (auto written = destination->write(text); !written) return written;
   return destination->finish();
+}
+
+TEST(DescriptorTest, IsNamedAsAShellNamesIt) {
+  for (const auto* name : {"", "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
+    EXPECT_EQ(descriptor_named(name), 1) << name;
+  }
+  EXPECT_EQ(descriptor_named("/dev/stderr"), 2);
+  EXPECT_EQ(descriptor_named("/dev/fd/37"), 37);
+  for (const auto* name : {"report", "./-", "/dev/null", "/dev/fd/", "/dev/fd/-1", "/dev/fd/1/x"}) {
+    EXPECT_EQ(descriptor_named(name), std::nullopt) << name;
+  }
+}
+
+TEST(DestinationTest, WritesBehindWhatAnOpenDescriptorHasWritten) {
+  const TempDir dir;
+  dir.write("log", "begun\n");
+  const int descriptor = ::open((dir.path() / "log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  EXPECT_TRUE(write_file(fmt::format("/dev/fd/{}", descriptor), "new\n"));
+  ::close(descriptor);
+  EXPECT_EQ(content_of(dir.path() / "log"), "begun\nnew\n");
+}
+
+TEST(DestinationTest, ADescriptorThatIsNotOpenIsAnError) {
+  const auto written = write_file("/dev/fd/987", "new");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "write /dev/fd/987: Bad file descriptor");
 }
 
 TEST(DestinationTest, ReplacesAFileAndLeavesNothingElse) {
