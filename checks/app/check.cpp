@@ -51,9 +51,12 @@ double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+// The verdict is what the run is for: a snapshot that cannot be kept costs a healthy one only.
 int save(const CheckCommand& command, const World& world, const Snapshot& snapshot, int status) {
   if (command.save_snapshot.empty()) return status;
-  return deliver(world, command.save_snapshot, to_json(snapshot), status, kSnapshotMode);
+  const auto text = to_json(snapshot);
+  const int saved = deliver(world, command.save_snapshot, text, kExitHealthy, kSnapshotMode);
+  return status == kExitHealthy ? saved : status;
 }
 
 }  // namespace

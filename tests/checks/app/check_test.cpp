@@ -168,6 +168,19 @@ TEST_F(CheckTest, AReportThatCannotBeWrittenIsUndecided) {
   EXPECT_THAT(world_.notes(), HasSubstr("No space left on device"));
 }
 
+TEST_F(CheckTest, ASnapshotThatCannotBeKeptIsUndecidedUnlessTheNodeIsUnhealthy) {
+  dir_.write("root/proc/meminfo", "MemTotal: 1024 kB\nSwapTotal: 0 kB\n");
+  auto asked = command();
+  asked.only = {"host.swap"};
+  asked.settings = {"host.swap.total=0 B"};
+  ASSERT_EQ(check(asked), kExitHealthy) << world_.out();
+  asked.save_snapshot = path("missing/node.json");
+  EXPECT_EQ(check(asked), kExitUndecided);
+  asked.settings = {"host.swap.total=1 GiB", "host.swap.warn_as=fail"};
+  EXPECT_EQ(check(asked), kExitUnhealthy);
+  EXPECT_THAT(world_.notes(), HasSubstr("missing/node.json"));
+}
+
 TEST_F(CheckTest, BadConfigurationIsSaidWithoutObserving) {
   auto asked = command();
   asked.settings = {"host.memory.total=5"};
