@@ -46,6 +46,13 @@ const Finding* leading_finding(const Report& report) {
   return &*worst;
 }
 
+std::string why_undecided(const Report& report) {
+  if (report.verdict != Verdict::unknown || leading_finding(report) != nullptr) return "";
+  if (report.checks.empty()) return "no check was selected";
+  return fmt::format("nothing here could be judged, {} skipped",
+                     count_checks(report, Outcome::skip));
+}
+
 std::string sentence(const Finding& finding) {
   const bool whole_node = finding.device.empty() || finding.device == "node";
   const auto remedy = describe(finding.remedy);
@@ -60,6 +67,9 @@ std::string sentence(const Finding& finding) {
 
 std::string one_line(const Report& report, std::size_t max_length) {
   const auto* leading = leading_finding(report);
+  if (const auto why = why_undecided(report); !why.empty()) {
+    return printable(fmt::format("{}: {}", to_string(report.verdict), why), max_length);
+  }
   if (leading == nullptr) {
     return printable(fmt::format("{}: {}: {}",
                                  to_string(report.verdict),

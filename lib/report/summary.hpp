@@ -23,6 +23,10 @@ namespace muster {
 // but passes and skips was found.
 [[nodiscard]] const Finding* leading_finding(const Report& report);
 
+// Why a verdict is unknown where no finding says it: "no check was selected", "nothing here could
+// be judged, 11 skipped". Else empty.
+[[nodiscard]] std::string why_undecided(const Report& report);
+
 // "ib.rate mlx5_ib0: 200 Gb/s, expected 400 Gb/s; reseat or replace the part"; without the device
 // where the finding is about the whole node. Not made safe for any format.
 [[nodiscard]] std::string sentence(const Finding& finding);

@@ -147,10 +147,13 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
   const auto host = report.physical_host.empty()
                         ? std::string()
                         : fmt::format(" (physical host {})", printable(report.physical_host));
-  return fmt::format("verdict  {} is {}{}\n",
+  const auto why = why_undecided(report);
+  return fmt::format("verdict  {} is {}{}{}{}\n",
                      painted(printable(report.node), Paint::bold, options.colour),
                      painted(word, paint_of(report.verdict), options.colour),
-                     host);
+                     host,
+                     why.empty() ? "" : ": ",
+                     why);
 }
 
 }  // namespace
@@ -161,11 +164,13 @@ std::string to_text(const Report& report, const RenderOptions& options) {
 
   text += probes_table(report, options.verbose);
   if (!text.empty()) text.push_back('\n');
-  text += fmt::format("checked  {} in {:.1f} ms, context {}: {}\n",
+  const auto counts = count_by_outcome(report);
+  text += fmt::format("checked  {} in {:.1f} ms, context {}{}{}\n",
                       number_of_checks(report),
                       report.duration_ms,
                       printable(report.context),
-                      count_by_outcome(report));
+                      counts.empty() ? "" : ": ",
+                      counts);
   text += verdict_line(report, options);
   const auto evidence = joined(report.profile_evidence);
   text += fmt::format("profile  {}{}{}\n",

@@ -34,6 +34,12 @@ TEST(NpdReportTest, CountsTheChecksOfAHealthyNode) {
   EXPECT_EQ(to_npd(healthy_report()), "healthy: 1 check: 1 pass\n");
 }
 
+TEST(NpdReportTest, SaysWhyNothingWasDecided) {
+  EXPECT_EQ(to_npd(undecided_report(11)), "unknown: nothing here could be judged, 11 skipped\n");
+  EXPECT_EQ(to_npd(undecided_report(0)), "unknown: no check was selected\n");
+  EXPECT_EQ(to_nhc(undecided_report(0)), to_npd(undecided_report(0)));
+}
+
 TEST(NpdReportTest, StaysWithinEightyBytesOfValidText) {
   for (std::size_t length = 0; length < 200; ++length) {
     std::string message(length, 'x');

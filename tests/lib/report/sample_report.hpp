@@ -3,6 +3,8 @@
 // try to break out of the format.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "lib/report/report.hpp"
 
 namespace muster {
@@ -70,6 +72,22 @@ inline Report healthy_report() {
                         .message = "96 cores"}},
           .probes = {{"cpu", "ok", "", 1.5}},
           .muster = "0.1.0"};
+}
+
+// Checks that all do not apply, or none at all: nothing was judged, and no finding says why.
+inline Report undecided_report(int skipped) {
+  auto report = healthy_report();
+  report.verdict = Verdict::unknown;
+  report.checks.clear();
+  report.findings.clear();
+  for (int i = 0; i < skipped; ++i) {
+    report.checks.push_back({fmt::format("ib.{}", i), Outcome::skip});
+    report.findings.push_back({.check = report.checks.back().id,
+                               .device = "node",
+                               .outcome = Outcome::skip,
+                               .message = "no HCAs expected by this profile"});
+  }
+  return report;
 }
 
 // What a process that calls itself this could smuggle through the kernel log or a device's name.

@@ -38,6 +38,17 @@ TEST(TextReportTest, OfAHealthyNodeIsShort) {
             "profile  generic: named by --profile\n");
 }
 
+TEST(TextReportTest, SaysWhyNothingWasDecided) {
+  EXPECT_EQ(to_text(undecided_report(11)),
+            "checked  11 checks in 3.0 ms, context manual: 11 skip\n"
+            "verdict  cpu-1 is unknown: nothing here could be judged, 11 skipped\n"
+            "profile  generic: named by --profile\n");
+  EXPECT_EQ(to_text(undecided_report(0)),
+            "checked  0 checks in 3.0 ms, context manual\n"
+            "verdict  cpu-1 is unknown: no check was selected\n"
+            "profile  generic: named by --profile\n");
+}
+
 TEST(TextReportTest, SortsFindingsThatComeUnsorted) {
   auto report = sick_report();
   std::ranges::reverse(report.findings);
