@@ -96,6 +96,12 @@ Verdict verdict_of(const Findings& findings, const Context& context) {
   return judged ? verdict : Verdict::unknown;
 }
 
+template <class T>
+bool was_not_asked(const Section<T>& section) {
+  const Section<T> untouched;
+  return section.status == untouched.status && section.reason == untouched.reason;
+}
+
 Outcome worst(const Findings& findings) {
   const auto found = std::ranges::min_element(
       findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
@@ -138,6 +144,7 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   std::ranges::stable_sort(
       report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    if (was_not_asked(section)) return;
     report.probes.push_back({.name = std::string(to_string(probe)),
                              .status = std::string(to_string(section.status)),
                              .reason = section.reason,

@@ -45,7 +45,15 @@ TEST(JudgeTest, IsHealthyWhenARuleHeld) {
   EXPECT_EQ(report.profile, "test");
   EXPECT_EQ(report.physical_host, "X1");
   EXPECT_EQ(report.started, "2026-11-20T12:00:00Z");
-  EXPECT_THAT(report.probes, SizeIs(kProbeNames.size()));
+}
+
+TEST(JudgeTest, NamesTheProbesThatWereAskedAndNoOthers) {
+  Snapshot snapshot = node();
+  snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
+  EXPECT_THAT(judge(snapshot, no_swap(), kSwap).probes,
+              ElementsAre(ProbeResult{"identity", "ok", "", 0},
+                          ProbeResult{"memory", "ok", "", 0},
+                          ProbeResult{"infiniband", "absent", "no RDMA stack", 0}));
 }
 
 TEST(JudgeTest, AWarningIsHealthyUnlessThePolicyCallsItAFailure) {
