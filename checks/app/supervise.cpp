@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <new>
+#include <string>
 
 #include "lib/report/report.hpp"
 
@@ -71,6 +71,13 @@ int status_of(int wait_status, const std::function<void(std::string_view)>& note
   return kExitUndecided;
 }
 
+// "20 s", "1.5 s", "1 ms".
+std::string in_words(Clock::duration allowed) {
+  const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(allowed).count();
+  if (milliseconds < 1000) return fmt::format("{} ms", std::max<std::int64_t>(milliseconds, 1));
+  return fmt::format("{:.3g} s", static_cast<double>(milliseconds) / 1000);
+}
+
 }  // namespace
 
 int supervise(Clock::time_point started,
@@ -107,9 +114,7 @@ int supervise(Clock::time_point started,
     signal.wait(std::min<Clock::duration>(left, kLongestWait));
   }
   ::kill(child, SIGKILL);
-  const std::chrono::duration<double> allowed = shared->when() - started;
-  const double seconds = std::round(allowed.count() * 100) / 100;
-  note(fmt::format("muster: no report within {:.3g} s; given up", seconds));
+  note(fmt::format("muster: no report within {}; given up", in_words(shared->when() - started)));
   return kExitUndecided;
 }
 

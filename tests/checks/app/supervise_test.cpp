@@ -42,8 +42,15 @@ TEST(SuperviseTest, ReturnsTheStatusOfTheWork) {
 TEST(SuperviseTest, GivesUpAtTheDeadlineAndSaysSo) {
   const auto ended = supervised(milliseconds(60), [](Deadline&) { return hang(); });
   EXPECT_EQ(ended.status, 2);
-  EXPECT_EQ(ended.note, "muster: no report within 0.06 s; given up");
+  EXPECT_EQ(ended.note, "muster: no report within 60 ms; given up");
   EXPECT_LT(ended.took, std::chrono::seconds(5));
+}
+
+TEST(SuperviseTest, SaysASmallDeadlineInItsOwnUnit) {
+  EXPECT_EQ(supervised(milliseconds(1), [](Deadline&) { return hang(); }).note,
+            "muster: no report within 1 ms; given up");
+  EXPECT_EQ(supervised(milliseconds(1250), [](Deadline&) { return hang(); }).note,
+            "muster: no report within 1.25 s; given up");
 }
 
 TEST(SuperviseTest, ACrashIsUndecided) {
