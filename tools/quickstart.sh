@@ -31,8 +31,10 @@ verdict_of "$muster" check || true
 
 sick=tests/nodes/recorded/nd96isr_h100_v5_sick.json
 say "Is this recorded ND H100 node fit? ($muster check --snapshot $sick)"
-if verdict_of "$muster" check --snapshot "$sick"; then
-  echo "quickstart: the sick node was called healthy" >&2
+status=0
+verdict_of "$muster" check --snapshot "$sick" || status=$?
+if [[ $status -ne 1 ]]; then
+  echo "quickstart: the sick node was not called unhealthy" >&2
   exit 1
 fi
 
