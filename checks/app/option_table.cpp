@@ -34,17 +34,9 @@ Result<std::size_t> take_choice(std::string_view choices, std::string_view value
                                 near.empty() ? "" : fmt::format("; did you mean {}?", near)));
 }
 
-Result<void> take_globs(Words& target, std::string_view value) {
-  for (const auto glob : split(value, ',')) {
-    if (trim(glob).empty())
-      return make_error("expects globs separated by commas, got an empty one");
-    target.emplace_back(trim(glob));
-  }
-  return {};
-}
-
-// A name that matches nothing is a slip, and a check that was asked for would be missed.
-Result<void> take_only(Words& target, std::string_view value) {
+// A name that matches nothing is a slip: a check that was asked for would be missed, and one that
+// was not wanted would run.
+Result<void> take_checks(Words& target, std::string_view value) {
   Words ids;
   for (const auto* check : checks::kAll) ids.emplace_back(check->id);
   for (const auto glob : split(value, ',')) {
@@ -55,7 +47,8 @@ Result<void> take_only(Words& target, std::string_view value) {
                                   printable(glob, 80),
                                   near.empty() ? "" : fmt::format("; did you mean {}?", near)));
   }
-  return take_globs(target, value);
+  for (const auto glob : split(value, ',')) target.emplace_back(trim(glob));
+  return {};
 }
 
 Result<void> take_setting(Words& target, std::string_view value) {
@@ -131,11 +124,11 @@ Result<void> set_deadline(C& command, std::string_view value) {
 }
 
 Result<void> set_only(CheckCommand& command, std::string_view value) {
-  return take_only(command.only, value);
+  return take_checks(command.only, value);
 }
 
 Result<void> set_skip(CheckCommand& command, std::string_view value) {
-  return take_globs(command.skip, value);
+  return take_checks(command.skip, value);
 }
 
 Result<void> set_format(CheckCommand& command, std::string_view value) {

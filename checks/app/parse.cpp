@@ -140,14 +140,28 @@ Result<void> finish_profiles(ProfilesCommand& command, const Words& words) {
   return {};
 }
 
+constexpr std::string_view kHelp = "help";
+
 Result<Invocation> refuse_command(const Words& left) {
   if (left.empty()) return make_error("expects a command");
-  Words names;
-  for (const auto& command : command_texts()) names.emplace_back(command.name);
   const auto& word = left.front();
-  const auto* what = word.starts_with('-') ? "option" : "command";
+  if (word.starts_with('-')) {
+    return make_error(fmt::format(
+        "unknown option {}{}", printable(word, 80), suggestion(word, {"--help", "--version"})));
+  }
+  Words names{std::string(kHelp)};
+  for (const auto& command : command_texts()) names.emplace_back(command.name);
   return make_error(
-      fmt::format("unknown {} {}{}", what, printable(word, 80), suggestion(word, names)));
+      fmt::format("unknown command {}{}", printable(word, 80), suggestion(word, names)));
+}
+
+// `muster help`, `muster help check`: what people try first.
+Result<Invocation> answer_help(const Words& words) {
+  if (words.empty()) return SayCommand{overview_help()};
+  for (const auto& command : command_texts()) {
+    if (command.name == words.front()) return SayCommand{command_help(command)};
+  }
+  return refuse_command(words);
 }
 
 // A usage error says where to read on.
@@ -181,6 +195,9 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   app.add_flag("-h,--help", help);
   app.add_flag("--version", version);
 
+  if (!arguments.empty() && arguments.front() == kHelp) {
+    return answer_help(Words(arguments.begin() + 1, arguments.end()));
+  }
   app.parse(Words(arguments.rbegin(), arguments.rend()));
 
   if (const auto left = app.remaining(); !left.empty()) return refuse_command(left);

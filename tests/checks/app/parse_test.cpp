@@ -92,6 +92,12 @@ TEST(ParseTest, TheLastOfARepeatedSingleOptionCounts) {
             Format::nhc);
 }
 
+TEST(ParseTest, HelpIsACommandToo) {
+  EXPECT_EQ(parsed<SayCommand>({"help"}).text, parsed<SayCommand>({"--help"}).text);
+  EXPECT_EQ(parsed<SayCommand>({"help", "check"}).text,
+            parsed<SayCommand>({"check", "--help"}).text);
+}
+
 TEST(ParseTest, OtherCommandsTakeTheirOwnOptions) {
   EXPECT_TRUE(parsed<SnapshotCommand>({"snapshot", "--describe"}).describe);
   EXPECT_EQ(parsed<SnapshotCommand>({"snapshot", "--context", "boot"}).context, "boot");
@@ -125,6 +131,8 @@ TEST(ParseTest, SuggestsTheNearestOption) {
 }
 
 TEST(ParseTest, SuggestsTheNearestCommand) {
+  EXPECT_EQ(refusal({"--verison"}),
+            "unknown option --verison; did you mean --version? (muster --help says more)");
   EXPECT_EQ(refusal({"chek"}),
             "unknown command chek; did you mean check? (muster --help says more)");
   EXPECT_EQ(refusal({"zzzzzz"}), "unknown command zzzzzz (muster --help says more)");
@@ -144,9 +152,11 @@ TEST(ParseTest, RefusesAnOptionThatIsNotThereYet) {
   EXPECT_THAT(refusal({"check", "--nvml", "lib.so"}), StartsWith("check: unknown option --nvml"));
 }
 
-TEST(ParseTest, OnlyMustMatchACheck) {
+TEST(ParseTest, OnlyAndSkipMustMatchACheck) {
   EXPECT_THAT(refusal({"check", "--only", "host.*,ib.rates"}),
               StartsWith("check: --only: no check matches \"ib.rates\"; did you mean ib.rate?"));
+  EXPECT_THAT(refusal({"check", "--skip", "ib.rat"}),
+              StartsWith("check: --skip: no check matches \"ib.rat\"; did you mean ib.rate?"));
   EXPECT_THAT(refusal({"check", "--only", ""}), StartsWith("check: --only: no check matches \"\""));
 }
 
