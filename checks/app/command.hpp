@@ -32,7 +32,8 @@ struct World {
                               Deadline& deadline);
 [[nodiscard]] int run_profiles(const ProfilesCommand& command, const World& world);
 
-// Says on standard error why a command failed, and with which status it ends.
+// Says on standard error why a command failed, unless there is nothing to say, and with which
+// status it ends.
 [[nodiscard]] int fail(const World& world, const Failure& failure);
 
 // The answer to standard output or to `file`; what cannot be written is an error.

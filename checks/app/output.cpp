@@ -17,16 +17,22 @@
 namespace muster::app {
 namespace {
 
-std::string cause() { return std::generic_category().message(errno); }
-
-Result<void> write_all(int descriptor, std::string_view text) {
+// 0, or the errno of what went wrong.
+int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const auto sent = ::write(descriptor, text.data(), text.size());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return make_error(cause());
-    text.remove_prefix(static_cast<std::size_t>(sent));
+    if (sent < 0 && errno != EINTR) return errno;
+    if (sent >= 0) text.remove_prefix(static_cast<std::size_t>(sent));
   }
-  return {};
+  return 0;
+}
+
+// A reader that has gone needs no telling.
+Result<void> write_to(int descriptor, std::string_view name, std::string_view text) {
+  const int code = write_all(descriptor, text);
+  if (code == 0) return {};
+  if (code == EPIPE) return make_error("");
+  return make_error(fmt::format("write {}: {}", name, std::generic_category().message(code)));
 }
 
 std::size_t terminal_width() {
@@ -43,10 +49,8 @@ Console make_console() {
   const char* kind = std::getenv("TERM");
   const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
   Console console;
-  console.out = [](std::string_view text) -> Result<void> {
-    auto written = write_all(STDOUT_FILENO, text);
-    if (written) return written;
-    return make_error(fmt::format("write to standard output: {}", written.error().message));
+  console.out = [](std::string_view text) {
+    return write_to(STDOUT_FILENO, "to standard output", text);
   };
   console.note = [](std::string_view line) {
     // There is nowhere left to report that standard error cannot be written.
@@ -75,10 +79,8 @@ Result<Destination> Destination::open(const Console& console,
   const auto descriptor = descriptor_named(file);
   if (descriptor == STDOUT_FILENO) return Destination(console.out);
   if (descriptor) {
-    return Destination([number = *descriptor, file](std::string_view text) -> Result<void> {
-      auto written = write_all(number, text);
-      if (written) return written;
-      return make_error(fmt::format("write {}: {}", file, written.error().message));
+    return Destination([number = *descriptor, file](std::string_view text) {
+      return write_to(number, file, text);
     });
   }
   // The file that a link leads to is replaced, not the link.

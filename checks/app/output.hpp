@@ -15,8 +15,9 @@
 namespace muster::app {
 
 struct Console {
-  std::function<Result<void>(std::string_view)> out;  // the answer; all of it or an error
-  std::function<void(std::string_view)> note;         // one line for the operator, without newline
+  // The answer; all of it, or an error. Its message is empty where the reader has gone.
+  std::function<Result<void>(std::string_view)> out;
+  std::function<void(std::string_view)> note;  // one line for the operator, without newline
   bool colour = false;
   std::size_t width = 0;  // of the terminal; 0 where there is none
 };

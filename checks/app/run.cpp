@@ -76,7 +76,7 @@ struct Run {
 }  // namespace
 
 int fail(const World& world, const Failure& failure) {
-  world.console.note(fmt::format("muster: {}", failure.message));
+  if (!failure.message.empty()) world.console.note(fmt::format("muster: {}", failure.message));
   return failure.status;
 }
 

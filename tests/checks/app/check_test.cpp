@@ -103,11 +103,11 @@ TEST_F(CheckTest, SnapshotsAreForTheirOwnerAlone) {
   asked.save_snapshot = path("kept.json");
   (void)check(asked);
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
-  EXPECT_EQ(run_snapshot(
-                {.profile = "generic", .output = path("written.json"), .root = path("root")},
-                world_.world(),
-                deadline),
-            0);
+  EXPECT_EQ(
+      run_snapshot({.profile = "generic", .output = path("written.json"), .root = path("root")},
+                   world_.world(),
+                   deadline),
+      0);
   for (const auto* name : {"kept.json", "written.json"}) {
     EXPECT_EQ(std::filesystem::status(path(name)).permissions(), std::filesystem::perms{0600})
         << name;

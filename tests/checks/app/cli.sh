@@ -44,7 +44,7 @@ expect 78 'nd96isr_h100_v5' "$muster" profiles show nd96isr_h100_v55
 expect 2 'No space left on device' shell "\"\$0\" list >/dev/full"
 expect 2 'Bad file descriptor' shell "\"\$0\" list >&-"
 # shellcheck disable=SC2016
-expect 2 'Broken pipe' shell 'exec 3> >(exit); wait $!; "$0" list >&3'
+expect 2 '^$' shell 'exec 3> >(exit); wait $!; "$0" list >&3'
 expect 2 'No such file or directory' "${here[@]}" --output "$work/missing/report"
 
 # Standard output by its other names is the open file: what it holds already stays.
@@ -72,6 +72,6 @@ fi
 
 # Nobody reads the report: the run ends all the same.
 mkfifo "$work/unread"
-expect 2 'no report within 0.5 s' "${here[@]}" --output "$work/unread" --deadline 500ms
+expect 2 'no report within 500 ms' "${here[@]}" --output "$work/unread" --deadline 500ms
 
 exit $((failures > 0))

@@ -112,9 +112,9 @@ TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
 
 TEST_F(ReplayTest, StopsWhenItsReaderIsGone) {
   for (int i = 0; i < 50; ++i) dir_.write(fmt::format("{}.json", i), recorded("node"));
-  world_.break_output("write to standard output: Broken pipe");
+  world_.break_output("");
   EXPECT_EQ(replay({.format = Format::json, .snapshots = {dir_.path().string()}}), kExitUndecided);
-  EXPECT_EQ(world_.notes(), "muster: write to standard output: Broken pipe\n");
+  EXPECT_EQ(world_.notes(), "");
 }
 
 TEST_F(ReplayTest, WritesAllReportsIntoOneFile) {

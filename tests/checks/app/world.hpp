@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "checks/app/command.hpp"
@@ -14,7 +15,7 @@ class TestWorld {
  public:
   [[nodiscard]] World world() {
     return {.console = {.out = [this](std::string_view text) -> Result<void> {
-                          if (!broken_.empty()) return make_error(broken_);
+                          if (broken_) return make_error(*broken_);
                           out_ += text;
                           return {};
                         },
@@ -31,7 +32,8 @@ class TestWorld {
   void break_output(std::string reason) { broken_ = std::move(reason); }
 
  private:
-  std::string out_, notes_, broken_;
+  std::string out_, notes_;
+  std::optional<std::string> broken_;
 };
 
 }  // namespace muster::app
