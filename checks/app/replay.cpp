@@ -130,6 +130,7 @@ class Replay {
               {.context = command_.context, .only = command_.only, .skip = command_.skip});
     report.profile_evidence = choice->evidence;
     report.muster = kVersion;
+    report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
     auto rendered = render(report, command_, world_.console, true);
     const bool paragraphs = command_.format == Format::text && files_.size() > 1;

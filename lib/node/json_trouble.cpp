@@ -11,7 +11,10 @@ std::string json_trouble(std::string_view text, std::string_view otherwise) {
   try {
     const nlohmann::json document = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& failure) {
-    return printable(failure.what(), 200);
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...": without the number.
+    const std::string_view what = failure.what();
+    const auto prefix = what.find("] ");
+    return printable(prefix == std::string_view::npos ? what : what.substr(prefix + 2), 200);
   }
   return std::string(otherwise);
 }

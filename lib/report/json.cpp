@@ -75,6 +75,7 @@ std::string to_json(const Report& report, const RenderOptions& options, int inde
                 {"verdict", to_string(report.verdict)},
                 {"physical_host", text(report.physical_host)},
                 {"muster", text(report.muster)},
+                {"snapshot", text(report.snapshot)},
                 {"checks", Json::array()},
                 {"findings", Json::array()},
                 {"probes", Json::array()}};

@@ -146,6 +146,7 @@ Report read_report(Reader& reader, const Json& document) {
   read_verdict(reader, document, report);
   reader.optional_string(document, "", "physical_host", report.physical_host);
   reader.optional_string(document, "", "muster", report.muster);
+  reader.optional_string(document, "", "snapshot", report.snapshot);
   reader.objects(document, "checks", [&](const Json& object, std::string_view place) {
     CheckResult check;
     reader.string(object, place, "id", check.id);

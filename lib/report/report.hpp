@@ -55,7 +55,8 @@ struct Report {
   std::vector<CheckResult> checks;  // every selected check, in the catalogue's order
   std::vector<Finding> findings;    // all of them, worst first; renderers leave out plain passes
   std::vector<ProbeResult> probes;
-  std::string muster;  // the version that judged
+  std::string muster;    // the version that judged
+  std::string snapshot;  // the file that a recorded node was read from; empty for this node
 
   bool operator==(const Report&) const = default;
 };

@@ -148,8 +148,9 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
                         ? std::string()
                         : fmt::format(" (physical host {})", printable(report.physical_host));
   const auto why = why_undecided(report);
+  const auto node = report.node.empty() ? "(no name)" : printable(report.node);
   return fmt::format("verdict  {} is {}{}{}{}\n",
-                     painted(printable(report.node), Paint::bold, options.colour),
+                     painted(node, Paint::bold, options.colour),
                      painted(word, paint_of(report.verdict), options.colour),
                      host,
                      why.empty() ? "" : ": ",
@@ -159,11 +160,15 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
 }  // namespace
 
 std::string to_text(const Report& report, const RenderOptions& options) {
+  const auto from = report.snapshot.empty()
+                        ? std::string()
+                        : fmt::format("snapshot {}\n", printable(report.snapshot, 4096));
   auto text = findings_table(report, options);
-  if (options.quiet) return fmt::format("{}{}", text, verdict_line(report, options));
+  if (options.quiet) return fmt::format("{}{}{}", from, text, verdict_line(report, options));
 
   text += probes_table(report, options.verbose);
   if (!text.empty()) text.push_back('\n');
+  text.insert(0, from);
   const auto counts = count_by_outcome(report);
   text += fmt::format("checked  {} in {:.1f} ms, context {}{}{}\n",
                       number_of_checks(report),

@@ -84,7 +84,8 @@ TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {
             kExitUndecided);
   EXPECT_THAT(nodes(), ElementsAre("good"));
   EXPECT_THAT(world_.notes(),
-              AllOf(HasSubstr(fmt::format("muster: {}: ", path("bad.json"))),
+              AllOf(HasSubstr(fmt::format("muster: {}: parse error at line 1, column 2: ",
+                                          path("bad.json"))),
                     HasSubstr(fmt::format("muster: read {}: No such file or directory\n",
                                           path("missing.json")))));
 }
@@ -123,6 +124,14 @@ TEST_F(ReplayTest, WritesAllReportsIntoOneFile) {
   (void)replay({.format = Format::npd, .output = path("out"), .snapshots = {path("in")}});
   EXPECT_EQ(world_.out(), "");
   EXPECT_GT(std::filesystem::file_size(dir_.path() / "out"), 10U);
+}
+
+TEST_F(ReplayTest, AReportNamesTheFileItIsFrom) {
+  dir_.write("a.json", recorded("a"));
+  (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
+  const auto report = parse_report(world_.out());
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->snapshot, path("a.json"));
 }
 
 TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {

@@ -36,7 +36,7 @@ TEST(JsonReportTest, HasTheDocumentedKeysInOrder) {
       R"({"schema":"muster.report/1","node":"gpu-0007","profile":"nd96isr_h100_v5",)"
       R"("profile_evidence":["chassis asset tag says Azure","8 x 10de:2330"],"context":"prolog",)"
       R"("started":"2026-11-20T12:00:00Z","duration_ms":11.2,"verdict":"unhealthy",)"
-      R"("physical_host":"GGBB90904476","muster":"0.1.0",)"
+      R"("physical_host":"GGBB90904476","muster":"0.1.0","snapshot":"",)"
       R"("checks":[{"id":"ib.rate","outcome":"fail"}],)"
       R"("findings":[{"check":"ib.rate","device":"mlx5_ib3","outcome":"fail",)"
       R"("message":"200 Gb/s (2X NDR), expected 400 Gb/s","observed":200.0,"limit":400.0,)"
@@ -57,7 +57,8 @@ TEST(JsonReportTest, TakesOneLineWithoutIndentation) {
 }
 
 TEST(JsonReportTest, ReadsBackAsItWas) {
-  const auto report = sick_report();
+  auto report = sick_report();
+  report.snapshot = "fleet/gpu-0007.json";
   const auto again = parse_report(to_json(report, {.verbose = true}));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(*again == report);

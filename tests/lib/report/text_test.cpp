@@ -49,6 +49,20 @@ TEST(TextReportTest, SaysWhyNothingWasDecided) {
             "profile  generic: named by --profile\n");
 }
 
+TEST(TextReportTest, OfARecordedNodeNamesItsFileFirst) {
+  auto report = healthy_report();
+  report.snapshot = "fleet/cpu-1.json";
+  EXPECT_THAT(to_text(report), StartsWith("snapshot fleet/cpu-1.json\nchecked  "));
+  EXPECT_EQ(to_text(report, {.quiet = true}),
+            "snapshot fleet/cpu-1.json\nverdict  cpu-1 is healthy\n");
+}
+
+TEST(TextReportTest, OfANodeWithoutANameSaysSo) {
+  auto report = healthy_report();
+  report.node.clear();
+  EXPECT_THAT(to_text(report), HasSubstr("verdict  (no name) is healthy\n"));
+}
+
 TEST(TextReportTest, SortsFindingsThatComeUnsorted) {
   auto report = sick_report();
   std::ranges::reverse(report.findings);
