@@ -90,7 +90,7 @@ struct Row {
 
 std::string findings_table(const Report& report, const RenderOptions& options) {
   constexpr std::size_t kOutcomeWidth = 7;
-  constexpr std::size_t kMaxDeviceWidth = 24;
+  constexpr std::size_t kMaxDeviceWidth = 32;
   std::vector<Row> rows;
   std::size_t check_width = 0;
   std::size_t device_width = 0;
@@ -102,7 +102,11 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
   }
   std::ranges::stable_sort(rows, {}, [](const Row& row) { return rank(row.finding->outcome); });
 
-  const auto indent = kOutcomeWidth + check_width + device_width + 6;
+  // On a narrow terminal a message has a line of its own rather than a column of few words.
+  constexpr std::size_t kColumnWidth = 45;
+  const auto column = kOutcomeWidth + check_width + device_width + 6;
+  const bool below = options.width > 0 && options.width < column + kColumnWidth;
+  const auto indent = below ? kOutcomeWidth + 2 : column;
   std::string table;
   for (const auto& [finding, device] : rows) {
     const auto remedy = describe(finding->remedy);
@@ -111,10 +115,11 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
     const auto message = fmt::format(
         "{}{}{}{}", printable(finding->message), code, remedy.empty() ? "" : " -> ", remedy);
     const auto outcome = padded(to_string(finding->outcome), kOutcomeWidth);
-    table += fmt::format("{}  {}  {}  {}\n",
+    table += fmt::format("{}  {}  {}{}{}\n",
                          painted(outcome, paint_of(finding->outcome), options.colour),
                          padded(printable(finding->check), check_width),
-                         padded(device, device_width),
+                         below ? device : padded(device, device_width),
+                         below ? fmt::format("\n{}", std::string(indent, ' ')) : "  ",
                          wrapped(message, indent, options.width));
   }
   return table;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <regex>
 #include <set>
 
 #include "checks/app/describe.hpp"
@@ -78,6 +79,25 @@ TEST(DocsTest, ReportShowsEveryKey) {
     if (!word.ends_with("\":")) continue;
     EXPECT_THAT(document, HasSubstr(fmt::format("`{}`", word.substr(1, word.size() - 3))));
   }
+}
+
+// How long a run took is nobody's contract.
+std::string without_durations(const std::string& text) {
+  return std::regex_replace(text, std::regex(" in [0-9.]+ ms"), " in N ms");
+}
+
+TEST(DocsTest, ReadmeShowsWhatTheProgramPrints) {
+  constexpr std::string_view kSick = "tests/nodes/recorded/nd96isr_h100_v5_sick.json";
+  TestWorld world;
+  (void)run_replay({.snapshots = {fmt::format("{}/{}", MUSTER_SOURCE_DIR, kSick)}}, world.world());
+  auto printed = world.out();
+  const std::string folder = MUSTER_SOURCE_DIR "/";
+  const auto named = printed.find(folder);
+  ASSERT_NE(named, std::string::npos);
+  printed.erase(named, folder.size());
+  EXPECT_THAT(without_durations(source_file("README.md")),
+              HasSubstr(without_durations(
+                  fmt::format("$ muster check --snapshot {}\n{}```\n", kSick, printed))));
 }
 
 TEST(ManPageTest, NamesEveryCommandAndOption) {

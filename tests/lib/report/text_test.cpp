@@ -88,15 +88,46 @@ TEST(TextReportTest, IsColouredOnlyWhenAsked) {
   EXPECT_THAT(to_text(sick_report(), {.colour = true}), StartsWith("\x1b[31mfail   \x1b[0m"));
 }
 
-TEST(TextReportTest, WrapsLongMessagesUnderTheirColumn) {
+class WrappedTextTest : public ::testing::Test {
+ protected:
+  WrappedTextTest() {
+    report_.findings = {{.check = "host.sysctl",
+                         .device = "node",
+                         .outcome = Outcome::warn,
+                         .message = "vm.zone_reclaim_mode is 1, expected 0 as the profile says"}};
+  }
+
+  Report report_ = healthy_report();
+};
+
+TEST_F(WrappedTextTest, WrapsLongMessagesUnderTheirColumn) {
+  EXPECT_THAT(
+      to_text(report_, {.width = 80}),
+      StartsWith(
+          "warn     host.sysctl  node  vm.zone_reclaim_mode is 1, expected 0 as the profile\n"
+          "                            says\n"));
+}
+
+TEST_F(WrappedTextTest, GivesAMessageItsOwnLineWhereItsColumnWouldBeNarrow) {
+  EXPECT_THAT(to_text(report_, {.width = 60}),
+              StartsWith("warn     host.sysctl  node\n"
+                         "         vm.zone_reclaim_mode is 1, expected 0 as the\n"
+                         "         profile says\n"));
+}
+
+TEST(TextReportTest, AlignsMessagesBehindLongDevices) {
   auto report = healthy_report();
-  report.findings = {{.check = "host.sysctl",
+  report.findings = {{.check = "host.services",
+                      .device = "nvidia-fabricmanager.service",
+                      .outcome = Outcome::fail,
+                      .message = "is inactive"},
+                     {.check = "host.services",
                       .device = "node",
-                      .outcome = Outcome::warn,
-                      .message = "vm.zone_reclaim_mode is 1, expected 0 as the profile says"}};
-  EXPECT_THAT(to_text(report, {.width = 60}),
-              StartsWith("warn     host.sysctl  node  vm.zone_reclaim_mode is 1,\n"
-                         "                            expected 0 as the profile says\n"));
+                      .outcome = Outcome::unknown,
+                      .message = "not judged"}};
+  EXPECT_THAT(to_text(report),
+              StartsWith("fail     host.services  nvidia-fabricmanager.service  is inactive\n"
+                         "unknown  host.services  node                          not judged\n"));
 }
 
 TEST(TextReportTest, CutsAMessageThatHasNoEnd) {
