@@ -38,36 +38,90 @@ std::string paragraph(std::string_view text) {
   return fmt::format("{}\n", lines);
 }
 
-std::string place_of(const Origin& origin) {
-  auto place = origin.line > 0 ? fmt::format("{}:{}", origin.file, origin.line) : origin.file;
-  if (!origin.source.empty()) place += fmt::format("; source: {}", origin.source);
-  if (!origin.as_of.empty()) place += fmt::format(", as of {}", origin.as_of);
-  return printable(place, 300);
-}
+// One line of the limits: a value, or a remark where there is none.
+struct Row {
+  std::string key;
+  std::string value;
+  std::string place;
+  std::string source;
+};
+
+// What is said of one key: a row, or those of a list or map.
+struct Group {
+  std::vector<Row> rows;
+  std::string remark;  // behind the rows
+};
 
 // One value, or the first of many with their number.
-std::string limit_lines(const Profile& profile, std::string_view check, const LimitKey& key) {
+Group group_of(const Profile& profile, std::string_view check, const LimitKey& key) {
   constexpr std::size_t kMost = 12;
-  const auto path = fmt::format("{}.{}", check, key.name);
-  const auto values = values_at(profile, path);
+  const auto values = values_at(profile, fmt::format("{}.{}", check, key.name));
+  Group group;
   if (values.empty()) {
     const auto* unset = key.optional ? "not set: not judged" : "not set";
-    return fmt::format("  {:<26}  {} ({})\n", key.name, unset, key.about);
+    group.rows.push_back({key.name, fmt::format("{} ({})", unset, key.about), "", ""});
   }
-  std::string lines;
-  std::size_t shown = 0;
   for (const auto& [at, value] : values) {
-    if (shown++ == kMost) {
-      lines += fmt::format(
-          "  … {} more: muster profiles show {}\n", values.size() - kMost, profile.name);
+    if (group.rows.size() == kMost) {
+      group.remark =
+          fmt::format("… {} more: muster profiles show {}", values.size() - kMost, profile.name);
       break;
     }
-    const auto name = std::string_view(at).substr(check.size() + 1);
-    lines += fmt::format("  {:<26}  {:<16}  {}\n",
-                         printable(name, 80),
-                         printable(value.value, 120),
-                         place_of(value.origin));
+    group.rows.push_back({printable(std::string_view(at).substr(check.size() + 1)),
+                          shown_value(value.value),
+                          place_of(value.origin),
+                          source_of(value.origin)});
   }
+  return group;
+}
+
+bool shares_its_source(const Group& group) {
+  return std::ranges::all_of(
+      group.rows, [&](const Row& row) { return row.source == group.rows.front().source; });
+}
+
+// Columns as wide as what is in them; a long value pushes only its own place aside.
+struct Widths {
+  std::size_t key = 0;
+  std::size_t value = 0;
+};
+
+Widths widths_of(const std::vector<Group>& groups) {
+  constexpr std::size_t kWidestValue = 32;
+  Widths widths;
+  for (const auto& group : groups) {
+    for (const auto& row : group.rows) {
+      widths.key = std::max(widths.key, row.key.size());
+      if (row.value.size() <= kWidestValue && !row.place.empty())
+        widths.value = std::max(widths.value, row.value.size());
+    }
+  }
+  return widths;
+}
+
+// A source that all rows share, also with the groups around, stands once below them.
+std::string limit_lines(const std::vector<Group>& groups) {
+  const auto widths = widths_of(groups);
+  std::string lines;
+  std::string pending;
+  const auto say_source = [&] {
+    if (!pending.empty()) lines += fmt::format("    source: {}\n", pending);
+    pending.clear();
+  };
+  for (const auto& group : groups) {
+    const bool shared = shares_its_source(group);
+    if (!shared || group.rows.front().source != pending) say_source();
+    for (const auto& [key, value, place, source] : group.rows) {
+      lines += fmt::format("  {:{}}  {:{}}", key, widths.key, value, widths.value);
+      if (!place.empty()) lines += fmt::format("  {}", place);
+      if (!shared && !source.empty()) lines += fmt::format("; source: {}", source);
+      lines.erase(lines.find_last_not_of(' ') + 1);
+      lines.push_back('\n');
+    }
+    if (!group.remark.empty()) lines += fmt::format("  {}\n", group.remark);
+    if (shared) pending = group.rows.front().source;
+  }
+  say_source();
   return lines;
 }
 
@@ -109,8 +163,9 @@ std::string explanation(const Check& check, const Choice& choice) {
                           policy_line(profile, check));
   const auto keys = limit_keys(check.id);
   text += keys.empty() ? "\nIt has no limits of its own.\n" : "\nLimits\n";
-  for (const auto& key : keys) text += limit_lines(profile, check.id, key);
-  return text;
+  std::vector<Group> groups;
+  for (const auto& key : keys) groups.push_back(group_of(profile, check.id, key));
+  return fmt::format("{}{}", text, limit_lines(groups));
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
+
+#include "lib/base/text.hpp"
 
 namespace muster::app {
 namespace {
@@ -45,6 +48,12 @@ concept GroupOfChecks = std::is_same_v<T, HostLimits> || std::is_same_v<T, PciLi
     std::is_same_v<T, GpuLimits> || std::is_same_v<T, IbLimits> || std::is_same_v<T, TopoLimits> ||
     std::is_same_v<T, EnvLimits> || std::is_same_v<T, MusterLimits>;
 
+constexpr std::size_t kLongestValue = 4096;
+
+std::size_t leading_digits(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789"), text.size());
+}
+
 }  // namespace
 
 std::vector<LimitKey> limit_keys(std::string_view check) {
@@ -61,21 +70,69 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   return keys;
 }
 
-std::map<std::string, LimitValue> values_at(const Profile& profile, std::string_view path) {
-  std::map<std::string, LimitValue> found;
+std::vector<std::pair<std::string, LimitValue>> values_at(const Profile& profile,
+                                                          std::string_view path) {
+  std::vector<std::pair<std::string, LimitValue>> found;
   const auto below = fmt::format("{}.", path);
-  for (auto each = profile.values.lower_bound(std::string(path)); each != profile.values.end();
-       ++each) {
-    if (each->first != path && !each->first.starts_with(below)) {
-      // "host.disk_x" sorts between "host.disk" and "host.disk.y".
-      if (!each->first.starts_with(path)) break;
+  for (const auto& [at, value] : profile.values) {
+    if (!path.empty() && at != path && !at.starts_with(below)) continue;
+    const auto origin = profile.origins.find(at);
+    found.emplace_back(
+        at,
+        LimitValue{.value = value,
+                   .origin = origin == profile.origins.end() ? Origin{} : origin->second});
+  }
+  std::ranges::sort(found,
+                    [](const auto& a, const auto& b) { return comes_before(a.first, b.first); });
+  return found;
+}
+
+bool comes_before(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    const auto digits = std::pair{leading_digits(a), leading_digits(b)};
+    if (digits.first > 0 && digits.second > 0) {
+      const auto left = a.substr(0, digits.first);
+      const auto right = b.substr(0, digits.second);
+      // A shorter number is a smaller one: keys have no leading zeros.
+      if (left.size() != right.size()) return left.size() < right.size();
+      if (left != right) return left < right;
+      a.remove_prefix(left.size());
+      b.remove_prefix(right.size());
       continue;
     }
-    const auto origin = profile.origins.find(each->first);
-    found[each->first] = {.value = each->second,
-                          .origin = origin == profile.origins.end() ? Origin{} : origin->second};
+    if (a.front() != b.front()) return a.front() < b.front();
+    a.remove_prefix(1);
+    b.remove_prefix(1);
   }
-  return found;
+  return a.empty() && !b.empty();
+}
+
+std::string shown_value(std::string_view value) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ./_%+-=@";
+  const bool list = value.size() >= 2 && value.front() == '[' && value.back() == ']';
+  const bool plain = !value.empty() && value.front() != ' ' && value.back() != ' ' &&
+                     value.find_first_not_of(kPlain) == std::string_view::npos;
+  const auto text = printable(value, kLongestValue);
+  if (list || plain) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted.push_back('\\');
+    quoted.push_back(c);
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
+std::string place_of(const Origin& origin) {
+  return printable(origin.line > 0 ? fmt::format("{}:{}", origin.file, origin.line) : origin.file,
+                   kLongestValue);
+}
+
+std::string source_of(const Origin& origin) {
+  const auto* separator = origin.source.empty() || origin.as_of.empty() ? "" : ", ";
+  const auto date = origin.as_of.empty() ? std::string() : fmt::format("as of {}", origin.as_of);
+  return printable(fmt::format("{}{}{}", origin.source, separator, date), kLongestValue);
 }
 
 }  // namespace muster::app

@@ -2,9 +2,9 @@
 // The keys of a check's block in a profile, from the same lists that YAML is read by.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/profile/profile.hpp"
@@ -25,8 +25,19 @@ struct LimitValue {
   Origin origin;
 };
 
-// What the profile says at `path`, and below it where that is a list or a map: one entry by key.
-[[nodiscard]] std::map<std::string, LimitValue> values_at(const Profile& profile,
-                                                          std::string_view path);
+// What the profile says at `path`, and below it where that is a list or a map: one entry by key, in
+// natural order. An empty path is the whole profile.
+[[nodiscard]] std::vector<std::pair<std::string, LimitValue>> values_at(const Profile& profile,
+                                                                        std::string_view path);
+
+// Whether `a` comes before `b` where numbers within text count as numbers: patterns.2, patterns.10.
+[[nodiscard]] bool comes_before(std::string_view a, std::string_view b);
+
+// A value as one can read where it begins and ends: `32 GT/s`, `[a, b]`, `"?*"`, `""`.
+[[nodiscard]] std::string shown_value(std::string_view value);
+
+// "profiles/nd_v5.yaml:31"; and who said so, "azhpc-images 8e9d055, as of 2026-07-29", or nothing.
+[[nodiscard]] std::string place_of(const Origin& origin);
+[[nodiscard]] std::string source_of(const Origin& origin);
 
 }  // namespace muster::app

@@ -38,15 +38,13 @@ int list_profiles(const ProfileSources& sources, const World& world) {
 }
 
 std::string line_of(std::string_view path, const LimitValue& limit) {
-  const auto& origin = limit.origin;
-  const auto place = origin.line > 0 ? fmt::format("{}:{}", origin.file, origin.line) : origin.file;
-  auto source = origin.source.empty() ? std::string() : fmt::format("; {}", origin.source);
-  if (!origin.as_of.empty()) source += fmt::format(", as of {}", origin.as_of);
-  return fmt::format("{}: {}  # {}{}\n",
-                     printable(path, 200),
-                     printable(limit.value, 300),
-                     printable(place, 300),
-                     printable(source, 300));
+  const auto source = source_of(limit.origin);
+  return fmt::format("{}: {}  # {}{}{}\n",
+                     printable(path),
+                     shown_value(limit.value),
+                     place_of(limit.origin),
+                     source.empty() ? "" : "; ",
+                     source);
 }
 
 int show_profile(const ProfileSources& sources, const std::string& name, const World& world) {
@@ -54,12 +52,7 @@ int show_profile(const ProfileSources& sources, const std::string& name, const W
   if (!profile) return fail(world, bad_configuration(profile.error()).value());
   auto text =
       fmt::format("# {}: {}\n", printable(profile->name, 120), printable(profile->summary, 300));
-  for (const auto& [path, value] : profile->values) {
-    const auto origin = profile->origins.find(path);
-    text += line_of(
-        path,
-        {.value = value, .origin = origin == profile->origins.end() ? Origin{} : origin->second});
-  }
+  for (const auto& [path, value] : values_at(*profile, "")) text += line_of(path, value);
   for (const auto& warning : review(*profile))
     world.console.note(fmt::format("muster: warning: {}", warning));
   return deliver(world, "", text, kExitHealthy);

@@ -9,6 +9,7 @@
 
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
+#include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/world.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -61,7 +62,8 @@ TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
   EXPECT_THAT(world_.out(), HasSubstr("Under profile generic: named by --profile\n"));
   EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  total +5 GiB +--set"));
   EXPECT_THAT(world_.out(),
-              ::testing::ContainsRegex("  tolerance +3% +profiles/defaults.yaml:[0-9]+; source: "));
+              ::testing::ContainsRegex(
+                  "  tolerance +3% +profiles/defaults.yaml:[0-9]+\n    source: [^\n]+, as of "));
 }
 
 TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
@@ -72,6 +74,26 @@ TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
 TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {
   EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
   EXPECT_THAT(world_.out(), ::testing::ContainsRegex("more: muster profiles show generic\n"));
+}
+
+TEST_F(TextsTest, ExplainListsInNaturalOrderWithOneSourceForAll) {
+  EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
+  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  patterns.1.pattern [^\n]+\n  patterns.2."));
+  const auto limits = world_.out().substr(world_.out().find("\nLimits\n"));
+  std::size_t sources = 0;
+  for (const auto line : split_lines(limits)) {
+    EXPECT_LE(line.size(), 140U) << line;
+    if (line.find("source: ") != std::string_view::npos) ++sources;
+  }
+  EXPECT_EQ(sources, 1U) << limits;
+}
+
+TEST_F(TextsTest, ExplainKeepsColumnsBehindLongKeysAndQuotesWhatNeedsIt) {
+  EXPECT_EQ(explain({.check = "env.nccl", .profile = "generic"}), 0);
+  EXPECT_THAT(world_.out(),
+              AllOf(HasSubstr("\n  harmful.NCCL_ALGO         \"?*\"   profiles/defaults.yaml:"),
+                    HasSubstr("\n  harmful.NCCL_P2P_DISABLE  1      profiles/defaults.yaml:"),
+                    HasSubstr("\n  harmful.NCCL_TOPO_FILE    \"\"     profiles/defaults.yaml:")));
 }
 
 TEST_F(TextsTest, ExplainSaysInWhichContextsACheckRuns) {
@@ -135,6 +157,23 @@ TEST(LimitKeysTest, ReachIntoBlocksWithinTheBlock) {
 TEST(LimitKeysTest, AreEmptyForACheckWithoutLimits) {
   EXPECT_THAT(limit_keys("ib.state"), IsEmpty());
   EXPECT_THAT(limit_keys("nothing"), IsEmpty());
+}
+
+TEST(ShownValueTest, IsQuotedWhereItsEndsOrSignsWouldMislead) {
+  EXPECT_EQ(shown_value("32 GT/s"), "32 GT/s");
+  EXPECT_EQ(shown_value("[*, ib.*]"), "[*, ib.*]");
+  EXPECT_EQ(shown_value(""), "\"\"");
+  EXPECT_EQ(shown_value("?*"), "\"?*\"");
+  EXPECT_EQ(shown_value(" a\"b"), "\" a\\\"b\"");
+  EXPECT_EQ(shown_value(std::string(500, 'x')), std::string(500, 'x'));
+}
+
+TEST(NaturalOrderTest, CountsNumbersAsNumbers) {
+  EXPECT_TRUE(comes_before("patterns.2", "patterns.10"));
+  EXPECT_FALSE(comes_before("patterns.10", "patterns.2"));
+  EXPECT_TRUE(comes_before("a.2.kind", "a.2.pattern"));
+  EXPECT_TRUE(comes_before("a", "a.b"));
+  EXPECT_FALSE(comes_before("a.1", "a.1"));
 }
 
 TEST(ValuesAtTest, FindsTheValueAndWhatLiesBelow) {
