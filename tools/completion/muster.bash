@@ -15,6 +15,14 @@ _muster_asked() {
   "${COMP_WORDS[0]}" "$@" 2>/dev/null | cut -d ' ' -f 1
 }
 
+# The same behind the last comma of a list.
+_muster_list() {
+  local begun=''
+  [[ $1 == *,* ]] && begun=${1%,*},
+  mapfile -t COMPREPLY < <(compgen -P "$begun" -W "$2" -- "${1##*,}")
+}
+
+# Readline takes '=' for a word of its own: --format=json is three.
 _muster() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command=${COMP_WORDS[1]}
@@ -22,11 +30,22 @@ _muster() {
   COMPREPLY=()
 
   if ((COMP_CWORD == 1)); then
-    _muster_words "$current" 'check snapshot list explain profiles'
+    if [[ $current == -* ]]; then
+      _muster_words "$current" '-h --help --version'
+    else
+      _muster_words "$current" 'check snapshot list explain profiles'
+    fi
     return
   fi
 
-  if [[ $current == -* ]]; then
+  if [[ $current == '=' ]]; then
+    current=''
+  elif [[ $previous == '=' ]]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  if [[ ${COMP_WORDS[COMP_CWORD]} == '=' || ${COMP_WORDS[COMP_CWORD - 1]} == '=' ]]; then
+    [[ $previous == -* ]] || return # the value within --set KEY=VALUE
+  elif [[ $current == -* ]]; then
     _muster_options "$command" "$current"
     return
   fi
@@ -35,9 +54,10 @@ _muster() {
     *:--format) _muster_words "$current" 'text json prometheus junit npd nhc' ;;
     *:--context) _muster_words "$current" "$contexts" ;;
     *:--profile | profiles:show) _muster_words "$current" "$(_muster_asked profiles)" ;;
-    *:--only | *:--skip | explain:explain) _muster_words "$current" "$(_muster_asked list)" ;;
+    *:--only | *:--skip) _muster_list "$current" "$(_muster_asked list)" ;;
     *:--output | *:--snapshot | *:--save-snapshot | *:--root | *:--state) _muster_files "$current" ;;
     *:--set | *:--deadline) ;;
+    explain:*) _muster_words "$current" "$(_muster_asked list)" ;;
     *) _muster_options "$command" "$current" ;;
   esac
 }

@@ -49,7 +49,9 @@ std::set<std::string> names_of(const CommandText& command) {
 // What the completion offers for the last of `words`.
 std::set<std::string> offered(const std::string& words) {
   const auto script = fmt::format(
-      "bash --norc -c 'source {}/tools/completion/muster.bash; COMP_WORDS=({}); "
+      "bash --norc -c 'source {}/tools/completion/muster.bash; "
+      "muster() {{ printf \"%s\\n\" \"ib.rate A rate\" \"ib.state A state\" \"pci.acs ACS\"; }}; "
+      "COMP_WORDS=({}); "
       "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
       "_muster; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
       MUSTER_SOURCE_DIR,
@@ -125,6 +127,34 @@ TEST(CompletionTest, OffersTheCommands) {
   std::set<std::string> commands;
   for (const auto& command : command_texts()) commands.emplace(command.name);
   EXPECT_EQ(offered("muster \"\""), commands);
+}
+
+TEST(CompletionTest, OffersWhatTakesNoCommand) {
+  EXPECT_EQ(offered("muster --"), (std::set<std::string>{"--help", "--version"}));
+}
+
+TEST(CompletionTest, OffersTheNamesOfChecksBehindTheLastComma) {
+  EXPECT_EQ(offered("muster check --only ib."), (std::set<std::string>{"ib.rate", "ib.state"}));
+  EXPECT_EQ(offered("muster check --skip pci.acs,ib.s"),
+            (std::set<std::string>{"pci.acs,ib.state"}));
+}
+
+TEST(CompletionTest, TakesAnEqualsSignForABlank) {
+  EXPECT_EQ(offered("muster check --format = j"), (std::set<std::string>{"json", "junit"}));
+  EXPECT_EQ(offered("muster list --format ="), (std::set<std::string>{"json", "markdown", "text"}));
+  EXPECT_EQ(offered("muster check --only = ib.rate,pci."),
+            (std::set<std::string>{"ib.rate,pci.acs"}));
+}
+
+TEST(CompletionTest, OffersNothingWithinASetting) {
+  EXPECT_EQ(offered("muster check --set a.b ="), std::set<std::string>{""});
+  EXPECT_EQ(offered("muster check --set a.b = 1"), std::set<std::string>{""});
+}
+
+TEST(CompletionTest, OffersTheChecksToExplainWhereverTheyStand) {
+  const std::set<std::string> checks{"ib.rate", "ib.state", "pci.acs"};
+  EXPECT_EQ(offered("muster explain \"\""), checks);
+  EXPECT_EQ(offered("muster explain --profile x \"\""), checks);
 }
 
 TEST(CompletionTest, OffersTheWordsOfAChoice) {
