@@ -3,26 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "checks/catalogue.hpp"
+#include "checks/host/wanted_files.hpp"
 #include "checks/support.hpp"
 
 namespace muster::checks {
 namespace {
-
-Finding unusable(const std::string& path,
-                 std::string message,
-                 std::string observed,
-                 std::string limit) {
-  return {.device = path,
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
-}
 
 void judge_room(const FileFact& file, Bytes least, Findings& findings) {
   if (!file.space) {
@@ -46,24 +34,20 @@ void judge_path(const Environment& environment,
                 const std::string& path,
                 const ContainerStorageLimits& limits,
                 Findings& findings) {
-  const auto file = std::ranges::find(environment.files, path, &FileFact::path);
-  if (file == environment.files.end()) {
-    findings.push_back(
-        not_known(path,
-                  fmt::format("whether {} exists", path),
-                  Fact<bool>::unreadable("the snapshot was taken without looking for it")));
+  const FileFact* file = host::file_at(environment, path);
+  if (file == nullptr) {
+    findings.push_back(host::not_looked_for(path));
   } else if (!file->exists) {
-    findings.push_back(
-        unusable(path, fmt::format("{} does not exist", path), "missing", "directory"));
+    findings.push_back(host::nonexistent(path, "directory"));
   } else if (!file->directory) {
-    findings.push_back(
-        unusable(path, fmt::format("{} is not a directory", path), "not a directory", "directory"));
+    findings.push_back(host::unusable(
+        path, fmt::format("{} is not a directory", path), "not a directory", "directory"));
   } else if (!file->writable) {
     findings.push_back(
         not_known(path, fmt::format("whether {} is writable", path), file->writable));
   } else if (!*file->writable) {
     findings.push_back(
-        unusable(path, fmt::format("{} is not writable", path), "not writable", "writable"));
+        host::unusable(path, fmt::format("{} is not writable", path), "not writable", "writable"));
   } else if (limits.free_min) {
     judge_room(*file, *limits.free_min, findings);
   }

@@ -3,47 +3,29 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "checks/catalogue.hpp"
+#include "checks/host/wanted_files.hpp"
 #include "checks/support.hpp"
 
 namespace muster::checks {
 namespace {
 
-Finding missing(const std::string& path,
-                std::string message,
-                std::string observed,
-                std::string limit) {
-  return {.device = path,
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
-}
-
 void judge_path(const Environment& environment,
                 const std::string& path,
                 bool executable,
                 Findings& findings) {
-  const auto file = std::ranges::find(environment.files, path, &FileFact::path);
-  if (file == environment.files.end()) {
-    findings.push_back(
-        not_known(path,
-                  fmt::format("whether {} exists", path),
-                  Fact<bool>::unreadable("the snapshot was taken without looking for it")));
+  const FileFact* file = host::file_at(environment, path);
+  if (file == nullptr) {
+    findings.push_back(host::not_looked_for(path));
   } else if (!file->exists) {
-    findings.push_back(missing(path,
-                               fmt::format("{} does not exist", path),
-                               "missing",
-                               executable ? "executable" : "present"));
+    findings.push_back(host::nonexistent(path, executable ? "executable" : "present"));
   } else if (executable && !file->executable) {
-    findings.push_back(missing(path,
-                               fmt::format("{} is not a program that can be executed", path),
-                               "not executable",
-                               "executable"));
+    findings.push_back(host::unusable(path,
+                                      fmt::format("{} is not a program that can be executed", path),
+                                      "not executable",
+                                      "executable"));
   }
 }
 

@@ -90,10 +90,8 @@ constinit const Check ib_netdev{
     .title = "Each HCA's network interface exists and is up",
     .why =
         "MPI and NCCL find their peers over IP, often over IPoIB, and RDMA connection management "
-        "needs "
-        "an address on the HCA's interface. The port may be ACTIVE while its interface is missing "
-        "or "
-        "down.",
+        "needs an address on the HCA's interface. The port may be ACTIVE while its interface is "
+        "missing or down.",
     .fix =
         "Load ib_ipoib and bring the interface up (ip link set ib0 up); look at the network "
         "configuration.",

@@ -116,10 +116,8 @@ constinit const Check ib_verbs{
     .title = "libibverbs opens every HCA and agrees with sysfs",
     .why =
         "Jobs reach an HCA through libibverbs. A missing provider library or character device "
-        "hides the "
-        "HCA from them without an error, wrong permissions make opening fail, and memory that "
-        "cannot be "
-        "registered stops every transfer.",
+        "hides the HCA from them without an error, wrong permissions make opening fail, and memory "
+        "that cannot be registered stops every transfer.",
     .fix =
         "Load ib_uverbs, install the provider libraries (ibverbs-providers, rdma-core), check the "
         "permissions of /dev/infiniband and the limit of locked memory.",
