@@ -58,7 +58,12 @@ Attempt<Examined> examine(const Errand& errand,
   const auto name = profile_name(sources, errand.profile);
   if (!name) return tl::unexpected(name.error());
   const auto root = open_root(errand.root);
-  if (!root) return undecided(root.error());
+  if (!root) {
+    // A profile that is wrong is said first: no root would help it.
+    const auto named = *name ? named_profile(sources, **name) : Attempt<Choice>();
+    if (!named) return tl::unexpected(named.error());
+    return undecided(root.error());
+  }
 
   const auto state_file = state_file_of(errand, *root);
   const ObserveOptions options{.recognise = !*name,
