@@ -51,12 +51,14 @@ std::optional<HungLine> parse_hung_line(std::string_view text) {
 }
 
 // Since when the kernel says the task is blocked; empty when it does not say so of this task in
-// this sleep. An earlier run after that line which did not see it blocked proves that it woke up.
+// this sleep. A run after that line that saw the tasks, and not this one in this sleep, proves that
+// it woke up.
 std::optional<double> blocked_since(const Task& task, const Snapshot& snapshot) {
+  const double awake_s = task.awake_at_s.value_or(snapshot.earlier.processes_seen_uptime_s);
   std::optional<double> since;
   for (const auto& record : snapshot.kernel_log->records) {
     const double said_s = static_cast<double>(record.time_us) / 1e6;
-    if (record.facility != 0 || snapshot.earlier.last_uptime_s > said_s) continue;
+    if (record.facility != 0 || awake_s > said_s) continue;
     const auto line = parse_hung_line(record.text);
     if (!line || line->pid != task.pid) continue;
     if (static_cast<double>(task.start_ticks) / kTicksPerSecond > said_s) continue;

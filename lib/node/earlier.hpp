@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/fact.hpp"
 #include "lib/base/fields.hpp"
 
 namespace muster {
@@ -31,14 +32,20 @@ struct CounterChange {
 struct StuckTask {
   std::uint64_t pid = 0;
   std::uint64_t start_ticks = 0;
-  double since_s = 0;  // uptime
+  double since_s = 0;     // uptime
+  double awake_at_s = 0;  // uptime of the run before that one, which did not see it so
+  Fact<std::uint64_t> switches;
 
   template <class Self = StuckTask>
   static constexpr auto fields() {
     return std::tuple{
         field("pid", &Self::pid, "process id"),
         field("start_ticks", &Self::start_ticks, "start time in ticks since boot"),
-        field("since_s", &Self::since_s, "uptime at which it was first seen in D state")};
+        field("since_s", &Self::since_s, "uptime at which it was first seen in D state"),
+        field("awake_at_s",
+              &Self::awake_at_s,
+              "uptime of the run before, which did not see it so; 0 for none"),
+        field("switches", &Self::switches, "its context switches then, of both kinds")};
   }
 
   bool operator==(const StuckTask&) const = default;
@@ -48,6 +55,7 @@ struct Earlier {
   std::string note;  // why earlier runs cannot be used, said once: another boot, corrupt
   std::string boot_id;
   double last_uptime_s = 0;  // of the newest earlier run; 0 when there is none in this boot
+  double processes_seen_uptime_s = 0;  // of the newest one that could tell which tasks are stuck
   std::map<std::string, std::vector<CounterChange>> counters;  // ascending in time
   std::vector<StuckTask> stuck;
 
@@ -58,6 +66,9 @@ struct Earlier {
                       field("last_uptime_s",
                             &Self::last_uptime_s,
                             "uptime of the last run; 0 for none in this boot"),
+                      field("processes_seen_uptime_s",
+                            &Self::processes_seen_uptime_s,
+                            "uptime of the last run that saw the tasks in D state; 0 for none"),
                       field("counters", &Self::counters, "changes of error counters, by key"),
                       field("stuck", &Self::stuck, "tasks seen in D state")};
   }

@@ -230,7 +230,9 @@ struct Task {
   std::string name;
   std::uint64_t start_ticks = 0;  // since boot: with the pid it identifies the task
   std::uint64_t parent = 0;
-  Fact<double> stuck_since_s;  // uptime at which an earlier run saw it so already
+  Fact<std::uint64_t> switches;  // of D state only: it moves when the task wakes up
+  Fact<double> stuck_since_s;    // uptime at which an earlier run saw it so already
+  Fact<double> awake_at_s;       // uptime of the run before that one, which did not
 
   template <class Self = Task>
   static constexpr auto fields() {
@@ -239,9 +241,15 @@ struct Task {
         field("name", &Self::name, "comm"),
         field("start_ticks", &Self::start_ticks, "start time in clock ticks since boot"),
         field("parent", &Self::parent, "pid of the parent"),
+        field("switches",
+              &Self::switches,
+              "context switches of both kinds, of a task in D state: they move when it wakes up"),
         field("stuck_since_s",
               &Self::stuck_since_s,
-              "uptime at which an earlier run saw it in this state")};
+              "uptime at which an earlier run saw it in this sleep"),
+        field("awake_at_s",
+              &Self::awake_at_s,
+              "uptime of the run before that one, which did not see it so")};
   }
 
   bool operator==(const Task&) const = default;

@@ -47,7 +47,7 @@ class Observation {
       take(name, answer);
       going_on = follow_plan_when_ready();
     }
-    finish();
+    recall_stuck_tasks(snapshot_);
     return std::move(snapshot_);
   }
 
@@ -173,18 +173,6 @@ class Observation {
       snapshot_.earlier.note = fmt::format("{} could not be read: {}",
                                            options_.state_file->string(),
                                            answer.reason.empty() ? "garbled" : answer.reason);
-    }
-  }
-
-  // What only the earlier runs know about a task that is stuck now.
-  void finish() {
-    if (!snapshot_.processes->uninterruptible) return;
-    for (auto& task : *snapshot_.processes->uninterruptible) {
-      const auto& stuck = snapshot_.earlier.stuck;
-      const auto seen = std::ranges::find_if(stuck, [&](const StuckTask& each) {
-        return each.pid == task.pid && each.start_ticks == task.start_ticks;
-      });
-      if (seen != stuck.end()) task.stuck_since_s = seen->since_s;
     }
   }
 

@@ -53,7 +53,20 @@ Result<std::optional<std::string_view>> read_stat(const Root& root,
   return std::string_view(buffer.data(), static_cast<std::size_t>(got));
 }
 
-Result<void> add_if_stuck(const std::string& pid, std::string_view text, StuckTasks& tasks) {
+Fact<std::uint64_t> read_switches(const Root& root, const std::string& pid) {
+  const auto path = fmt::format("/proc/{}/status", pid);
+  const auto text = root.read(path);
+  if (!text) return Fact<std::uint64_t>::failed(text.error());
+  const auto switches = parse_context_switches(*text);
+  if (switches) return *switches;
+  return Fact<std::uint64_t>::unreadable(
+      fmt::format("read {}: {}", path, switches.error().message));
+}
+
+Result<void> add_if_stuck(const Root& root,
+                          const std::string& pid,
+                          std::string_view text,
+                          StuckTasks& tasks) {
   const auto stat = parse_process_stat(text);
   if (!stat) {
     return make_error(fmt::format("read /proc/{}/stat: {}", pid, stat.error().message));
@@ -64,6 +77,7 @@ Result<void> add_if_stuck(const std::string& pid, std::string_view text, StuckTa
   task.name = printable(stat->name, 64);
   task.start_ticks = stat->start_ticks;
   task.parent = stat->parent;
+  if (stat->state == 'D') task.switches = read_switches(root, pid);
   auto& where = stat->state == 'D' ? tasks.uninterruptible : tasks.zombies;
   where.push_back(std::move(task));
   return {};
@@ -81,7 +95,7 @@ Result<StuckTasks> read_stuck_tasks(const Root& root) {
     if (!text) return tl::unexpected(text.error());
     if (!*text) continue;
     any = true;
-    const auto added = add_if_stuck(name, **text, tasks);
+    const auto added = add_if_stuck(root, name, **text, tasks);
     if (!added) return tl::unexpected(added.error());
   }
   if (!any) return make_missing("/proc lists no processes");

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -44,6 +46,22 @@ Result<ProcessStat> parse_process_stat(std::string_view text) {
   stat.parent = *parent;
   stat.start_ticks = *start;
   return stat;
+}
+
+Result<std::uint64_t> parse_context_switches(std::string_view status) {
+  std::uint64_t sum = 0;
+  int found = 0;
+  for (const auto line : split_lines(status)) {
+    const auto colon = line.find(':');
+    const auto key = line.substr(0, colon);
+    if (key != "voluntary_ctxt_switches" && key != "nonvoluntary_ctxt_switches") continue;
+    const auto count = parse_unsigned(trim(line.substr(std::min(colon, line.size() - 1) + 1)));
+    if (!count) return make_error(fmt::format("not a count: \"{}\"", printable(line, 60)));
+    sum += *count;
+    ++found;
+  }
+  if (found != 2) return make_error("no count of context switches");
+  return sum;
 }
 
 Result<LoadAverage> parse_load_average(std::string_view line) {

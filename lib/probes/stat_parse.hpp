@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process in proc/<pid>/stat, and the line of proc/loadavg.
+// One process in proc/<pid>/stat and status, and the line of proc/loadavg.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ struct ProcessStat {
 };
 
 [[nodiscard]] Result<ProcessStat> parse_process_stat(std::string_view text);
+
+// Voluntary and other context switches together, of proc/<pid>/status.
+[[nodiscard]] Result<std::uint64_t> parse_context_switches(std::string_view status);
 
 struct LoadAverage {
   double load1 = 0;

@@ -119,15 +119,25 @@ void remember(std::vector<CounterChange>& changes, CounterChange now) {
   }
 }
 
-std::vector<StuckTask> stuck_now(const Snapshot& snapshot, double uptime_s) {
-  std::vector<StuckTask> stuck;
-  if (!snapshot.processes->uninterruptible) return stuck;
-  for (const auto& task : *snapshot.processes->uninterruptible) {
-    stuck.push_back({.pid = task.pid,
-                     .start_ticks = task.start_ticks,
-                     .since_s = task.stuck_since_s.value_or(uptime_s)});
+// A run that could not see the processes learned nothing of them, and one that saw them before
+// another did learned less.
+void remember_stuck(Earlier& state, const Snapshot& snapshot, double uptime_s) {
+  const auto& tasks = snapshot.processes->uninterruptible;
+  if (!tasks || uptime_s < state.processes_seen_uptime_s) return;
+  state.stuck.clear();
+  for (const auto& task : *tasks) {
+    StuckTask stuck{.pid = task.pid,
+                    .start_ticks = task.start_ticks,
+                    .since_s = uptime_s,
+                    .awake_at_s = state.processes_seen_uptime_s,
+                    .switches = task.switches};
+    if (task.stuck_since_s) {
+      stuck.since_s = *task.stuck_since_s;
+      stuck.awake_at_s = task.awake_at_s.value_or(0);
+    }
+    state.stuck.push_back(std::move(stuck));
   }
-  return stuck;
+  state.processes_seen_uptime_s = uptime_s;
 }
 
 }  // namespace
@@ -144,6 +154,22 @@ Earlier read_state(const fs::path& file, std::string_view boot_id) {
   earlier.note.clear();
   if (earlier.boot_id == boot_id && !boot_id.empty()) return earlier;
   return {.note = "the state of earlier runs is of another boot: rates start afresh"};
+}
+
+// A task that was seen asleep twice may have woken up and fallen asleep again in between, as one
+// that writes to a busy disk does all the time. The kernel counts when it runs; its own detector of
+// hung tasks goes by that, too. Where the count is not known, nobody can tell.
+void recall_stuck_tasks(Snapshot& snapshot) {
+  if (!snapshot.processes->uninterruptible) return;
+  for (auto& task : *snapshot.processes->uninterruptible) {
+    const auto seen = std::ranges::find_if(snapshot.earlier.stuck, [&](const StuckTask& each) {
+      return each.pid == task.pid && each.start_ticks == task.start_ticks;
+    });
+    if (seen == snapshot.earlier.stuck.end() || !seen->switches || !task.switches) continue;
+    if (*seen->switches != *task.switches) continue;
+    task.stuck_since_s = seen->since_s;
+    task.awake_at_s = seen->awake_at_s;
+  }
 }
 
 Result<void> write_state(const fs::path& file, const Snapshot& snapshot) {
@@ -172,7 +198,7 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot) {
   for (const auto& [key, value] : counters_of(snapshot)) {
     remember(state.counters[key], {.uptime_s = uptime_s, .value = value});
   }
-  state.stuck = stuck_now(snapshot, uptime_s);
+  remember_stuck(state, snapshot, uptime_s);
   return replace_file(file, section_to_json(observed(std::move(state))), 0600);
 }
 

@@ -14,6 +14,9 @@ namespace muster {
 // Never fails: what cannot be used is said in `note`. A file of another boot keeps nothing.
 [[nodiscard]] Earlier read_state(const std::filesystem::path& file, std::string_view boot_id);
 
+// Adds to the tasks that are stuck now since when `snapshot.earlier` knows them to be.
+void recall_stuck_tasks(Snapshot& snapshot);
+
 // Merges what `snapshot` saw into the file.
 [[nodiscard]] Result<void> write_state(const std::filesystem::path& file, const Snapshot& snapshot);
 

@@ -71,6 +71,21 @@ TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
   expect_same_from_snapshot(seen);
 }
 
+// Whoever writes to a busy disk sleeps whenever one looks, and runs in between.
+TEST(BusyWriterTest, IsNotStuck) {
+  const TempDir state;
+  auto node = node_named("nd96isr_h100_v5");
+  node.processes.push_back({.pid = 4242, .name = "dd", .state = 'D', .start_ticks = 7'000'000});
+  Stage stage;
+  stage.show(render(node));
+  remember(state.path(), examine(stage.root(), {.profile = node.profile}).snapshot);
+  node.system.uptime_s += 3600;
+  node.processes.back().voluntary_switches += 90'000;
+  stage.show(render(node));
+  const auto seen = examine(stage.root(), {.profile = node.profile, .state = state.path()});
+  EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
+}
+
 std::vector<std::string_view> node_names() {
   std::vector<std::string_view> names;
   for (const auto& node : nodes::all_nodes()) names.push_back(node.name);

@@ -114,6 +114,7 @@ struct ProcessDescription {
   std::string name;
   char state = 'S';
   std::uint64_t start_ticks = 1000;
+  std::uint64_t voluntary_switches = 150;
   std::string unit;  // systemd's; empty for none
   std::string memlock = "unlimited";
   std::string open_files = "131072";

@@ -105,8 +105,28 @@ TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutATaskThatWokeUpSince) {
   Snapshot snapshot = node({task(77)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  snapshot.earlier.last_uptime_s = 7000;  // and that run did not see it in this state
+  snapshot.earlier.processes_seen_uptime_s = 7000;  // and that run did not see it in this state
   EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, BelievesTheKernelsLineWhereNoLaterRunCouldSeeTheTasks) {
+  Snapshot snapshot = node({task(77)});
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  snapshot.earlier.last_uptime_s = 7000;
+  snapshot.earlier.processes_seen_uptime_s = 5000;
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+TEST(HostStuckTasksTest, GoesOnBelievingItWhenLaterRunsSawTheTaskInTheSameSleep) {
+  Snapshot snapshot = node({task(77, 7000.0)});
+  snapshot.processes->uninterruptible->at(0).awake_at_s = 5000.0;
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  snapshot.earlier.processes_seen_uptime_s = 7000;
+  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+              ElementsAre(stuck(77, "20 min", 1200)));
 }
 
 TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutAnEarlierTaskOfTheSamePid) {

@@ -128,6 +128,7 @@ void write_processes(const TempDir& tree) {
   tree.write("proc/loadavg", "0.20 0.18 0.12 1/80 11206\n");
   tree.write("proc/1/stat", stat_line(1, "systemd", 'S', 10));
   tree.write("proc/42/stat", stat_line(42, "nvidia-smi", 'D', 4200));
+  tree.write("proc/42/status", "voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n");
 }
 
 }  // namespace muster

@@ -18,18 +18,19 @@ class ProcessesProbeTest : public ::testing::Test {
 
 TEST_F(ProcessesProbeTest, ReadsTheLoadAndNamesStuckTasks) {
   tree_.write("proc/7/stat", stat_line(7, "sh", 'Z', 70));
-  EXPECT_EQ(
-      probe(),
-      observed(Processes{
-          .load1 = 0.20,
-          .load5 = 0.18,
-          .load15 = 0.12,
-          .running = 1U,
-          .total = 80U,
-          .uninterruptible =
-              std::vector<Task>{
-                  {.pid = 42, .name = "nvidia-smi", .start_ticks = 4200, .parent = 1}},
-          .zombies = std::vector<Task>{{.pid = 7, .name = "sh", .start_ticks = 70, .parent = 1}}}));
+  EXPECT_EQ(probe(),
+            observed(Processes{.load1 = 0.20,
+                               .load5 = 0.18,
+                               .load15 = 0.12,
+                               .running = 1U,
+                               .total = 80U,
+                               .uninterruptible = std::vector<Task>{{.pid = 42,
+                                                                     .name = "nvidia-smi",
+                                                                     .start_ticks = 4200,
+                                                                     .parent = 1,
+                                                                     .switches = 157U}},
+                               .zombies = std::vector<Task>{
+                                   {.pid = 7, .name = "sh", .start_ticks = 70, .parent = 1}}}));
 }
 
 TEST_F(ProcessesProbeTest, PassesOverAProcessThatEndedMeanwhile) {
@@ -37,6 +38,12 @@ TEST_F(ProcessesProbeTest, PassesOverAProcessThatEndedMeanwhile) {
   const auto section = probe();
   ASSERT_TRUE(section->uninterruptible);
   EXPECT_THAT(*section->uninterruptible, IsEmpty());
+}
+
+TEST_F(ProcessesProbeTest, SaysWhyItDoesNotKnowWhetherAStuckTaskRan) {
+  tree_.write("proc/42/status", "Name:\tnvidia-smi\n");
+  EXPECT_EQ(probe()->uninterruptible->at(0).switches,
+            Fact<std::uint64_t>::unreadable("read /proc/42/status: no count of context switches"));
 }
 
 TEST_F(ProcessesProbeTest, SortsTasksByPid) {

@@ -34,6 +34,23 @@ TEST(ProcessStatTest, RefusesEveryTruncatedLineUpToTheStartTime) {
   }
 }
 
+TEST(ContextSwitchesTest, AddsBothKinds) {
+  EXPECT_EQ(parse_context_switches("Name:\tvoluntary_ctxt_switches: 9\n"
+                                   "voluntary_ctxt_switches:\t150\n"
+                                   "nonvoluntary_ctxt_switches:\t7\n"),
+            157U);
+}
+
+TEST(ContextSwitchesTest, RefusesWhatLacksOneOrIsNoNumber) {
+  for (const auto* status : {"",
+                             "voluntary_ctxt_switches:\t150\n",
+                             "voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\n",
+                             "voluntary_ctxt_switches:\t-1\nnonvoluntary_ctxt_switches:\t1\n",
+                             "voluntary_ctxt_switches\nnonvoluntary_ctxt_switches:\t1\n"}) {
+    EXPECT_FALSE(parse_context_switches(status)) << status;
+  }
+}
+
 TEST(LoadAverageTest, ReadsLoadsAndTasks) {
   const auto load = parse_load_average("0.20 1.18 22.12 3/80 11206");
   ASSERT_TRUE(load);

@@ -96,16 +96,76 @@ TEST(StateTest, ACounterThatNeverRestsStaysBounded) {
   EXPECT_EQ(changes.back().value, 199U);
 }
 
-TEST(StateTest, KeepsWhenATaskWasFirstSeenStuck) {
+Task asleep(std::uint64_t pid, Fact<std::uint64_t> switches) {
+  return {.pid = pid, .name = "dd", .start_ticks = 5, .switches = std::move(switches)};
+}
+
+Snapshot with_tasks(double uptime_s, std::vector<Task> tasks) {
+  Snapshot snapshot = node(uptime_s, 0);
+  snapshot.processes = observed(Processes{.uninterruptible = std::move(tasks)});
+  return snapshot;
+}
+
+// One run: what earlier ones knew is added, then this one is remembered.
+Snapshot run(const fs::path& file, Snapshot snapshot) {
+  snapshot.earlier = read_state(file, "boot-1");
+  recall_stuck_tasks(snapshot);
+  EXPECT_TRUE(write_state(file, snapshot));
+  return snapshot;
+}
+
+Task first_task(const Snapshot& snapshot) { return snapshot.processes->uninterruptible->at(0); }
+
+TEST(StateTest, KnowsSinceWhenATaskSleeps) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
-  Snapshot snapshot = node(100, 0);
-  snapshot.processes = observed(Processes{
-      .uninterruptible = std::vector<Task>{{.pid = 7, .name = "dd", .start_ticks = 5},
-                                           {.pid = 8, .start_ticks = 6, .stuck_since_s = 40.0}}});
-  ASSERT_TRUE(write_state(file, snapshot));
-  EXPECT_THAT(read_state(file, "boot-1").stuck,
-              ElementsAre(StuckTask{7, 5, 100}, StuckTask{8, 6, 40}));
+  run(file, with_tasks(100, {}));
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  run(file, with_tasks(300, {asleep(7, 150U)}));
+  EXPECT_THAT(read_state(file, "boot-1").stuck, ElementsAre(StuckTask{7, 5, 200, 100, 150U}));
+  Task expected = asleep(7, 150U);
+  expected.stuck_since_s = 200.0;
+  expected.awake_at_s = 100.0;
+  EXPECT_EQ(first_task(run(file, with_tasks(400, {asleep(7, 150U)}))), expected);
+}
+
+TEST(StateTest, ARunThatCouldNotSeeTheProcessesForgetsNoTask) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  run(file, node(300, 0));
+  Snapshot unreadable = with_tasks(400, {});
+  unreadable.processes->uninterruptible = Fact<std::vector<Task>>::unreadable("list /proc: denied");
+  run(file, unreadable);
+  const Earlier earlier = read_state(file, "boot-1");
+  EXPECT_EQ(earlier.last_uptime_s, 400);
+  EXPECT_EQ(earlier.processes_seen_uptime_s, 200);
+  EXPECT_EQ(first_task(run(file, with_tasks(500, {asleep(7, 150U)}))).stuck_since_s, 200.0);
+}
+
+TEST(StateTest, TakesManyShortSleepsForNoLongOne) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  EXPECT_FALSE(first_task(run(file, with_tasks(300, {asleep(7, 152U)}))).stuck_since_s);
+  EXPECT_THAT(read_state(file, "boot-1").stuck, ElementsAre(StuckTask{7, 5, 300, 200, 152U}));
+}
+
+TEST(StateTest, ClaimsNoLongSleepWhereNobodyKnowsWhetherTheTaskRan) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  const auto denied = Fact<std::uint64_t>::unreadable("read /proc/7/status: denied");
+  run(file, with_tasks(200, {asleep(7, denied)}));
+  EXPECT_FALSE(first_task(run(file, with_tasks(300, {asleep(7, 150U)}))).stuck_since_s);
+  EXPECT_FALSE(first_task(run(file, with_tasks(400, {asleep(7, denied)}))).stuck_since_s);
+}
+
+TEST(StateTest, ForgetsATaskThatSleepsNoLonger) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  run(file, with_tasks(300, {}));
+  EXPECT_EQ(read_state(file, "boot-1").stuck, std::vector<StuckTask>{});
 }
 
 TEST(StateTest, SaysWhereItCannotWrite) {
