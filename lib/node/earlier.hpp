@@ -12,8 +12,11 @@
 
 #include "lib/base/fact.hpp"
 #include "lib/base/fields.hpp"
+#include "lib/base/result.hpp"
 
 namespace muster {
+
+inline constexpr std::string_view kStateSchema = "muster.state/1";
 
 // The value of a counter from this time on, until the next change.
 struct CounterChange {
@@ -75,6 +78,10 @@ struct Earlier {
 
   bool operator==(const Earlier&) const = default;
 };
+
+// The state file: `earlier` without its note. Reading refuses another schema.
+[[nodiscard]] std::string state_to_json(const Earlier& earlier);
+[[nodiscard]] Result<Earlier> parse_state(std::string_view json);
 
 struct Delta {
   std::uint64_t increments = 0;

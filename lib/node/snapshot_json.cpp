@@ -17,6 +17,8 @@ namespace {
 using json::Decoder;
 using json::Encoder;
 
+constexpr std::string_view kNote = "note";  // of a run, and nothing to remember
+
 // `take` is given a decoder and the document.
 template <class T, class Take>
 Result<T> parse(std::string_view text, T value, Take&& take) {
@@ -32,19 +34,31 @@ Result<T> parse(std::string_view text, T value, Take&& take) {
   return value;
 }
 
+void read_schema(Decoder& decoder, json::Members& members, std::string_view expected) {
+  std::string schema;
+  decoder.member(members, "schema", schema);
+  if (schema == expected) return;
+  decoder.refuse(
+      fmt::format("/schema: expected \"{}\", got \"{}\"", expected, printable(schema, 60)));
+}
+
 void read_snapshot(Decoder& decoder, const json::Element& document, Snapshot& snapshot) {
   decoder.object(document, [&](json::Members& members) {
-    std::string schema;
-    decoder.member(members, "schema", schema);
-    if (schema != kSnapshotSchema) {
-      decoder.refuse(fmt::format(
-          "/schema: expected \"{}\", got \"{}\"", kSnapshotSchema, printable(schema, 60)));
-    }
+    read_schema(decoder, members, kSnapshotSchema);
     decoder.member(members, "taken", snapshot.taken);
     for_each_section(snapshot, [&](Probe probe, auto& section) {
       decoder.member(members, to_string(probe), section);
     });
     decoder.member(members, "earlier", snapshot.earlier);
+  });
+}
+
+void read_state_file(Decoder& decoder, const json::Element& document, Earlier& state) {
+  decoder.object(document, [&](json::Members& members) {
+    read_schema(decoder, members, kStateSchema);
+    for_each_field<Earlier>([&](const auto& field) {
+      if (field.name != kNote) decoder.member(members, field.name, state.*field.member);
+    });
   });
 }
 
@@ -65,6 +79,21 @@ std::string to_json(const Snapshot& snapshot) {
 
 Result<Snapshot> parse_snapshot(std::string_view text) {
   return parse(text, Snapshot{}, read_snapshot);
+}
+
+std::string state_to_json(const Earlier& earlier) {
+  Encoder encoder;
+  encoder.object([&] {
+    encoder.member("schema", kStateSchema);
+    for_each_field<Earlier>([&](const auto& field) {
+      if (field.name != kNote) encoder.member(field.name, earlier.*field.member);
+    });
+  });
+  return encoder.take();
+}
+
+Result<Earlier> parse_state(std::string_view text) {
+  return parse(text, Earlier{}, read_state_file);
 }
 
 template <class T>

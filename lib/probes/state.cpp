@@ -146,13 +146,9 @@ Earlier read_state(const fs::path& file, std::string_view boot_id) {
   const auto content = read_private(file);
   if (!content && content.error().missing) return {};
   if (!content) return put_aside(file, content.error().message);
-  auto section = parse_section<Earlier>(*content);
-  if (!section || !section->ok()) {
-    return put_aside(file, section ? "it is empty" : section.error().message);
-  }
-  Earlier earlier = std::move(section->facts);
-  earlier.note.clear();
-  if (earlier.boot_id == boot_id && !boot_id.empty()) return earlier;
+  auto earlier = parse_state(*content);
+  if (!earlier) return put_aside(file, earlier.error().message);
+  if (earlier->boot_id == boot_id && !boot_id.empty()) return *std::move(earlier);
   return {.note = "the state of earlier runs is of another boot: rates start afresh"};
 }
 
@@ -199,7 +195,7 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot) {
     remember(state.counters[key], {.uptime_s = uptime_s, .value = value});
   }
   remember_stuck(state, snapshot, uptime_s);
-  return replace_file(file, section_to_json(observed(std::move(state))), 0600);
+  return replace_file(file, state_to_json(state), 0600);
 }
 
 }  // namespace muster

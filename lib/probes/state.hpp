@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What muster remembers between runs on one node: one file, private to root, locked while it is
-// read or written, replaced by rename. Corrupt or foreign state is put aside and said once.
+// read or written, replaced by rename. Its form is muster.state/1; corrupt or foreign state is put
+// aside and said once.
 #pragma once
 
 #include <filesystem>

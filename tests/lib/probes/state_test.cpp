@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -63,9 +66,9 @@ TEST(StateTest, AnotherBootStartsAfreshAndSaysSoOnce) {
 
 TEST(StateTest, PutsCorruptStateAsideAndSaysSoOnce) {
   const TempDir dir;
-  dir.write("state.json", "{\"status\": \"ok\", \"facts\": {\"boot_id\": 5}}");
+  dir.write("state.json", R"({"schema": "muster.state/1", "boot_id": 5})");
   const fs::path file = dir.path() / "state.json";
-  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/facts/boot_id: expected a string"));
+  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/boot_id: expected a string"));
   EXPECT_TRUE(fs::exists(dir.path() / "state.json.bad"));
   EXPECT_EQ(read_state(file, "boot-1").note, "");
 }
@@ -166,6 +169,30 @@ TEST(StateTest, ForgetsATaskThatSleepsNoLonger) {
   run(file, with_tasks(200, {asleep(7, 150U)}));
   run(file, with_tasks(300, {}));
   EXPECT_EQ(read_state(file, "boot-1").stuck, std::vector<StuckTask>{});
+}
+
+TEST(StateTest, HasAFormOfItsOwn) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(12.5, {asleep(7, 150U)}));
+  std::ifstream written(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(written), {}),
+            R"({"schema":"muster.state/1","boot_id":"boot-1","last_uptime_s":12.5,)"
+            R"("processes_seen_uptime_s":12.5,)"
+            R"("counters":{"ib.mlx5_ib0.1.link_downed":[{"uptime_s":12.5,"value":0}]},)"
+            R"("stuck":[{"pid":7,"start_ticks":5,"since_s":12.5,"awake_at_s":0.0,)"
+            R"("switches":150}]})");
+}
+
+TEST(StateTest, PutsStateOfAnotherFormAsideAndSaysSoOnce) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  for (const auto* other : {R"({"schema": "muster.state/2", "boot_id": "boot-1"})",
+                            R"({"status": "ok", "facts": {"boot_id": "boot-1"}})"}) {
+    dir.write("state.json", other);
+    EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/schema: expected"));
+    EXPECT_EQ(read_state(file, "boot-1"), Earlier{});
+  }
 }
 
 TEST(StateTest, SaysWhereItCannotWrite) {
