@@ -4,6 +4,7 @@
 // can be judged again later, elsewhere, against another profile.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,8 +29,12 @@ struct Check {
   std::string_view title;  // one line
   std::string_view why;    // a paragraph for `muster explain`: what it looks at, why it matters
   std::string_view fix;    // what an admin does about it
-  ProbeSet needs;          // the sections it reads
+  ProbeSet needs;          // the sections without which it cannot judge
+  ProbeSet looks_at = {};  // those it also reads: observed for it, and never in its way
   WhenAbsent when_absent = WhenAbsent::unknown;
+  // Why the check does not apply here, if so: asked before a missing section makes it `unknown`, so
+  // it goes by the profile and by sections that were observed. Optional.
+  std::optional<Finding> (*not_here)(const Snapshot&, const Profile&) = nullptr;
   // Returns at least one finding, a pass included: a check that looked at nothing must say so.
   // `check` and `code` of a finding are filled in by the runner.
   Findings (*judge)(const Snapshot&, const Profile&) = nullptr;

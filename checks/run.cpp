@@ -2,6 +2,7 @@
 #include "checks/run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -43,27 +44,35 @@ Outcome apply(const Policy& policy, Outcome outcome) {
   return outcome;
 }
 
-// What stands in the way of judging: a section that the check needs and that is not there.
+// What stands in the way of judging: sections that the check needs and that are not there. One
+// cause or several, it is one finding.
 Findings obstacles(const Snapshot& snapshot, const Check& check) {
-  Findings found;
+  std::vector<std::string> reasons;
+  bool skip = true;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!check.needs.contains(probe) || section.ok()) return;
     const bool absent = section.status == Status::absent;
     if (absent && check.when_absent == WhenAbsent::judge) return;
-    const bool skip = absent && check.when_absent == WhenAbsent::skip;
-    found.push_back({.device = "node",
-                     .outcome = skip ? Outcome::skip : Outcome::unknown,
-                     .message = fmt::format("not judged, the {} probe says {}: {}",
-                                            to_string(probe),
-                                            to_string(section.status),
-                                            section.reason)});
+    skip = skip && absent && check.when_absent == WhenAbsent::skip;
+    reasons.push_back(fmt::format(
+        "the {} probe says {}: {}", to_string(probe), to_string(section.status), section.reason));
   });
-  return found;
+  if (reasons.empty()) return {};
+  return {{.device = "node",
+           .outcome = skip ? Outcome::skip : Outcome::unknown,
+           .message = fmt::format("not judged, {}", fmt::join(reasons, "; "))}};
+}
+
+Findings findings_of(const Snapshot& snapshot, const Profile& profile, const Check& check) {
+  if (check.not_here != nullptr) {
+    if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
+  }
+  Findings findings = obstacles(snapshot, check);
+  return findings.empty() ? check.judge(snapshot, profile) : findings;
 }
 
 Findings judge_one(const Snapshot& snapshot, const Profile& profile, const Check& check) {
-  Findings findings = obstacles(snapshot, check);
-  if (findings.empty()) findings = check.judge(snapshot, profile);
+  Findings findings = findings_of(snapshot, profile, check);
   if (findings.empty()) {
     findings.push_back(
         {.device = "node", .outcome = Outcome::unknown, .message = "the check looked at nothing"});
@@ -125,7 +134,7 @@ std::vector<const Check*> select_checks(const Profile& profile, const Selection&
 
 ProbeSet probes_needed(const std::vector<const Check*>& checks) {
   ProbeSet needed;
-  for (const Check* check : checks) needed = needed | check->needs;
+  for (const Check* check : checks) needed = needed | check->needs | check->looks_at;
   return needed;
 }
 

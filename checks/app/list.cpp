@@ -45,7 +45,7 @@ std::string contexts_of(const Profile& profile, const Check& check) {
 std::string probes_of(const Check& check) {
   std::string probes;
   for (std::size_t i = 0; i < kProbeNames.size(); ++i) {
-    if (!check.needs.contains(static_cast<Probe>(i))) continue;
+    if (!(check.needs | check.looks_at).contains(static_cast<Probe>(i))) continue;
     probes += fmt::format("{}{}", probes.empty() ? "" : ", ", kProbeNames.at(i));
   }
   return probes.empty() ? "nothing of its own" : probes;

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -73,10 +75,17 @@ std::string describe(const Kernel& kernel, const ClockLimits& limits) {
                        : fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const ClockLimits& limits = profile.host.clock;
+  if (!limits.synchronised && !limits.error_warn_above && limits.clocksource.empty())
+    return not_expected("clock state or clocksource");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ClockLimits& limits = profile.host.clock;
   const bool sync = limits.synchronised || limits.error_warn_above;
-  if (!sync && limits.clocksource.empty()) return {not_expected("clock state or clocksource")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   if (sync) judge_sync(snapshot, limits, findings);
@@ -101,6 +110,7 @@ constinit const Check host_clock{
         "/sys/devices/system/clocksource/clocksource0 and the kernel log for \"clocksource: … "
         "marked unstable\".",
     .needs = Probe::kernel | Probe::identity,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/host/wanted_files.hpp"
@@ -53,9 +55,14 @@ void judge_path(const Environment& environment,
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (profile.host.container_storage.paths.empty()) return not_expected("container storage");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ContainerStorageLimits& limits = profile.host.container_storage;
-  if (limits.paths.empty()) return {not_expected("container storage")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   for (const auto& path : limits.paths) judge_path(*snapshot.environment, path, limits, findings);
@@ -81,6 +88,7 @@ constinit const Check host_container_storage{
         "make the directory with the mode that the runtime asks for, or remove old images "
         "(enroot list, docker system prune).",
     .needs = Probe::environment,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -89,12 +91,17 @@ bool judgeable(const Mounts& mounts, const Mount& mount, const DiskLimits& limit
   return &*on_top == &mount && !ignored(mount, limits.ignore);
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
   const DiskLimits& limits = profile.host.disk;
   if (!limits.warn_above && !limits.fail_above && !limits.inodes_warn_above &&
-      !limits.inodes_fail_above) {
-    return {not_limited("the use of disks")};
-  }
+      !limits.inodes_fail_above)
+    return not_limited("the use of disks");
+  return std::nullopt;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const DiskLimits& limits = profile.host.disk;
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   Findings findings;
   std::size_t judged = 0;
   // One file system mounted in several places is judged once, under its first name.
@@ -129,6 +136,7 @@ constinit const Check host_disk{
         "and still open: lsof +L1. Remove what jobs left behind; look at log rotation, container "
         "images and core dumps.",
     .needs = Probe::mounts,
+    .not_here = not_here,
     .judge = judge,
 };
 

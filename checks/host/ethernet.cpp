@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -71,9 +72,14 @@ bool is_meant(const Interface& interface, const std::string& glob) {
          (!interface.hca.empty() && matches_glob(glob, interface.hca));
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (profile.host.ethernet.interfaces.empty()) return not_expected("network interfaces");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.host.ethernet.interfaces;
-  if (limits.empty()) return {not_expected("network interfaces")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   std::size_t judged = 0;
@@ -109,6 +115,7 @@ constinit const Check host_ethernet{
         "cable, the switch port and the address configuration. On Azure a missing mlx5_an device "
         "means that accelerated networking is off: stop and start the machine.",
     .needs = Probe::network,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -56,10 +58,15 @@ void judge_pages(const HugePages& pages, const HugePageLimit& limit, Findings& f
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (profile.host.hugepages.pages.empty()) return not_expected("huge pages");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.host.hugepages.pages;
   const Fact<std::vector<HugePages>>& pages = snapshot.memory->huge_pages;
-  if (limits.empty()) return {not_expected("huge pages")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!pages) return {not_known(kNode, "the configuration of huge pages", pages)};
 
   Findings findings;
@@ -96,6 +103,7 @@ constinit const Check host_hugepages{
         "requests find memory fragmented). Pages held on an idle node: look in /dev/hugepages and "
         "for shared memory segments (ipcs -m).",
     .needs = Probe::memory,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -90,12 +92,17 @@ void judge_parameters(const Fact<std::string>& command_line,
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const KernelLimits& limits = profile.host.kernel;
+  if (!limits.release && limits.required.empty() && limits.forbidden.empty())
+    return not_expected("kernel release or parameters");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const KernelLimits& limits = profile.host.kernel;
   const Kernel& kernel = *snapshot.kernel;
-  if (!limits.release && limits.required.empty() && limits.forbidden.empty()) {
-    return {not_expected("kernel release or parameters")};
-  }
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   if (limits.release && !kernel.release) {
@@ -126,6 +133,7 @@ constinit const Check host_kernel{
         "Correct the boot loader's configuration (GRUB_CMDLINE_LINUX in /etc/default/grub, then "
         "update-grub) or the image, and reboot.",
     .needs = Probe::kernel,
+    .not_here = not_here,
     .judge = judge,
 };
 

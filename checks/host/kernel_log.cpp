@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -134,11 +135,16 @@ void judge_gaps(const KernelLog& log, Findings& findings) {
     findings.push_back(not_known(kNode, "all of the kernel log", Fact<int>::unreadable(gap)));
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (profile.host.kernel_log.patterns.empty()) return not_limited("the kernel log");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const KernelLogLimits& limits = profile.host.kernel_log;
   const KernelLog& log = *snapshot.kernel_log;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
-  if (limits.patterns.empty()) return {not_limited("the kernel log")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
   const Window window = window_of(*uptime, limits.window);
@@ -173,6 +179,7 @@ constinit const Check host_kernel_log{
         "system, find who used up the memory. A fault that was repaired ages out of the window, "
         "or ends with a reboot.",
     .needs = Probe::kernel_log | Probe::identity,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
@@ -69,9 +72,15 @@ void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const ResourceLimits& limits = profile.host.limits;
+  if (!limits.memlock_unlimited && !limits.open_files_min) return not_expected("resource limits");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ResourceLimits& limits = profile.host.limits;
-  if (!limits.memlock_unlimited && !limits.open_files_min) return {not_expected("resource limits")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   if (limits.memlock_unlimited) judge_memlock(snapshot, findings);
@@ -95,6 +104,7 @@ constinit const Check host_limits{
         "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
         "/etc/security/limits.d.",
     .needs = Probe::kernel | Probe::identity,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 
@@ -64,12 +67,18 @@ std::string summary(const Processes& processes, unsigned threads) {
   return fmt::format("{} on {}", counted(*processes.running, "runnable task"), processors);
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const LoadLimits& limits = profile.host.load;
+  if (!limits.warn_above_per_core && !limits.running_warn_above_per_core)
+    return not_limited("the load");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const LoadLimits& limits = profile.host.load;
   const Processes& processes = *snapshot.processes;
   const Fact<unsigned>& threads = snapshot.cpu->threads;
-  if (!limits.warn_above_per_core && !limits.running_warn_above_per_core)
-    return {not_limited("the load")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!threads) return {not_known(kNode, "the number of logical CPUs", threads)};
   if (*threads == 0) {
     return {not_known(
@@ -99,6 +108,7 @@ constinit const Check host_load{
         "See who it is with top or ps -eo pid,user,stat,pcpu,etime,args --sort=-pcpu; end what no "
         "job owns. Tasks in state D are host.stuck_tasks' to explain.",
     .needs = Probe::processes | Probe::cpu,
+    .not_here = not_here,
     .judge = judge,
 };
 

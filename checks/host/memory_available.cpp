@@ -3,16 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 
 namespace muster::checks {
 namespace {
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (!profile.host.memory_available.warn_below) return not_limited("the available memory");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Limit<Percent>& limit = profile.host.memory_available.warn_below;
   const Memory& memory = *snapshot.memory;
-  if (!limit) return {not_limited("the available memory")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!memory.total_bytes) return {not_known(kNode, "the memory size", memory.total_bytes)};
   if (!memory.available_bytes)
     return {not_known(kNode, "the available memory", memory.available_bytes)};
@@ -52,6 +60,7 @@ constinit const Check host_memory_available{
         "Find who holds it: ps aux --sort=-rss, du -sh /dev/shm /tmp, slabtop. Remove what a job "
         "left behind; reboot when nobody can be named.",
     .needs = Probe::memory,
+    .not_here = not_here,
     .judge = judge,
 };
 

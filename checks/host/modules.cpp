@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -31,10 +33,16 @@ Finding failed(const std::string& module, std::string message, bool loaded) {
           .remedy = Remedy::fix_config};
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const ModuleLimits& limits = profile.host.modules;
+  if (limits.required.empty() && limits.forbidden.empty()) return not_expected("kernel modules");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ModuleLimits& limits = profile.host.modules;
   const Fact<std::vector<std::string>>& modules = snapshot.kernel->modules;
-  if (limits.required.empty() && limits.forbidden.empty()) return {not_expected("kernel modules")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
 
   std::set<std::string> loaded;
@@ -74,6 +82,7 @@ constinit const Check host_modules{
         "DKMS build missing after a kernel update). Keep it in /etc/modules-load.d; forbid a "
         "module in /etc/modprobe.d.",
     .needs = Probe::kernel,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/host/wanted_files.hpp"
@@ -29,10 +31,15 @@ void judge_path(const Environment& environment,
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const ProgramLimits& limits = profile.host.programs;
+  if (limits.executable.empty() && limits.present.empty()) return not_expected("programs or files");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ProgramLimits& limits = profile.host.programs;
-  if (limits.executable.empty() && limits.present.empty())
-    return {not_expected("programs or files")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   for (const auto& path : limits.executable)
@@ -57,6 +64,7 @@ constinit const Check host_programs{
         "Install the missing package, or run the node's set-up (cloud-init, Ansible, the image "
         "build) again and read its log.",
     .needs = Probe::environment,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -80,10 +82,16 @@ void judge_inactive(const Services& services, const Words& names, Findings& find
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const ServiceLimits& limits = profile.host.services;
+  if (limits.active.empty() && limits.inactive.empty()) return not_expected("services");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ServiceLimits& limits = profile.host.services;
   const Services& services = *snapshot.services;
-  if (limits.active.empty() && limits.inactive.empty()) return {not_expected("services")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!services.active) return {not_known(kNode, "the list of active services", services.active)};
 
   Findings findings;
@@ -108,6 +116,7 @@ constinit const Check host_services{
         "systemctl status UNIT and journalctl -u UNIT say why it stopped; then systemctl restart "
         "UNIT. Turn off what must not run: systemctl disable --now UNIT.",
     .needs = Probe::services,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -154,15 +155,21 @@ std::string describe(const Processes& processes) {
   return "no stuck tasks";
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const StuckTaskLimits& limits = profile.host.stuck_tasks;
+  if (!limits.uninterruptible_for && !limits.zombies_warn_above)
+    return not_limited("stuck tasks and zombies");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const StuckTaskLimits& limits = profile.host.stuck_tasks;
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!snapshot.processes.ok() || !snapshot.identity.ok()) {
     const std::string& reason =
         snapshot.processes.ok() ? snapshot.identity.reason : snapshot.processes.reason;
     return {not_known(kNode, "the list of tasks", Fact<int>::unreadable(reason))};
   }
-  if (!limits.uninterruptible_for && !limits.zombies_warn_above)
-    return {not_limited("stuck tasks and zombies")};
 
   Findings findings;
   if (limits.uninterruptible_for)
@@ -186,8 +193,10 @@ constinit const Check host_stuck_tasks{
         "cat /proc/PID/stack says what a stuck task waits for: often a dead file server (see "
         "host.mounts), a disk (host.nvme) or the GPU driver. Bring that back; otherwise only a "
         "reboot removes the task. Zombies go when their parent is restarted.",
-    .needs = Probe::processes | Probe::identity | Probe::kernel_log,
-    .when_absent = WhenAbsent::judge,  // the kernel log adds to what earlier runs know
+    .needs = Probe::processes | Probe::identity,
+    .looks_at = Probe::kernel_log,  // it adds to what earlier runs know
+    .when_absent = WhenAbsent::judge,
+    .not_here = not_here,
     .judge = judge,
 };
 

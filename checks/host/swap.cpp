@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -18,10 +20,15 @@ std::string describe(double bytes) {
   return bytes > 0 ? fmt::format("{} of swap", in_gib(bytes)) : std::string("no swap");
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (!profile.host.swap.total) return not_expected("amount of swap");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Limit<Bytes>& limit = profile.host.swap.total;
   const Fact<std::uint64_t>& total = snapshot.memory->swap_total_bytes;
-  if (!limit) return {not_expected("amount of swap")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!total) return {not_known(kNode, "the swap size", total)};
 
   const auto seen = static_cast<double>(*total);
@@ -48,6 +55,7 @@ constinit const Check host_swap{
         "swapoff -a, and remove the line from /etc/fstab or the agent's configuration that turns "
         "it on (on Azure: ResourceDisk.EnableSwap in /etc/waagent.conf).",
     .needs = Probe::memory,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -71,10 +73,17 @@ void judge_transparent_hugepage(const Fact<std::string>& fact,
   }
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const SysctlLimits& limits = profile.host.sysctl;
+  if (limits.values.empty() && limits.transparent_hugepage.empty())
+    return not_expected("kernel settings");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const SysctlLimits& limits = profile.host.sysctl;
   const std::size_t settings = limits.values.size() + (limits.transparent_hugepage.empty() ? 0 : 1);
-  if (settings == 0) return {not_expected("kernel settings")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   for (const auto& [key, expected] : limits.values)
@@ -105,6 +114,7 @@ constinit const Check host_sysctl{
         "Set the value with sysctl -w and keep it in /etc/sysctl.d. Transparent huge pages: "
         "/sys/kernel/mm/transparent_hugepage/enabled, or transparent_hugepage= at boot.",
     .needs = Probe::kernel,
+    .not_here = not_here,
     .judge = judge,
 };
 

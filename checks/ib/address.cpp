@@ -95,6 +95,7 @@ constinit const Check ib_address{
         "again. In a cloud report the node to the provider.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

@@ -212,6 +212,7 @@ constinit const Check ib_errors{
         "errors point to partition keys, discards to congestion or a dead far end.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

@@ -109,6 +109,7 @@ constinit const Check ib_firmware{
         "cloud report it to the provider.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_hcas,
     .judge = judge,
 };
 

@@ -187,8 +187,10 @@ constinit const Check ib_flaps{
         "Reseat or replace the cable or optic; look at the switch port. In a cloud report the node "
         "to "
         "the provider.",
-    .needs = Probe::infiniband | Probe::identity | Probe::network | Probe::kernel_log,
+    .needs = Probe::infiniband | Probe::identity | Probe::network,
+    .looks_at = Probe::kernel_log,  // only what it does say proves anything
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

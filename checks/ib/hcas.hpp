@@ -91,12 +91,17 @@ struct PortOf {
   return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
 }
 
+// HCAs, or that there are none, were seen.
+[[nodiscard]] inline bool answered(const Snapshot& snapshot) {
+  return snapshot.infiniband.ok() || snapshot.infiniband.status == Status::absent;
+}
+
 // Why the HCAs of this node cannot be judged, if so.
 [[nodiscard]] inline std::optional<Finding> no_hcas(const Snapshot& snapshot,
                                                     const Profile& profile) {
   const Limit<int>& count = profile.ib.present.count;
   const bool none_wanted = count && *count == 0;
-  const bool none_found = hcas_of(snapshot, profile).empty();
+  const bool none_found = answered(snapshot) && hcas_of(snapshot, profile).empty();
   if (none_wanted || (!count && none_found)) return not_expected("InfiniBand HCAs");
   if (none_found)
     return skipped("no InfiniBand HCA was found: ib.present and pci.devices judge that");
@@ -107,7 +112,7 @@ struct PortOf {
 [[nodiscard]] inline std::optional<Finding> no_active_ports(const Snapshot& snapshot,
                                                             const Profile& profile) {
   if (auto nothing = no_hcas(snapshot, profile)) return nothing;
-  if (active_ports(snapshot, profile).empty()) {
+  if (answered(snapshot) && active_ports(snapshot, profile).empty()) {
     return skipped("no InfiniBand port is ACTIVE: ib.state judges that");
   }
   return std::nullopt;

@@ -60,6 +60,7 @@ constinit const Check ib_mtu{
         "that allows less.",
     .needs = Probe::infiniband | Probe::verbs | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

@@ -97,6 +97,7 @@ constinit const Check ib_netdev{
         "configuration.",
     .needs = Probe::infiniband | Probe::network | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

@@ -121,6 +121,7 @@ constinit const Check ib_pkey{
         "subnet manager's partition configuration.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

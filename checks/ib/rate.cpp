@@ -208,6 +208,7 @@ constinit const Check ib_rate{
     // Verbs are looked at where they were observed, to tell a real SDR from an old driver's.
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_active_ports,
     .judge = judge,
 };
 

@@ -149,6 +149,7 @@ constinit const Check ib_state{
         "manager. In a cloud report the node to the provider.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_hcas,
     .judge = judge,
 };
 

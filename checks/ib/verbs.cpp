@@ -122,7 +122,9 @@ constinit const Check ib_verbs{
         "Load ib_uverbs, install the provider libraries (ibverbs-providers, rdma-core), check the "
         "permissions of /dev/infiniband and the limit of locked memory.",
     .needs = Probe::infiniband | Probe::verbs | Probe::identity,
+    .looks_at = Probe::kernel,  // the limit of locked memory
     .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_hcas,
     .judge = judge,
 };
 

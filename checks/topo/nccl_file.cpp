@@ -183,8 +183,8 @@ constinit const Check topo_nccl_file{
     .fix =
         "Install the file that belongs to this size, and name it in /etc/nccl.conf "
         "(NCCL_TOPO_FILE).",
-    // NUMA nodes' CPUs are compared where they were observed.
     .needs = Probe::environment | Probe::pci,
+    .looks_at = Probe::cpu,  // NUMA nodes' CPUs are compared where they were observed
     .when_absent = WhenAbsent::judge,
     .judge = judge,
 };

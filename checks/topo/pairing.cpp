@@ -122,9 +122,14 @@ std::string summary(const Tally& tally, bool by_switch) {
   return message;
 }
 
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  if (profile.topo.pairing.pairs.empty()) return not_expected("pairs of GPU and HCA");
+  return std::nullopt;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const TopoPairingLimits& limits = profile.topo.pairing;
-  if (limits.pairs.empty()) return {not_expected("pairs of GPU and HCA")};
+  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
     return {{.device = std::string(kNode),
@@ -159,6 +164,7 @@ constinit const Check topo_pairing{
         "provider.",
     .needs = Probe::pci | Probe::topology,
     .when_absent = WhenAbsent::judge,
+    .not_here = not_here,
     .judge = judge,
 };
 

@@ -79,6 +79,55 @@ TEST(JudgeTest, ASectionThatTimedOutMakesTheCheckUnknown) {
                   .message = "not judged, the memory probe says timeout: no answer within 5 s"}));
 }
 
+TEST(JudgeTest, SaysOnceWhyACheckThatNeedsSeveralSectionsCannotJudge) {
+  Profile profile;
+  profile.host.memory.total = Bytes{kGib};
+  const Report report = judge(Snapshot{}, profile, {.only = {"host.memory"}});
+  EXPECT_THAT(report.findings,
+              ElementsAre(Finding{.check = "host.memory",
+                                  .device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "not judged, the cpu probe says absent: not observed; "
+                                             "the memory probe says absent: not observed"}));
+}
+
+TEST(JudgeTest, WhatTheProfileDoesNotAskForIsSkippedWhateverCouldNotBeSeen) {
+  Snapshot snapshot = node();
+  snapshot.memory = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  EXPECT_THAT(judge(snapshot, Profile{}, kSwap).findings,
+              ElementsAre(Finding{.check = "host.swap",
+                                  .device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no amount of swap expected by this profile"}));
+}
+
+TEST(JudgeTest, AMachineWithoutHcasIsSkippedWhateverElseCouldNotBeSeen) {
+  Snapshot snapshot = node();
+  snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
+  snapshot.network = {.status = Status::error, .reason = "killed by signal 11"};
+  EXPECT_THAT(judge(snapshot, Profile{}, {.only = {"ib.flaps"}}).findings,
+              ElementsAre(Finding{.check = "ib.flaps",
+                                  .device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no InfiniBand HCAs expected by this profile"}));
+  snapshot.infiniband = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  EXPECT_THAT(judge(snapshot, Profile{}, {.only = {"ib.*"}}).findings,
+              Each(Field(&Finding::outcome, Outcome::unknown)));
+}
+
+TEST(JudgeTest, AKernelLogThatCannotBeReadCostsNoCheckThatOnlyLooksAtIt) {
+  Snapshot snapshot = node();
+  snapshot.identity->uptime_s = 7200.0;
+  snapshot.processes = observed(Processes{
+      .uninterruptible = std::vector<Task>{{.pid = 77, .name = "dd", .stuck_since_s = 3200.0}},
+      .zombies = std::vector<Task>{}});
+  snapshot.kernel_log = {.status = Status::error, .reason = "Operation not permitted"};
+  Profile profile;
+  profile.host.stuck_tasks.uninterruptible_for = Seconds{600};
+  EXPECT_THAT(judge(snapshot, profile, {.only = {"host.stuck_tasks"}}).checks,
+              ElementsAre(CheckResult{"host.stuck_tasks", Outcome::fail}));
+}
+
 TEST(JudgeTest, NothingJudgedIsNotHealthy) {
   const Report report = judge(node(), Profile{}, kSwap);
   EXPECT_THAT(report.findings, Each(Field(&Finding::outcome, Outcome::skip)));
@@ -142,6 +191,11 @@ TEST(SelectTest, ObservesOnlyWhatTheChecksNeed) {
   const auto needed = probes_needed(select_checks(Profile{}, kSwap));
   EXPECT_TRUE(needed.contains(Probe::memory));
   EXPECT_FALSE(needed.contains(Probe::topology));
+}
+
+TEST(SelectTest, ObservesWhatACheckOnlyLooksAtToo) {
+  const Selection selection{.only = {"host.stuck_tasks"}};
+  EXPECT_TRUE(probes_needed(select_checks(Profile{}, selection)).contains(Probe::kernel_log));
 }
 
 }  // namespace
