@@ -22,6 +22,18 @@ Finding not_a_number(std::string_view device, const std::string& text) {
       Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(text))));
 }
 
+// Without a process that starts jobs, muster's own limits are all there is to look at. A timer or a
+// container gives it others than jobs get.
+Finding failed(const Limits& seen, Finding finding) {
+  const bool own = seen.process == kOwnLimits;
+  finding.outcome = own ? Outcome::warn : Outcome::fail;
+  finding.remedy = Remedy::fix_config;
+  if (own) {
+    finding.message = fmt::format("no process that starts jobs was found, and {}", finding.message);
+  }
+  return finding;
+}
+
 void judge_memlock(const Snapshot& snapshot, Findings& findings) {
   constexpr std::string_view kDevice = "locked memory";
   const Limits& seen = snapshot.kernel->limits;
@@ -36,15 +48,15 @@ void judge_memlock(const Snapshot& snapshot, Findings& findings) {
     findings.push_back(not_a_number(kDevice, *seen.memlock_bytes));
     return;
   }
-  findings.push_back({.device = std::string(kDevice),
-                      .outcome = Outcome::fail,
-                      .message = fmt::format("{} may lock {} KiB of memory, expected unlimited",
-                                             printable(seen.process),
-                                             *bytes / 1024),
-                      .observed = count_value(*bytes),
-                      .limit = std::string(kUnlimited),
-                      .unit = "B",
-                      .remedy = Remedy::fix_config});
+  findings.push_back(
+      failed(seen,
+             {.device = std::string(kDevice),
+              .message = fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                                     printable(seen.process),
+                                     *bytes / 1024),
+              .observed = count_value(*bytes),
+              .limit = std::string(kUnlimited),
+              .unit = "B"}));
 }
 
 void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
@@ -59,16 +71,15 @@ void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
   if (!files) {
     findings.push_back(not_a_number(kDevice, *seen.open_files));
   } else if (static_cast<std::int64_t>(std::min<std::uint64_t>(*files, INT64_MAX)) < least) {
-    findings.push_back({.device = std::string(kDevice),
-                        .outcome = Outcome::fail,
-                        .message = fmt::format("{} may open {}, expected at least {}",
-                                               printable(seen.process),
-                                               counted(*files, "file"),
-                                               least),
-                        .observed = count_value(*files),
-                        .limit = std::int64_t{least},
-                        .unit = "files",
-                        .remedy = Remedy::fix_config});
+    findings.push_back(failed(seen,
+                              {.device = std::string(kDevice),
+                               .message = fmt::format("{} may open {}, expected at least {}",
+                                                      printable(seen.process),
+                                                      counted(*files, "file"),
+                                                      least),
+                               .observed = count_value(*files),
+                               .limit = std::int64_t{least},
+                               .unit = "files"}));
   }
 }
 
@@ -98,7 +109,8 @@ constinit const Check host_limits{
     .why =
         "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
         "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
-        "fall back to TCP. Programs with many ranks or data files run out of open files.",
+        "fall back to TCP. Programs with many ranks or data files run out of open files. Where no "
+        "such process runs, muster's own limits are looked at, and they only warn.",
     .fix =
         "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
         "edit slurmd) and restart slurmd; for logins set memlock and nofile in "

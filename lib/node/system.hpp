@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/fact.hpp"
@@ -28,8 +29,11 @@ struct TimeSync {
   bool operator==(const TimeSync&) const = default;
 };
 
+// Whose limits are looked at where no process that starts jobs was found.
+inline constexpr std::string_view kOwnLimits = "muster itself";
+
 struct Limits {
-  std::string process;              // whose: "slurmd (1234)" or "muster itself"
+  std::string process;              // whose: "slurmd (1234)", or kOwnLimits
   Fact<std::string> memlock_bytes;  // "unlimited" or a number
   Fact<std::string> open_files;
 

@@ -130,7 +130,8 @@ Limits read_limits(const Root& root) {
   }
   const std::string path = starter ? fmt::format("/proc/{}/limits", *starter) : "/proc/self/limits";
   Limits limits;
-  limits.process = starter ? fmt::format("{} ({})", kJobStarter, *starter) : "muster itself";
+  limits.process =
+      starter ? fmt::format("{} ({})", kJobStarter, *starter) : std::string(kOwnLimits);
   const auto text = root.read(path);
   if (!text) {
     // A running process always has this file: without it the limits are unknown, not absent.

@@ -13,9 +13,12 @@ using ::testing::ElementsAre;
 
 const Profile kBoth{.host = {.limits = {.memlock_unlimited = true, .open_files_min = 65536}}};
 
-Findings judge(Fact<std::string> memlock, Fact<std::string> files, const Profile& profile = kBoth) {
+Findings judge(Fact<std::string> memlock,
+               Fact<std::string> files,
+               const Profile& profile = kBoth,
+               std::string_view process = "slurmd (1234)") {
   return checks::host_limits.judge(
-      {.kernel = observed(Kernel{.limits = {.process = "slurmd (1234)",
+      {.kernel = observed(Kernel{.limits = {.process = std::string(process),
                                             .memlock_bytes = std::move(memlock),
                                             .open_files = std::move(files)}})},
       profile);
@@ -48,6 +51,27 @@ TEST(HostLimitsTest, FailsTooFewOpenFiles) {
       ElementsAre(Finding{.device = "open files",
                           .outcome = Outcome::fail,
                           .message = "slurmd (1234) may open 1024 files, expected at least 65536",
+                          .observed = std::int64_t{1024},
+                          .limit = std::int64_t{65536},
+                          .unit = "files",
+                          .remedy = Remedy::fix_config}));
+}
+
+TEST(HostLimitsTest, OnlyWarnsWhereNothingStartsJobsAndTheLimitsAreItsOwn) {
+  EXPECT_THAT(
+      judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
+      ElementsAre(Finding{.device = "locked memory",
+                          .outcome = Outcome::warn,
+                          .message = "no process that starts jobs was found, and muster itself may "
+                                     "lock 8192 KiB of memory, expected unlimited",
+                          .observed = std::int64_t{8388608},
+                          .limit = "unlimited",
+                          .unit = "B",
+                          .remedy = Remedy::fix_config},
+                  Finding{.device = "open files",
+                          .outcome = Outcome::warn,
+                          .message = "no process that starts jobs was found, and muster itself may "
+                                     "open 1024 files, expected at least 65536",
                           .observed = std::int64_t{1024},
                           .limit = std::int64_t{65536},
                           .unit = "files",
