@@ -47,10 +47,18 @@ void judge_running(const Processes& processes, unsigned threads, double limit, F
   }
   const double per_core = static_cast<double>(*processes.running) / threads;
   if (per_core <= limit) return;
-  findings.push_back(busy(fmt::format("{} on {}, {:.2f} each; expected at most {:g}",
+  if (!processes.load1) {
+    findings.push_back(not_known(kNode, "the 1-minute load average", processes.load1));
+    return;
+  }
+  // Who runs at this moment may be muster's own probes; they are too short to move the load.
+  if (*processes.load1 / threads <= limit) return;
+  findings.push_back(busy(fmt::format("{} on {}, {:.2f} each, and a 1-minute load average of "
+                                      "{:.1f}; expected at most {:g} each",
                                       counted(*processes.running, "runnable task"),
                                       counted(threads, "logical CPU"),
                                       per_core,
+                                      *processes.load1,
                                       limit),
                           per_core,
                           limit,
@@ -102,7 +110,9 @@ constinit const Check host_load{
     .title = "Load and runnable tasks are below a limit per logical CPU",
     .why =
         "Compares the 5-minute load average and the number of runnable tasks, per online logical "
-        "CPU, with the profile. A node that is busy before a job starts has something running "
+        "CPU, with the profile. Runnable tasks count only while the 1-minute load average is above "
+        "their limit, too: at the moment of looking muster's own probes run. A node that is busy "
+        "before a job starts has something running "
         "that should not: an orphan of an earlier job, a runaway daemon, tasks stuck on a disk.",
     .fix =
         "See who it is with top or ps -eo pid,user,stat,pcpu,etime,args --sort=-pcpu; end what no "

@@ -92,7 +92,11 @@ std::vector<Fault> task_faults() {
        .check = "host.load",
        .device = "node",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.running = 400; }},
+       .change =
+           [](NodeDescription& node) {
+             node.running = 400;
+             node.load1 = 250;
+           }},
       {.name = "task_stuck",
        .node = kH100,
        .check = "host.stuck_tasks",

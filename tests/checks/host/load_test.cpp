@@ -43,15 +43,33 @@ TEST(HostLoadTest, WarnsOnceOfHighLoadAndTheTasksThatMakeIt) {
 }
 
 TEST(HostLoadTest, WarnsOfManyRunnableTasksBeforeTheLoadShowsThem) {
-  EXPECT_THAT(judge({.load5 = 1.0, .running = std::uint64_t{24}}),
+  EXPECT_THAT(judge({.load1 = 17.0, .load5 = 1.0, .running = std::uint64_t{24}}),
               ElementsAre(Finding{
                   .device = "node",
                   .outcome = Outcome::warn,
-                  .message = "24 runnable tasks on 8 logical CPUs, 3.00 each; expected at most 2",
+                  .message = "24 runnable tasks on 8 logical CPUs, 3.00 each, and a 1-minute load "
+                             "average of 17.0; expected at most 2 each",
                   .observed = 3.0,
                   .limit = 2.0,
                   .unit = "tasks per CPU",
                   .remedy = Remedy::watch}));
+}
+
+TEST(HostLoadTest, DoesNotWarnOfTasksThatRunForAMomentOnly) {
+  EXPECT_THAT(judge({.load1 = 16.0, .load5 = 1.0, .running = std::uint64_t{24}}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "5-minute load average 1.0 on 8 logical CPUs"}));
+}
+
+TEST(HostLoadTest, IsUndecidedAboutManyRunnableTasksWithoutTheLoad) {
+  EXPECT_THAT(
+      judge({.load1 = Fact<double>::unreadable("loadavg: garbled"),
+             .load5 = 1.0,
+             .running = std::uint64_t{24}}),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::unknown,
+                          .message = "the 1-minute load average is not known: loadavg: garbled"}));
 }
 
 TEST(HostLoadTest, IsUndecidedWhereNothingOfItCouldBeRead) {
