@@ -47,23 +47,27 @@ void judge_use(const Use& use,
                const Limit<Percent>& warn,
                const Limit<Percent>& fail,
                Findings& findings) {
-  const bool fails = fail && use.percent > fail->value;
-  const bool warns = warn && use.percent > warn->value;
-  if (!fails && !warns) return;
-  const double limit = fails ? fail->value : warn->value;
-  findings.push_back(
-      {.device = printable(use.mount.point),
-       .outcome = fails ? Outcome::fail : Outcome::warn,
-       .message = fmt::format("{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%",
-                              use.percent,
-                              use.what,
-                              printable(use.mount.point),
-                              use.left,
-                              limit),
-       .observed = use.percent,
-       .limit = limit,
-       .unit = "%",
-       .remedy = Remedy::fix_config});
+  // A tmpfs is memory, and most often it is a running job that fills it: no fault of the node.
+  const bool in_memory = use.mount.type == "tmpfs";
+  const bool too_full = fail && use.percent > fail->value;
+  const bool fails = too_full && !in_memory;
+  const bool warns = too_full || (warn && use.percent > warn->value);
+  if (!warns) return;
+  const double limit = too_full ? fail->value : warn->value;
+  findings.push_back({.device = printable(use.mount.point),
+                      .outcome = fails ? Outcome::fail : Outcome::warn,
+                      .message = fmt::format(
+                          "{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%{}",
+                          use.percent,
+                          use.what,
+                          printable(use.mount.point),
+                          use.left,
+                          limit,
+                          in_memory ? "; it is a tmpfs: memory, which jobs fill, too" : ""),
+                      .observed = use.percent,
+                      .limit = limit,
+                      .unit = "%",
+                      .remedy = Remedy::fix_config});
 }
 
 void judge_mount(const Mount& mount, const DiskLimits& limits, Findings& findings) {
@@ -130,7 +134,9 @@ constinit const Check host_disk{
     .why =
         "Compares the used share of space and inodes of every writable file system with limits, "
         "counted as df counts. A full /tmp, /var or scratch disk ends jobs in the middle, and a "
-        "full /var/spool/slurmd keeps them from starting.",
+        "full /var/spool/slurmd keeps them from starting. A full tmpfs, as /dev/shm, only warns: "
+        "it "
+        "is memory, and a running job may be what fills it.",
     .fix =
         "Find what fills it: du -xh --max-depth=2 MOUNT | sort -h, df -i for inodes; files deleted "
         "and still open: lsof +L1. Remove what jobs left behind; look at log rotation, container "

@@ -122,6 +122,23 @@ TEST(HostDiskTest, JudgesEveryTmpfs) {
                                   .message = "2 file systems with space left"}));
 }
 
+TEST(HostDiskTest, OnlyWarnsOfAFullTmpfsAndSaysWhatItIs) {
+  Mount shm = disk(99, "/dev/shm", "tmpfs");
+  shm.type = "tmpfs";
+  EXPECT_THAT(
+      judge({shm}),
+      ElementsAre(Finding{
+          .device = "/dev/shm",
+          .outcome = Outcome::warn,
+          .message =
+              "99.0% of the space on /dev/shm is in use, 1.0 GiB left; expected at most 98%; "
+              "it is a tmpfs: memory, which jobs fill, too",
+          .observed = 99.0,
+          .limit = 98.0,
+          .unit = "%",
+          .remedy = Remedy::fix_config}));
+}
+
 TEST(HostDiskTest, LeavesHungAndSilentMountsToHostMounts) {
   Mount hung = disk(100, "/home", "filer:/home");
   hung.hung = true;
