@@ -41,12 +41,22 @@ bool is_kernel_place(std::string_view point) {
   return point.starts_with("/sys/") || point.starts_with("/proc/");
 }
 
-// A later mount on the same point hides the earlier one.
+// Is one of `points` a folder above `point`? The root is none of them: an initial RAM disk mounts
+// /run and /dev before the root file system and moves them into it, so that they come first.
+bool below_any(const std::set<std::string>& points, const std::string& point) {
+  for (auto slash = point.rfind('/'); slash != std::string::npos && slash > 0;
+       slash = point.rfind('/', slash - 1)) {
+    if (points.contains(point.substr(0, slash))) return true;
+  }
+  return false;
+}
+
+// A later mount on the same point, or on a folder above it, hides the earlier one.
 std::vector<Mount> visible(std::vector<Mount> mounts) {
   std::vector<Mount> result;
   std::set<std::string> points;
   for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
-    const bool hidden = !points.insert(mount->point).second;
+    const bool hidden = below_any(points, mount->point) || !points.insert(mount->point).second;
     if (hidden || !holds_data(mount->type) || is_kernel_place(mount->point)) continue;
     mount->source = printable(mount->source);
     mount->type = printable(mount->type);

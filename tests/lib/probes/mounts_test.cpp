@@ -74,6 +74,18 @@ TEST_F(MountsProbeTest, HidesWhatALaterMountCovers) {
   EXPECT_EQ(section->mounts[1].source, "/dev/sdc1");
 }
 
+TEST_F(MountsProbeTest, HidesWhatLiesBelowALaterMount) {
+  EXPECT_THAT(points("/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /mnt/scratch/a xfs rw 0 0\n"
+                     "/dev/sdc1 /mnt/scratches ext4 rw 0 0\n/dev/sdd1 /mnt/scratch ext4 rw 0 0\n"
+                     "/dev/sde1 /mnt/scratch/b ext4 rw 0 0\n"),
+              ElementsAre("/", "/mnt/scratches", "/mnt/scratch", "/mnt/scratch/b"));
+}
+
+TEST_F(MountsProbeTest, KeepsWhatWasMountedBeforeTheRootAndMovedIntoIt) {
+  EXPECT_THAT(points("tmpfs /run tmpfs rw 0 0\n/dev/sda1 / ext4 rw 0 0\n"),
+              ElementsAre("/run", "/"));
+}
+
 TEST_F(MountsProbeTest, FindsAPointWithABlankInItsName) {
   tree_.write("data set/file", "");
   const auto section = probe("server:/d /data\\040set nfs rw 0 0\n");
