@@ -10,6 +10,29 @@
 namespace muster::checks {
 namespace {
 
+// Files that settings name lie wherever the settings say, on a file server as well.
+constexpr ProbeSet kReadsNamedFiles = Probe::environment;
+
+// These ask drivers and devices, and what hangs there only ends with a reboot.
+constexpr ProbeSet kAsksDrivers = Probe::mounts | Probe::disks | Probe::processes |
+                                  Probe::kernel_log | Probe::network | Probe::pci |
+                                  Probe::infiniband | Probe::verbs | Probe::topology;
+
+Remedy remedy_of(Probe probe) {
+  if (kReadsNamedFiles.contains(probe)) return Remedy::fix_config;
+  return kAsksDrivers.contains(probe) ? Remedy::reboot : Remedy::watch;
+}
+
+std::string message_of(Probe probe, bool timeout, const std::string& reason) {
+  if (!timeout) return fmt::format("the {} probe failed: {}", to_string(probe), reason);
+  return fmt::format("the {} probe did not answer: {}{}",
+                     to_string(probe),
+                     reason,
+                     kReadsNamedFiles.contains(probe)
+                         ? "; look at the file systems that NCCL's settings name"
+                         : "");
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   int answered = 0;
@@ -21,14 +44,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const std::string name{to_string(probe)};
     const bool timeout = section.status == Status::timeout;
     const bool fatal = timeout && std::ranges::count(profile.muster.probes.fatal, name) > 0;
-    findings.push_back(
-        {.device = name,
-         .outcome = fatal ? Outcome::fail : Outcome::unknown,
-         .message = fmt::format(
-             "the {} probe {}: {}", name, timeout ? "did not answer" : "failed", section.reason),
-         .observed = std::string(to_string(section.status)),
-         .limit = std::string("ok"),
-         .remedy = timeout ? Remedy::reboot : Remedy::none});
+    findings.push_back({.device = name,
+                        .outcome = fatal ? Outcome::fail : Outcome::unknown,
+                        .message = message_of(probe, timeout, section.reason),
+                        .observed = std::string(to_string(section.status)),
+                        .limit = std::string("ok"),
+                        .remedy = timeout ? remedy_of(probe) : Remedy::none});
   });
   if (findings.empty()) {
     findings.push_back({.device = "node",
@@ -49,7 +70,9 @@ constinit const Check muster_probes{
         "its driver, a dead file server blocks statfs. What it should have told is unknown, and "
         "the hang itself is a fault of the node where the profile lists the probe as fatal.",
     .fix =
-        "Look at the kernel log for the device that hangs. A process that cannot be killed goes "
+        "Look at the kernel log for the device that hangs, and for the environment probe at the "
+        "file systems that NCCL's settings and the profile name. A process that cannot be killed "
+        "goes "
         "away with a reboot only. A probe that failed (rather than hung) says what it could not "
         "read; run `muster snapshot` as root to see it whole.",
     .needs = {},

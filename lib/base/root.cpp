@@ -128,9 +128,18 @@ Result<int> Root::open(std::string_view path, int flags) const {
 }
 
 Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) const {
-  const auto opened = open(path, O_RDONLY);
+  // Opening a FIFO waits for its other end, and reading a device may never end. A setting of NCCL
+  // can name either.
+  const auto opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!opened) return tl::unexpected(opened.error());
   const Descriptor file(*opened);
+
+  struct stat status {};
+
+  if (::fstat(file.get(), &status) != 0) return failure("stat", path, errno);
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() says what a directory is
+    return make_error(fmt::format("read {}: not a regular file", path));
+  }
 
   std::string content;
   constexpr std::size_t kStep = 4096;  // one page holds almost every attribute

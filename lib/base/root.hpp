@@ -36,7 +36,7 @@ class Root {
 
   // Paths are as on the node, with or without the leading slash: "/sys/class/net" or
   // "sys/class/net". The whole content. A file above `max_bytes` is an error, not a truncated
-  // value.
+  // value, and so is what is no regular file: a FIFO, a device.
   [[nodiscard]] Result<std::string> read(std::string_view path,
                                          std::size_t max_bytes = kSmallFile) const;
   // The first line without trailing blanks; an empty file is an error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the kernel log from its oldest record: record by record from the device, by line from a
-// recorded file or a FIFO. Bounded in size and time, and never waits for more.
+// recorded file. Bounded in size and time, and never waits for more.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -158,6 +158,11 @@ Section<KernelLog> probe_kernel_log(const Root& root) {
   if (::fstat(file.get(), &status) != 0) {
     return failed(Status::error,
                   fmt::format("stat {}: {}", kPath, std::generic_category().message(errno)));
+  }
+
+  if (!S_ISCHR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    return failed(Status::error,
+                  fmt::format("read {}: neither the device nor a regular file", kPath));
   }
 
   KmsgCollector collector;

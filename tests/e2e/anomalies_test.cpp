@@ -52,7 +52,7 @@ const std::vector<Damage>& damages() {
          put(path, "x");
          fs::resize_file(path, 80ULL * 1024 * 1024);
        }},
-      {"endless",
+      {"a_fifo",
        [](const fs::path& path) {
          nodes::Tree pipe;
          pipe.fifo(path.filename().string());
@@ -121,7 +121,8 @@ class Subject {
     fs::rename(here, aside);
     damage.inflict(here);
     auto snapshot = healthy_.snapshot;
-    const auto deadline = damage.name == "endless" ? 200ms : 10'000ms;
+    // hwloc opens files itself, and waits for a FIFO's other end.
+    const auto deadline = damage.name == "a_fifo" ? 200ms : 10'000ms;
     for (const Probe probe : readers_.at(path)) {
       const auto trouble = reprobe(root_below(), probe, wanted_, deadline, snapshot);
       if (!trouble.empty()) {

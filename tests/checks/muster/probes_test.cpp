@@ -58,5 +58,28 @@ TEST(MusterProbesTest, AnotherProbeThatHangsOrFailsIsUnknown) {
                                   .remedy = Remedy::reboot}));
 }
 
+Finding hung(const char* probe, const char* more, Remedy remedy) {
+  return {
+      .device = probe,
+      .outcome = Outcome::unknown,
+      .message = fmt::format("the {} probe did not answer: no answer within 5 s{}", probe, more),
+      .observed = std::string("timeout"),
+      .limit = std::string("ok"),
+      .remedy = remedy};
+}
+
+TEST(MusterProbesTest, AdvisesARebootOnlyWhereADriverMayHang) {
+  Snapshot snapshot;
+  snapshot.cpu = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  snapshot.disks = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  snapshot.environment = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  EXPECT_THAT(judged(snapshot),
+              ElementsAre(hung("cpu", "", Remedy::watch),
+                          hung("disks", "", Remedy::reboot),
+                          hung("environment",
+                               "; look at the file systems that NCCL's settings name",
+                               Remedy::fix_config)));
+}
+
 }  // namespace
 }  // namespace muster

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -85,6 +86,19 @@ TEST(RootTest, TellsMissingFromUnreadable) {
   const auto directory = root->read("directory");
   EXPECT_FALSE(directory.error().missing);
   EXPECT_THAT(directory.error().message, HasSubstr("Is a directory"));
+}
+
+TEST(RootTest, RefusesAFifoAndWaitsForNobody) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
+  const auto root = Root::below(dir.path());
+  ASSERT_TRUE(root);
+  EXPECT_EQ(root->read("fifo").error().message, "read fifo: not a regular file");
+  EXPECT_FALSE(root->read("fifo").error().missing);
+}
+
+TEST(RootTest, RefusesADevice) {
+  EXPECT_EQ(Root().read("/dev/zero").error().message, "read /dev/zero: not a regular file");
 }
 
 TEST(RootTest, RefusesAFileAboveTheLimit) {

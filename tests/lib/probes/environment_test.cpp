@@ -81,6 +81,13 @@ TEST_F(EnvironmentTest, AFileOfSettingsThatCannotBeReadIsSaid) {
   EXPECT_TRUE(probe().nccl.is_unreadable());
 }
 
+TEST_F(EnvironmentTest, ASettingThatNamesAFifoKeepsNobodyWaiting) {
+  ASSERT_EQ(::mkfifo((dir_.path() / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(probe({}, {{"NCCL_CONF_FILE", "/fifo"}}).nccl.why(), "read /fifo: not a regular file");
+  EXPECT_THAT(probe({}, {{"NCCL_TOPO_FILE", "/fifo"}}).nccl_topology.why(),
+              HasSubstr("not a regular file"));
+}
+
 TEST_F(EnvironmentTest, KeepsTheJobAndNoSecret) {
   const auto environment = probe(
       {},
