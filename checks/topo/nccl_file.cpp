@@ -138,7 +138,7 @@ Findings judge_topology(const Snapshot& snapshot,
     Finding finding = wrong(topology.path,
                             Outcome::fail,
                             fmt::format("names {} that do{} not exist here: {}",
-                                        counted(unknown.size(), "PCI address"),
+                                        counted(unknown.size(), "PCI device"),
                                         unknown.size() == 1 ? "es" : "",
                                         fmt::join(unknown, ", ")));
     finding.observed = unknown.front();

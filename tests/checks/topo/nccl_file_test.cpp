@@ -52,7 +52,7 @@ TEST(TopoNcclFileTest, FailsAnAddressThatDoesNotExistHere) {
   Snapshot node = topo_node::node();
   file_of(node).pci_addresses.emplace_back("000e:00:00.0");
   Finding finding =
-      wrong(Outcome::fail, "names 1 PCI address that does not exist here: 000e:00:00.0");
+      wrong(Outcome::fail, "names 1 PCI device that does not exist here: 000e:00:00.0");
   finding.observed = std::string("000e:00:00.0");
   EXPECT_THAT(judge(node), ElementsAre(finding));
 }
