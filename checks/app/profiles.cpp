@@ -15,7 +15,9 @@ namespace muster::app {
 namespace {
 
 int list_profiles(const ProfileSources& sources, const World& world) {
-  const auto names = profile_names(sources);
+  const auto listed = profile_names(sources);
+  if (!listed) return fail(world, bad_configuration(listed.error()).value());
+  const auto& names = *listed;
   if (names.empty()) {
     return fail(world,
                 {.status = kExitConfiguration,

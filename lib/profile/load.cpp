@@ -107,10 +107,10 @@ Result<Profile> load_profile(const ProfileSources& sources, std::string_view nam
   return profile;
 }
 
-std::vector<std::string> profile_names(const ProfileSources& sources) {
+Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {
   std::vector<std::string> names;
   const auto files = list_profiles(sources);
-  if (!files) return names;
+  if (!files) return tl::unexpected(files.error());
   for (const auto& [stem, file] : *files) {
     names.push_back(stem);
     const auto document = read_sections(file, {"aliases"});

@@ -31,7 +31,7 @@ struct ProfileSources {
 
 // All names that load_profile knows, sorted; and the profile that the site's muster.yaml names
 // (`profile: NAME`), empty when it names none.
-[[nodiscard]] std::vector<std::string> profile_names(const ProfileSources& sources);
+[[nodiscard]] Result<std::vector<std::string>> profile_names(const ProfileSources& sources);
 [[nodiscard]] Result<std::string> site_profile(const ProfileSources& sources);
 
 // Is `text` of the form KEY=VALUE? Usage is judged before configuration.

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::string_view kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
 constexpr double kCpuNodeTolerance =
-    0.1;                                // of cores and memory, where they are all there is to tell
-constexpr double kSameDistance = 0.02;  // MemTotal differs by less between like nodes
+    0.1;  // of cores and memory, where they are all there is to tell
+constexpr double kSameNodeTolerance = 0.05;  // of memory, where the GPUs cannot tell
+constexpr double kSameDistance = 0.02;       // MemTotal differs by less between like nodes
 
 using Chosen = std::vector<const Candidate*>;
 
@@ -95,6 +96,18 @@ struct Node {
   [[nodiscard]] Fit agrees_on_infiniband(const Recognise& wants) const {
     if (!wants.infiniband) return Fit::yes;
     return fit(hardware.infiniband_hcas, [&](int hcas) { return *wants.infiniband == (hcas > 0); });
+  }
+
+  // All that it asks for but its GPUs. A profile that says too little of a node is not believed.
+  [[nodiscard]] bool is_all_but_gpus(const Recognise& wants) const {
+    const bool says_enough = (wants.chassis_asset_tag || wants.dmi_vendor) && wants.cores &&
+                             wants.memory && !wants.gpu_pci_ids.empty();
+    if (!says_enough || is_of_vendor(wants) != Fit::yes) return false;
+    if (agrees_on_infiniband(wants) != Fit::yes) return false;
+    const bool any_number = wants.infiniband.value_or(false) && !wants.hcas;
+    const bool hcas_fit = any_number || hardware.infiniband_hcas == wants.hcas.value_or(0);
+    return hcas_fit && hardware.cores == *wants.cores &&
+           is_of_size(wants, kSameNodeTolerance) == Fit::yes;
   }
 
   // How far the counts that are known are from those of a healthy node of this kind.
@@ -188,6 +201,16 @@ std::string possible_text(const Chosen& possible, bool others_fit) {
       "too little is known to tell whether it {} {}", others_fit ? "is rather" : "is", which);
 }
 
+// GPU nodes that look like this one, which shows no GPU at all.
+Chosen lost_gpus(const Node& node, const std::vector<Candidate>& candidates) {
+  Chosen found;
+  if (!node.gpus || !node.gpus->empty()) return found;
+  for (const auto& each : candidates) {
+    if (node.is_all_but_gpus(each.wants)) found.push_back(&each);
+  }
+  return found;
+}
+
 // Those that the node's lasting features allow.
 Chosen matching(const Node& node,
                 const std::vector<Candidate>& candidates,
@@ -202,8 +225,9 @@ Chosen matching(const Node& node,
     evidence.emplace_back("every profile with these GPUs has InfiniBand: the HCAs are missing");
     return std::move(sorted.without_hcas);
   }
-  evidence.emplace_back("no profile matches");
-  return {};
+  auto without_gpus = lost_gpus(node, candidates);
+  evidence.emplace_back(without_gpus.empty() ? "no profile matches" : "its GPUs are missing");
+  return without_gpus;
 }
 
 // The nearest by counts, and the site's own among those that are equally near.

@@ -302,6 +302,14 @@ TEST_F(ProfileErrorTest, SiteFolderThatCannotBeListed) {
             fmt::format("list {}: Too many levels of symbolic links", files.path("etc/profiles")));
 }
 
+TEST_F(ProfileErrorTest, ProfilesThatCannotBeListedAreNotNone) {
+  files.dir().write("etc/profiles", "");
+  const auto names = profile_names(files.sources());
+  ASSERT_FALSE(names.has_value());
+  EXPECT_EQ(names.error().message,
+            fmt::format("list {}: Not a directory", files.path("etc/profiles")));
+}
+
 TEST_F(ProfileErrorTest, SiteFolderThatIsAFile) {
   files.shipped("x", "");
   files.dir().write("etc/profiles", "");

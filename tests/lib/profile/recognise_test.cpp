@@ -119,6 +119,49 @@ TEST_F(RecogniseTest, AGpuNodeThatShowsNoGpuIsNoCpuNode) {
   EXPECT_THAT(result.evidence, Contains("no GPU on the bus"));
 }
 
+Hardware nd_a100_without_gpus() {
+  return {.chassis_asset_tag = kAzure,
+          .dmi_vendor = "Microsoft Corporation",
+          .gpu_pci_ids = GpuIds{},
+          .infiniband_hcas = 8,
+          .cores = 96,
+          .memory_bytes = 886 * kGiB};
+}
+
+constexpr std::string_view kNdA100 =
+    "gpu_pci_ids: ['10de:20b0'], infiniband: true, gpus: 8, hcas: 8, cores: 96, memory: 885 GiB";
+
+TEST_F(RecogniseTest, ANodeThatLostAllItsGpusIsKnownByAllElse) {
+  add("nd96asr_v4", kNdA100);
+  const auto result = of(nd_a100_without_gpus());
+  EXPECT_EQ(result.profile, "nd96asr_v4");
+  EXPECT_EQ(result.evidence.back(), "its GPUs are missing");
+}
+
+TEST_F(RecogniseTest, ANodeThatLostAllItsGpusMustBeOfTheSameSize) {
+  add("nd96asr_v4", kNdA100);
+  for (const auto& change :
+       std::vector<void (*)(Hardware&)>{[](Hardware& node) { node.infiniband_hcas = 7; },
+                                        [](Hardware& node) { node.cores = 95; },
+                                        [](Hardware& node) { node.memory_bytes = 800 * kGiB; },
+                                        [](Hardware& node) { node.chassis_asset_tag = ""; }}) {
+    Hardware node = nd_a100_without_gpus();
+    change(node);
+    EXPECT_EQ(of(node).profile, "generic");
+    EXPECT_EQ(of(node).evidence.back(), "no profile matches");
+  }
+}
+
+TEST_F(RecogniseTest, ANodeThatLostAllItsGpusAndMayBeOfTwoKindsIsNotGuessed) {
+  add("nd96asr_v4", kNdA100);
+  add("nd96asr_other", kNdA100);
+  const auto result = of(nd_a100_without_gpus());
+  EXPECT_EQ(result.profile, "generic");
+  EXPECT_THAT(result.evidence, Contains("its GPUs are missing"));
+  EXPECT_EQ(result.evidence.back(),
+            "ambiguous: nd96asr_other, nd96asr_v4 match equally well; name one of them");
+}
+
 TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
   const Hardware node{.chassis_asset_tag = kAzure,
                       .gpu_pci_ids = GpuIds{{"10de:ffff", 1}},
