@@ -98,17 +98,25 @@ ProfileSources sources_of(const std::filesystem::path& data,
 }
 
 Attempt<std::optional<Named>> profile_name(const ProfileSources& sources, const std::string& name) {
-  if (!name.empty()) return Named{.profile = name, .evidence = "named by --profile"};
+  if (!name.empty()) return Named{.profile = name, .evidence = "named by --profile", .place = ""};
   auto site = site_profile(sources);
   if (!site) return bad_configuration(site.error());
-  if (site->empty()) return std::nullopt;
-  return Named{.profile = std::move(*site),
-               .evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string())};
+  if (site->profile.empty()) return std::nullopt;
+  return Named{.profile = std::move(site->profile),
+               .evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string()),
+               .place = std::move(site->place)};
 }
 
 Attempt<Choice> named_profile(const ProfileSources& sources, Named named) {
   auto profile = load_profile(sources, named.profile);
-  if (!profile) return bad_configuration(profile.error());
+  if (!profile) {
+    auto error = std::move(profile.error());
+    // What is wrong inside of the profile names its own place.
+    if (error.missing && !named.place.empty()) {
+      error.message = fmt::format("{}: 'profile': {}", named.place, error.message);
+    }
+    return bad_configuration(error);
+  }
   return Choice{.profile = std::move(*profile), .evidence = {std::move(named.evidence)}};
 }
 

@@ -48,6 +48,7 @@ struct Choice {
 struct Named {
   std::string profile;
   std::string evidence;
+  std::string place;  // in a file, where one names it: what errors begin with
 };
 
 // `name`, or where that is empty the one that the site's muster.yaml names. Nothing when nobody

@@ -73,6 +73,20 @@ std::string or_list(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string hint(std::string_view key,
+                 const std::vector<std::string>& known,
+                 const std::vector<std::string>& candidates) {
+  const auto dot = key.find('.');
+  const std::string outer(key.substr(0, dot));
+  if (dot != std::string_view::npos && std::ranges::count(known, outer) > 0) {
+    return fmt::format(
+        "dots are for --set; write '{}: {{{}: …}}'", outer, printable(key.substr(dot + 1), 80));
+  }
+  const std::string near = nearest(key, candidates);
+  return near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                      : fmt::format("did you mean '{}'?", near);
+}
+
 }  // namespace
 
 Place below(const Place& block, std::string_view key, int line) {
@@ -111,10 +125,8 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block,
   const Place unknown = below(block, key, line);
   std::vector<std::string> candidates = known;
   candidates.insert(candidates.end(), {"source", "as_of"});
-  const std::string near = nearest(key, candidates);
-  const std::string hint = near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
-                                        : fmt::format("did you mean '{}'?", near);
-  return wrong(line, fmt::format("unknown key '{}'; {}", unknown.path, hint));
+  return wrong(line,
+               fmt::format("unknown key '{}'; {}", unknown.path, hint(key, known, candidates)));
 }
 
 Result<void> Binder::enter(const Yaml& node,

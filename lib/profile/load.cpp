@@ -122,10 +122,10 @@ Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {
   return names;
 }
 
-Result<std::string> site_profile(const ProfileSources& sources) {
+Result<SiteChoice> site_profile(const ProfileSources& sources) {
   const auto site = read_site(sources);
   if (!site) return tl::unexpected(site.error());
-  return site->profile;
+  return SiteChoice{.profile = site->profile, .place = at(site->shown, site->profile_line)};
 }
 
 bool well_formed_setting(std::string_view text) {

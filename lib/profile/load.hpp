@@ -29,10 +29,15 @@ struct ProfileSources {
 // block's own `expected`, a block without a source.
 [[nodiscard]] std::vector<std::string> review(const Profile& profile);
 
-// All names that load_profile knows, sorted; and the profile that the site's muster.yaml names
-// (`profile: NAME`), empty when it names none.
+// The profile that the site's muster.yaml names (`profile: NAME`).
+struct SiteChoice {
+  std::string profile;  // empty when it names none
+  std::string place;    // "/etc/muster/muster.yaml:2"
+};
+
+// All names that load_profile knows, sorted; and what the site says.
 [[nodiscard]] Result<std::vector<std::string>> profile_names(const ProfileSources& sources);
-[[nodiscard]] Result<std::string> site_profile(const ProfileSources& sources);
+[[nodiscard]] Result<SiteChoice> site_profile(const ProfileSources& sources);
 
 // Is `text` of the form KEY=VALUE? Usage is judged before configuration.
 [[nodiscard]] bool well_formed_setting(std::string_view text);

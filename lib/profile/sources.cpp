@@ -205,6 +205,7 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   auto profile = text_at(*document, "profile", site.shown);
   if (!profile) return tl::unexpected(profile.error());
   site.profile = std::move(*profile);
+  if (const Yaml* named = document->find("profile")) site.profile_line = named->line;
   if (const Yaml* overrides = document->find("overrides")) site.overrides = *overrides;
   return site;
 }

@@ -51,8 +51,9 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
 // The site's muster.yaml.
 struct SiteFile {
   std::string shown;
-  std::string profile;  // empty when it names none
-  Yaml overrides;       // null when it has none
+  std::string profile;   // empty when it names none
+  int profile_line = 0;  // where it does
+  Yaml overrides;        // null when it has none
 };
 
 [[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);

@@ -172,17 +172,35 @@ TEST(ChoiceTest, WithoutANameTheHardwareIsAsked) {
 }
 
 TEST(ChoiceTest, ANamedProfileIsLoadedAndSaysWhoNamedIt) {
-  const auto choice = named_profile(shipped(), {.profile = "nd96asr_v4", .evidence = "a friend"});
+  const auto choice =
+      named_profile(shipped(), {.profile = "nd96asr_v4", .evidence = "a friend", .place = ""});
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96asr_v4");
   EXPECT_THAT(choice->evidence, ElementsAre("a friend"));
 }
 
 TEST(ChoiceTest, AProfileThatDoesNotExistIsBadConfiguration) {
-  const auto choice = named_profile(shipped(), {.profile = "nd96isr_h100_v6", .evidence = ""});
+  const auto choice =
+      named_profile(shipped(), {.profile = "nd96isr_h100_v6", .evidence = "", .place = ""});
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().status, 78);
   EXPECT_THAT(choice.error().message, HasSubstr("nd96isr_h100_v6"));
+}
+
+TEST(ChoiceTest, AProfileThatTheSiteNamesAndNobodyKnowsIsSaidWithItsPlace) {
+  const TempDir dir;
+  dir.write("muster.yaml", "schema: muster.site/1\nprofile: nd96isr_h100_v6\n");
+  auto sources = shipped();
+  sources.site = dir.path();
+  const auto name = profile_name(sources, "");
+  ASSERT_TRUE(name && *name);
+  const auto choice = named_profile(sources, **name);
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().status, 78);
+  EXPECT_EQ(choice.error().message,
+            fmt::format("{}/muster.yaml:2: 'profile': no profile is called 'nd96isr_h100_v6'; did "
+                        "you mean 'nd96isr_h100_v5'?",
+                        dir.path().string()));
 }
 
 TEST(WantedTest, IsWhatTheProfileNames) {

@@ -36,6 +36,18 @@ TEST_F(ProfileErrorTest, UnknownKeyNearToThoseThatSayWherefrom) {
             "profiles/x.yaml:2: unknown key 'host.swap.sourc'; did you mean 'source'?");
 }
 
+TEST_F(ProfileErrorTest, AKeyWithADotIsToldHowToNest) {
+  EXPECT_EQ(files.error_in("host.swap: {warn_as: fail}\n"),
+            "profiles/x.yaml:2: unknown key 'host.swap'; dots are for --set; write "
+            "'host: {swap: …}'");
+  EXPECT_EQ(files.error_in("host: {swap.warn_as: fail}\n"),
+            "profiles/x.yaml:2: unknown key 'host.swap.warn_as'; dots are for --set; write "
+            "'swap: {warn_as: …}'");
+  EXPECT_EQ(files.error_in("hst.swap: {warn_as: fail}\n"),
+            "profiles/x.yaml:2: unknown key 'hst.swap'; known here: summary, aliases, recognise, "
+            "host, pci, gpu, ib, topo, env, muster, bench, contexts, schema, name, extends");
+}
+
 TEST_F(ProfileErrorTest, UnknownCheck) {
   files.defaults("schema: muster.profile/1\nib: {state: {}}\n");
   EXPECT_EQ(files.error_in("ib:\n  stat: {enabled: false}\n"),

@@ -211,7 +211,7 @@ TEST(LoadProfileTest, AMissingSiteFolderIsFine) {
   auto sources = files.sources();
   sources.site = files.path("no/such/folder");
   EXPECT_TRUE(load_profile(sources, "x").has_value());
-  EXPECT_EQ(site_profile(sources), Result<std::string>(""));
+  EXPECT_EQ(site_profile(sources).value().profile, "");
   sources.site.clear();
   EXPECT_TRUE(load_profile(sources, "x").has_value());
 }
@@ -219,7 +219,7 @@ TEST(LoadProfileTest, AMissingSiteFolderIsFine) {
 TEST(LoadProfileTest, TheSiteNamesItsProfile) {
   const ProfileFiles files;
   files.site("schema: muster.site/1\nprofile: nd96isr_h100_v5\n");
-  EXPECT_EQ(site_profile(files.sources()), Result<std::string>("nd96isr_h100_v5"));
+  EXPECT_EQ(site_profile(files.sources()).value().profile, "nd96isr_h100_v5");
 }
 
 TEST(SettingTest, ReachesEveryDepth) {

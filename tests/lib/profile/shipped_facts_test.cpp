@@ -115,8 +115,8 @@ TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
   const auto sources = shipped(site.path());
   const auto name = site_profile(sources);
   ASSERT_TRUE(name) << name.error().message;
-  EXPECT_EQ(*name, "nd96isr_h100_v5");
-  const auto chosen = profile(*name, sources);
+  EXPECT_EQ(name->profile, "nd96isr_h100_v5");
+  const auto chosen = profile(name->profile, sources);
   EXPECT_EQ(chosen.policies.at("host.disk").fail_as, "warn");
   EXPECT_EQ(chosen.ib.present.name, "mlx5_*");
   EXPECT_THAT(chosen.contexts.at("prolog").run,
@@ -126,7 +126,7 @@ TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
 TEST(ShippedFactsTest, AsShippedTheSitesFileChoosesNothing) {
   const auto name = site_profile(shipped(configs()));
   ASSERT_TRUE(name) << name.error().message;
-  EXPECT_EQ(*name, "");
+  EXPECT_EQ(name->profile, "");
 }
 
 }  // namespace
