@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "checks/names.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
@@ -97,6 +98,13 @@ ProfileSources sources_of(const std::filesystem::path& data,
           .settings = std::move(settings)};
 }
 
+Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name) {
+  auto profile = load_profile(sources, name);
+  if (!profile) return profile;
+  if (auto known = check_names(*profile); !known) return tl::unexpected(known.error());
+  return profile;
+}
+
 Attempt<std::optional<Named>> profile_name(const ProfileSources& sources, const std::string& name) {
   if (!name.empty()) return Named{.profile = name, .evidence = "named by --profile", .place = ""};
   auto site = site_profile(sources);
@@ -108,7 +116,7 @@ Attempt<std::optional<Named>> profile_name(const ProfileSources& sources, const 
 }
 
 Attempt<Choice> named_profile(const ProfileSources& sources, Named named) {
-  auto profile = load_profile(sources, named.profile);
+  auto profile = read_profile_of(sources, named.profile);
   if (!profile) {
     auto error = std::move(profile.error());
     // What is wrong inside of the profile names its own place.
@@ -144,7 +152,7 @@ Hardware hardware_of(const Snapshot& snapshot) {
 Attempt<Choice> recognised_profile(const ProfileSources& sources, const Snapshot& snapshot) {
   auto recognised = recognise(sources, hardware_of(snapshot));
   if (!recognised) return bad_configuration(recognised.error());
-  auto profile = load_profile(sources, recognised->profile);
+  auto profile = read_profile_of(sources, recognised->profile);
   if (!profile) return bad_configuration(profile.error());
   return Choice{.profile = std::move(*profile),
                 .evidence = with_gaps(std::move(recognised->evidence), snapshot)};

@@ -44,6 +44,9 @@ struct Choice {
                                         std::string_view root,
                                         std::vector<std::string> settings);
 
+// load_profile, and every check and probe that the profile names exists.
+[[nodiscard]] Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name);
+
 // A profile's name, and who said it.
 struct Named {
   std::string profile;

@@ -40,7 +40,7 @@ Attempt<std::shared_ptr<const Profile>> ProfileCache::load(const std::string& na
   const std::lock_guard lock(guard_);
   const auto found = profiles_.find(name);
   if (found != profiles_.end()) return found->second;
-  return profiles_.emplace(name, shared(load_profile(sources_, name))).first->second;
+  return profiles_.emplace(name, shared(read_profile_of(sources_, name))).first->second;
 }
 
 }  // namespace muster::app

@@ -28,7 +28,7 @@ int list_profiles(const ProfileSources& sources, const World& world) {
   std::string text;
   int status = kExitHealthy;
   for (const auto& name : names) {
-    const auto profile = load_profile(sources, name);
+    const auto profile = read_profile_of(sources, name);
     if (profile) {
       text +=
           fmt::format("{:{}}  {}\n", printable(name, 120), width, printable(profile->summary, 200));
@@ -50,7 +50,7 @@ std::string line_of(std::string_view path, const LimitValue& limit) {
 }
 
 int show_profile(const ProfileSources& sources, const std::string& name, const World& world) {
-  const auto profile = load_profile(sources, name);
+  const auto profile = read_profile_of(sources, name);
   if (!profile) return fail(world, bad_configuration(profile.error()).value());
   auto text =
       fmt::format("# {}: {}\n", printable(profile->name, 120), printable(profile->summary, 300));

@@ -134,6 +134,31 @@ Result<void> check_contexts(const Profile& profile) {
   return {};
 }
 
+std::string file_of(const Profile& profile, const std::string& path) {
+  const auto found = profile.origins.lower_bound(path);
+  return found == profile.origins.end() ? "" : found->second.file;
+}
+
+// A kind of its own choice judges nothing; that of the defaults may be left over from patterns that
+// a stronger file has replaced.
+Result<void> check_kinds(const Profile& profile) {
+  const auto& log = profile.host.kernel_log;
+  const bool replaced = !file_of(profile, "host.kernel_log.patterns").ends_with("defaults.yaml");
+  std::vector<std::string> used;
+  for (const auto& pattern : log.patterns) used.push_back(pattern.kind);
+  for (const auto& [kind, outcome] : log.kinds) {
+    if (std::ranges::count(used, kind) > 0) continue;
+    const auto path = fmt::format("host.kernel_log.kinds.{}", kind);
+    if (replaced && file_of(profile, path).ends_with("defaults.yaml")) continue;
+    const auto near = nearest(kind, used);
+    return broken(profile,
+                  path,
+                  fmt::format("is a kind of no pattern{}",
+                              near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
+  return {};
+}
+
 Result<void> check_kernel_log(const Profile& profile) {
   const auto& log = profile.host.kernel_log;
   for (std::size_t i = 0; i < log.patterns.size(); ++i) {
@@ -151,7 +176,8 @@ Result<void> check_kernel_log(const Profile& profile) {
 }  // namespace
 
 Result<void> check_rules(const Profile& profile) {
-  for (const auto check : {check_bench, check_ceilings, check_contexts, check_kernel_log}) {
+  for (const auto check :
+       {check_bench, check_ceilings, check_contexts, check_kernel_log, check_kinds}) {
     if (auto done = check(profile); !done) return done;
   }
   return {};

@@ -219,6 +219,30 @@ TEST_F(ProfileErrorTest, KernelLogPatternOfNoKind) {
       "'host.kernel_log.kinds'");
 }
 
+TEST_F(ProfileErrorTest, KernelLogKindOfNoPattern) {
+  files.defaults(R"(schema: muster.profile/1
+host:
+  kernel_log:
+    kinds: {oom: warn}
+    patterns: [{pattern: Out of memory, kind: oom}]
+)");
+  EXPECT_EQ(files.error_in("host: {kernel_log: {kinds: {oomm: pass}}}\n"),
+            "profiles/x.yaml:2: 'host.kernel_log.kinds.oomm' is a kind of no pattern; did you mean "
+            "'oom'?");
+}
+
+TEST_F(ProfileErrorTest, AKindOfTheDefaultsMayBeLeftOverFromPatternsThatAreReplaced) {
+  files.defaults(R"(schema: muster.profile/1
+host:
+  kernel_log:
+    kinds: {oom: warn}
+    patterns: [{pattern: Out of memory, kind: oom}]
+)");
+  EXPECT_EQ(files.error_in("host: {kernel_log: {kinds: {ours: warn}, patterns: [{pattern: p, kind: "
+                           "ours}]}}\n"),
+            "");
+}
+
 TEST_F(ProfileErrorTest, EveryRemedyOfAReportIsAWordOfAProfile) {
   for (int i = 0; i <= static_cast<int>(Remedy::report_to_provider); ++i) {
     const std::string_view word = to_string(static_cast<Remedy>(i));

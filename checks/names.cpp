@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::array<std::string_view, 7> kGroups{
+    "host", "pci", "gpu", "ib", "topo", "env", "muster"};
+// The probe of the GPUs is not among those of a snapshot yet; profiles name it already.
+constexpr std::string_view kGpuProbe = "nvml";
+
+const std::vector<std::string>& check_ids() {
+  static const std::vector<std::string> ids = [] {
+    std::vector<std::string> all;
+    for (const Check* check : checks::kAll) all.emplace_back(check->id);
+    return all;
+  }();
+  return ids;
+}
+
+const std::vector<std::string>& probe_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all(kProbeNames.begin(), kProbeNames.end());
+    all.emplace_back(kGpuProbe);
+    return all;
+  }();
+  return names;
+}
+
+bool is_known_check(const std::string& entry) {
+  const auto matches = [&](const std::string& id) { return matches_glob(entry, id); };
+  if (std::ranges::any_of(check_ids(), matches)) return true;
+  const bool is_glob = entry.find_first_of("*?") != std::string::npos;
+  const auto dot = entry.find('.');
+  return is_glob && dot != std::string::npos &&
+         std::ranges::count(kGroups, std::string_view(entry).substr(0, dot)) > 0;
+}
+
+tl::unexpected<Error> wrong(const Profile& profile,
+                            const std::string& path,
+                            const std::string& entry,
+                            std::string_view kind,
+                            const std::vector<std::string>& known) {
+  const auto origin = profile.origins.find(path);
+  const auto where = origin == profile.origins.end() ? profile.name
+                     : origin->second.line > 0
+                         ? fmt::format("{}:{}", origin->second.file, origin->second.line)
+                         : origin->second.file;
+  const auto near = nearest(entry, known);
+  return make_error(fmt::format("{}: '{}' names \"{}\", and there is no such {}{}",
+                                where,
+                                path,
+                                printable(entry, 80),
+                                kind,
+                                near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+Result<void> check_context(const Profile& profile,
+                           const std::string& name,
+                           const Context& context) {
+  const std::array<std::pair<std::string_view, const Words*>, 3> lists{
+      {{"run", &context.run}, {"skip", &context.skip}, {"count_unknown", &context.count_unknown}}};
+  for (const auto& [key, entries] : lists) {
+    const auto unknown = std::ranges::find_if_not(*entries, is_known_check);
+    if (unknown == entries->end()) continue;
+    return wrong(profile, fmt::format("contexts.{}.{}", name, key), *unknown, "check", check_ids());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_names(const Profile& profile) {
+  for (const auto& [name, context] : profile.contexts) {
+    if (auto done = check_context(profile, name, context); !done) return done;
+  }
+  for (const auto& probe : profile.muster.probes.fatal) {
+    if (std::ranges::count(probe_names(), probe) > 0) continue;
+    return wrong(profile, "muster.probes.fatal", probe, "probe", probe_names());
+  }
+  return {};
+}
+
+}  // namespace muster
