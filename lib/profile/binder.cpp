@@ -35,6 +35,8 @@ const std::vector<Choice>& choices() {
       {"host.sysctl.transparent_hugepage", {"always", "madvise", "never"}},
       {"pci.link.unmeasurable", {"skip", "unknown"}},
       {"gpu.present.vendor", {"nvidia", "amd"}},
+      {"ib.rate.width", {"1X", "2X", "4X"}},
+      {"ib.rate.speed", {"SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR"}},
       {"ib.pkey.require", {"non_default_full_member", "default_full_member", "any_full_member"}},
       {"topo.pairing.nearest", {"", "same_switch", "same_numa"}},
       {"bench.*.memory", {"gpu", "host"}},

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/text.hpp"
+
 namespace muster {
 namespace {
 
@@ -17,6 +19,7 @@ template <class Q>
 struct Ceiling {
   Q value;
   std::string because;
+  std::vector<std::string> from;
 };
 
 template <class Q>
@@ -36,13 +39,17 @@ Maybe<BytesPerSecond> pcie(const Profile& p) {
   const auto& [speed, width] = p.pci.link.gpu;
   if (!speed || !width) return {};
   const double value = speed->value * *width / kBitsPerByte * pcie_efficiency(*speed);
-  return {{{value}, fmt::format("PCIe x{} at {}", *width, to_string(*speed))}};
+  return {{{value},
+           fmt::format("PCIe x{} at {}", *width, to_string(*speed)),
+           {"pci.link.gpu.speed", "pci.link.gpu.width"}}};
 }
 
 Maybe<BytesPerSecond> nvlink(const Profile& p) {
   const auto& [links, speed] = p.gpu.nvlink_state;
   if (!links || !speed) return {};
-  return {{{*links * speed->value}, fmt::format("{} NVLinks of {}", *links, to_string(*speed))}};
+  return {{{*links * speed->value},
+           fmt::format("{} NVLinks of {}", *links, to_string(*speed)),
+           {"gpu.nvlink_state.links", "gpu.nvlink_state.speed"}}};
 }
 
 // All HCAs of one node.
@@ -51,7 +58,8 @@ Maybe<BytesPerSecond> fabric(const Profile& p) {
   const auto& rate = p.ib.rate.expected;
   if (!hcas || !rate) return {};
   return {{{*hcas * rate->value / kBitsPerByte},
-           fmt::format("{} HCAs of {}", *hcas, to_string(*rate))}};
+           fmt::format("{} HCAs of {}", *hcas, to_string(*rate)),
+           {"ib.present.count", "ib.rate.expected"}}};
 }
 
 int gpus(const Profile& p) { return std::max(1, p.gpu.present.count.value_or(1)); }
@@ -95,6 +103,37 @@ Maybe<BytesPerSecond> job_all_reduce(const Profile& p, std::string_view algorith
   return ceiling;
 }
 
+struct Generation {
+  std::string_view name;
+  double lane;  // bits per second, as the kernel states rates
+};
+
+constexpr std::array kGenerations{Generation{"SDR", 2.5e9},
+                                  Generation{"DDR", 5e9},
+                                  Generation{"QDR", 10e9},
+                                  Generation{"FDR10", 10e9},
+                                  Generation{"FDR", 14.0625e9},
+                                  Generation{"EDR", 25e9},
+                                  Generation{"HDR", 50e9},
+                                  Generation{"NDR", 100e9},
+                                  Generation{"XDR", 200e9}};
+
+// Without its speed a lane is one of the fastest there are, and a port has four of them at most.
+BoundedLimit rate_of_port(const IbRateLimits& rate) {
+  const auto named = std::ranges::find(kGenerations, rate.speed.value_or("XDR"), &Generation::name);
+  const auto& generation = named == kGenerations.end() ? kGenerations.back() : *named;
+  const std::string width = rate.width.value_or("4X");
+  const double lanes =
+      parse_number(std::string_view(width).substr(0, width.size() - 1)).value_or(4);
+  const BitsPerSecond ceiling{lanes * generation.lane};
+  return {.path = "ib.rate.expected",
+          .limit = to_string(*rate.expected),
+          .ceiling = to_string(ceiling),
+          .because = fmt::format("{} {}", width, generation.name),
+          .of_ceiling = rate.expected->value / ceiling.value,
+          .from = {"ib.rate.width", "ib.rate.speed"}};
+}
+
 class Bounds {
  public:
   template <class Q>
@@ -110,9 +149,12 @@ class Bounds {
                         .limit = to_string(*value),
                         .ceiling = to_string(ceiling->value),
                         .because = ceiling->because,
-                        .of_ceiling = value->value / ceiling->value.value});
+                        .of_ceiling = value->value / ceiling->value.value,
+                        .from = ceiling->from});
     }
   }
+
+  void add(BoundedLimit limit) { found_.push_back(std::move(limit)); }
 
   [[nodiscard]] std::vector<BoundedLimit> take() { return std::move(found_); }
 
@@ -133,7 +175,8 @@ std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
              node_all_reduce(profile, bench.node_all_reduce.algorithm.value_or("any")));
   bounds.add("loopback_all_reduce", bench.loopback_all_reduce, loopback_all_reduce(profile));
   if (const auto& rate = profile.ib.rate.expected) {
-    bounds.add("hca_write", bench.hca_write, {{*rate, "the rate of an HCA"}});
+    bounds.add(rate_of_port(profile.ib.rate));
+    bounds.add("hca_write", bench.hca_write, {{*rate, "the rate of an HCA", {"ib.rate.expected"}}});
   }
   for (std::size_t i = 0; i < bench.job_all_reduce.size(); ++i) {
     const auto& limit = bench.job_all_reduce[i];

@@ -11,14 +11,16 @@
 namespace muster {
 
 struct BoundedLimit {
-  std::string path;       // "bench.peer_copy.fail_below"
-  std::string limit;      // "335 GB/s"
-  std::string ceiling;    // "318.744 GB/s"
-  std::string because;    // "12 NVLinks of 26.562 GB/s"
-  double of_ceiling = 0;  // the limit in parts of the ceiling
+  std::string path;               // "bench.peer_copy.fail_below"
+  std::string limit;              // "335 GB/s"
+  std::string ceiling;            // "318.744 GB/s"
+  std::string because;            // "12 NVLinks of 26.562 GB/s"
+  double of_ceiling = 0;          // the limit in parts of the ceiling
+  std::vector<std::string> from;  // the paths that the ceiling follows from
 };
 
-// The limits below `bench` that are set and whose ceiling follows from the profile's own facts.
+// The limits below `bench`, and the rate of an HCA, that are set and whose ceiling follows from the
+// profile's own facts.
 [[nodiscard]] std::vector<BoundedLimit> bounded_limits(const Profile& profile);
 
 }  // namespace muster

@@ -11,6 +11,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/profile/ceilings.hpp"
+#include "lib/profile/limit_rules.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
@@ -107,16 +108,36 @@ Result<void> check_bench(const Profile& profile) {
   return check_collective(profile, "bench.loopback_all_reduce", profile.bench.loopback_all_reduce);
 }
 
+// Which file or option says what the ceiling follows from, where the limit's own does not.
+std::string said_elsewhere(const Profile& profile, const BoundedLimit& limit) {
+  const auto own = profile.origins.find(limit.path);
+  std::string text;
+  for (const auto& path : limit.from) {
+    const auto origin = profile.origins.find(path);
+    if (origin == profile.origins.end() || own == profile.origins.end()) continue;
+    if (origin->second.file == own->second.file) continue;
+    text += fmt::format("; '{}' from {}", path, at(origin->second.file, origin->second.line));
+  }
+  return text;
+}
+
+Result<void> check_limits(const Profile& profile) {
+  const auto found = find_broken_limit(profile);
+  if (!found) return {};
+  return broken(profile, found->path, found->message);
+}
+
 Result<void> check_ceilings(const Profile& profile) {
   constexpr double kRounding = 1e-9;
   for (const auto& limit : bounded_limits(profile)) {
     if (limit.of_ceiling <= 1 + kRounding) continue;
     return broken(profile,
                   limit.path,
-                  fmt::format("is {}, above its physical ceiling of {} ({})",
+                  fmt::format("is {}, above its physical ceiling of {} ({}{})",
                               limit.limit,
                               limit.ceiling,
-                              limit.because));
+                              limit.because,
+                              said_elsewhere(profile, limit)));
   }
   return {};
 }
@@ -177,7 +198,7 @@ Result<void> check_kernel_log(const Profile& profile) {
 
 Result<void> check_rules(const Profile& profile) {
   for (const auto check :
-       {check_bench, check_ceilings, check_contexts, check_kernel_log, check_kinds}) {
+       {check_bench, check_limits, check_ceilings, check_contexts, check_kernel_log, check_kinds}) {
     if (auto done = check(profile); !done) return done;
   }
   return {};
