@@ -30,7 +30,7 @@ Attempt<SharedChoice> ProfileCache::choose(const Snapshot& snapshot) {
                       .evidence = with_gaps(std::move(recognised.evidence), snapshot)};
 }
 
-Attempt<std::shared_ptr<const ProfileCache::Candidates>> ProfileCache::candidates() {
+Attempt<std::shared_ptr<const Candidates>> ProfileCache::candidates() {
   const std::lock_guard lock(guard_);
   if (!candidates_) candidates_ = shared(read_candidates(sources_));
   return *candidates_;

@@ -32,8 +32,6 @@ class ProfileCache {
   [[nodiscard]] Attempt<SharedChoice> choose(const Snapshot& snapshot);
 
  private:
-  using Candidates = std::vector<Candidate>;
-
   [[nodiscard]] Attempt<std::shared_ptr<const Candidates>> candidates();
   [[nodiscard]] Attempt<std::shared_ptr<const Profile>> load(const std::string& name);
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/profile/candidates.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "lib/base/text.hpp"
 #include "lib/profile/layers.hpp"
 #include "lib/profile/sources.hpp"
 #include "lib/profile/yaml.hpp"
@@ -20,19 +24,24 @@ class Reader {
  public:
   explicit Reader(const ProfileSources& sources) : sources_(sources) {}
 
-  [[nodiscard]] Result<std::vector<Candidate>> read() {
+  [[nodiscard]] Result<Candidates> read() {
     auto index = list_profiles(sources_);
     if (!index) return tl::unexpected(index.error());
     index_ = std::move(*index);
-    std::vector<Candidate> candidates;
+    Candidates candidates;
+    std::vector<std::string> unknown;  // of the site's
     for (const auto& [name, file] : index_) {
       const auto document = sections_of(file);
       if (!document) return tl::unexpected(document.error());
-      if ((*document)->find("recognise") == nullptr) continue;
+      if ((*document)->find("recognise") == nullptr) {
+        if (file.of_site) unknown.push_back(name);
+        continue;
+      }
       auto wants = merged(file);
       if (!wants) return tl::unexpected(wants.error());
-      candidates.push_back({name, std::move(*wants), file.of_site});
+      candidates.profiles.push_back({name, std::move(*wants), file.of_site});
     }
+    candidates.remarks = remarks_on(unknown);
     return candidates;
   }
 
@@ -40,9 +49,35 @@ class Reader {
   [[nodiscard]] Result<const Yaml*> sections_of(const ProfileFile& file) {
     const auto known = documents_.find(file.path);
     if (known != documents_.end()) return &known->second;
-    auto document = read_sections(file, {"extends", "recognise"});
+    auto document = file.of_site ? read_own(file) : read_sections(file, {"extends", "recognise"});
     if (!document) return tl::unexpected(document.error());
     return &documents_.emplace(file.path, std::move(*document)).first->second;
+  }
+
+  // A slip in the site's own file would take its profile out of the choice in silence.
+  [[nodiscard]] static Result<Yaml> read_own(const ProfileFile& file) {
+    auto document = read_profile(file);
+    if (!document) return document;
+    Profile scratch;
+    const auto known = Layers(scratch).check_keys(*document, file.shown);
+    if (!known) return tl::unexpected(known.error());
+    return document;
+  }
+
+  // A base that the site's other profiles extend needs no block of its own.
+  [[nodiscard]] std::vector<std::string> remarks_on(const std::vector<std::string>& unknown) const {
+    std::vector<std::string> remarks;
+    for (const auto& name : unknown) {
+      const auto extends_it = [&](const auto& each) {
+        const Yaml* base = each.second.find("extends");
+        const bool own = each.first.parent_path() == sources_.site / "profiles";
+        return own && base != nullptr && base->text == name && each.first.stem() != name;
+      };
+      if (std::ranges::any_of(documents_, extends_it)) continue;
+      remarks.push_back(fmt::format(
+          "the site's {} has no recognise block, so no node is recognised as it", printable(name)));
+    }
+    return remarks;
   }
 
   [[nodiscard]] Result<Recognise> merged(const ProfileFile& file) {
@@ -85,8 +120,6 @@ class Reader {
 
 }  // namespace
 
-Result<std::vector<Candidate>> read_candidates(const ProfileSources& sources) {
-  return Reader(sources).read();
-}
+Result<Candidates> read_candidates(const ProfileSources& sources) { return Reader(sources).read(); }
 
 }  // namespace muster

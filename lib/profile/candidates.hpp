@@ -18,10 +18,16 @@ struct Candidate {
   bool of_site = false;  // the site's own profile goes before a shipped one that fits as well
 };
 
-// Every profile whose file has a block `recognise`, merged with those of what it extends. A profile
-// without a block of its own is chosen by name only.
-[[nodiscard]] Result<std::vector<Candidate>> read_candidates(const ProfileSources& sources);
+struct Candidates {
+  std::vector<Candidate> profiles;
+  std::vector<std::string> remarks;  // why a profile of the site is not among them
+};
 
-[[nodiscard]] Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hardware);
+// Every profile whose file has a block `recognise`, merged with those of what it extends. A profile
+// without a block of its own is chosen by name only. The site's own files are read as a whole, and
+// what is wrong with their outline is an error.
+[[nodiscard]] Result<Candidates> read_candidates(const ProfileSources& sources);
+
+[[nodiscard]] Recognised choose(const Candidates& candidates, const Hardware& hardware);
 
 }  // namespace muster

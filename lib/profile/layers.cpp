@@ -56,6 +56,12 @@ std::vector<std::string> judging_keys() {
   return keys;
 }
 
+std::vector<std::string> keys_of_file() {
+  std::vector<std::string> keys = keys_of<Profile>();
+  keys.insert(keys.end(), {"schema", "name", "extends"});
+  return keys;
+}
+
 void clear_lines(Yaml& node) {
   node.line = 0;
   for (auto& item : node.items) clear_lines(item);
@@ -113,9 +119,19 @@ Result<void> Layers::add_recognise(const Yaml& recognise, const std::string& fil
   return binder_.value(recognise, place, profile_.recognise);
 }
 
+Result<void> Layers::check_keys(const Yaml& document, const std::string& file) {
+  binder_.begin(file);
+  const auto keys = keys_of_file();
+  Place place;
+  if (auto entered = binder_.enter(document, place, keys); !entered) return entered;
+  return binder_.each(document, [&](std::string_view key, int line, const Yaml& /*value*/) {
+    if (std::ranges::count(keys, key) > 0) return Result<void>{};
+    return Result<void>(binder_.unknown_key(place, key, line, keys));
+  });
+}
+
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
-  std::vector<std::string> keys = whole_file ? keys_of<Profile>() : judging_keys();
-  if (whole_file) keys.insert(keys.end(), {"schema", "name", "extends"});
+  const std::vector<std::string> keys = whole_file ? keys_of_file() : judging_keys();
   if (auto entered = binder_.enter(document, place, keys); !entered) return entered;
 
   return binder_.each(document, [&](std::string_view key, int line, const Yaml& value) {

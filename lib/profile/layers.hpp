@@ -28,6 +28,9 @@ class Layers {
   // KEY=VALUE of the command line.
   [[nodiscard]] Result<void> add_setting(std::string_view setting);
 
+  // Whether all top-level keys of a whole profile's file are known; nothing is laid over anything.
+  [[nodiscard]] Result<void> check_keys(const Yaml& document, const std::string& file);
+
   // The block `recognise` alone.
   [[nodiscard]] Result<void> add_recognise(const Yaml& recognise, const std::string& file);
 

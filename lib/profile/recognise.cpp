@@ -240,9 +240,7 @@ void keep_nearest(const Node& node, Chosen& fitting) {
   std::erase_if(fitting, [&](const auto* each) { return !is_own(each); });
 }
 
-}  // namespace
-
-Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hardware) {
+Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware& hardware) {
   const Node node{hardware, compute_gpus(hardware)};
   Recognised result{.profile = "generic", .evidence = describe(node)};
 
@@ -262,6 +260,15 @@ Recognised choose(const std::vector<Candidate>& candidates, const Hardware& hard
   } else if (several) {
     result.evidence.push_back(fmt::format("counts are nearest to it among {}", all));
   }
+  return result;
+}
+
+}  // namespace
+
+Recognised choose(const Candidates& candidates, const Hardware& hardware) {
+  auto result = choose_among(candidates.profiles, hardware);
+  const auto& remarks = candidates.remarks;
+  result.evidence.insert(result.evidence.end(), remarks.begin(), remarks.end());
   return result;
 }
 

@@ -246,6 +246,34 @@ TEST_F(RecogniseTest, AProfileThatFitsIsTakenAndOneThatMayFitIsSaid) {
                           "too little is known to tell whether it is rather nd96isr_h100_v5"));
 }
 
+TEST_F(RecogniseTest, AProfileOfTheSiteWithoutARecogniseBlockIsSaid) {
+  files.site_profile("nd96isr_h100_v5", "extends: nd96isr_h100_v5\n");
+  const auto result = of(nd_h100());
+  EXPECT_EQ(result.profile, "generic");
+  EXPECT_EQ(result.evidence.back(),
+            "the site's nd96isr_h100_v5 has no recognise block, so no node is recognised as it");
+}
+
+TEST_F(RecogniseTest, ABaseOfTheSitesOwnProfilesNeedsNoRecogniseBlock) {
+  files.site_profile("our_base", "extends: nd96isr_h100_v5\n");
+  files.site_profile("our_h100", "extends: our_base\nrecognise: {}\n");
+  const auto result = of(nd_h100());
+  EXPECT_EQ(result.profile, "our_h100");
+  EXPECT_EQ(result.evidence.back(), "the site's own profile among nd96isr_h100_v5, our_h100");
+}
+
+TEST_F(RecogniseTest, AMisspelledKeyOfTheSitesProfileIsAnError) {
+  files.site_profile("ours", "recognize: {gpus: 8}\n");
+  EXPECT_EQ(of(nd_h100()).profile,
+            fmt::format("{}:2: unknown key 'recognize'; did you mean 'recognise'?",
+                        files.path("etc/profiles/ours.yaml")));
+}
+
+TEST_F(RecogniseTest, AProfileOfTheSiteThatIsNotYamlIsAnError) {
+  files.site_profile("ours", "recognise: {gpus: 8\n");
+  EXPECT_THAT(of(nd_h100()).profile, ::testing::HasSubstr("ours.yaml:3: not YAML"));
+}
+
 TEST_F(RecogniseTest, AnErrorInARecogniseBlockIsSaid) {
   files.shipped("y", "recognise:\n  gpu: 8\n");
   EXPECT_EQ(of(nd_h100()).profile,
