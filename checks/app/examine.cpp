@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/base/root.hpp"
+#include "lib/probes/nccl_files.hpp"
 #include "lib/probes/observe.hpp"
 
 namespace muster::app {
@@ -18,6 +19,14 @@ std::optional<std::filesystem::path> state_file_of(const Errand& errand, const R
   if (!errand.state.empty()) return std::filesystem::path(errand.state) / "state.json";
   if (root.foreign()) return std::nullopt;
   return std::filesystem::path(kUsualState) / "state.json";
+}
+
+// The caller's own settings are not those of a foreign node.
+std::map<std::string, std::string> variables_of(const Root& root,
+                                                std::map<std::string, std::string> variables) {
+  if (!root.foreign()) return variables;
+  std::erase_if(variables, [](const auto& each) { return steers_nccl(each.first); });
+  return variables;
 }
 
 Result<Root> open_root(const std::string& path) {
@@ -70,7 +79,7 @@ Attempt<Examined> examine(const Errand& errand,
                                .probes = errand.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .state_file = state_file,
-                               .variables = variables};
+                               .variables = variables_of(*root, variables)};
   Attempt<Choice> choice;
   auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
     choice = *name ? named_profile(sources, **name) : recognised_profile(sources, partial);

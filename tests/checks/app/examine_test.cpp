@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the caller brings with it, and what a site's choices are held to.
+#include "checks/app/examine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+
+class ExamineTest : public ::testing::Test {
+ protected:
+  ExamineTest() { dir_.write("root/proc/sys/kernel/hostname", "node-7\n"); }
+
+  [[nodiscard]] Attempt<Examined> examine_root(const std::string& profile) const {
+    const Errand errand{.profile = profile,
+                        .root = (dir_.path() / "root").string(),
+                        .probes = [](const Profile*) { return ProbeSet(Probe::environment); }};
+    const std::map<std::string, std::string> variables{
+        {"MUSTER_DATA_DIR", MUSTER_SOURCE_DIR "/configs"}, {"NCCL_DEBUG", "TRACE"}};
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    return examine(errand, variables, Clock::now(), deadline);
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ExamineTest, TheCallersNcclVariablesAreNotThoseOfAForeignNode) {
+  const auto examined = examine_root("generic");
+  ASSERT_TRUE(examined) << examined.error().message;
+  ASSERT_TRUE(examined->snapshot.environment->nccl);
+  EXPECT_THAT(*examined->snapshot.environment->nccl, IsEmpty());
+}
+
+TEST_F(ExamineTest, WhatTheForeignNodeItselfSaysIsTaken) {
+  dir_.write("root/etc/nccl.conf", "NCCL_DEBUG=INFO\n");
+  const auto examined = examine_root("generic");
+  ASSERT_TRUE(examined) << examined.error().message;
+  ASSERT_TRUE(examined->snapshot.environment->nccl);
+  EXPECT_THAT(*examined->snapshot.environment->nccl,
+              ElementsAre(Field(&NcclSetting::value, "INFO")));
+}
+
+TEST_F(ExamineTest, AMisspelledCheckOfTheSiteIsBadConfiguration) {
+  dir_.write("root/etc/muster/muster.yaml",
+             "overrides:\n  contexts:\n    manual:\n      run: [ib.stat, host.mounts]\n");
+  for (const auto* profile : {"generic", ""}) {
+    const auto examined = examine_root(profile);
+    ASSERT_FALSE(examined);
+    EXPECT_EQ(examined.error().status, 78);
+    EXPECT_EQ(examined.error().message,
+              fmt::format("{}/root/etc/muster/muster.yaml:4: 'contexts.manual.run' names "
+                          "\"ib.stat\", and there is no such check; did you mean 'ib.state'?",
+                          dir_.path().string()));
+  }
+}
+
+}  // namespace
+}  // namespace muster::app
