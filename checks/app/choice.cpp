@@ -59,6 +59,12 @@ std::optional<GpuIds> gpu_ids(const Snapshot& snapshot) {
   return ids;
 }
 
+std::optional<int> nvme_disks(const Snapshot& snapshot) {
+  if (!snapshot.pci.ok()) return std::nullopt;
+  return static_cast<int>(
+      std::ranges::count(snapshot.pci->devices, PciKind::nvme, &PciDevice::kind));
+}
+
 // A machine without DMI has no such text; one that could not be read may have any.
 std::optional<std::string> dmi_text(const Snapshot& snapshot, const Fact<std::string>& text) {
   if (!snapshot.identity.ok() || text.is_unreadable()) return std::nullopt;
@@ -145,6 +151,7 @@ Hardware hardware_of(const Snapshot& snapshot) {
           .dmi_vendor = dmi_text(snapshot, snapshot.identity->dmi_vendor),
           .gpu_pci_ids = gpu_ids(snapshot),
           .infiniband_hcas = count_hcas(snapshot),
+          .nvme_disks = nvme_disks(snapshot),
           .cores = known<int>(snapshot.cpu->cores),
           .memory_bytes = known<double>(snapshot.memory->total_bytes)};
 }

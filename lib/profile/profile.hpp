@@ -27,7 +27,7 @@ struct Recognise {
   Limit<std::string> dmi_vendor;
   Words gpu_pci_ids;       // vendor:device, as 10de:2330
   Limit<bool> infiniband;  // has HCAs with link layer InfiniBand
-  Limit<int> gpus, hcas, cores;
+  Limit<int> gpus, hcas, cores, nvme;
   Limit<Bytes> memory;
 
   template <class Self = Recognise>
@@ -39,7 +39,8 @@ struct Recognise {
                       field("gpus", &Self::gpus, "count, to choose between candidates"),
                       field("hcas", &Self::hcas, "count, to choose between candidates"),
                       field("cores", &Self::cores, "count, to choose between candidates"),
-                      field("memory", &Self::memory, "MemTotal, to choose between candidates")};
+                      field("memory", &Self::memory, "MemTotal, to choose between candidates"),
+                      field("nvme", &Self::nvme, "NVMe disks, where all else is equal")};
   }
 };
 

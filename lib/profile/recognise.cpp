@@ -240,6 +240,20 @@ void keep_nearest(const Node& node, Chosen& fitting) {
   std::erase_if(fitting, [&](const auto* each) { return !is_own(each); });
 }
 
+// Local disks break, and so decide only between profiles that are alike in all else.
+void keep_those_with_its_disks(const Node& node,
+                               Chosen& fitting,
+                               std::vector<std::string>& evidence) {
+  const auto& disks = node.hardware.nvme_disks;
+  const auto says = [](const Candidate* each) { return each->wants.nvme.has_value(); };
+  if (fitting.size() < 2 || !disks || !std::ranges::all_of(fitting, says)) return;
+  Chosen others = fitting;
+  std::erase_if(others, [&](const Candidate* each) { return each->wants.nvme == disks; });
+  if (others.empty() || others.size() == fitting.size()) return;
+  std::erase_if(fitting, [&](const Candidate* each) { return each->wants.nvme != disks; });
+  evidence.push_back(fmt::format("NVMe disks: {}, unlike {}", *disks, names_of(others)));
+}
+
 Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware& hardware) {
   const Node node{hardware, compute_gpus(hardware)};
   Recognised result{.profile = "generic", .evidence = describe(node)};
@@ -249,6 +263,7 @@ Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware
   const std::string all = names_of(fitting);
   const bool several = fitting.size() > 1;
   keep_nearest(node, fitting);
+  keep_those_with_its_disks(node, fitting, result.evidence);
   if (fitting.size() > 1) {
     result.evidence.push_back(
         fmt::format("ambiguous: {} match equally well; name one of them", names_of(fitting)));

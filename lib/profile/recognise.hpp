@@ -22,6 +22,7 @@ struct Hardware {
   std::optional<std::string> dmi_vendor;
   std::optional<GpuIds> gpu_pci_ids;
   std::optional<int> infiniband_hcas;  // on the bus, or RDMA devices that are not Ethernet
+  std::optional<int> nvme_disks;
   std::optional<int> cores;
   std::optional<double> memory_bytes;  // MemTotal
 };

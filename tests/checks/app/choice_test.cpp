@@ -50,6 +50,15 @@ TEST(HardwareTest, IsGatheredFromTheSnapshot) {
   EXPECT_EQ(hardware.memory_bytes, 2000.0 * (1 << 30));
 }
 
+TEST(HardwareTest, NvmeDisksAreCountedOnTheBus) {
+  auto snapshot = h100_node();
+  EXPECT_EQ(hardware_of(snapshot).nvme_disks, 0);
+  snapshot.pci->devices[0].kind = PciKind::nvme;
+  EXPECT_EQ(hardware_of(snapshot).nvme_disks, 1);
+  snapshot.pci.status = Status::error;
+  EXPECT_EQ(hardware_of(snapshot).nvme_disks, std::nullopt);
+}
+
 TEST(HardwareTest, HcasThatTheRdmaStackDoesNotOfferAreCountedOnTheBus) {
   auto snapshot = h100_node();
   snapshot.infiniband = {};

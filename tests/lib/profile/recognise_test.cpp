@@ -202,6 +202,33 @@ TEST_F(RecogniseTest, WhatCountsCannotTellIsSaidAndNotGuessed) {
             "ambiguous: hb120rs_v2, hb120rs_v3 match equally well; name one of them");
 }
 
+TEST_F(RecogniseTest, DisksTellWhatNothingElseTells) {
+  add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
+  add("a2", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 2");
+  Hardware node{.chassis_asset_tag = kAzure,
+                .gpu_pci_ids = GpuIds{},
+                .infiniband_hcas = 1,
+                .nvme_disks = 2,
+                .cores = 44,
+                .memory_bytes = 346 * kGiB};
+  EXPECT_EQ(of(node).profile, "a2");
+  EXPECT_THAT(of(node).evidence, Contains("NVMe disks: 2, unlike a1"));
+  node.nvme_disks = 0;
+  EXPECT_EQ(of(node).evidence.back(), "ambiguous: a1, a2 match equally well; name one of them");
+}
+
+TEST_F(RecogniseTest, DisksDoNotOutweighWhatElseIsKnown) {
+  add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
+  add("a2", "infiniband: true, hcas: 1, cores: 42, memory: 346 GiB, nvme: 2");
+  const Hardware node{.chassis_asset_tag = kAzure,
+                      .gpu_pci_ids = GpuIds{},
+                      .infiniband_hcas = 1,
+                      .nvme_disks = 2,
+                      .cores = 44,
+                      .memory_bytes = 346 * kGiB};
+  EXPECT_EQ(of(node).profile, "a1");
+}
+
 TEST_F(RecogniseTest, TheSitesOwnProfilesAreCandidates) {
   files.site_profile("our_dgx", "recognise: {dmi_vendor: NVIDIA*, gpu_pci_ids: ['10de:2330']}\n");
   Hardware node = nd_h100();

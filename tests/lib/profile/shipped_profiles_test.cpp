@@ -73,6 +73,7 @@ Hardware healthy_node(const Profile& p) {
                 .gpu_pci_ids = GpuIds{},
                 .infiniband_hcas =
                     p.recognise.infiniband.value_or(false) ? p.ib.present.count.value_or(1) : 0,
+                .nvme_disks = p.host.nvme.count,
                 .cores = p.host.cpu.cores.value_or(0),
                 .memory_bytes = p.host.memory.total.value_or(Bytes{}).value};
   if (!p.recognise.gpu_pci_ids.empty()) {
@@ -93,6 +94,16 @@ TEST_P(ShippedProfileTest, KnowsItsOwnNode) {
   const bool said =
       found.profile == "generic" && found.evidence.back().find(profile->name) != std::string::npos;
   EXPECT_TRUE(itself || said) << found.profile << ": " << found.evidence.back();
+}
+
+TEST(ShippedProfilesTest, HBv2AndHBv3AreToldApartByTheirDisks) {
+  const auto candidates = read_candidates(shipped());
+  ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
+  for (const std::string name : {"hb120rs_v2", "hb120rs_v3"}) {
+    const auto& profile = loaded(name);
+    ASSERT_TRUE(profile.has_value()) << profile.error().message;
+    EXPECT_EQ(choose(*candidates, healthy_node(*profile)).profile, name);
+  }
 }
 
 TEST(ShippedProfilesTest, EverySizeIsThere) {
