@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/pci_class.hpp"
 #include "lib/probes/pci_config.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -24,8 +25,6 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kDevices = "/sys/bus/pci/devices";
-constexpr unsigned kNvidia = 0x10de;
-constexpr unsigned kAmd = 0x1002;
 
 std::string file_of(std::string_view address, std::string_view name) {
   return fmt::format("{}/{}/{}", kDevices, address, name);
@@ -45,29 +44,26 @@ Result<unsigned> read_id(const Root& root, std::string_view address, std::string
 // By base class and subclass; empty for what does not matter or needs the vendor to tell.
 std::optional<PciKind> kind_of(unsigned device_class, unsigned vendor) {
   const unsigned sub = device_class >> 8U;
+  if (pci_class::is_gpu(sub, vendor)) return PciKind::gpu;
   switch (sub) {
-    case 0x0300:  // VGA
-    case 0x0302:  // 3D
-    case 0x0380:  // other display: AMD's accelerators of one generation
-    case 0x1200:  // processing accelerator
-      if (vendor == kNvidia || vendor == kAmd) return PciKind::gpu;
+    case pci_class::kOtherBridge:
+      if (vendor == pci_class::kNvidia) return PciKind::nvswitch;
       return std::nullopt;
-    case 0x0680:  // other bridge
-      if (vendor == kNvidia) return PciKind::nvswitch;
-      return std::nullopt;
-    case 0x0207:  // InfiniBand controller
-    case 0x0c06:  // InfiniBand as a serial bus: older HCAs
+    case pci_class::kInfiniband:
+    case pci_class::kSerialInfiniband:
       return PciKind::hca;
-    case 0x0200:
+    case pci_class::kEthernet:
       return PciKind::ethernet;
-    case 0x0108:
+    case pci_class::kNvme:
       return PciKind::nvme;
     default:
       return std::nullopt;
   }
 }
 
-bool class_may_matter(unsigned device_class) { return kind_of(device_class, kNvidia).has_value(); }
+bool class_may_matter(unsigned device_class) {
+  return kind_of(device_class, pci_class::kNvidia).has_value();
+}
 
 bool is_address(std::string_view name) {
   // 0001:00:00.0; domains above 16 bits have more digits.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/pci_class.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -103,15 +104,6 @@ std::vector<unsigned> numa_nodes_of(hwloc_topology_t topology, hwloc_obj_t devic
   return nodes;
 }
 
-bool is_gpu(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
-  constexpr unsigned kVgaClass = 0x0300;
-  constexpr unsigned kDisplay3dClass = 0x0302;
-  constexpr unsigned kAcceleratorClass = 0x1200;
-  const bool vendor = pci.vendor_id == 0x10de || pci.vendor_id == 0x1002;
-  return vendor && (pci.class_id == kDisplay3dClass || pci.class_id == kVgaClass ||
-                    pci.class_id == kAcceleratorClass);
-}
-
 // The first name in `folder` that begins with `start`; empty when there is none.
 std::string first_name(const Root& root, const std::string& folder, std::string_view start) {
   const auto names = root.list(folder);
@@ -136,16 +128,13 @@ std::string nvme_name(const Root& root, const std::string& address) {
 // The device's name in the operating system, where its kind matters for placement; GPUs have none.
 std::optional<std::string> name_of(const Root& root,
                                    const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
-  constexpr unsigned kNetworkClasses = 0x02;
-  constexpr unsigned kInfinibandClass = 0x0207;
-  constexpr unsigned kNvmeClass = 0x0108;
   const std::string address = address_of(pci);
-  if (is_gpu(pci)) return std::string();
-  if (pci.class_id == kNvmeClass) return nvme_name(root, address);
-  if (pci.class_id >> 8U != kNetworkClasses) return std::nullopt;
+  if (pci_class::is_gpu(pci.class_id, pci.vendor_id)) return std::string();
+  if (pci.class_id == pci_class::kNvme) return nvme_name(root, address);
+  if (pci.class_id >> 8U != pci_class::kNetworkBase) return std::nullopt;
   // An HCA whose port is set to Ethernet has the class of a network card.
   std::string rdma = rdma_name(root, address);
-  if (rdma.empty() && pci.class_id != kInfinibandClass) return std::nullopt;
+  if (rdma.empty() && pci.class_id != pci_class::kInfiniband) return std::nullopt;
   return rdma;
 }
 
