@@ -75,9 +75,13 @@ bool is_controller(std::string_view name) {
 }
 
 // A controller whose transport cannot be told is taken as local: a broken one must not disappear.
+// Azure's remote disks sit behind a PCIe controller, too, which only its model tells.
 bool is_local(const Root& root, std::string_view controller) {
-  return read_text(root, fmt::format("{}/{}/transport", kNvme, controller)).value_or("pcie") ==
-         "pcie";
+  const auto folder = fmt::format("{}/{}", kNvme, controller);
+  if (read_text(root, fmt::format("{}/transport", folder)).value_or("pcie") != "pcie") return false;
+  return !read_text(root, fmt::format("{}/model", folder))
+              .value_or("")
+              .starts_with("MSFT NVMe Accelerator");
 }
 
 void read_controller(const Root& root, const std::string& controller, Disks& disks) {

@@ -126,5 +126,11 @@ TEST(EmptyRootTest, IsAnErrorForTheDisksProbe) {
             (Section<Disks>{.status = Status::error, .reason = "there is no /sys"}));
 }
 
+TEST_F(DisksProbeTest, LeavesOutAzuresRemoteDisksBehindAPcieController) {
+  write_controller("model", "MSFT NVMe Accelerator v1.0              \n");
+  EXPECT_THAT(probe()->nvme, IsEmpty());
+  EXPECT_THAT(probe()->dead_controllers, IsEmpty());
+}
+
 }  // namespace
 }  // namespace muster
