@@ -3,6 +3,7 @@
 // What is missing from the PCI bus is pci.devices' to report.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,7 +20,9 @@ std::vector<const PciDevice*> hcas_on_bus(const Snapshot& snapshot) {
   std::vector<const PciDevice*> devices;
   for (const PciDevice& device : snapshot.pci->devices) {
     // A device that no longer answers is as good as missing, and pci.devices says so.
-    if (device.kind == PciKind::hca && device.responding.value_or(true)) devices.push_back(&device);
+    // The virtual functions of a host are parts of an HCA that is counted itself.
+    const bool counts = device.kind == PciKind::hca && !device.virtual_function;
+    if (counts && device.responding.value_or(true)) devices.push_back(&device);
   }
   return devices;
 }
@@ -108,6 +111,17 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
+// The InfiniBand devices that count: not a host's virtual functions, see hcas_on_bus().
+std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& profile) {
+  std::vector<const Hca*> hcas = ib::hcas_of(snapshot, profile);
+  std::erase_if(hcas, [&](const Hca* hca) {
+    return std::ranges::any_of(snapshot.pci->devices, [&](const PciDevice& device) {
+      return device.virtual_function && hca->address && *hca->address == device.address;
+    });
+  });
+  return hcas;
+}
+
 Findings wrong_names(const std::vector<const Hca*>& hcas, const std::string& pattern) {
   std::vector<std::string> others;
   for (const Hca* hca : hcas) {
@@ -150,7 +164,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (count && *count == 0) return {not_expected("InfiniBand HCAs")};
   if (!snapshot.infiniband.ok()) return {no_rdma_stack(snapshot, profile)};
 
-  const auto hcas = ib::hcas_of(snapshot, profile);
+  const auto hcas = counted_hcas(snapshot, profile);
   Findings findings = unusable(snapshot, profile);
   if (!count) {
     for (Finding& finding : findings) {

@@ -44,11 +44,13 @@ namespace muster::checks::pci {
   return device.responding && !*device.responding;
 }
 
+// Without the virtual functions of a host: they stand for parts of devices that are judged
+// themselves, and work in whatever container or guest they were given to.
 [[nodiscard]] inline std::vector<const PciDevice*> devices_of(const Snapshot& snapshot,
                                                               PciKind kind) {
   std::vector<const PciDevice*> found;
   for (const auto& device : snapshot.pci->devices) {
-    if (device.kind == kind) found.push_back(&device);
+    if (device.kind == kind && !device.virtual_function) found.push_back(&device);
   }
   return found;
 }

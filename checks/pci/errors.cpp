@@ -24,6 +24,7 @@ struct Errors {
 };
 
 bool counts_errors(const PciDevice& device) {
+  if (device.virtual_function) return false;  // its physical function reports
   return device.kind == PciKind::gpu || device.kind == PciKind::hca ||
          device.kind == PciKind::nvswitch || device.kind == PciKind::bridge;
 }

@@ -35,9 +35,10 @@ struct PciDevice {
   PciKind kind = PciKind::bridge;
   unsigned vendor = 0;
   unsigned device = 0;
-  std::string driver;           // empty when none is bound
-  Fact<bool> responding;        // config space does not read all ones
-  Fact<double> link_speed_gts;  // current; absent where the kernel says Unknown
+  std::string driver;             // empty when none is bound
+  bool virtual_function = false;  // of a physical function that this kernel has, too
+  Fact<bool> responding;          // config space does not read all ones
+  Fact<double> link_speed_gts;    // current; absent where the kernel says Unknown
   Fact<double> link_speed_max_gts;
   Fact<unsigned> link_width;
   Fact<unsigned> link_width_max;
@@ -57,6 +58,9 @@ struct PciDevice {
         field("vendor", &Self::vendor, "PCI vendor id"),
         field("device", &Self::device, "PCI device id"),
         field("driver", &Self::driver, "bound driver, empty when none"),
+        field("virtual_function",
+              &Self::virtual_function,
+              "a virtual function of a device that is here, too (physfn); false in a guest"),
         field("responding", &Self::responding, "config space does not read all ones"),
         field("link_speed_gts", &Self::link_speed_gts, "current speed in GT/s"),
         field("link_speed_max_gts", &Self::link_speed_max_gts, "maximum speed in GT/s"),

@@ -234,6 +234,7 @@ PciDevice read_device(
   device.vendor = vendor;
   device.device = id;
   device.driver = read_driver(root, device.address);
+  device.virtual_function = root.exists(file_of(device.address, "physfn"));
   device.numa_node = read_numa_node(root, device.address);
   device.local_cpus = read_local_cpus(root, device.address);
   if (kind != PciKind::ethernet && kind != PciKind::nvme) {

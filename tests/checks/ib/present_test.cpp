@@ -152,5 +152,22 @@ TEST(IbPresentTest, WarnsOfAnUnusedHcaWhereNothingIsExpected) {
                                 Field(&Finding::outcome, Outcome::warn))));
 }
 
+TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
+  Snapshot node = ib_node::node();
+  // One is still the host's, the RDMA device of the other was moved to a container.
+  for (const unsigned function : {1U, 2U}) {
+    Hca part = ib_node::hca(3);
+    part.name = fmt::format("mlx5_ib{}", 20 + function);
+    part.address = fmt::format("0104:00:00.{}", function);
+    PciDevice device = ib_node::on_bus(part);
+    device.virtual_function = true;
+    node.pci->devices.push_back(device);
+    if (function == 1) node.infiniband->hcas.push_back(part);
+  }
+  EXPECT_THAT(judge(node),
+              ElementsAre(AllOf(Field(&Finding::message, "4 of 4 InfiniBand HCAs"),
+                                Field(&Finding::outcome, Outcome::pass))));
+}
+
 }  // namespace
 }  // namespace muster

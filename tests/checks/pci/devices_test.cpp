@@ -100,5 +100,15 @@ TEST(PciDevicesTest, WithoutABusItIsUnknownOnlyWhereSomethingIsExpected) {
   EXPECT_EQ(judged(snapshot, Profile{}).front().outcome, Outcome::skip);
 }
 
+TEST(PciDevicesTest, DoesNotCountTheVirtualFunctionsOfAHost) {
+  auto profile = one_gpu_and_hca();
+  profile.ib.present.count = 2;
+  auto node = small_node();
+  auto part = pci_device("0000:03:00.2", PciKind::hca);
+  part.virtual_function = true;
+  node.pci.facts.devices.push_back(part);
+  EXPECT_EQ(judged(node, profile).front().message, "1 HCA on the PCI bus, expected 2");
+}
+
 }  // namespace
 }  // namespace muster

@@ -120,5 +120,14 @@ TEST(PciErrorsTest, WithoutUptimeThereIsNoRate) {
   EXPECT_EQ(judged(node).front().outcome, Outcome::unknown);
 }
 
+TEST(PciErrorsTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
+  auto node = seen_before();
+  auto part = pci_device("0000:03:00.2", PciKind::hca);
+  part.virtual_function = true;
+  part.aer = Fact<AerCounts>::absent("no AER");
+  node.pci.facts.devices.push_back(part);
+  EXPECT_THAT(judged(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
 }  // namespace
 }  // namespace muster

@@ -132,5 +132,15 @@ TEST(PciLinkTest, ADeviceThatDoesNotAnswerIsNotJudgedTwice) {
                              "should"}));
 }
 
+TEST(PciLinkTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
+  auto node = small_node();
+  auto part = pci_device("0000:03:00.2", PciKind::hca);
+  part.virtual_function = true;
+  part.link_width = Fact<unsigned>::absent("width 0");
+  node.pci.facts.devices.push_back(part);
+  EXPECT_EQ(checks::pci_link.judge(node, one_gpu_and_hca()),
+            checks::pci_link.judge(small_node(), one_gpu_and_hca()));
+}
+
 }  // namespace
 }  // namespace muster

@@ -180,5 +180,11 @@ TEST(PciProbeTest, IsAbsentWithoutABus) {
   EXPECT_EQ(probe_pci(*Root::below(dir.path())).status, Status::absent);
 }
 
+TEST_F(PciTest, TellsAVirtualFunctionByItsPhysicalOne) {
+  EXPECT_FALSE(gpu().virtual_function);
+  dir_.link("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/physfn", "..");
+  EXPECT_TRUE(gpu().virtual_function);
+}
+
 }  // namespace
 }  // namespace muster
