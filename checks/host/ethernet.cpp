@@ -67,9 +67,13 @@ void judge_interface(const Interface& interface,
   }
 }
 
-bool is_meant(const Interface& interface, const std::string& glob) {
-  return matches_glob(glob, interface.name) ||
-         (!interface.hca.empty() && matches_glob(glob, interface.hca));
+// Images name RDMA devices in their own ways: where any of them will do, the link layer decides.
+bool is_meant(const Interface& interface, const EthernetInterface& expected) {
+  constexpr unsigned kEthernet = 1;
+  if (matches_glob(expected.name, interface.name)) return true;
+  if (interface.hca.empty()) return false;
+  return matches_glob(expected.name, interface.hca) ||
+         (expected.rdma && interface.type && *interface.type == kEthernet);
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -86,7 +90,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& expected : limits) {
     bool found = false;
     for (const auto& interface : snapshot.network->interfaces) {
-      if (!is_meant(interface, expected.name)) continue;
+      if (!is_meant(interface, expected)) continue;
       found = true;
       ++judged;
       judge_interface(interface, expected, findings);

@@ -122,20 +122,22 @@ std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& pr
   return hcas;
 }
 
+// Images name HCAs in their own ways. A job that chooses them by name may miss them, and the node
+// is as good as any.
 Findings wrong_names(const std::vector<const Hca*>& hcas, const std::string& pattern) {
   std::vector<std::string> others;
   for (const Hca* hca : hcas) {
     if (!matches_glob(pattern, hca->name)) others.push_back(hca->name);
   }
   if (others.empty()) return {};
-  Finding finding = failed(
-      std::string(kNode),
-      fmt::format(
-          "{} not named {}: {}", counted(others.size(), "HCA"), pattern, fmt::join(others, ", ")),
-      Remedy::fix_config);
-  finding.observed = others.front();
-  finding.limit = pattern;
-  return {finding};
+  return {
+      {.device = std::string(kNode),
+       .outcome = Outcome::warn,
+       .message = fmt::format(
+           "{} not named {}: {}", counted(others.size(), "HCA"), pattern, fmt::join(others, ", ")),
+       .observed = others.front(),
+       .limit = pattern,
+       .remedy = Remedy::fix_config}};
 }
 
 Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t expected) {
@@ -175,10 +177,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
         std::move(findings),
         fmt::format("{}; the profile expects no number", counted(hcas.size(), "InfiniBand HCA")));
   }
-  ib::append(findings, wrong_names(hcas, profile.ib.present.name));
-  if (findings.empty()) {
-    findings.push_back(count_finding(snapshot, hcas.size(), static_cast<std::size_t>(*count)));
-  }
+  if (!findings.empty()) return findings;
+  Finding total = count_finding(snapshot, hcas.size(), static_cast<std::size_t>(*count));
+  if (total.outcome != Outcome::pass) return {std::move(total)};
+  findings = wrong_names(hcas, profile.ib.present.name);
+  if (findings.empty()) findings.push_back(std::move(total));
   return findings;
 }
 

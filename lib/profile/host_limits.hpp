@@ -272,11 +272,15 @@ struct ModuleLimits {
 struct EthernetInterface {
   std::string name;
   Limit<BitsPerSecond> speed;
+  bool rdma = false;
 
   template <class Self = EthernetInterface>
   static constexpr auto fields() {
     return std::tuple{field("name", &Self::name, "interface or verbs name, a glob"),
-                      field("speed", &Self::speed, "expected speed; not set for any")};
+                      field("speed", &Self::speed, "expected speed; not set for any"),
+                      field("rdma",
+                            &Self::rdma,
+                            "an Ethernet interface of any RDMA device will do, whatever its name")};
   }
 };
 

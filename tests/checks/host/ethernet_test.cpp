@@ -121,5 +121,27 @@ TEST(HostEthernetTest, IsSkippedWithoutLimits) {
                                   .message = "no network interfaces expected by this profile"}));
 }
 
+TEST(HostEthernetTest, FindsTheInterfaceOfAnEthernetRdmaDeviceUnderAnyName) {
+  Interface renamed = kUp;
+  renamed.name = "enP1s0";
+  renamed.type = 1U;
+  renamed.hca = "mlx5_8";
+  EXPECT_THAT(judge({renamed}, {{.name = "mlx5_an*", .rdma = true}}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, TakesNoInfinibandInterfaceForAnEthernetOne) {
+  Interface infiniband = kUp;
+  infiniband.name = "ib0";
+  infiniband.type = 32U;
+  infiniband.hca = "mlx5_0";
+  EXPECT_THAT(judge({infiniband}, {{.name = "mlx5_an*", .rdma = true}}),
+              ElementsAre(Finding{.device = "mlx5_an*",
+                                  .outcome = Outcome::fail,
+                                  .message = "there is no network interface mlx5_an*",
+                                  .observed = false,
+                                  .limit = true,
+                                  .remedy = Remedy::fix_config}));
+}
+
 }  // namespace
 }  // namespace muster

@@ -121,13 +121,13 @@ TEST(IbPresentTest, FailsAnHcaWhosePortIsSetToEthernet) {
                                   .remedy = Remedy::fix_config}));
 }
 
-TEST(IbPresentTest, FailsOnceWhenNamesAreNotAsExpected) {
+TEST(IbPresentTest, WarnsOnceWhenOnlyNamesAreNotAsExpected) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 0).name = "mlx5_0";
   ib_node::hca_of(node, 3).name = "mlx5_3";
   EXPECT_THAT(judge(node),
               ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::fail,
+                                  .outcome = Outcome::warn,
                                   .message = "2 HCAs not named mlx5_ib*: mlx5_0, mlx5_3",
                                   .observed = std::string("mlx5_0"),
                                   .limit = std::string("mlx5_ib*"),
@@ -150,6 +150,16 @@ TEST(IbPresentTest, WarnsOfAnUnusedHcaWhereNothingIsExpected) {
   EXPECT_THAT(judge(node, ib_node::no_expectations()),
               ElementsAre(AllOf(Field(&Finding::device, "0104:00:00.0"),
                                 Field(&Finding::outcome, Outcome::warn))));
+}
+
+TEST(IbPresentTest, FailsAWrongCountWhateverTheNames) {
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 0).name = "mlx5_0";
+  Profile three = ib_node::profile();
+  three.ib.present.count = 3;
+  EXPECT_THAT(judge(node, three),
+              ElementsAre(AllOf(Field(&Finding::message, "4 InfiniBand HCAs, expected 3"),
+                                Field(&Finding::outcome, Outcome::fail))));
 }
 
 TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
