@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,11 +44,17 @@ bool is_saturated(std::string_view counter, std::uint64_t value) {
       kWidths, [&](const Width& width) { return width.counter == counter && value >= width.most; });
 }
 
-const Fact<std::uint64_t>* find_counter(const IbPort& port, const std::string& name) {
-  for (const auto* group : {&port.counters, &port.hw_counters}) {
-    if (const auto found = group->find(name); found != group->end()) return &found->second;
-  }
-  return nullptr;
+struct Counter {
+  const Fact<std::uint64_t>* fact = nullptr;  // null where the port does not offer it
+  bool of_port = false;                       // in the physical port's register, not the function's
+};
+
+Counter find_counter(const IbPort& port, const std::string& name) {
+  if (const auto found = port.counters.find(name); found != port.counters.end())
+    return {.fact = &found->second, .of_port = true};
+  if (const auto found = port.hw_counters.find(name); found != port.hw_counters.end())
+    return {.fact = &found->second};
+  return {};
 }
 
 // What came of all the counters that were looked at.
@@ -56,6 +63,7 @@ struct Tally {
   std::size_t judged = 0;
   std::size_t first = 0;  // nothing earlier to compare with
   bool virtual_function = false;
+  bool refused = false;  // the registers of physical ports
 };
 
 Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome outcome) {
@@ -63,10 +71,40 @@ Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome ou
   return outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch;
 }
 
-Outcome outcome_of(double per_hour, const CounterLimit& limit) {
-  if (limit.fail_above_per_hour && per_hour > *limit.fail_above_per_hour) return Outcome::fail;
-  if (limit.warn_above_per_hour && per_hour > *limit.warn_above_per_hour) return Outcome::warn;
-  return Outcome::pass;
+constexpr double kHourS = 3600;
+
+// One limit of a counter: how far it may rise in how long.
+struct Rule {
+  Outcome outcome = Outcome::warn;
+  double most = 0;
+  double within_s = kHourS;
+  double over_s = kHourS;  // the time that is looked at: more than `within_s` for an average
+};
+
+// The worst first. A rate is judged over the last hour, which shows a burst, and over the whole
+// window, which remembers one.
+std::vector<Rule> rules_of(const CounterLimit& limit, double window_s) {
+  std::vector<Rule> rules;
+  const auto per_hour = [&](Outcome outcome, const Limit<double>& most) {
+    if (!most) return;
+    rules.push_back({.outcome = outcome, .most = *most});
+    rules.push_back({.outcome = outcome, .most = *most, .over_s = std::max(window_s, kHourS)});
+  };
+  const auto count = [&](Outcome outcome, const Limit<double>& most, const Limit<Seconds>& within) {
+    if (!most) return;
+    const double span = within ? within->value : window_s;
+    rules.push_back({.outcome = outcome, .most = *most, .within_s = span, .over_s = span});
+  };
+  per_hour(Outcome::fail, limit.fail_above_per_hour);
+  count(Outcome::fail, limit.fail_above, limit.fail_within);
+  per_hour(Outcome::warn, limit.warn_above_per_hour);
+  count(Outcome::warn, limit.warn_above, limit.warn_within);
+  return rules;
+}
+
+bool is_limited(const CounterLimit& limit) {
+  return limit.warn_above_per_hour || limit.fail_above_per_hour || limit.warn_above ||
+         limit.fail_above;
 }
 
 struct Unreadable {
@@ -86,27 +124,30 @@ class PortJudge {
 
   void judge(const ib::PortOf& at) {
     Unreadable unreadable;
-    std::vector<std::string> refused;
-    std::size_t readable = 0;
+    Unreadable refused;
+    bool port_answers = false;
     for (const auto& [name, limit] : limits_.counters) {
-      if (!limit.warn_above_per_hour && !limit.fail_above_per_hour) continue;
-      const auto* counter = find_counter(*at.port, name);
-      if (counter == nullptr) {
+      if (!is_limited(limit)) continue;
+      const Counter counter = find_counter(*at.port, name);
+      if (counter.fact == nullptr) {
         unreadable.add(name, "the port does not offer it");
-      } else if (counter->known()) {
-        ++readable;
-        judge_value(at, name, **counter, limit);
-      } else if (counter->is_absent() && at.hca->virtual_function) {
-        refused.push_back(name);
-        unreadable.add(name, counter->why());
+      } else if (counter.fact->known()) {
+        port_answers = port_answers || counter.of_port;
+        judge_value(at, name, **counter.fact, limit);
+      } else if (counter.fact->is_absent() && counter.of_port && at.hca->virtual_function) {
+        refused.add(name, counter.fact->why());
       } else {
-        unreadable.add(name, counter->why());
+        unreadable.add(name, counter.fact->why());
       }
     }
     tally_.virtual_function = tally_.virtual_function || at.hca->virtual_function;
     // The port's register is refused as a whole: a single counter is not a virtual function's
     // nature.
-    if (readable == 0 && refused.size() == unreadable.names.size()) return;
+    if (port_answers) {
+      for (const auto& name : refused.names) unreadable.add(name, refused.why);
+    } else {
+      tally_.refused = tally_.refused || !refused.names.empty();
+    }
     if (unreadable.names.empty()) return;
     tally_.findings.push_back(ib::about(
         at,
@@ -128,33 +169,60 @@ class PortJudge {
       tally_.findings.push_back(std::move(finding));
       return;
     }
-    const auto delta = delta_of(snapshot_.earlier,
-                                fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name),
-                                {.uptime_s = *snapshot_.identity->uptime_s, .value = value},
-                                limits_.window.value);
-    if (!delta) {
+    const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
+    if (!rise(key, value, kHourS)) {
       ++tally_.first;
       return;
     }
     ++tally_.judged;
-    const double per_hour = delta->per_hour();
-    const Outcome outcome = outcome_of(per_hour, limit);
-    if (outcome == Outcome::pass) return;
-    const double most =
-        outcome == Outcome::fail ? *limit.fail_above_per_hour : *limit.warn_above_per_hour;
+    for (const Rule& rule : rules_of(limit, limits_.window.value)) {
+      if (auto finding = judge_rule(at, name, *rise(key, value, rule.over_s), rule)) {
+        tally_.findings.push_back(*std::move(finding));
+        return;
+      }
+    }
+  }
+
+  // Nobody knows when between two runs a counter rose: where the last run is longer ago than the
+  // time that is looked at, the rise is that longer time's.
+  [[nodiscard]] std::optional<Delta> rise(const std::string& key,
+                                          std::uint64_t value,
+                                          double over_s) const {
+    const double now_s = *snapshot_.identity->uptime_s;
+    const double since_last_s = now_s - snapshot_.earlier.last_uptime_s;
+    return delta_of(snapshot_.earlier,
+                    key,
+                    {.uptime_s = now_s, .value = value},
+                    std::max(over_s, since_last_s));
+  }
+
+  [[nodiscard]] std::optional<Finding> judge_rule(const ib::PortOf& at,
+                                                  const std::string& name,
+                                                  const Delta& delta,
+                                                  const Rule& rule) const {
+    const double seen = static_cast<double>(delta.increments) * rule.within_s /
+                        std::max(delta.seconds, rule.within_s);
+    if (seen <= rule.most) return std::nullopt;
+    const bool rate = rule.within_s <= kHourS;
     Finding finding = ib::about(at,
-                                outcome,
-                                fmt::format("{} rose by {} in {}: {:.1f} per hour, limit {}",
-                                            name,
-                                            delta->increments,
-                                            in_time(delta->seconds),
-                                            per_hour,
-                                            most));
-    finding.observed = per_hour;
-    finding.limit = most;
-    finding.unit = "per hour";
-    finding.remedy = remedy_for(snapshot_, name, outcome);
-    tally_.findings.push_back(std::move(finding));
+                                rule.outcome,
+                                rate ? fmt::format("{} rose by {} in {}: {:.1f} per hour, limit {}",
+                                                   name,
+                                                   delta.increments,
+                                                   in_time(delta.seconds),
+                                                   seen,
+                                                   rule.most)
+                                     : fmt::format("{} rose by {} in {}, limit {} in {}",
+                                                   name,
+                                                   delta.increments,
+                                                   in_time(std::max(delta.seconds, rule.within_s)),
+                                                   rule.most,
+                                                   in_time(rule.within_s)));
+    finding.observed = seen;
+    finding.limit = rule.most;
+    finding.unit = rate ? std::string("per hour") : fmt::format("in {}", in_time(rule.within_s));
+    finding.remedy = remedy_for(snapshot_, name, rule.outcome);
+    return finding;
   }
 
   const Snapshot& snapshot_;
@@ -174,7 +242,9 @@ Finding summary(const Tally& tally) {
       fmt::format("{} within their limits", counted(tally.judged, "error counter"));
   if (tally.first > 0)
     message = fmt::format("{}, {} seen for the first time", message, tally.first);
-  if (tally.virtual_function) {
+  if (tally.refused) {
+    message = fmt::format("{}; the port's own counters are refused to virtual functions", message);
+  } else if (tally.virtual_function) {
     message = fmt::format("{}; on a virtual function a zero proves nothing", message);
   }
   return passed(std::move(message));
@@ -182,9 +252,8 @@ Finding summary(const Tally& tally) {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
-  const bool limited = std::ranges::any_of(profile.ib.errors.counters, [](const auto& entry) {
-    return entry.second.warn_above_per_hour || entry.second.fail_above_per_hour;
-  });
+  const bool limited = std::ranges::any_of(
+      profile.ib.errors.counters, [](const auto& entry) { return is_limited(entry.second); });
   if (!limited) return {not_expected("limit of InfiniBand errors")};
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};

@@ -146,12 +146,22 @@ struct IbMtuLimits {
 
 struct CounterLimit {
   Limit<double> warn_above_per_hour, fail_above_per_hour;
+  Limit<double> warn_above, fail_above;
+  Limit<Seconds> warn_within, fail_within;
 
   template <class Self = CounterLimit>
   static constexpr auto fields() {
     return std::tuple{
-        field("warn_above_per_hour", &Self::warn_above_per_hour, "increments per hour"),
-        field("fail_above_per_hour", &Self::fail_above_per_hour, "increments per hour")};
+        field("warn_above_per_hour",
+              &Self::warn_above_per_hour,
+              "increments per hour, in the last hour or on average over the window"),
+        field("fail_above_per_hour",
+              &Self::fail_above_per_hour,
+              "increments per hour, in the last hour or on average over the window"),
+        field("warn_above", &Self::warn_above, "increments in warn_within"),
+        field("fail_above", &Self::fail_above, "increments in fail_within"),
+        field("warn_within", &Self::warn_within, "how far back; not set for the window"),
+        field("fail_within", &Self::fail_within, "how far back; not set for the window")};
   }
 };
 

@@ -197,5 +197,71 @@ TEST(IbErrorsTest, LeavesAPortThatIsDownToIbState) {
   EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
 }
 
+TEST(IbErrorsTest, SeesABurstOfTheLastHourThatTheWindowAveragesAway) {
+  Snapshot node = ib_node::node();
+  node.earlier.last_uptime_s = ib_node::kUptime - 600;
+  node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
+  counter(node, 1) = std::uint64_t{40};
+  EXPECT_THAT(judge(node),
+              ElementsAre(rose(Outcome::warn,
+                               40,
+                               10,
+                               "symbol_error rose by 40 in 60 min: 40.0 per hour, limit 10",
+                               Remedy::watch)));
+}
+
+TEST(IbErrorsTest, TakesARiseSinceTheLastRunForThatTimesRise) {
+  Snapshot node = ib_node::node();
+  node.earlier.last_uptime_s = ib_node::kUptime - 10 * 3600;
+  node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
+  counter(node, 1) = std::uint64_t{40};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+}
+
+// Twenty recoveries in a day, one an hour or so: no rate shows them.
+TEST(IbErrorsTest, CountsWithinATimeOfItsOwn) {
+  Profile profile = ib_node::profile();
+  profile.ib.errors.counters = {{"link_error_recovery",
+                                 {.warn_above = 3,
+                                  .fail_above = 10,
+                                  .warn_within = Seconds{3 * 3600.0},
+                                  .fail_within = Seconds{24 * 3600.0}}}};
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::port_of(node, i).counters["link_error_recovery"] = std::uint64_t{i == 1 ? 20U : 0U};
+  }
+  const std::string key = "ib.mlx5_ib1.1.link_error_recovery";
+  auto& changes = node.earlier.counters[key];
+  for (unsigned hour = 0; hour < 20; ++hour)
+    changes.push_back({.uptime_s = 600 + hour * 4200.0, .value = hour});
+  node.earlier.last_uptime_s = ib_node::kUptime - 600;
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(Finding{.device = "mlx5_ib1",
+                                  .outcome = Outcome::fail,
+                                  .message = "link_error_recovery rose by 20 in 24 h, limit 10 in "
+                                             "24 h",
+                                  .observed = 20.0,
+                                  .limit = 10.0,
+                                  .unit = "in 24 h",
+                                  .remedy = Remedy::report_to_provider}));
+}
+
+TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersAreJudged) {
+  Profile profile = ib_node::profile();
+  profile.ib.errors.counters["out_of_sequence"] = {.warn_above_per_hour = 10};
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::hca_of(node, i).virtual_function = true;
+    counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
+    ib_node::port_of(node, i).hw_counters["out_of_sequence"] = std::uint64_t{0};
+    ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.out_of_sequence", i), 0);
+  }
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "4 error counters within their limits; the port's own "
+                                             "counters are refused to virtual functions"}));
+}
+
 }  // namespace
 }  // namespace muster
