@@ -78,6 +78,14 @@ Outcome outcome_of(const KernelLogLimits& limits, const std::string& kind) {
   return entry->second == to_string(Outcome::fail) ? Outcome::fail : Outcome::pass;
 }
 
+// The window, or less where the kernel has dropped the lines of its beginning.
+std::string what_was_read(const KernelLog& log, const Window& window) {
+  const auto first_us = static_cast<double>(log.first_us);
+  if (log.first_sequence == 0 || first_us <= window.from_us) return window.words;
+  return fmt::format("since the oldest line that the kernel still has, {} ago",
+                     in_time(std::max(0.0, window.now_us - first_us) / 1e6));
+}
+
 Remedy remedy_of(std::string_view name) {
   constexpr std::array kAllRemedies{Remedy::watch,
                                     Remedy::restart_app,
@@ -157,9 +165,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     findings.push_back(std::move(finding));
   }
   judge_gaps(log, findings);
-  return or_pass(
-      std::move(findings),
-      fmt::format("no faults reported {} ({} read)", window.words, counted(log.seen, "line")));
+  return or_pass(std::move(findings),
+                 fmt::format("no faults reported {} ({} read)",
+                             what_was_read(log, window),
+                             counted(log.seen, "line")));
 }
 
 }  // namespace

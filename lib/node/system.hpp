@@ -124,6 +124,9 @@ struct KernelLog {
   std::uint64_t unparsable = 0;
   std::uint64_t lost = 0;  // overwritten before they could be read
   bool truncated = false;  // stopped at the limit of size or time
+  // Of the oldest record: any other sequence than 0 means that older ones are gone.
+  std::uint64_t first_sequence = 0;
+  std::uint64_t first_us = 0;
 
   template <class Self = KernelLog>
   static constexpr auto fields() {
@@ -132,7 +135,11 @@ struct KernelLog {
         field("seen", &Self::seen, "records read in all"),
         field("unparsable", &Self::unparsable, "records that are not in the kernel's form"),
         field("lost", &Self::lost, "records overwritten while reading"),
-        field("truncated", &Self::truncated, "reading stopped at the limit of size or time")};
+        field("truncated", &Self::truncated, "reading stopped at the limit of size or time"),
+        field("first_sequence",
+              &Self::first_sequence,
+              "the oldest record's number; above 0 the kernel dropped older ones"),
+        field("first_us", &Self::first_us, "the oldest record's time, microseconds since boot")};
   }
 
   bool operator==(const KernelLog&) const = default;

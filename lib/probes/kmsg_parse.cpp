@@ -118,6 +118,10 @@ void KmsgCollector::add(std::string_view record) {
     ++log_.unparsable;
     return;
   }
+  if (!pending_) {
+    log_.first_sequence = parsed->sequence;
+    log_.first_us = parsed->time_us;
+  }
   if (overwritten_) {
     const std::uint64_t expected = pending_ ? pending_->header.sequence + 1 : parsed->sequence;
     log_.lost += parsed->sequence > expected ? parsed->sequence - expected : 1;

@@ -250,5 +250,23 @@ TEST(KernelLineDeviceTest, IsNeverTheNameOfAProcess) {
   EXPECT_EQ(checks::device_of_line("Out of memory: Killed process 7 (sda) total-vm:1kB"), "node");
 }
 
+TEST(HostKernelLogTest, SaysSinceWhenWhereTheKernelHasDroppedOlderLines) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->first_sequence = 900'000;
+  snapshot.kernel_log->first_us = 7'188'000'000;
+  EXPECT_THAT(judge(snapshot),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "no faults reported since the oldest line that the "
+                                             "kernel still has, 12 s ago (50 lines read)"}));
+}
+
+TEST(HostKernelLogTest, SpeaksOfTheWindowWhereTheOldestLineIsOlder) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->first_sequence = 900'000;
+  snapshot.kernel_log->first_us = 3'000'000'000;
+  EXPECT_THAT(judge(snapshot), ElementsAre(kPass));
+}
+
 }  // namespace
 }  // namespace muster

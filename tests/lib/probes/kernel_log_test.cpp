@@ -30,7 +30,9 @@ TEST_F(KernelLogTest, ReadsARecordedFileByLine) {
       observed(KernelLog{
           .records =
               {{.sequence = 7, .time_us = 99, .level = 3, .text = "EDAC MC0: 1 CE", .last_us = 99}},
-          .seen = 2}));
+          .seen = 2,
+          .first_sequence = 7,
+          .first_us = 99}));
 }
 
 TEST_F(KernelLogTest, IsAbsentWithoutTheDevice) {

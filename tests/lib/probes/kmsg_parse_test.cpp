@@ -172,5 +172,11 @@ TEST(KmsgCollectorTest, AStormOfOneMessageIsCheap) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
+TEST(KmsgCollectorTest, RemembersTheOldestRecordEvenIfItIsNotKept) {
+  const auto log = collect({"6,900000,70,-;usb 1-1: new device", "4,900001,80,-;something odd"});
+  EXPECT_EQ(log.first_sequence, 900000U);
+  EXPECT_EQ(log.first_us, 70U);
+}
+
 }  // namespace
 }  // namespace muster
