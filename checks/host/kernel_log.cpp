@@ -162,6 +162,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (outcome == Outcome::pass) continue;
     Finding finding = describe(key.first, key.second, incidents, window);
     finding.outcome = outcome;
+    if (finding.remedy == Remedy::reseat_or_replace) finding.remedy = hardware_remedy(snapshot);
     findings.push_back(std::move(finding));
   }
   judge_gaps(log, findings);

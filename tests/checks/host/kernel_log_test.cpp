@@ -268,5 +268,11 @@ TEST(HostKernelLogTest, SpeaksOfTheWindowWhereTheOldestLineIsOlder) {
   EXPECT_THAT(judge(snapshot), ElementsAre(kPass));
 }
 
+TEST(HostKernelLogTest, LeavesHardwareToTheProviderUnderAHypervisor) {
+  Snapshot snapshot = node({said_at(7190, "I/O error, dev sda, sector 1")});
+  snapshot.identity->hypervisor = true;
+  EXPECT_EQ(judge(snapshot).front().remedy, Remedy::report_to_provider);
+}
+
 }  // namespace
 }  // namespace muster
