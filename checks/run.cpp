@@ -111,10 +111,38 @@ bool was_not_asked(const Section<T>& section) {
   return section.status == untouched.status && section.reason == untouched.reason;
 }
 
-Outcome worst(const Findings& findings) {
-  const auto found = std::ranges::min_element(
-      findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
-  return found->outcome;
+bool is_seen_in(const Finding& finding, const Finding& other) {
+  if (rank(other.outcome) > rank(finding.outcome) || other.outcome == Outcome::unknown)
+    return false;
+  return std::ranges::any_of(finding.seen_by, [&](const SeenBy& seen) {
+    return seen.check == other.check && matches_glob(seen.device, other.device);
+  });
+}
+
+// One fault is one finding: what a check of the hardware's own counters and states found, too, and
+// judges no milder, is left to it. What nobody else found stays.
+void leave_to_others(Findings& findings) {
+  for (Finding& finding : findings) {
+    const bool concern = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
+    const auto other = std::ranges::find_if(
+        findings, [&](const Finding& each) { return is_seen_in(finding, each); });
+    if (concern && other != findings.end()) {
+      finding.outcome = Outcome::skip;
+      finding.message =
+          fmt::format("the same fault as {} {}: {}", other->check, other->device, finding.message);
+      finding.remedy = Remedy::none;
+      finding.code.clear();
+    }
+    finding.seen_by.clear();
+  }
+}
+
+Outcome worst(const Findings& findings, std::string_view check) {
+  Outcome outcome = Outcome::skip;
+  for (const Finding& finding : findings) {
+    if (finding.check == check && rank(finding.outcome) < rank(outcome)) outcome = finding.outcome;
+  }
+  return outcome;
 }
 
 }  // namespace
@@ -144,10 +172,15 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .context = selection.context,
                 .started = snapshot.taken,
                 .physical_host = snapshot.identity->physical_host.value_or("")};
-  for (const Check* check : select_checks(profile, selection)) {
+  const auto selected = select_checks(profile, selection);
+  for (const Check* check : selected) {
     Findings findings = judge_one(snapshot, profile, *check);
-    report.checks.push_back({.id = std::string(check->id), .outcome = worst(findings)});
     std::ranges::move(findings, std::back_inserter(report.findings));
+  }
+  leave_to_others(report.findings);
+  for (const Check* check : selected) {
+    report.checks.push_back(
+        {.id = std::string(check->id), .outcome = worst(report.findings, check->id)});
   }
   report.verdict = verdict_of(report.findings, context_of(profile, selection.context));
   std::ranges::stable_sort(

@@ -76,6 +76,16 @@ namespace line {
   return word;
 }
 
+// The part that fails as one: nvme6 for nvme6n1p2, sda for sda1, md127 for md127p1.
+[[nodiscard]] inline std::string whole_of(std::string_view device) {
+  if (!is_disk(device)) return std::string(device);
+  const bool scsi = device.starts_with("sd");
+  const auto number = device.find_first_of("0123456789");
+  if (number == std::string_view::npos) return std::string(device);
+  const auto end = scsi ? number : device.find_first_not_of("0123456789", number);
+  return std::string(device.substr(0, device.starts_with("dm-") ? device.size() : end));
+}
+
 }  // namespace line
 
 // The device that a line names: a PCI address or a disk, "node" where it names none. Only places
@@ -83,6 +93,12 @@ namespace line {
 // "device"; the names of processes and files further on are the users'.
 [[nodiscard]] inline std::string device_of_line(std::string_view text) {
   const auto words = split_words(text);
+  // A root port passes on what a device below it reported: "AER: … error received: 0000:12:00.0".
+  if (words.size() > 2 && words[0] == "pcieport" &&
+      (words[words.size() - 2] == "received:" || words[words.size() - 2] == "from") &&
+      line::is_pci_address(line::bare(words.back()))) {
+    return std::string(line::bare(words.back()));
+  }
   const std::size_t prefix = !words.empty() && words[0] == "sd" ? 3 : 2;  // "sd 0:0:0:0: [sda] …"
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool introduced =

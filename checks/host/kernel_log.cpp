@@ -2,16 +2,17 @@
 // host.kernel_log: what the kernel reported about failing hardware, disks and file systems.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/host/kernel_line.hpp"
+#include "checks/kernel_faults.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
 
@@ -32,50 +33,6 @@ Window window_of(double uptime_s, Seconds wanted) {
   return {.from_us = (uptime_s - wanted.value) * 1e6,
           .now_us = uptime_s * 1e6,
           .words = fmt::format("in the last {}", in_time(wanted.value))};
-}
-
-// All lines of one class about one device.
-struct Incidents {
-  std::uint64_t incidents = 0;
-  std::uint64_t lines = 0;
-  std::uint64_t last_us = 0;
-  std::string newest;
-  std::string remedy;
-
-  void add(const KernelRecord& record, const KernelLogPattern& pattern, Seconds coalesce) {
-    const auto gap_us = static_cast<double>(record.time_us) - static_cast<double>(last_us);
-    if (incidents == 0 || gap_us > coalesce.value * 1e6) ++incidents;
-    lines += record.repeats;
-    last_us = std::max({last_us, record.time_us, record.last_us});
-    newest = record.text;
-    remedy = pattern.remedy;
-  }
-};
-
-using ByKindAndDevice = std::map<std::pair<std::string, std::string>, Incidents>;
-
-ByKindAndDevice collect(const KernelLog& log, const KernelLogLimits& limits, const Window& window) {
-  ByKindAndDevice found;
-  for (const auto& record : log.records) {
-    // Anybody who may write to /dev/kmsg can say anything there; only the kernel's own word counts.
-    if (record.facility != 0) continue;
-    if (static_cast<double>(std::max(record.time_us, record.last_us)) < window.from_us) continue;
-    if (is_xid_line(record.text)) continue;  // gpu.xid and gpu.sxid judge these
-    const auto pattern = std::ranges::find_if(limits.patterns, [&](const KernelLogPattern& each) {
-      return matches_pattern(each.pattern, record.text);
-    });
-    if (pattern == limits.patterns.end()) continue;
-    found[{pattern->kind, device_of_line(record.text)}].add(record, *pattern, limits.coalesce);
-  }
-  return found;
-}
-
-// A class that the profile gives no outcome is worth a look, and nobody decided that it fails.
-Outcome outcome_of(const KernelLogLimits& limits, const std::string& kind) {
-  const auto entry = limits.kinds.find(kind);
-  if (entry == limits.kinds.end() || entry->second == to_string(Outcome::warn))
-    return Outcome::warn;
-  return entry->second == to_string(Outcome::fail) ? Outcome::fail : Outcome::pass;
 }
 
 // The window, or less where the kernel has dropped the lines of its beginning.
@@ -100,23 +57,43 @@ Remedy remedy_of(std::string_view name) {
   return found == kAllRemedies.end() ? Remedy::none : *found;
 }
 
-Finding describe(const std::string& kind,
-                 const std::string& device,
-                 const Incidents& incidents,
+// Patterns speak of parts; under a hypervisor these are the provider's.
+Remedy remedy_here(const Snapshot& snapshot, std::string_view name) {
+  const Remedy remedy = remedy_of(name);
+  return remedy == Remedy::reseat_or_replace ? hardware_remedy(snapshot) : remedy;
+}
+
+// "; with it pcie_recovery (1 line), io_error (12 lines)": what the cause brought about.
+std::string consequences(const KernelFault& fault, const std::string& cause) {
+  std::vector<std::string> others;
+  for (const auto& [kind, lines] : fault.classes) {
+    if (kind != cause) others.push_back(fmt::format("{} ({})", kind, counted(lines.lines, "line")));
+  }
+  return others.empty() ? std::string() : fmt::format("; with it {}", fmt::join(others, ", "));
+}
+
+Finding describe(const Snapshot& snapshot,
+                 const KernelLogLimits& limits,
+                 const KernelFault& fault,
                  const Window& window) {
-  const double ago_s = std::max(0.0, window.now_us - static_cast<double>(incidents.last_us)) / 1e6;
-  return {.device = device,
-          .message = fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"",
-                                 kind,
-                                 counted(incidents.incidents, "incident"),
-                                 counted(incidents.lines, "line"),
+  const std::string cause = cause_of(limits, fault);
+  const ClassLines& lines = fault.classes.at(cause);
+  const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
+  return {.device = fault.name,
+          .outcome = outcome_of(limits, cause),
+          .message = fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
+                                 cause,
+                                 counted(lines.incidents, "incident"),
+                                 counted(lines.lines, "line"),
                                  window.words,
                                  in_time(ago_s),
-                                 printable(incidents.newest, 200)),
-          .observed = count_value(incidents.incidents),
+                                 printable(lines.newest, 200),
+                                 consequences(fault, cause)),
+          .observed = count_value(lines.incidents),
           .limit = count_value(0),
           .unit = "incidents",
-          .remedy = remedy_of(incidents.remedy)};
+          .remedy = remedy_here(snapshot, lines.remedy),
+          .seen_by = seen_by(snapshot, fault)};
 }
 
 // Lines that were not seen could have said anything. They leave the check undecided, but take
@@ -157,13 +134,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
   const Window window = window_of(*uptime, limits.window);
   Findings findings;
-  for (const auto& [key, incidents] : collect(log, limits, window)) {
-    const Outcome outcome = outcome_of(limits, key.first);
-    if (outcome == Outcome::pass) continue;
-    Finding finding = describe(key.first, key.second, incidents, window);
-    finding.outcome = outcome;
-    if (finding.remedy == Remedy::reseat_or_replace) finding.remedy = hardware_remedy(snapshot);
-    findings.push_back(std::move(finding));
+  for (const KernelFault& fault : faults_of(snapshot, limits, window.from_us)) {
+    findings.push_back(describe(snapshot, limits, fault, window));
   }
   judge_gaps(log, findings);
   return or_pass(std::move(findings),
@@ -181,14 +153,19 @@ constinit const Check host_kernel_log{
         "Searches what the kernel itself wrote to its log, in a window that never reaches back "
         "beyond the boot, for machine checks, PCIe errors, lockups, hung tasks, I/O and file "
         "system errors and out-of-memory kills. The patterns, and what each class counts as, "
-        "stand in the profile. Lines of one class and device within seconds are one incident. "
-        "Lines written by programs are ignored, and XIDs of GPUs are gpu.xid's.",
+        "stand in the profile. Lines of one class and device within seconds are one incident, and "
+        "all that one fault of a PCIe device, of memory or of a disk brings about is one finding, "
+        "named by its cause: the ports above a device, its partitions and file systems included. "
+        "Where pci.errors, pci.devices, host.edac or host.nvme find the same fault in the "
+        "hardware's own counters and states, the log's word is skipped in favour of theirs. Lines "
+        "written by programs are ignored, and XIDs of GPUs are gpu.xid's.",
     .fix =
         "Read the lines around the one shown with dmesg -T or journalctl -k. What to do depends on "
         "the class: replace the part that a machine check or PCIe error names, repair the file "
         "system, find who used up the memory. A fault that was repaired ages out of the window, "
         "or ends with a reboot.",
     .needs = Probe::kernel_log | Probe::identity,
+    .looks_at = Probe::pci | Probe::disks,  // what belongs together
     .not_here = not_here,
     .judge = judge,
 };

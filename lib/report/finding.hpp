@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace muster {
 
@@ -38,6 +39,14 @@ enum class Remedy {
 
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
+// A finding of another check, about a device (globs).
+struct SeenBy {
+  std::string check;
+  std::string device;
+
+  bool operator==(const SeenBy&) const = default;
+};
+
 struct Finding {
   std::string check;  // filled in by the runner
   std::string
@@ -49,6 +58,8 @@ struct Finding {
   std::string unit{};
   Remedy remedy = Remedy::none;
   std::string code{};  // Azure's fault code, where one exists; filled in by the runner
+  // Who may see the same fault in facts of their own: see checks/run.cpp. Never written out.
+  std::vector<SeenBy> seen_by{};
 
   bool operator==(const Finding&) const = default;
 };

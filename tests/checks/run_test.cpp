@@ -198,5 +198,59 @@ TEST(SelectTest, ObservesWhatACheckOnlyLooksAtToo) {
   EXPECT_TRUE(probes_needed(select_checks(Profile{}, selection)).contains(Probe::kernel_log));
 }
 
+// A node whose kernel log and memory counters tell of the same memory error.
+Snapshot with_a_memory_error() {
+  Snapshot snapshot = node();
+  snapshot.identity->uptime_s = 7200.0;
+  snapshot.kernel = observed(
+      Kernel{.edac = std::vector<EdacController>{
+                 {.name = "mc2", .corrected = std::uint64_t{0}, .uncorrected = std::uint64_t{1}}}});
+  snapshot.kernel_log = observed(
+      KernelLog{.records = {{.time_us = 7'000'000'000, .level = 3, .text = "Memory failure: 0x1"}},
+                .seen = 1});
+  return snapshot;
+}
+
+Profile that_reads_the_log() {
+  Profile profile;
+  profile.host.kernel_log = {.coalesce = Seconds{5},
+                             .kinds = {{"memory_uncorrected", "fail"}},
+                             .patterns = {{"^Memory failure: ", "memory_uncorrected", "reboot"}}};
+  return profile;
+}
+
+TEST(JudgeTest, LeavesTheLogsFaultToTheCheckThatFoundItInCounters) {
+  const Report report = judge(
+      with_a_memory_error(), that_reads_the_log(), {.only = {"host.edac", "host.kernel_log"}});
+  EXPECT_THAT(report.checks,
+              ElementsAre(CheckResult{"host.edac", Outcome::fail},
+                          CheckResult{"host.kernel_log", Outcome::skip}));
+  EXPECT_EQ(report.findings.back(),
+            (Finding{.check = "host.kernel_log",
+                     .device = "node",
+                     .outcome = Outcome::skip,
+                     .message = "the same fault as host.edac mc2: memory_uncorrected: 1 incident "
+                                "(1 line) since boot, the newest 3 min ago: \"Memory failure: "
+                                "0x1\"",
+                     .observed = std::int64_t{1},
+                     .limit = std::int64_t{0},
+                     .unit = "incidents"}));
+}
+
+TEST(JudgeTest, KeepsTheLogsFaultWhereTheCheckOfCountersDoesNotFail) {
+  const Profile profile = that_reads_the_log();
+  Snapshot clean = with_a_memory_error();
+  clean.kernel->edac->front().uncorrected = std::uint64_t{0};
+  EXPECT_EQ(judge(clean, profile, {.only = {"host.edac", "host.kernel_log"}}).verdict,
+            Verdict::unhealthy);
+  EXPECT_EQ(judge(with_a_memory_error(), profile, {.only = {"host.kernel_log"}}).verdict,
+            Verdict::unhealthy);
+  Profile lenient = profile;
+  lenient.policies["host.edac"].fail_as = "warn";
+  EXPECT_EQ(
+      judge(with_a_memory_error(), lenient, {.only = {"host.edac", "host.kernel_log"}}).verdict,
+      Verdict::unhealthy);
+}
+
 }  // namespace
 }  // namespace muster

@@ -41,5 +41,6 @@ struct Fault {
 [[nodiscard]] std::vector<Fault> system_faults();
 [[nodiscard]] std::vector<Fault> device_faults();
 [[nodiscard]] std::vector<Fault> infiniband_faults();
+[[nodiscard]] std::vector<Fault> incident_faults();
 
 }  // namespace muster::nodes

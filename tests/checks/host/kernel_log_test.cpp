@@ -85,17 +85,20 @@ TEST(HostKernelLogTest, CountsRepeatsAsLinesOfOneIncident) {
 }
 
 TEST(HostKernelLogTest, TellsDevicesApart) {
-  EXPECT_THAT(
-      judge(node({said_at(7140, "I/O error, dev sda, sector 1"),
-                  said_at(7140, "I/O error, dev nvme0n1, sector 1")})),
-      ElementsAre(failure("nvme0n1",
-                          "io_error: 1 incident (1 line) in the last 60 min, the newest 60 s ago: "
-                          "\"I/O error, dev nvme0n1, sector 1\"",
-                          1),
-                  failure("sda",
-                          "io_error: 1 incident (1 line) in the last 60 min, the newest 60 s ago: "
-                          "\"I/O error, dev sda, sector 1\"",
-                          1)));
+  Finding nvme = failure("nvme0n1",
+                         "io_error: 1 incident (1 line) in the last 60 min, the newest 60 s ago: "
+                         "\"I/O error, dev nvme0n1, sector 1\"",
+                         1);
+  nvme.seen_by = {{.check = "host.nvme", .device = "nvme0"},
+                  {.check = "host.nvme", .device = "nvme0n*"}};
+  const Finding scsi =
+      failure("sda",
+              "io_error: 1 incident (1 line) in the last 60 min, the newest 60 s ago: "
+              "\"I/O error, dev sda, sector 1\"",
+              1);
+  EXPECT_THAT(judge(node({said_at(7140, "I/O error, dev sda, sector 1"),
+                          said_at(7140, "I/O error, dev nvme0n1, sector 1")})),
+              ElementsAre(nvme, scsi));
 }
 
 TEST(HostKernelLogTest, ForgetsWhatLiesBeforeTheWindow) {
@@ -242,6 +245,15 @@ TEST(KernelLineDeviceTest, IsWhatTheDriverPrefixNames) {
   EXPECT_EQ(checks::device_of_line("sd 0:0:0:0: [sdab] Unaligned partial completion"), "sdab");
   EXPECT_EQ(checks::device_of_line("blk_update_request: critical medium error, dev dm-3, sector 9"),
             "dm-3");
+}
+
+TEST(KernelLineDeviceTest, IsTheDeviceWhoseErrorAPortPassesOn) {
+  EXPECT_EQ(checks::device_of_line(
+                "pcieport 0000:00:03.1: AER: Uncorrected (Fatal) error received: 0000:05:01.0"),
+            "0000:05:01.0");
+  EXPECT_EQ(checks::device_of_line("pcieport 0000:00:07.1: AER: Multiple Uncorrectable (Non-Fatal) "
+                                   "error message received from 0000:05:01.0"),
+            "0000:05:01.0");
 }
 
 TEST(KernelLineDeviceTest, IsNeverTheNameOfAProcess) {

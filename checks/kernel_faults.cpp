@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/kernel_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "checks/host/kernel_line.hpp"
+#include "checks/support.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::string_view kPcie = "pcie";
+constexpr std::string_view kMemory = "memory";
+constexpr std::string_view kStorage = "storage";
+constexpr std::string_view kMachineCheck = "machine_check";
+
+struct Member {
+  std::string_view family;
+  std::string_view kind;
+};
+
+// Within a family the cause comes first.
+constexpr std::array<Member, 12> kMembers{{{kPcie, "pcie_fatal"},
+                                           {kPcie, "pcie_recovery"},
+                                           {kPcie, "pcie_nonfatal"},
+                                           {kMemory, "memory_uncorrected"},
+                                           {kMemory, kMachineCheck},
+                                           {kStorage, "nvme_down"},
+                                           {kStorage, "medium_error"},
+                                           {kStorage, "io_error"},
+                                           {kStorage, "nvme_timeout"},
+                                           {kStorage, "disk_refusal"},
+                                           {kStorage, "filesystem"},
+                                           {kStorage, "filesystem_read_only"}}};
+
+std::string_view family_of(std::string_view kind) {
+  const auto* const found = std::ranges::find(kMembers, kind, &Member::kind);
+  return found == kMembers.end() ? std::string_view() : found->family;
+}
+
+// What one line says: a fault of this family (or class) at this device.
+struct Subject {
+  std::string_view family;
+  std::string device;
+  bool of_memory = false;
+  std::string name{};  // that the line uses for the device, or for a part of it
+};
+
+// Firmware reports an error in several lines that begin alike; later ones tell what it is about:
+// "{1}[Hardware Error]:   section_type: PCIe error", "{1}[Hardware Error]:   device_id: 0000:…".
+Subject subject_of_firmware_record(std::span<const KernelRecord> from_here) {
+  constexpr std::size_t kMostLines = 40;
+  Subject subject{.family = kMemory, .device = std::string(kNode)};
+  const std::string& first = from_here.front().text;
+  const std::string tag = first.substr(0, first.find('}') + 1);
+  for (const KernelRecord& record : from_here.first(std::min(from_here.size(), kMostLines))) {
+    if (!record.text.starts_with(tag)) continue;
+    const auto words = split_words(record.text);
+    if (words.size() < 2) continue;
+    if (record.text.find("section_type: memory error") != std::string::npos)
+      subject.of_memory = true;
+    if (words[words.size() - 2] == "device_id:" && line::is_pci_address(words.back())) {
+      subject.family = kPcie;
+      subject.device = words.back();
+    }
+  }
+  return subject;
+}
+
+Subject subject_of(const std::string& kind, std::span<const KernelRecord> from_here) {
+  const std::string& text = from_here.front().text;
+  if (kind == kMachineCheck && text.starts_with('{')) return subject_of_firmware_record(from_here);
+  std::string name = device_of_line(text);
+  return {.family = family_of(kind),
+          .device = line::whole_of(name),
+          .of_memory = kind == "memory_uncorrected",
+          .name = std::move(name)};
+}
+
+double gap_s(std::uint64_t earlier_us, std::uint64_t later_us) {
+  return (static_cast<double>(later_us) - static_cast<double>(earlier_us)) / 1e6;
+}
+
+// Puts lines to faults, in the log's order.
+class Collector {
+ public:
+  explicit Collector(const KernelLogLimits& limits) : limits_(limits) {}
+
+  void add(std::span<const KernelRecord> from_here, const KernelLogPattern& pattern) {
+    const KernelRecord& record = from_here.front();
+    const Subject subject = subject_of(pattern.kind, from_here);
+    KernelFault& fault = fault_for(subject, pattern.kind, record.time_us);
+    fault.last_us = std::max({fault.last_us, record.time_us, record.last_us});
+    fault.of_memory = fault.of_memory || subject.of_memory;
+    // Several parts of a device: it is the device's fault.
+    if (fault.name.empty()) fault.name = subject.name.empty() ? subject.device : subject.name;
+    if (!subject.name.empty() && fault.name != subject.name) fault.name = subject.device;
+    fault.classes[pattern.kind].add(record, pattern, limits_.coalesce);
+  }
+
+  [[nodiscard]] std::vector<KernelFault> take() { return std::move(faults_); }
+
+ private:
+  KernelFault& fault_for(const Subject& subject, const std::string& kind, std::uint64_t time_us) {
+    const std::string what = subject.family.empty() ? kind : std::string(subject.family);
+    const auto [known, added] = newest_.try_emplace({what, subject.device}, faults_.size());
+    // Lines that name no device belong together only where they follow at once.
+    const bool loose = !subject.family.empty() && subject.device == kNode;
+    if (!added && loose &&
+        gap_s(faults_[known->second].last_us, time_us) > limits_.coalesce.value) {
+      known->second = faults_.size();
+    }
+    if (known->second == faults_.size()) {
+      faults_.push_back({.family = subject.family, .device = subject.device, .first_us = time_us});
+    }
+    return faults_[known->second];
+  }
+
+  const KernelLogLimits& limits_;
+  std::vector<KernelFault> faults_;
+  std::map<std::pair<std::string, std::string>, std::size_t> newest_;
+};
+
+bool at_the_same_time(const KernelFault& a, const KernelFault& b, Seconds coalesce) {
+  return gap_s(a.last_us, b.first_us) <= coalesce.value &&
+         gap_s(b.last_us, a.first_us) <= coalesce.value;
+}
+
+const PciDevice* device_at(const Snapshot& snapshot, const std::string& address) {
+  const auto found = std::ranges::find(snapshot.pci->devices, address, &PciDevice::address);
+  return found == snapshot.pci->devices.end() ? nullptr : &*found;
+}
+
+// The fault of the device farthest below this bridge that failed at the same time, if any.
+std::optional<std::size_t> fault_below(const Snapshot& snapshot,
+                                       const std::vector<KernelFault>& faults,
+                                       const KernelFault& bridge,
+                                       Seconds coalesce) {
+  std::optional<std::size_t> best;
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const PciDevice* device =
+        faults[i].family == kPcie ? device_at(snapshot, faults[i].device) : nullptr;
+    if (device == nullptr || device->upstream.size() <= depth) continue;
+    const bool below = std::ranges::find(device->upstream, bridge.device) != device->upstream.end();
+    if (!below || !at_the_same_time(faults[i], bridge, coalesce)) continue;
+    best = i;
+    depth = device->upstream.size();
+  }
+  return best;
+}
+
+// The ports above a device report its errors, too, and that they could not be recovered from.
+void move_to_endpoints(const Snapshot& snapshot,
+                       std::vector<KernelFault>& faults,
+                       Seconds coalesce) {
+  for (std::size_t i = 0; i < faults.size();) {
+    const auto below = faults[i].family == kPcie
+                           ? fault_below(snapshot, faults, faults[i], coalesce)
+                           : std::nullopt;
+    if (!below) {
+      ++i;
+      continue;
+    }
+    faults[*below].add(faults[i]);
+    faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(i));
+    i = 0;
+  }
+}
+
+// The same thing again, later: one fault with several incidents.
+std::vector<KernelFault> by_cause_and_device(const KernelLogLimits& limits,
+                                             std::vector<KernelFault> faults) {
+  std::map<std::tuple<std::string, std::string, std::string_view>, KernelFault> sorted;
+  for (KernelFault& fault : faults) {
+    const auto [entry, added] =
+        sorted.try_emplace({cause_of(limits, fault), fault.device, fault.family}, fault);
+    if (!added) entry->second.add(fault);
+  }
+  std::vector<KernelFault> result;
+  result.reserve(sorted.size());
+  for (auto& [key, fault] : sorted) result.push_back(std::move(fault));
+  return result;
+}
+
+bool has_controller(const Disks& disks, const std::string& name) {
+  return std::ranges::find(disks.nvme, name, &Nvme::controller) != disks.nvme.end() ||
+         std::ranges::find(disks.dead_controllers, name) != disks.dead_controllers.end();
+}
+
+}  // namespace
+
+void ClassLines::add(const KernelRecord& record,
+                     const KernelLogPattern& pattern,
+                     Seconds coalesce) {
+  if (incidents == 0 || gap_s(last_us, record.time_us) > coalesce.value) ++incidents;
+  lines += record.repeats;
+  last_us = std::max({last_us, record.time_us, record.last_us});
+  newest = record.text;
+  remedy = pattern.remedy;
+}
+
+void ClassLines::add(const ClassLines& other) {
+  incidents += other.incidents;
+  lines += other.lines;
+  if (other.last_us < last_us) return;
+  last_us = other.last_us;
+  newest = other.newest;
+  remedy = other.remedy;
+}
+
+void KernelFault::add(const KernelFault& other) {
+  first_us = std::min(first_us, other.first_us);
+  last_us = std::max(last_us, other.last_us);
+  of_memory = of_memory || other.of_memory;
+  for (const auto& [kind, lines] : other.classes) {
+    const auto [entry, added] = classes.try_emplace(kind, lines);
+    if (!added) entry->second.add(lines);
+  }
+}
+
+Outcome outcome_of(const KernelLogLimits& limits, const std::string& kind) {
+  const auto entry = limits.kinds.find(kind);
+  if (entry == limits.kinds.end() || entry->second == to_string(Outcome::warn))
+    return Outcome::warn;
+  return entry->second == to_string(Outcome::fail) ? Outcome::fail : Outcome::pass;
+}
+
+std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault) {
+  const auto place = [&](const std::string& kind) {
+    const auto* const found = std::ranges::find(kMembers, kind, &Member::kind);
+    return std::pair(rank(outcome_of(limits, kind)), found - kMembers.begin());
+  };
+  std::string cause = fault.classes.begin()->first;
+  for (const auto& [kind, lines] : fault.classes) {
+    if (place(kind) < place(cause)) cause = kind;
+  }
+  return cause;
+}
+
+std::vector<KernelFault> faults_of(const Snapshot& snapshot,
+                                   const KernelLogLimits& limits,
+                                   double from_us) {
+  Collector collector(limits);
+  const std::span<const KernelRecord> records(snapshot.kernel_log->records);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const KernelRecord& record = records[i];
+    // Anybody who may write to /dev/kmsg can say anything there; only the kernel's own word counts.
+    if (record.facility != 0) continue;
+    if (static_cast<double>(std::max(record.time_us, record.last_us)) < from_us) continue;
+    if (is_xid_line(record.text)) continue;  // gpu.xid and gpu.sxid judge these
+    const auto pattern = std::ranges::find_if(limits.patterns, [&](const KernelLogPattern& each) {
+      return matches_pattern(each.pattern, record.text);
+    });
+    if (pattern == limits.patterns.end()) continue;
+    if (outcome_of(limits, pattern->kind) == Outcome::pass) continue;
+    collector.add(records.subspan(i), *pattern);
+  }
+  std::vector<KernelFault> faults = collector.take();
+  if (snapshot.pci.ok()) move_to_endpoints(snapshot, faults, limits.coalesce);
+  return by_cause_and_device(limits, std::move(faults));
+}
+
+std::vector<SeenBy> seen_by(const Snapshot& snapshot, const KernelFault& fault) {
+  if (fault.family == kPcie && fault.device != kNode)
+    return {{.check = "pci.errors", .device = fault.device},
+            {.check = "pci.devices", .device = fault.device}};
+  if (fault.family == kMemory && fault.of_memory) return {{.check = "host.edac", .device = "*"}};
+  if (fault.family != kStorage || !fault.device.starts_with("nvme")) return {};
+  std::vector<SeenBy> seen{{.check = "host.nvme", .device = fault.device},
+                           {.check = "host.nvme", .device = fmt::format("{}n*", fault.device)}};
+  // A controller that is gone has no finding of its own: the count is short.
+  if (snapshot.disks.ok() && !has_controller(*snapshot.disks, fault.device))
+    seen.push_back({.check = "host.nvme", .device = std::string(kNode)});
+  return seen;
+}
+
+}  // namespace muster::checks

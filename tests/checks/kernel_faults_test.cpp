@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.kernel_log makes one finding of one fault, with the shipped classes in their families.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/host/kernel_line.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const KernelLogLimits kLimits{
+    .coalesce = Seconds{5},
+    .kinds = {{"pcie_fatal", "fail"},
+              {"pcie_recovery", "fail"},
+              {"pcie_nonfatal", "warn"},
+              {"machine_check", "fail"},
+              {"memory_uncorrected", "fail"},
+              {"nvme_down", "fail"},
+              {"nvme_timeout", "warn"},
+              {"io_error", "fail"},
+              {"filesystem", "fail"}},
+    .patterns = {{"^pcieport *: AER: *(Fatal) error ", "pcie_fatal", "reseat_or_replace"},
+                 {"^nvidia *: PCIe Bus Error: *(Fatal)", "pcie_fatal", "reseat_or_replace"},
+                 {"^mlx5_core *: PCIe Bus Error: *(Non-Fatal)", "pcie_nonfatal", "watch"},
+                 {"^pcieport *: AER: device recovery failed", "pcie_recovery", "reboot"},
+                 {"^mce: *: Machine Check: ", "machine_check", "reseat_or_replace"},
+                 {"^{*}[Hardware Error]: event severity: ", "machine_check", "reseat_or_replace"},
+                 {"^Memory failure: ", "memory_uncorrected", "reseat_or_replace"},
+                 {"^nvme nvme*: Device not ready", "nvme_down", "reseat_or_replace"},
+                 {"^nvme nvme*: I/O *timeout", "nvme_timeout", "watch"},
+                 {"^I/O error, dev ", "io_error", "reseat_or_replace"},
+                 {"^EXT4-fs error (device ", "filesystem", "reboot"}}};
+
+KernelRecord said_at(double uptime_s, std::string text) {
+  return {
+      .time_us = static_cast<std::uint64_t>(uptime_s * 1e6), .level = 3, .text = std::move(text)};
+}
+
+// A root port, a switch port, and a GPU and an HCA below them.
+Snapshot node(std::vector<KernelRecord> records) {
+  Snapshot snapshot{.identity = observed(Identity{.uptime_s = 7200.0}),
+                    .kernel_log = observed(KernelLog{.records = std::move(records), .seen = 50})};
+  snapshot.pci = observed(
+      Pci{.devices = {
+              {.address = "0000:10:00.0", .kind = PciKind::bridge},
+              {.address = "0000:11:00.0", .kind = PciKind::bridge, .upstream = {"0000:10:00.0"}},
+              {.address = "0000:12:00.0",
+               .kind = PciKind::gpu,
+               .upstream = {"0000:10:00.0", "0000:11:00.0"}},
+              {.address = "0000:13:00.0",
+               .kind = PciKind::hca,
+               .upstream = {"0000:10:00.0", "0000:11:00.0"}}}});
+  return snapshot;
+}
+
+// "fail 0000:12:00.0 pcie_fatal: 1 incident (2 lines) …": up to the quoted line, and what is with
+// it.
+std::vector<std::string> judged(const Snapshot& snapshot) {
+  std::vector<std::string> said;
+  const Profile profile{.host = {.kernel_log = kLimits}};
+  for (const Finding& finding : checks::host_kernel_log.judge(snapshot, profile)) {
+    const auto with = finding.message.find("; with it");
+    said.push_back(
+        fmt::format("{} {} {}{}",
+                    to_string(finding.outcome),
+                    finding.device,
+                    finding.message.substr(0, finding.message.find(" since boot")),
+                    with == std::string::npos ? std::string() : finding.message.substr(with)));
+  }
+  return said;
+}
+
+const std::vector<KernelRecord> kAerIncident{
+    said_at(7000.0, "pcieport 0000:10:00.0: AER: Uncorrected (Fatal) error received: 0000:12:00.0"),
+    said_at(7000.1,
+            "nvidia 0000:12:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), "
+            "type=Transaction Layer, (Requester ID)"),
+    said_at(7001.0, "pcieport 0000:11:00.0: AER: device recovery failed")};
+
+TEST(KernelFaultsTest, MakesOneFaultOfAnErrorAndOfThePortsThatReportIt) {
+  EXPECT_THAT(judged(node(kAerIncident)),
+              ElementsAre("fail 0000:12:00.0 pcie_fatal: 1 incident (2 lines); with it "
+                          "pcie_recovery (1 line)"));
+}
+
+TEST(KernelFaultsTest, LeavesAPortThatFailsAtAnotherTimeItsOwnFault) {
+  auto records = kAerIncident;
+  records[2].time_us += 60'000'000;
+  EXPECT_THAT(judged(node(records)),
+              ElementsAre("fail 0000:12:00.0 pcie_fatal: 1 incident (2 lines)",
+                          "fail 0000:11:00.0 pcie_recovery: 1 incident (1 line)"));
+}
+
+TEST(KernelFaultsTest, TellsDevicesBelowOnePortApart) {
+  auto records = kAerIncident;
+  records.pop_back();
+  records.push_back(said_at(
+      7002, "pcieport 0000:10:00.0: AER: Uncorrected (Fatal) error received: 0000:13:00.0"));
+  EXPECT_THAT(judged(node(records)),
+              ElementsAre("fail 0000:12:00.0 pcie_fatal: 1 incident (2 lines)",
+                          "fail 0000:13:00.0 pcie_fatal: 1 incident (1 line)"));
+}
+
+TEST(KernelFaultsTest, IsNamedByTheClassThatFails) {
+  EXPECT_THAT(
+      judged(node({said_at(7000,
+                           "mlx5_core 0000:13:00.0: PCIe Bus Error: severity=Uncorrected "
+                           "(Non-Fatal), type=Transaction Layer, (Requester ID)"),
+                   said_at(7001, "pcieport 0000:11:00.0: AER: device recovery failed")})),
+      ElementsAre("fail 0000:13:00.0 pcie_recovery: 1 incident (1 line); with it pcie_nonfatal "
+                  "(1 line)"));
+}
+
+TEST(KernelFaultsTest, MakesOneFaultOfAMachineCheckAndTheMemoryItLost) {
+  EXPECT_THAT(
+      judged(node({said_at(7000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
+                   said_at(7002, "Memory failure: 0x1234: recovery action: Recovered")})),
+      ElementsAre("fail node memory_uncorrected: 1 incident (1 line); with it machine_check "
+                  "(1 line)"));
+}
+
+TEST(KernelFaultsTest, LeavesAMachineCheckAtAnotherTimeItsOwnFault) {
+  EXPECT_THAT(
+      judged(node({said_at(6000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
+                   said_at(6500, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00"),
+                   said_at(7000, "Memory failure: 0x1234: recovery action: Recovered")})),
+      ElementsAre("fail node machine_check: 2 incidents (2 lines)",
+                  "fail node memory_uncorrected: 1 incident (1 line)"));
+}
+
+TEST(KernelFaultsTest, MakesOneFaultOfADeadDiskItsPartitionsAndFileSystems) {
+  EXPECT_THAT(judged(node({said_at(6900, "nvme nvme6: I/O 7 QID 3 timeout, aborting"),
+                           said_at(6930, "nvme nvme6: Device not ready; aborting reset"),
+                           said_at(6931, "I/O error, dev nvme6n1, sector 1"),
+                           said_at(6932, "I/O error, dev nvme6n1p1, sector 1"),
+                           said_at(6990, "EXT4-fs error (device nvme6n1p1): ext4_lookup:1")})),
+              ElementsAre("fail nvme6 nvme_down: 1 incident (1 line); with it filesystem (1 line), "
+                          "io_error (2 lines), nvme_timeout (1 line)"));
+}
+
+std::vector<SeenBy> who_else(const Snapshot& snapshot) {
+  return checks::host_kernel_log.judge(snapshot, {.host = {.kernel_log = kLimits}}).front().seen_by;
+}
+
+TEST(KernelFaultsTest, KnowsWhichChecksCountPcieErrors) {
+  EXPECT_THAT(
+      who_else(node(kAerIncident)),
+      ElementsAre(SeenBy{"pci.errors", "0000:12:00.0"}, SeenBy{"pci.devices", "0000:12:00.0"}));
+}
+
+TEST(KernelFaultsTest, LeavesOnlyMemoryToTheMemoryControllers) {
+  const auto check = said_at(7000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00");
+  EXPECT_THAT(who_else(node({check})), IsEmpty());
+  EXPECT_THAT(who_else(node({check, said_at(7001, "Memory failure: 0x1")})),
+              ElementsAre(SeenBy{"host.edac", "*"}));
+}
+
+TEST(KernelFaultsTest, ReadsWhatAFirmwareRecordIsAbout) {
+  const auto severity = said_at(7000, "{1}[Hardware Error]: event severity: recoverable");
+  EXPECT_THAT(who_else(node(
+                  {severity, said_at(7000, "{1}[Hardware Error]:   section_type: memory error")})),
+              ElementsAre(SeenBy{"host.edac", "*"}));
+  EXPECT_THAT(
+      who_else(node({severity,
+                     said_at(7000, "{1}[Hardware Error]:   section_type: PCIe error"),
+                     said_at(7000, "{1}[Hardware Error]:   device_id: 0000:12:00.0")})),
+      ElementsAre(SeenBy{"pci.errors", "0000:12:00.0"}, SeenBy{"pci.devices", "0000:12:00.0"}));
+  EXPECT_THAT(who_else(node(
+                  {severity, said_at(7000, "{2}[Hardware Error]:   section_type: memory error")})),
+              IsEmpty());
+}
+
+TEST(KernelFaultsTest, LeavesADiskThatIsGoneToTheCountOfDisks) {
+  Snapshot snapshot = node({said_at(7000, "nvme nvme6: Device not ready; aborting reset")});
+  const std::vector<SeenBy> here{{"host.nvme", "nvme6"}, {"host.nvme", "nvme6n*"}};
+  EXPECT_EQ(who_else(snapshot), here);
+  snapshot.disks = observed(Disks{.dead_controllers = {"nvme6"}});
+  EXPECT_EQ(who_else(snapshot), here);
+  snapshot.disks->dead_controllers.clear();
+  EXPECT_THAT(who_else(snapshot),
+              ElementsAre(SeenBy{"host.nvme", "nvme6"},
+                          SeenBy{"host.nvme", "nvme6n*"},
+                          SeenBy{"host.nvme", "node"}));
+}
+
+TEST(WholeOfTest, IsTheDiskOfAPartition) {
+  EXPECT_EQ(checks::line::whole_of("nvme6n1p2"), "nvme6");
+  EXPECT_EQ(checks::line::whole_of("nvme16"), "nvme16");
+  EXPECT_EQ(checks::line::whole_of("sdab12"), "sdab");
+  EXPECT_EQ(checks::line::whole_of("md127p1"), "md127");
+  EXPECT_EQ(checks::line::whole_of("dm-3"), "dm-3");
+  EXPECT_EQ(checks::line::whole_of("0000:12:00.0"), "0000:12:00.0");
+}
+
+}  // namespace
+}  // namespace muster
