@@ -65,6 +65,7 @@ int run_check(const CheckCommand& command, const World& world, Deadline& deadlin
   const Errand errand{.profile = command.profile,
                       .settings = command.settings,
                       .root = command.root,
+                      .nvml = command.nvml,
                       .state = command.state,
                       .context = command.context,
                       .deadline = command.deadline,

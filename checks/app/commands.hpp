@@ -26,6 +26,7 @@ struct CheckCommand {
   std::vector<std::string> snapshots;  // files and directories; empty: this node is observed
   std::string save_snapshot;
   std::string root = "/";
+  std::string nvml;                 // empty: the driver's library
   std::string state;                // empty: the usual place, on the host's own root only
   std::optional<Seconds> deadline;  // else the context's
   bool verbose = false;
@@ -39,6 +40,7 @@ struct SnapshotCommand {
   std::string context = "manual";
   std::string output;
   std::string root = "/";
+  std::string nvml;
   std::string state;
   std::optional<Seconds> deadline;
   bool describe = false;  // the fields of a snapshot, as Markdown, and nothing observed

@@ -21,6 +21,7 @@ struct Errand {
   std::string profile;  // empty: the site or the hardware tells
   std::vector<std::string> settings;
   std::string root = "/";
+  std::string nvml;   // a library; empty for the driver's
   std::string state;  // folder; empty for the usual one
   std::string context = "manual";
   std::optional<Seconds> deadline;

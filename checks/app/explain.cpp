@@ -189,6 +189,7 @@ int run_explain(const ExplainCommand& command, const World& world, Deadline& dea
   const Errand errand{.profile = command.profile,
                       .settings = command.settings,
                       .root = command.root,
+                      .nvml = {},
                       .state = {},
                       .context = "manual",
                       .deadline = std::nullopt,

@@ -78,6 +78,8 @@ constexpr std::string_view kListForms = "text|json|markdown";
 constexpr std::string_view kProfileHelp =
     "judge by this profile; without it the site's muster.yaml or the hardware tells";
 constexpr std::string_view kRootHelp = "read this tree in place of the host's own /";
+constexpr std::string_view kNvmlHelp =
+    "ask this library about GPUs, in place of the driver's libnvidia-ml.so.1";
 constexpr std::string_view kStateHelp =
     "remember earlier runs in DIR/state.json (default /var/lib/muster; none below --root)";
 constexpr std::string_view kDeadlineHelp =
@@ -111,6 +113,13 @@ Result<void> set_output(C& command, std::string_view value) {
 template <class C>
 Result<void> set_root(C& command, std::string_view value) {
   return take_text(command.root, value);
+}
+
+template <class C>
+Result<void> set_nvml(C& command, std::string_view value) {
+  if (value.empty()) return make_error("--nvml needs the file of a library");
+  command.nvml = value;
+  return {};
 }
 
 template <class C>
@@ -196,6 +205,7 @@ constexpr std::array kCheckOptions{
     Option<C>{
         "--save-snapshot", "FILE", Arity::one, "also keep what was observed", set_save_snapshot},
     Option<C>{"--root", "DIR", Arity::one, kRootHelp, set_root<C>},
+    Option<C>{"--nvml", "FILE", Arity::one, kNvmlHelp, set_nvml<C>},
     Option<C>{"--state", "DIR", Arity::one, kStateHelp, set_state<C>},
     Option<C>{"--deadline", "TIME", Arity::one, kDeadlineHelp, set_deadline<C>},
     Option<C>{"-v,--verbose", "", Arity::flag, "passes, skips and all probes too", set_verbose},
@@ -215,6 +225,7 @@ constexpr std::array kSnapshotOptions{
               set_context<S>},
     Option<S>{"--output", "FILE", Arity::one, "write to FILE, replacing it at once", set_output<S>},
     Option<S>{"--root", "DIR", Arity::one, kRootHelp, set_root<S>},
+    Option<S>{"--nvml", "FILE", Arity::one, kNvmlHelp, set_nvml<S>},
     Option<S>{"--state", "DIR", Arity::one, kStateHelp, set_state<S>},
     Option<S>{"--deadline", "TIME", Arity::one, kDeadlineHelp, set_deadline<S>},
     Option<S>{

@@ -110,6 +110,9 @@ Result<void> finish_check(const CheckCommand& command) {
   if (!command.save_snapshot.empty()) {
     return make_error("--save-snapshot keeps what is observed, and --snapshot observes nothing");
   }
+  if (!command.nvml.empty()) {
+    return make_error("--nvml is for a node that is observed; a snapshot carries its own GPUs");
+  }
   if (!command.state.empty()) {
     return make_error("--state is for a node that is observed; a snapshot carries its own");
   }

@@ -16,6 +16,7 @@ int run_snapshot(const SnapshotCommand& command, const World& world, Deadline& d
   const Errand errand{.profile = command.profile,
                       .settings = {},
                       .root = command.root,
+                      .nvml = command.nvml,
                       .state = command.state,
                       .context = command.context,
                       .deadline = command.deadline,

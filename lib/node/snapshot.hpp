@@ -10,6 +10,7 @@
 #include "lib/base/result.hpp"
 #include "lib/node/devices.hpp"
 #include "lib/node/earlier.hpp"
+#include "lib/node/gpu.hpp"
 #include "lib/node/host.hpp"
 #include "lib/node/section.hpp"
 #include "lib/node/system.hpp"
@@ -35,6 +36,7 @@ struct Snapshot {
   Section<Verbs> verbs;
   Section<Topology> topology;
   Section<Environment> environment;
+  Section<Nvml> nvml;
   Earlier earlier;
 
   bool operator==(const Snapshot&) const = default;
@@ -57,6 +59,7 @@ enum class Probe {
   verbs,
   topology,
   environment,
+  nvml,
 };
 
 inline constexpr std::array kProbeNames{std::string_view("identity"),
@@ -73,7 +76,8 @@ inline constexpr std::array kProbeNames{std::string_view("identity"),
                                         std::string_view("infiniband"),
                                         std::string_view("verbs"),
                                         std::string_view("topology"),
-                                        std::string_view("environment")};
+                                        std::string_view("environment"),
+                                        std::string_view("nvml")};
 
 [[nodiscard]] constexpr std::string_view to_string(Probe probe) {
   return kProbeNames.at(static_cast<std::size_t>(probe));
@@ -131,6 +135,7 @@ void for_each_section(S& snapshot, Visitor&& visit) {
   visit(Probe::verbs, snapshot.verbs);
   visit(Probe::topology, snapshot.topology);
   visit(Probe::environment, snapshot.environment);
+  visit(Probe::nvml, snapshot.nvml);
 }
 
 // One JSON document, and back. Reading names the place of what is wrong ("/pci/devices/3/address:

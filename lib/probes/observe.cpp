@@ -79,7 +79,8 @@ class Observation {
   void start(Probe probe, Clock::time_point deadline) {
     if (started_.contains(probe)) return;
     started_ = started_ | probe;
-    children_.start(std::string(to_string(probe)), deadline, [this, probe] { return work(probe); });
+    children_.start(
+        std::string(to_string(probe)), deadline, [=, this] { return work(probe, deadline); });
   }
 
   void start_state() {
@@ -105,7 +106,7 @@ class Observation {
   }
 
   // In the child: the section as JSON.
-  [[nodiscard]] std::string work(Probe probe) const {
+  [[nodiscard]] std::string work(Probe probe, Clock::time_point deadline) const {
     switch (probe) {
       case Probe::identity:
         return section_to_json(probe_identity(root_));
@@ -137,6 +138,8 @@ class Observation {
         return section_to_json(probe_topology(root_));
       case Probe::environment:
         return section_to_json(probe_environment(root_, wanted_, options_.variables));
+      case Probe::nvml:
+        return section_to_json(probe_nvml(root_, options_.nvml, deadline));
     }
     return {};
   }

@@ -26,9 +26,10 @@ struct Plan {
 using Planner = std::function<std::optional<Plan>(const Snapshot&)>;
 
 struct ObserveOptions {
-  bool recognise = false;                           // whether the plan needs to see the hardware
-  ProbeSet probes = ProbeSet::all();                // what may be wanted, before there is a plan
-  Clock::time_point deadline;                       // until the plan names another
+  bool recognise = false;             // whether the plan needs to see the hardware
+  ProbeSet probes = ProbeSet::all();  // what may be wanted, before there is a plan
+  Clock::time_point deadline;         // until the plan names another
+  NvmlOptions nvml;
   std::optional<std::filesystem::path> state_file;  // earlier runs; none: rates start afresh
   std::map<std::string, std::string> variables;     // the environment
 };

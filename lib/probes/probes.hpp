@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/child.hpp"
 #include "lib/base/root.hpp"
 #include "lib/node/snapshot.hpp"
 
@@ -20,6 +21,12 @@ struct Wanted {
   std::vector<std::string> libraries;  // sonames to open
   std::string nccl_topology;           // the topology file the profile names; empty when none
   std::chrono::milliseconds statfs_deadline{2000};
+};
+
+// How NVML is asked.
+struct NvmlOptions {
+  std::string library;  // in place of the driver's; empty for that
+  bool validate_inforom = false;
 };
 
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);
@@ -41,5 +48,9 @@ struct Wanted {
 // `variables` is the caller's environment; only what the section names is kept of it.
 [[nodiscard]] Section<Environment> probe_environment(
     const Root& root, const Wanted& wanted, const std::map<std::string, std::string>& variables);
+// A GPU that does not answer by the deadline costs its own facts only.
+[[nodiscard]] Section<Nvml> probe_nvml(const Root& root,
+                                       const NvmlOptions& options,
+                                       Clock::time_point deadline);
 
 }  // namespace muster

@@ -55,7 +55,7 @@ _muster() {
     *:--context) _muster_words "$current" "$contexts" ;;
     *:--profile | profiles:show) _muster_words "$current" "$(_muster_asked profiles)" ;;
     *:--only | *:--skip) _muster_list "$current" "$(_muster_asked list)" ;;
-    *:--output | *:--snapshot | *:--save-snapshot | *:--root | *:--state) _muster_files "$current" ;;
+    *:--output | *:--snapshot | *:--save-snapshot | *:--root | *:--nvml | *:--state) _muster_files "$current" ;;
     *:--set | *:--deadline) ;;
     explain:*) _muster_words "$current" "$(_muster_asked list)" ;;
     *) _muster_options "$command" "$current" ;;
@@ -67,9 +67,9 @@ _muster_options() {
   case $command in
     check)
       options='--profile --context --only --skip --set --format --output --snapshot --save-snapshot
-        --root --state --deadline -v --verbose -q --quiet'
+        --root --nvml --state --deadline -v --verbose -q --quiet'
       ;;
-    snapshot) options='--profile --context --output --root --state --deadline --describe' ;;
+    snapshot) options='--profile --context --output --root --nvml --state --deadline --describe' ;;
     list) options='--format' ;;
     explain) options='--profile --set --root' ;;
     profiles) options='--set --root' ;;

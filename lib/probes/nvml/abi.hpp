@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVML's binary interface, as far as muster uses it: own declarations, so that no NVIDIA header is
+// needed to build. A test compares them with nvml.h where there is one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace muster::nvml {
+
+using Device = struct DeviceHandle*;  // NVML's; opaque
+using Counter = unsigned long long;   // NOLINT(google-runtime-int): as NVML declares it
+
+enum Code : int {
+  kOk = 0,
+  kNotSupported = 3,
+  kNoPermission = 4,
+  kInsufficientSize = 7,
+  kInsufficientPower = 8,
+  kIrqIssue = 11,
+  kLibraryNotFound = 12,
+  kFunctionNotFound = 13,
+  kCorruptedInforom = 14,
+  kGpuIsLost = 15,
+  kResetRequired = 16,
+  kVersionMismatch = 25,
+  kDeprecated = 26,
+  kNotReady = 27,
+};
+
+struct PciInfo {
+  std::array<char, 16> bus_id_legacy;
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;  // device << 16 | vendor
+  unsigned subsystem_id;
+  std::array<char, 32> bus_id;
+};
+
+struct Memory {
+  Counter total, free, used;
+};
+
+struct MemoryV2 {
+  unsigned version;
+  Counter total, reserved, free, used;
+};
+
+struct Process {
+  unsigned pid;
+  Counter memory;  // all ones: not available
+  unsigned gpu_instance, compute_instance;
+};
+
+struct ProcessV1 {
+  unsigned pid;
+  Counter memory;
+};
+
+struct Histogram {
+  unsigned max, high, partial, low, none;
+};
+
+struct Sram {
+  unsigned version;
+  Counter aggregate_parity, aggregate_sec_ded, aggregate_corrected;
+  Counter volatile_parity, volatile_sec_ded, volatile_corrected;
+  Counter bucket_l2, bucket_sm, bucket_pcie, bucket_mcu, bucket_other;
+  unsigned threshold_exceeded;
+};
+
+struct Repair {
+  unsigned version, channel_pending, tpc_pending;
+};
+
+struct Temperature {
+  unsigned version;
+  int sensor, celsius;
+};
+
+struct Margin {
+  unsigned version;
+  int celsius;
+};
+
+struct Fabric {
+  std::array<unsigned char, 16> cluster;
+  int status;
+  unsigned clique;
+  unsigned char state;
+};
+
+struct FabricV2 {
+  unsigned version;
+  std::array<unsigned char, 16> cluster;
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health_mask;
+};
+
+struct FabricV3 {
+  unsigned version;
+  std::array<unsigned char, 16> cluster;
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health_mask;
+  unsigned char health_summary;
+};
+
+union Value {
+  double number;
+  unsigned natural;
+  Counter counter;
+  long long signed_counter;  // NOLINT(google-runtime-int): as NVML declares it
+  int integer;
+  unsigned short small;  // NOLINT(google-runtime-int): as NVML declares it
+};
+
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  std::int64_t timestamp_us, latency_us;
+  int type;
+  int code;
+  Value value;
+};
+
+static_assert(sizeof(PciInfo) == 68 && offsetof(PciInfo, bus_id) == 36);
+static_assert(sizeof(Memory) == 24);
+static_assert(sizeof(MemoryV2) == 40 && offsetof(MemoryV2, used) == 32);
+static_assert(sizeof(Process) == 24 && sizeof(ProcessV1) == 16);
+static_assert(sizeof(Histogram) == 20);
+static_assert(sizeof(Sram) == 104 && offsetof(Sram, threshold_exceeded) == 96);
+static_assert(sizeof(Repair) == 12 && sizeof(Temperature) == 12 && sizeof(Margin) == 8);
+static_assert(sizeof(Fabric) == 28 && offsetof(Fabric, state) == 24);
+static_assert(sizeof(FabricV2) == 36 && offsetof(FabricV2, health_mask) == 32);
+static_assert(sizeof(FabricV3) == 40 && offsetof(FabricV3, health_summary) == 36);
+static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
+
+// The word that a caller writes into the first field of a struct that has versions.
+template <class T>
+constexpr unsigned version_word(unsigned version) {
+  return static_cast<unsigned>(sizeof(T)) | (version << 24U);
+}
+
+// Types of a field's value.
+enum ValueType : int {
+  kDouble = 0,
+  kNatural = 1,
+  kLong = 2,
+  kCounter = 3,
+  kSignedCounter = 4,
+  kInteger = 5,
+  kSmall = 6,
+};
+
+enum Field : unsigned {
+  kMemoryTemperature = 82,
+  kNvlinkCommonSpeed = 90,
+  kNvlinkCount = 91,
+  kNvlinkReplays = 161,
+  kNvlinkRecoveries = 162,
+  kNvlinkCrc = 163,
+  kNvlinkSpeed = 164,
+  kNvlinkState = 165,
+  kNvlinkEffectiveBer = 220,
+  kRecoveryAction = 230,
+};
+
+inline constexpr int kSmClock = 1;
+inline constexpr int kCorrected = 0;
+inline constexpr int kUncorrected = 1;
+inline constexpr int kVolatile = 0;
+inline constexpr int kAggregate = 1;
+inline constexpr int kDram = 2;
+inline constexpr int kSram = 7;
+inline constexpr int kSeveralSingleBit = 0;
+inline constexpr int kDoubleBit = 1;
+inline constexpr int kThresholdSlowdown = 1;
+inline constexpr int kReplayCounter = 0;
+inline constexpr int kRecoveryCounter = 1;
+inline constexpr int kCrcFlitCounter = 2;
+inline constexpr int kCrcDataCounter = 3;
+inline constexpr int kPeerRead = 0;
+inline constexpr Counter kNotAvailable = ~Counter{0};
+
+}  // namespace muster::nvml

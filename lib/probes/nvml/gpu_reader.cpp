@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/nvml/gpu_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "lib/probes/nvml/caller.hpp"
+
+namespace muster::nvml {
+namespace {
+
+constexpr std::size_t kName = 96;
+constexpr std::size_t kSerial = 30;
+constexpr std::size_t kVbios = 32;
+constexpr std::size_t kInforom = 16;
+constexpr std::size_t kGsp = 80;
+constexpr unsigned kMostLinks = 36;
+
+Fact<std::uint64_t> number_of(const FieldValue& field) {
+  switch (field.type) {
+    case kNatural:
+      return std::uint64_t{field.value.natural};
+    case kLong:
+    case kCounter:
+      return std::uint64_t{field.value.counter};
+    case kSignedCounter:
+      if (field.value.signed_counter < 0) break;
+      return static_cast<std::uint64_t>(field.value.signed_counter);
+    case kInteger:
+      if (field.value.integer < 0) break;
+      return static_cast<std::uint64_t>(field.value.integer);
+    case kSmall:
+      return std::uint64_t{field.value.small};
+    case kDouble:
+      if (!(field.value.number >= 0 && field.value.number < 1e18)) break;
+      return static_cast<std::uint64_t>(field.value.number);
+    default:
+      break;
+  }
+  return Fact<std::uint64_t>::unreadable(
+      fmt::format("NVML's field {} holds no natural number", field.field));
+}
+
+// Bits 0 to 7 are the exponent, 8 to 11 the mantissa: mantissa times 10 to the -exponent.
+double bit_error_rate(std::uint64_t encoded) {
+  const auto exponent = static_cast<double>(encoded & 0xffU);
+  const auto mantissa = static_cast<double>((encoded >> 8U) & 0xfU);
+  return mantissa * std::pow(10.0, -exponent);
+}
+
+class Reader {
+ public:
+  Reader(const Functions& functions, Watched<GpuFacts>& watched)
+      : functions_(functions),
+        watched_(watched),
+        facts_(watched.wait(Clock::now()).first),
+        call_(functions, [&watched](std::string_view name) { watched.calling(name); }) {}
+
+  void read(bool validate_inforom) {
+    if (!open()) return publish();
+    identity();
+    firmware(validate_inforom);
+    modes();
+    memory();
+    errors();
+    rows();
+    single_fields();
+    nvlinks();
+    fabric();
+    clocks();
+    heat_and_power();
+    pci_link();
+    processes();
+    publish();
+  }
+
+ private:
+  void publish() {
+    facts_.gpu.lost = call_.lost().empty() ? refused_ : call_.lost();
+    facts_.gpu.troubles = call_.troubles();
+    watched_.publish(facts_);
+  }
+
+  bool open() {
+    Device handle = nullptr;
+    const int code = call_(functions_.handle, facts_.gpu.index, &handle);
+    if (code != kOk) {
+      // A handle that is refused is a finding about this GPU, whatever the reason.
+      refused_ = call_.error(functions_.handle, code).message;
+      return false;
+    }
+    facts_.handle = handle;
+    PciInfo info{};
+    if (call_(functions_.pci, handle, &info) == kOk) facts_.gpu.address = address_of(info);
+    publish();
+    return true;
+  }
+
+  void identity() {
+    auto& gpu = facts_.gpu;
+    gpu.uuid = call_.text<kName>(functions_.uuid, facts_.handle);
+    gpu.serial = call_.text<kSerial>(functions_.serial, facts_.handle);
+    gpu.model = call_.text<kName>(functions_.name, facts_.handle);
+    gpu.architecture = number<unsigned>(functions_.architecture);
+    publish();
+  }
+
+  void firmware(bool validate_inforom) {
+    auto& firmware = facts_.gpu.firmware;
+    firmware.vbios = call_.text<kVbios>(functions_.vbios, facts_.handle);
+    firmware.inforom = call_.text<kInforom>(functions_.inforom, facts_.handle);
+    firmware.gsp = call_.text<kGsp>(functions_.gsp_version, facts_.handle);
+    unsigned enabled = 0;
+    unsigned by_default = 0;
+    const int code = call_(functions_.gsp_mode, facts_.handle, &enabled, &by_default);
+    firmware.gsp_enabled = call_.fact(functions_.gsp_mode, code, enabled != 0);
+    firmware.gsp_default = call_.fact(functions_.gsp_mode, code, by_default != 0);
+    publish();
+    if (!validate_inforom) {
+      firmware.inforom_valid = Fact<bool>::absent("read in the contexts manual and boot only");
+      return;
+    }
+    const int valid = call_(functions_.validate_inforom, facts_.handle);
+    firmware.inforom_valid = valid == kCorruptedInforom
+                                 ? Fact<bool>(false)
+                                 : call_.fact(functions_.validate_inforom, valid, true);
+    publish();
+  }
+
+  void modes() {
+    auto& modes = facts_.gpu.modes;
+    int current = 0;
+    int pending = 0;
+    const int ecc = call_(functions_.ecc_mode, facts_.handle, &current, &pending);
+    modes.ecc = call_.fact(functions_.ecc_mode, ecc, current != 0);
+    modes.ecc_pending = call_.fact(functions_.ecc_mode, ecc, pending != 0);
+    unsigned mig_current = 0;
+    unsigned mig_pending = 0;
+    const int mig = call_(functions_.mig, facts_.handle, &mig_current, &mig_pending);
+    modes.mig = call_.fact(functions_.mig, mig, mig_current != 0);
+    modes.mig_pending = call_.fact(functions_.mig, mig, mig_pending != 0);
+    modes.persistence = as<bool>(number<int>(functions_.persistence));
+    modes.compute = as<unsigned>(number<int>(functions_.compute_mode));
+    publish();
+  }
+
+  void memory() {
+    MemoryV2 second{.version = version_word<MemoryV2>(2)};
+    if (call_(functions_.memory_v2, facts_.handle, &second) == kOk) {
+      facts_.gpu.memory = GpuMemory{.total = second.total,
+                                    .reserved = std::uint64_t{second.reserved},
+                                    .used = second.used,
+                                    .free = second.free};
+    } else {
+      Memory first{};
+      const int code = call_(functions_.memory, facts_.handle, &first);
+      facts_.gpu.memory =
+          call_.fact(functions_.memory,
+                     code,
+                     GpuMemory{.total = first.total,
+                               .reserved = Fact<std::uint64_t>::absent("part of what is used"),
+                               .used = first.used,
+                               .free = first.free});
+    }
+    publish();
+  }
+
+  Fact<std::uint64_t> errors_of(int type, int since, int location) {
+    return as<std::uint64_t>(number<Counter>(functions_.memory_errors, type, since, location));
+  }
+
+  GpuEcc errors_since(int since) {
+    return {.dram_corrected = errors_of(kCorrected, since, kDram),
+            .dram_uncorrected = errors_of(kUncorrected, since, kDram),
+            .sram_corrected = errors_of(kCorrected, since, kSram),
+            .sram_uncorrected = errors_of(kUncorrected, since, kSram)};
+  }
+
+  void errors() {
+    facts_.gpu.ecc_volatile = errors_since(kVolatile);
+    facts_.gpu.ecc_aggregate = errors_since(kAggregate);
+    Sram sram{.version = version_word<Sram>(1)};
+    const int code = call_(functions_.sram, facts_.handle, &sram);
+    facts_.gpu.sram =
+        call_.fact(functions_.sram,
+                   code,
+                   GpuSram{.unique_uncorrected = sram.aggregate_parity + sram.aggregate_sec_ded,
+                           .threshold_exceeded = sram.threshold_exceeded != 0});
+    publish();
+  }
+
+  // Only how many: no addresses are asked for.
+  Fact<std::uint64_t> retired(int cause) {
+    unsigned count = 0;
+    Counter* const no_addresses = nullptr;
+    const int code = call_(functions_.retired_pages, facts_.handle, cause, &count, no_addresses);
+    if (code == kInsufficientSize) return std::uint64_t{count};
+    return call_.fact(functions_.retired_pages, code, std::uint64_t{count});
+  }
+
+  void rows() {
+    auto& gpu = facts_.gpu;
+    gpu.retired_pages = {.single_bit = retired(kSeveralSingleBit),
+                         .double_bit = retired(kDoubleBit),
+                         .pending = as<bool>(number<int>(functions_.retired_pending))};
+    std::array<unsigned, 4> rows{};
+    int code =
+        call_(functions_.remapped_rows, facts_.handle, &rows[0], &rows[1], &rows[2], &rows[3]);
+    gpu.remapped_rows = call_.fact(functions_.remapped_rows,
+                                   code,
+                                   GpuRemappedRows{.corrected = rows[0],
+                                                   .uncorrected = rows[1],
+                                                   .pending = rows[2] != 0,
+                                                   .failed = rows[3] != 0});
+    Histogram banks{};
+    code = call_(functions_.spare_rows, facts_.handle, &banks);
+    gpu.spare_rows = call_.fact(functions_.spare_rows,
+                                code,
+                                GpuSpareRows{.all = banks.max,
+                                             .high = banks.high,
+                                             .partial = banks.partial,
+                                             .low = banks.low,
+                                             .none = banks.none});
+    Repair repair{.version = version_word<Repair>(1), .channel_pending = 0, .tpc_pending = 0};
+    code = call_(functions_.repairs, facts_.handle, &repair);
+    gpu.repairs = call_.fact(functions_.repairs,
+                             code,
+                             GpuRepairs{.channel_pending = repair.channel_pending != 0,
+                                        .tpc_pending = repair.tpc_pending != 0});
+    publish();
+  }
+
+  // All of them in one call; each has its own return code.
+  void ask(std::vector<FieldValue>& fields) {
+    const int code =
+        call_(functions_.fields, facts_.handle, static_cast<int>(fields.size()), fields.data());
+    if (code == kOk) return;
+    for (auto& field : fields) field.code = code;
+  }
+
+  Fact<std::uint64_t> answer(const FieldValue& field) {
+    if (field.code == kOk) return number_of(field);
+    auto error = call_.error(functions_.fields, field.code);
+    error.message = fmt::format("field {}, {}", field.field, error.message);
+    return Fact<std::uint64_t>::failed(error);
+  }
+
+  void single_fields() {
+    std::vector<FieldValue> fields{{.field = kMemoryTemperature},
+                                   {.field = kNvlinkCommonSpeed},
+                                   {.field = kNvlinkCount},
+                                   {.field = kRecoveryAction}};
+    ask(fields);
+    facts_.gpu.heat.memory_c = as<int>(answer(fields[0]));
+    common_speed_ = answer(fields[1]);
+    link_count_ = as<unsigned>(answer(fields[2]));
+    facts_.gpu.recovery_action = as<unsigned>(answer(fields[3]));
+    publish();
+  }
+
+  // Where the driver does not say how many there are, the first link it refuses ends them.
+  Fact<unsigned> count_links() {
+    if (link_count_) return std::min(*link_count_, kMostLinks);
+    unsigned count = 0;
+    while (count < kMostLinks) {
+      const auto state = number<int>(functions_.nvlink_state, count);
+      if (!state && count == 0) return as<unsigned>(state);
+      if (!state) break;
+      ++count;
+    }
+    return count;
+  }
+
+  Fact<std::uint64_t> errors_of_link(const FieldValue& field, int counter) {
+    auto told = answer(field);
+    if (told) return told;
+    return as<std::uint64_t>(number<Counter>(functions_.nvlink_errors, field.scope, counter));
+  }
+
+  NvLink read_link(unsigned number_of_link, const FieldValue* fields) {
+    NvLink link{.link = number_of_link};
+    link.state = as<unsigned>(answer(fields[0]));
+    if (!link.state) {
+      link.state = as<unsigned>(number<int>(functions_.nvlink_state, number_of_link));
+    }
+    link.speed_mbps = answer(fields[1]);
+    if (!link.speed_mbps) link.speed_mbps = common_speed_;
+    link.replays = errors_of_link(fields[2], kReplayCounter);
+    link.recoveries = errors_of_link(fields[3], kRecoveryCounter);
+    link.crc = errors_of_link(fields[4], kCrcFlitCounter);
+    const auto rate = answer(fields[5]);
+    link.ber = rate ? Fact<double>(bit_error_rate(*rate)) : as<double>(rate);
+    link.remote_type = as<unsigned>(number<int>(functions_.nvlink_peer_type, number_of_link));
+    PciInfo peer{};
+    const int code = call_(functions_.nvlink_peer, facts_.handle, number_of_link, &peer);
+    link.remote_address = call_.fact(functions_.nvlink_peer, code, address_of(peer));
+    return link;
+  }
+
+  void nvlinks() {
+    constexpr std::array kPerLink{kNvlinkState,
+                                  kNvlinkSpeed,
+                                  kNvlinkReplays,
+                                  kNvlinkRecoveries,
+                                  kNvlinkCrc,
+                                  kNvlinkEffectiveBer};
+    const auto count = count_links();
+    if (!count) {
+      facts_.gpu.nvlinks = as<std::vector<NvLink>>(count);
+      return;
+    }
+    std::vector<FieldValue> fields;
+    for (unsigned link = 0; link < *count; ++link) {
+      for (const auto field : kPerLink) fields.push_back({.field = field, .scope = link});
+    }
+    if (!fields.empty()) ask(fields);
+    std::vector<NvLink> links;
+    for (unsigned link = 0; link < *count; ++link) {
+      links.push_back(read_link(link, &fields[link * kPerLink.size()]));
+    }
+    facts_.gpu.nvlinks = std::move(links);
+    publish();
+  }
+
+  static std::string cluster_of(const std::array<unsigned char, 16>& bytes) {
+    if (std::ranges::all_of(bytes, [](unsigned char byte) { return byte == 0; })) return {};
+    return fmt::format("{:02x}", fmt::join(bytes, ""));
+  }
+
+  void fabric() {
+    FabricV3 third{.version = version_word<FabricV3>(3)};
+    int code = call_(functions_.fabric_v, facts_.handle, &third);
+    const bool second = code == kVersionMismatch;
+    if (second) {
+      third = {.version = version_word<FabricV2>(2)};
+      code = call_(functions_.fabric_v, facts_.handle, &third);
+    }
+    if (code == kOk) {
+      GpuFabric fabric{.state = third.state,
+                       .status = third.status,
+                       .cluster = cluster_of(third.cluster),
+                       .clique = third.clique,
+                       .health_mask = third.health_mask};
+      fabric.health_summary = second ? Fact<unsigned>::absent("this driver does not tell")
+                                     : Fact<unsigned>(third.health_summary);
+      facts_.gpu.fabric = std::move(fabric);
+    } else if (functions_.fabric_v.call != nullptr) {
+      facts_.gpu.fabric = Fact<GpuFabric>::failed(call_.error(functions_.fabric_v, code));
+    } else {
+      Fabric first{};
+      code = call_(functions_.fabric, facts_.handle, &first);
+      facts_.gpu.fabric = call_.fact(functions_.fabric,
+                                     code,
+                                     GpuFabric{.state = first.state,
+                                               .status = first.status,
+                                               .cluster = cluster_of(first.cluster),
+                                               .clique = first.clique});
+    }
+    publish();
+  }
+
+  void clocks() {
+    facts_.gpu.clocks = {
+        .reasons = as<std::uint64_t>(number<Counter>(functions_.clock_reasons)),
+        .sm_mhz = number<unsigned>(functions_.clock, kSmClock),
+        .sm_max_mhz = number<unsigned>(functions_.clock_max, kSmClock),
+        .application_sm_mhz = number<unsigned>(functions_.clock_applications, kSmClock),
+        .default_sm_mhz = number<unsigned>(functions_.clock_default, kSmClock),
+        .performance_state = as<unsigned>(number<int>(functions_.performance_state))};
+    publish();
+  }
+
+  void heat_and_power() {
+    auto& heat = facts_.gpu.heat;
+    Temperature now{.version = version_word<Temperature>(1), .sensor = 0, .celsius = 0};
+    if (call_(functions_.temperature_v, facts_.handle, &now) == kOk) {
+      heat.gpu_c = now.celsius;
+    } else {
+      heat.gpu_c = as<int>(number<unsigned>(functions_.temperature, 0));
+    }
+    Margin margin{.version = version_word<Margin>(1), .celsius = 0};
+    const int code = call_(functions_.margin, facts_.handle, &margin);
+    heat.margin_c = call_.fact(functions_.margin, code, margin.celsius);
+    if (!heat.margin_c && heat.gpu_c) {
+      const auto slowdown = number<unsigned>(functions_.temperature_threshold, kThresholdSlowdown);
+      if (slowdown) heat.margin_c = static_cast<int>(*slowdown) - *heat.gpu_c;
+    }
+    facts_.gpu.power = {
+        .usage_mw = as<std::uint64_t>(number<unsigned>(functions_.power)),
+        .enforced_mw = as<std::uint64_t>(number<unsigned>(functions_.power_enforced)),
+        .default_mw = as<std::uint64_t>(number<unsigned>(functions_.power_default))};
+    publish();
+  }
+
+  void pci_link() {
+    facts_.gpu.link = {.generation = number<unsigned>(functions_.link_generation),
+                       .generation_max = number<unsigned>(functions_.link_generation_max),
+                       .width = number<unsigned>(functions_.link_width),
+                       .width_max = number<unsigned>(functions_.link_width_max),
+                       .replays = as<std::uint64_t>(number<unsigned>(functions_.replays))};
+    publish();
+  }
+
+  // The list may grow between two calls. Some drivers' entries are longer than declared: they get
+  // the room, and an answer that makes no sense is dropped.
+  template <class Entry, class Signature>
+  Fact<std::vector<GpuProcess>> processes_by(const Function<Signature>& function) {
+    constexpr unsigned kSpare = 32;
+    constexpr unsigned kLargestPid = 1U << 22U;
+    unsigned room = 64;
+    int code = kInsufficientSize;
+    for (int attempt = 0; attempt < 3 && code == kInsufficientSize; ++attempt) {
+      std::vector<Entry> entries(std::size_t{room} + room * kSpare / sizeof(Entry) + 1);
+      unsigned count = room;
+      code = call_(function, facts_.handle, &count, entries.data());
+      if (code == kInsufficientSize) room = std::clamp(count * 2, room * 2, 65536U);
+      if (code != kOk) continue;
+      std::vector<GpuProcess> processes;
+      for (unsigned i = 0; i < std::min(count, room); ++i) {
+        if (entries[i].pid > kLargestPid) {
+          return Fact<std::vector<GpuProcess>>::unreadable(
+              fmt::format("{} lists a process {}", function.name, entries[i].pid));
+        }
+        GpuProcess process{.pid = entries[i].pid};
+        process.memory_bytes = entries[i].memory == kNotAvailable
+                                   ? Fact<std::uint64_t>::absent("NVML does not tell")
+                                   : Fact<std::uint64_t>(std::uint64_t{entries[i].memory});
+        processes.push_back(std::move(process));
+      }
+      return processes;
+    }
+    return Fact<std::vector<GpuProcess>>::failed(call_.error(function, code));
+  }
+
+  void processes() {
+    facts_.gpu.processes = functions_.processes.call != nullptr
+                               ? processes_by<Process>(functions_.processes)
+                               : processes_by<ProcessV1>(functions_.processes_v1);
+    publish();
+  }
+
+  template <class Raw, class Signature, class... Arguments>
+  Fact<Raw> number(const Function<Signature>& function, Arguments... arguments) {
+    return call_.value<Raw>(function, facts_.handle, arguments...);
+  }
+
+  const Functions& functions_;
+  Watched<GpuFacts>& watched_;
+  GpuFacts facts_;
+  Caller call_;
+  std::string refused_;  // why there is no handle
+  Fact<std::uint64_t> common_speed_;
+  Fact<unsigned> link_count_;
+};
+
+}  // namespace
+
+void read_gpu(const Functions& functions, bool validate_inforom, Watched<GpuFacts>& watched) {
+  Reader(functions, watched).read(validate_inforom);
+}
+
+std::string address_of(const PciInfo& info) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", info.domain, info.bus, info.device);
+}
+
+}  // namespace muster::nvml

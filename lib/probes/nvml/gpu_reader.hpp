@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that NVML tells of one GPU.
+#pragma once
+
+#include <memory>
+
+#include "lib/node/gpu.hpp"
+#include "lib/probes/nvml/library.hpp"
+#include "lib/probes/nvml/watch.hpp"
+
+namespace muster::nvml {
+
+struct GpuFacts {
+  Gpu gpu;
+  Device handle = nullptr;  // none where NVML refused it
+};
+
+// On a thread of its own. `validate_inforom` reads the GPU's flash, which takes long.
+void read_gpu(const Functions& functions, bool validate_inforom, Watched<GpuFacts>& watched);
+
+// A PCI address as sysfs writes it.
+[[nodiscard]] std::string address_of(const PciInfo& info);
+
+}  // namespace muster::nvml

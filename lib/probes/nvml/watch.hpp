@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work on a thread that may never come back: whoever waits for it gives up at a deadline, and
+// learns which call it was in.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "lib/base/child.hpp"
+
+namespace muster::nvml {
+
+// What a worker has to tell so far. It is copied in and out, so that a worker that hangs holds no
+// lock and leaves nothing half written.
+template <class Facts>
+class Watched {
+ public:
+  explicit Watched(Facts facts) : facts_(std::move(facts)) {}
+
+  // By the worker: a call begins, or has ended where `name` is empty.
+  void calling(std::string_view name) {
+    const std::lock_guard lock(guard_);
+    calling_ = name;
+  }
+
+  void publish(const Facts& facts) {
+    const std::lock_guard lock(guard_);
+    facts_ = facts;
+  }
+
+  void finish() {
+    const std::lock_guard lock(guard_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+  // By whoever waits: what is known by the deadline, and the call that did not return; none where
+  // the worker came to its end.
+  [[nodiscard]] std::pair<Facts, std::string_view> wait(Clock::time_point deadline) {
+    std::unique_lock lock(guard_);
+    const bool done = changed_.wait_until(lock, deadline, [&] { return done_; });
+    constexpr std::string_view kBetween = "muster's own work";
+    if (done) return {facts_, {}};
+    return {facts_, calling_.empty() ? kBetween : calling_};
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable changed_;
+  Facts facts_;
+  std::string_view calling_;
+  bool done_ = false;
+};
+
+// `work` must own all that it touches: it may outlive its caller.
+template <class Facts>
+std::shared_ptr<Watched<Facts>> start_watched(Facts facts,
+                                              std::function<void(Watched<Facts>&)> work) {
+  auto watched = std::make_shared<Watched<Facts>>(std::move(facts));
+  std::thread([watched, work = std::move(work)] {
+    work(*watched);
+    watched->finish();
+  }).detach();
+  return watched;
+}
+
+}  // namespace muster::nvml
