@@ -105,12 +105,6 @@ Verdict verdict_of(const Findings& findings, const Context& context) {
   return judged ? verdict : Verdict::unknown;
 }
 
-template <class T>
-bool was_not_asked(const Section<T>& section) {
-  const Section<T> untouched;
-  return section.status == untouched.status && section.reason == untouched.reason;
-}
-
 bool is_seen_in(const Finding& finding, const Finding& other) {
   if (rank(other.outcome) > rank(finding.outcome) || other.outcome == Outcome::unknown)
     return false;
@@ -163,7 +157,9 @@ std::vector<const Check*> select_checks(const Profile& profile, const Selection&
 ProbeSet probes_needed(const std::vector<const Check*>& checks) {
   ProbeSet needed;
   for (const Check* check : checks) needed = needed | check->needs | check->looks_at;
-  return needed;
+  // muster.probes needs no section and is about all: alone, it has them all run.
+  const bool of_muster_alone = !checks.empty() && needed == ProbeSet();
+  return of_muster_alone ? ProbeSet::all() : needed;
 }
 
 Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& selection) {
@@ -186,7 +182,7 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   std::ranges::stable_sort(
       report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
-    if (was_not_asked(section)) return;
+    if (!section.asked()) return;
     report.probes.push_back({.name = std::string(to_string(probe)),
                              .status = std::string(to_string(section.status)),
                              .reason = section.reason,

@@ -16,7 +16,7 @@ constexpr ProbeSet kReadsNamedFiles = Probe::environment;
 // These ask drivers and devices, and what hangs there only ends with a reboot.
 constexpr ProbeSet kAsksDrivers = Probe::mounts | Probe::disks | Probe::processes |
                                   Probe::kernel_log | Probe::network | Probe::pci |
-                                  Probe::infiniband | Probe::verbs | Probe::topology;
+                                  Probe::infiniband | Probe::verbs | Probe::topology | Probe::nvml;
 
 Remedy remedy_of(Probe probe) {
   if (kReadsNamedFiles.contains(probe)) return Remedy::fix_config;
@@ -37,6 +37,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   int answered = 0;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    if (!section.asked()) return;
     if (section.ok() || section.status == Status::absent) {
       ++answered;
       return;
@@ -51,7 +52,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                         .limit = std::string("ok"),
                         .remedy = timeout ? remedy_of(probe) : Remedy::none});
   });
-  if (findings.empty()) {
+  if (findings.empty() && answered == 0) {
+    findings.push_back({.device = "node", .outcome = Outcome::skip, .message = "no probe was run"});
+  } else if (findings.empty()) {
     findings.push_back({.device = "node",
                         .outcome = Outcome::pass,
                         .message = fmt::format("all {} probes answered", answered)});

@@ -17,14 +17,19 @@ enum class Status {
 
 [[nodiscard]] std::string_view to_string(Status status);
 
+inline constexpr std::string_view kNotObserved = "not observed";
+
 template <class T>
 struct Section {
   Status status = Status::absent;
-  std::string reason = "not observed";  // empty when ok
+  std::string reason{kNotObserved};  // empty when ok
   double duration_ms = 0;
   T facts{};
 
   [[nodiscard]] bool ok() const { return status == Status::ok; }
+
+  // False where no probe was run for it.
+  [[nodiscard]] bool asked() const { return status != Status::absent || reason != kNotObserved; }
 
   const T* operator->() const { return &facts; }
 

@@ -252,5 +252,11 @@ TEST(JudgeTest, KeepsTheLogsFaultWhereTheCheckOfCountersDoesNotFail) {
       Verdict::unhealthy);
 }
 
+TEST(ProbesTest, AllAreRunWhereOnlyTheirAnswersAreAskedFor) {
+  const Selection selection{.only = {"muster.probes"}};
+  EXPECT_EQ(probes_needed(select_checks(Profile{}, selection)), ProbeSet::all());
+  EXPECT_EQ(probes_needed({}), ProbeSet());
+}
+
 }  // namespace
 }  // namespace muster

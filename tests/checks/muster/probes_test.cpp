@@ -21,10 +21,18 @@ Findings judged(const Snapshot& snapshot) {
 }
 
 TEST(MusterProbesTest, PassesWhenNothingHungOrFailed) {
-  EXPECT_THAT(
-      judged(Snapshot{}),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "all 15 probes answered"}));
+  Snapshot snapshot;
+  snapshot.cpu = observed(Cpu{});
+  snapshot.verbs = {.status = Status::absent, .reason = "no RDMA stack"};
+  EXPECT_THAT(judged(snapshot),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::pass, .message = "all 2 probes answered"}));
+}
+
+TEST(MusterProbesTest, IsNoPassWhereNoProbeWasRun) {
+  EXPECT_THAT(judged(Snapshot{}),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::skip, .message = "no probe was run"}));
 }
 
 TEST(MusterProbesTest, AFatalProbeThatHangsFailsTheNode) {
