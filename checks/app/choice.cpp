@@ -20,10 +20,21 @@ void append(std::vector<T>& target, const std::vector<T>& more) {
   target.insert(target.end(), more.begin(), more.end());
 }
 
+const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
+  if (!hca.address) return nullptr;
+  const auto found = std::ranges::find(snapshot.pci->devices, *hca.address, &PciDevice::address);
+  return found == snapshot.pci->devices.end() ? nullptr : &*found;
+}
+
 bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
-  return hca.address && std::ranges::any_of(snapshot.pci->devices, [&](const PciDevice& device) {
-           return device.address == *hca.address && device.kind == PciKind::ethernet;
-         });
+  const PciDevice* device = on_bus(snapshot, hca);
+  return device != nullptr && device->kind == PciKind::ethernet;
+}
+
+// A host's own functions made for its guests are no HCAs of their own.
+bool is_for_guests(const Snapshot& snapshot, const Hca& hca) {
+  const PciDevice* device = on_bus(snapshot, hca);
+  return device != nullptr && device->virtual_function;
 }
 
 // An RDMA device that does not tell its link layer may be InfiniBand, unless its class on the bus
@@ -39,10 +50,13 @@ bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
 // An HCA that the RDMA stack does not offer is still one: without its driver it is on the bus only.
 // None is known to be there where one of the two could not be asked and the other shows none.
 std::optional<int> count_hcas(const Snapshot& snapshot) {
-  const auto offered = std::ranges::count_if(
-      snapshot.infiniband->hcas, [&](const Hca& hca) { return may_be_infiniband(snapshot, hca); });
-  const auto on_bus = std::ranges::count(snapshot.pci->devices, PciKind::hca, &PciDevice::kind);
-  const auto most = static_cast<int>(std::max(offered, on_bus));
+  const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
+    return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);
+  });
+  const auto listed = std::ranges::count_if(snapshot.pci->devices, [](const PciDevice& device) {
+    return device.kind == PciKind::hca && !device.virtual_function;
+  });
+  const auto most = static_cast<int>(std::max(offered, listed));
   const auto rdma = snapshot.infiniband.status;
   const bool all_told = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);
   if (most == 0 && !all_told) return std::nullopt;

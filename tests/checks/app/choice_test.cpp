@@ -80,6 +80,15 @@ TEST(HardwareTest, AnRdmaDeviceThatHidesItsLinkLayerIsEthernetWhereTheBusSaysSo)
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 7);
 }
 
+TEST(HardwareTest, AHostsFunctionsForItsGuestsAreNoHcas) {
+  auto snapshot = h100_node();
+  snapshot.pci->devices.push_back(
+      {.address = "0107:00:00.1", .kind = PciKind::hca, .virtual_function = true});
+  snapshot.infiniband->hcas.push_back(
+      {.address = std::string("0107:00:00.1"), .virtual_function = true});
+  EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
+}
+
 TEST(HardwareTest, OfAnEmptySnapshotIsNotKnown) {
   const auto hardware = hardware_of(Snapshot{});
   EXPECT_EQ(hardware.chassis_asset_tag, std::nullopt);
