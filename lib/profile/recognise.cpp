@@ -254,6 +254,11 @@ void keep_those_with_its_disks(const Node& node,
   evidence.push_back(fmt::format("NVMe disks: {}, unlike {}", *disks, names_of(others)));
 }
 
+bool lacks_all_gpus_of(const Node& node, const Chosen& fitting) {
+  const auto has_gpus = [](const Candidate* each) { return !each->wants.gpu_pci_ids.empty(); };
+  return node.gpus && node.gpus->empty() && std::ranges::all_of(fitting, has_gpus);
+}
+
 Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware& hardware) {
   const Node node{hardware, compute_gpus(hardware)};
   Recognised result{.profile = "generic", .evidence = describe(node)};
@@ -265,8 +270,16 @@ Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware
   keep_nearest(node, fitting);
   keep_those_with_its_disks(node, fitting, result.evidence);
   if (fitting.size() > 1) {
+    const auto names = names_of(fitting);
+    if (!lacks_all_gpus_of(node, fitting)) {
+      result.evidence.push_back(
+          fmt::format("ambiguous: {} match equally well; name one of them", names));
+      return result;
+    }
+    // Whichever it is, it is sick, and `generic` would not say so.
+    result.profile = fitting.front()->name;
     result.evidence.push_back(
-        fmt::format("ambiguous: {} match equally well; name one of them", names_of(fitting)));
+        fmt::format("ambiguous: {} match equally well; judged as {}", names, result.profile));
     return result;
   }
   result.profile = fitting.front()->name;

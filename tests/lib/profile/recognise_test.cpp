@@ -152,14 +152,15 @@ TEST_F(RecogniseTest, ANodeThatLostAllItsGpusMustBeOfTheSameSize) {
   }
 }
 
-TEST_F(RecogniseTest, ANodeThatLostAllItsGpusAndMayBeOfTwoKindsIsNotGuessed) {
+// `generic` would call it healthy.
+TEST_F(RecogniseTest, ANodeThatLostAllItsGpusAndMayBeOfTwoKindsIsJudgedAsOneOfThem) {
   add("nd96asr_v4", kNdA100);
   add("nd96asr_other", kNdA100);
   const auto result = of(nd_a100_without_gpus());
-  EXPECT_EQ(result.profile, "generic");
+  EXPECT_EQ(result.profile, "nd96asr_other");
   EXPECT_THAT(result.evidence, Contains("its GPUs are missing"));
   EXPECT_EQ(result.evidence.back(),
-            "ambiguous: nd96asr_other, nd96asr_v4 match equally well; name one of them");
+            "ambiguous: nd96asr_other, nd96asr_v4 match equally well; judged as nd96asr_other");
 }
 
 TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
