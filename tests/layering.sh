@@ -20,7 +20,7 @@ status=0
 # The folder a path belongs to: the longest one that has a rule.
 folder_of() {
   case $1 in
-    lib/*/*) echo "${1%/*}" ;;
+    lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     checks/app/* | checks/main.cpp) echo checks/app ;;
     checks/*) echo checks ;;
     bench/micro/*) echo bench/micro ;;

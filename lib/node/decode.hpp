@@ -127,8 +127,11 @@ class Decoder {
       if (!json.is_object() || json.at_key(mark).get(reason) != simdjson::SUCCESS) continue;
       std::string why;
       if (!read_at({.key = mark}, reason, why)) return false;
-      fact =
-          mark == kAbsent ? Fact<T>::absent(std::move(why)) : Fact<T>::unreadable(std::move(why));
+      if (mark == kAbsent) {
+        fact = Fact<T>::absent(std::move(why));
+      } else {
+        fact = Fact<T>::unreadable(std::move(why));
+      }
       return true;
     }
     T value{};

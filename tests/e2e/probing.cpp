@@ -12,6 +12,8 @@
 namespace muster::e2e {
 namespace {
 
+constexpr std::chrono::seconds kLongest{10};
+
 std::string observe_one(const Root& root, Probe probe, const Wanted& wanted) {
   const std::map<Probe, std::function<std::string()>> probes{
       {Probe::identity, [&] { return section_to_json(probe_identity(root)); }},
@@ -29,6 +31,7 @@ std::string observe_one(const Root& root, Probe probe, const Wanted& wanted) {
       {Probe::verbs, [&] { return section_to_json(probe_verbs(root)); }},
       {Probe::topology, [&] { return section_to_json(probe_topology(root)); }},
       {Probe::environment, [&] { return section_to_json(probe_environment(root, wanted, {})); }},
+      {Probe::nvml, [&] { return section_to_json(probe_nvml(root, {}, Clock::now() + kLongest)); }},
   };
   return probes.at(probe)();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -236,7 +237,7 @@ class Reader {
   }
 
   // All of them in one call; each has its own return code.
-  void ask(std::vector<FieldValue>& fields) {
+  void ask(std::span<FieldValue> fields) {
     const int code =
         call_(functions_.fields, facts_.handle, static_cast<int>(fields.size()), fields.data());
     if (code == kOk) return;
@@ -251,15 +252,17 @@ class Reader {
   }
 
   void single_fields() {
-    std::vector<FieldValue> fields{{.field = kMemoryTemperature},
-                                   {.field = kNvlinkCommonSpeed},
-                                   {.field = kNvlinkCount},
-                                   {.field = kRecoveryAction}};
+    std::array<FieldValue, 4> fields{};
+    auto& [memory, speed, links, action] = fields;
+    memory.field = kMemoryTemperature;
+    speed.field = kNvlinkCommonSpeed;
+    links.field = kNvlinkCount;
+    action.field = kRecoveryAction;
     ask(fields);
-    facts_.gpu.heat.memory_c = as<int>(answer(fields[0]));
-    common_speed_ = answer(fields[1]);
-    link_count_ = as<unsigned>(answer(fields[2]));
-    facts_.gpu.recovery_action = as<unsigned>(answer(fields[3]));
+    facts_.gpu.heat.memory_c = as<int>(answer(memory));
+    common_speed_ = answer(speed);
+    link_count_ = as<unsigned>(answer(links));
+    facts_.gpu.recovery_action = as<unsigned>(answer(action));
     publish();
   }
 

@@ -578,19 +578,19 @@ FAKE_API int nvmlDeviceGetSramEccErrorStatus(Device device, Sram* out) {
 FAKE_API int nvmlDeviceGetGpuFabricInfoV(Device device, FabricV3* out) {
   return on("nvmlDeviceGetGpuFabricInfoV", device, [&](const Gpu& gpu) -> int {
     if (out == nullptr) return kInvalidArgument;
-    const bool second = out->version == version_word<FabricV2>(2);
 #if MUSTER_FAKE_BRANCH >= 570
-    if (!second && out->version != version_word<FabricV3>(3)) return kVersionMismatch;
+    const bool third = out->version == version_word<FabricV3>(3);
 #else
-    if (!second) return kVersionMismatch;
+    const bool third = false;
 #endif
+    if (!third && out->version != version_word<FabricV2>(2)) return kVersionMismatch;
     if (!gpu.fabric) return code_of(gpu.fabric);
     copy_cluster(*gpu.fabric, out->cluster);
     out->status = gpu.fabric->status;
     out->clique = gpu.fabric->clique;
     out->state = static_cast<unsigned char>(gpu.fabric->state);
     out->health_mask = gpu.fabric->health_mask.value_or(0);
-    if (!second) {
+    if (third) {
       out->health_summary = static_cast<unsigned char>(gpu.fabric->health_summary.value_or(0));
     }
     return kOk;

@@ -140,11 +140,12 @@ TEST_F(RecogniseTest, ANodeThatLostAllItsGpusIsKnownByAllElse) {
 
 TEST_F(RecogniseTest, ANodeThatLostAllItsGpusMustBeOfTheSameSize) {
   add("nd96asr_v4", kNdA100);
-  for (const auto& change :
-       std::vector<void (*)(Hardware&)>{[](Hardware& node) { node.infiniband_hcas = 7; },
-                                        [](Hardware& node) { node.cores = 95; },
-                                        [](Hardware& node) { node.memory_bytes = 800 * kGiB; },
-                                        [](Hardware& node) { node.chassis_asset_tag = ""; }}) {
+  using Change = void (*)(Hardware&);
+  const std::vector<Change> changes{[](Hardware& node) { node.infiniband_hcas = 7; },
+                                    [](Hardware& node) { node.cores = 95; },
+                                    [](Hardware& node) { node.memory_bytes = 800 * kGiB; },
+                                    [](Hardware& node) { node.chassis_asset_tag = ""; }};
+  for (const auto change : changes) {
     Hardware node = nd_a100_without_gpus();
     change(node);
     EXPECT_EQ(of(node).profile, "generic");
