@@ -77,11 +77,11 @@ Subject subject_of_firmware_record(std::span<const KernelRecord> from_here) {
 Subject subject_of(const std::string& kind, std::span<const KernelRecord> from_here) {
   const std::string& text = from_here.front().text;
   if (kind == kMachineCheck && text.starts_with('{')) return subject_of_firmware_record(from_here);
-  std::string name = device_of_line(text);
-  return {.family = family_of(kind),
-          .device = line::whole_of(name),
-          .of_memory = kind == "memory_uncorrected",
-          .name = std::move(name)};
+  Subject subject{.family = family_of(kind),
+                  .of_memory = kind == "memory_uncorrected",
+                  .name = device_of_line(text)};
+  subject.device = line::whole_of(subject.name);
+  return subject;
 }
 
 double gap_s(std::uint64_t earlier_us, std::uint64_t later_us) {

@@ -53,8 +53,8 @@ int run(std::span<const char* const> arguments) {
 int main(int count, char** words) {
   keep_standard_numbers();
   // A reader that went away is a failed write, and a child's end is ours to wait for.
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);
+  static_cast<void>(::signal(SIGPIPE, SIG_IGN));
+  static_cast<void>(::signal(SIGCHLD, SIG_DFL));
   try {
     const std::span<const char* const> all(words, static_cast<std::size_t>(count));
     return run(all.empty() ? all : all.subspan(1));

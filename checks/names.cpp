@@ -18,12 +18,11 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kGroups{
     "host", "pci", "gpu", "ib", "topo", "env", "muster"};
-// The probe of the GPUs is not among those of a snapshot yet; profiles name it already.
-constexpr std::string_view kGpuProbe = "nvml";
 
 const std::vector<std::string>& check_ids() {
   static const std::vector<std::string> ids = [] {
     std::vector<std::string> all;
+    all.reserve(checks::kAll.size());
     for (const Check* check : checks::kAll) all.emplace_back(check->id);
     return all;
   }();
@@ -31,11 +30,7 @@ const std::vector<std::string>& check_ids() {
 }
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all(kProbeNames.begin(), kProbeNames.end());
-    all.emplace_back(kGpuProbe);
-    return all;
-  }();
+  static const std::vector<std::string> names(kProbeNames.begin(), kProbeNames.end());
   return names;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
-#   full   (the default) address and undefined-behaviour sanitizers, then every test of `dev`
+#   full   (the default) the sanitizers and a short run of the fuzz targets, then every test of `dev`
 #   quick  every test of `dev`
-#   deep   the thread sanitizer, short fuzzing and clang-tidy on every file first, then `full`
+#   deep   clang-tidy on every file first, then `full`
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,10 +25,10 @@ run_preset() {
 
 tools/install-deps.sh test
 
-if [[ $mode == deep ]]; then
+if [[ $mode == deep ]]; then tools/tidy.sh; fi
+if [[ $mode != quick ]]; then
+  run_preset asan
   run_preset tsan
   run_preset fuzz
-  tools/tidy.sh
 fi
-if [[ $mode != quick ]]; then run_preset asan; fi
 run_preset dev

@@ -48,22 +48,23 @@ Report report() { return judge(node(), profile(), {}); }
 
 void parse_a_snapshot(benchmark::State& state) {
   const std::string text = recorded_node();
-  for (auto _ : state) benchmark::DoNotOptimize(parse_snapshot(text));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(parse_snapshot(text));
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 
 void write_a_snapshot(benchmark::State& state) {
   const Snapshot snapshot = node();
-  for (auto _ : state) benchmark::DoNotOptimize(to_json(snapshot));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(to_json(snapshot));
 }
 
 void read_the_kernel_log(benchmark::State& state) {
   std::vector<std::string> records;
+  records.reserve(2000);
   for (int i = 0; i < 2000; ++i) {
     records.push_back(
         fmt::format("6,{},{},-;systemd[1]: Started unit {} of many.", i, 1000 * i, i));
   }
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     KmsgCollector collector;
     for (const auto& record : records) collector.add(record);
     benchmark::DoNotOptimize(collector.finish());
@@ -71,28 +72,28 @@ void read_the_kernel_log(benchmark::State& state) {
 }
 
 void load_a_profile(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(load_profile(sources(), kProfile));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(load_profile(sources(), kProfile));
 }
 
 void judge_every_check(benchmark::State& state) {
   const Snapshot snapshot = node();
   const Profile limits = profile();
-  for (auto _ : state) benchmark::DoNotOptimize(judge(snapshot, limits, {}));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(judge(snapshot, limits, {}));
 }
 
 void report_as_text(benchmark::State& state) {
   const Report judged = report();
-  for (auto _ : state) benchmark::DoNotOptimize(to_text(judged));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(to_text(judged));
 }
 
 void report_as_json(benchmark::State& state) {
   const Report judged = report();
-  for (auto _ : state) benchmark::DoNotOptimize(to_json(judged));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(to_json(judged));
 }
 
 void report_as_prometheus(benchmark::State& state) {
   const Report judged = report();
-  for (auto _ : state) benchmark::DoNotOptimize(to_prometheus(judged));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(to_prometheus(judged));
 }
 
 BENCHMARK(parse_a_snapshot)->Unit(benchmark::kMicrosecond);

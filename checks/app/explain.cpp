@@ -99,6 +99,15 @@ Widths widths_of(const std::vector<Group>& groups) {
   return widths;
 }
 
+std::string line_of(const Row& row, const Widths& widths, bool shared) {
+  std::string line = fmt::format("  {:{}}  {:{}}", row.key, widths.key, row.value, widths.value);
+  if (!row.place.empty()) line += fmt::format("  {}", row.place);
+  if (!shared && !row.source.empty()) line += fmt::format("; source: {}", row.source);
+  line.erase(line.find_last_not_of(' ') + 1);
+  line.push_back('\n');
+  return line;
+}
+
 // A source that all rows share, also with the groups around, stands once below them.
 std::string limit_lines(const std::vector<Group>& groups) {
   const auto widths = widths_of(groups);
@@ -111,13 +120,7 @@ std::string limit_lines(const std::vector<Group>& groups) {
   for (const auto& group : groups) {
     const bool shared = shares_its_source(group);
     if (!shared || group.rows.front().source != pending) say_source();
-    for (const auto& [key, value, place, source] : group.rows) {
-      lines += fmt::format("  {:{}}  {:{}}", key, widths.key, value, widths.value);
-      if (!place.empty()) lines += fmt::format("  {}", place);
-      if (!shared && !source.empty()) lines += fmt::format("; source: {}", source);
-      lines.erase(lines.find_last_not_of(' ') + 1);
-      lines.push_back('\n');
-    }
+    for (const auto& row : group.rows) lines += line_of(row, widths, shared);
     if (!group.remark.empty()) lines += fmt::format("  {}\n", group.remark);
     if (shared) pending = group.rows.front().source;
   }
@@ -164,6 +167,7 @@ std::string explanation(const Check& check, const Choice& choice) {
   const auto keys = limit_keys(check.id);
   text += keys.empty() ? "\nIt has no limits of its own.\n" : "\nLimits\n";
   std::vector<Group> groups;
+  groups.reserve(keys.size());
   for (const auto& key : keys) groups.push_back(group_of(profile, check.id, key));
   return fmt::format("{}{}", text, limit_lines(groups));
 }

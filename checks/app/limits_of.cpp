@@ -113,7 +113,7 @@ std::string shown_value(std::string_view value) {
   const bool list = value.size() >= 2 && value.front() == '[' && value.back() == ']';
   const bool plain = !value.empty() && value.front() != ' ' && value.back() != ' ' &&
                      value.find_first_not_of(kPlain) == std::string_view::npos;
-  const auto text = printable(value, kLongestValue);
+  auto text = printable(value, kLongestValue);
   if (list || plain) return text;
   std::string quoted = "\"";
   for (const char c : text) {

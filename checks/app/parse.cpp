@@ -170,7 +170,7 @@ Result<Invocation> answer_help(const Words& words) {
 // A usage error says where to read on.
 Result<Invocation> with_hint(Result<Invocation> result, std::string_view command) {
   if (result) return result;
-  const auto space = command.empty() ? "" : " ";
+  const auto* space = command.empty() ? "" : " ";
   return make_error(fmt::format("{}{}{} (muster{}{} --help says more)",
                                 command,
                                 command.empty() ? "" : ": ",

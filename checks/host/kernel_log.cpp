@@ -52,7 +52,7 @@ Remedy remedy_of(std::string_view name) {
                                     Remedy::reseat_or_replace,
                                     Remedy::fix_config,
                                     Remedy::report_to_provider};
-  const auto found =
+  const auto* found =
       std::ranges::find_if(kAllRemedies, [&](Remedy remedy) { return to_string(remedy) == name; });
   return found == kAllRemedies.end() ? Remedy::none : *found;
 }

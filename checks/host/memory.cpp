@@ -17,7 +17,7 @@ void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings&
     return;
   }
   const double expected = limits.total->value;
-  const double seen = static_cast<double>(*total);
+  const auto seen = static_cast<double>(*total);
   const double band = expected * limits.tolerance.value / 100.0;
   if (seen >= expected - band && seen <= expected + band) return;
   const bool short_of = seen < expected;

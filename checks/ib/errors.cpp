@@ -131,15 +131,23 @@ class PortJudge {
       const Counter counter = find_counter(*at.port, name);
       if (counter.fact == nullptr) {
         unreadable.add(name, "the port does not offer it");
-      } else if (counter.fact->known()) {
+      } else if (!counter.fact->known()) {
+        const bool by_nature =
+            counter.fact->is_absent() && counter.of_port && at.hca->virtual_function;
+        (by_nature ? refused : unreadable).add(name, counter.fact->why());
+      } else {
         port_answers = port_answers || counter.of_port;
         judge_value(at, name, **counter.fact, limit);
-      } else if (counter.fact->is_absent() && counter.of_port && at.hca->virtual_function) {
-        refused.add(name, counter.fact->why());
-      } else {
-        unreadable.add(name, counter.fact->why());
       }
     }
+    report(at, port_answers, std::move(unreadable), refused);
+  }
+
+ private:
+  void report(const ib::PortOf& at,
+              bool port_answers,
+              Unreadable unreadable,
+              const Unreadable& refused) {
     tally_.virtual_function = tally_.virtual_function || at.hca->virtual_function;
     // The port's register is refused as a whole: a single counter is not a virtual function's
     // nature.
@@ -155,7 +163,6 @@ class PortJudge {
         fmt::format("cannot read {}: {}", fmt::join(unreadable.names, ", "), unreadable.why)));
   }
 
- private:
   void judge_value(const ib::PortOf& at,
                    const std::string& name,
                    std::uint64_t value,

@@ -207,6 +207,7 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
 // Waits for a pipe or the nearest deadline, and tells of each child whether its pipe has something.
 std::vector<bool> Children::wait() const {
   std::vector<pollfd> polled;
+  polled.reserve(running_.size());
   auto nearest = Clock::time_point::max();
   for (const auto& child : running_) {
     polled.push_back({.fd = child.pipe, .events = POLLIN, .revents = 0});

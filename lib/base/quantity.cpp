@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -24,27 +25,32 @@ constexpr double kKibi = 1024;
 template <class Kind>
 constexpr auto kUnits = std::span<const Unit>{};
 
-constexpr Unit kByteUnits[] = {{"B", 1},
-                               {"kB", 1e3, false},
-                               {"KB", 1e3, false},
-                               {"KiB", kKibi},
-                               {"MB", 1e6, false},
-                               {"MiB", kKibi* kKibi},
-                               {"GB", 1e9, false},
-                               {"GiB", kKibi* kKibi* kKibi},
-                               {"TB", 1e12, false},
-                               {"TiB", kKibi* kKibi* kKibi* kKibi}};
-constexpr Unit kPercentUnits[] = {{"%", 1}};
-constexpr Unit kSecondUnits[] = {
-    {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
-constexpr Unit kCelsiusUnits[] = {{"C", 1}};
-constexpr Unit kBytesPerSecondUnits[] = {
-    {"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
-constexpr Unit kBitsPerSecondUnits[] = {{"Mb/s", 1e6}, {"Gb/s", 1e9}, {"Tb/s", 1e12}};
-constexpr Unit kTransferUnits[] = {{"GT/s", 1e9}};
-constexpr Unit kHertzUnits[] = {{"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
-constexpr Unit kWattUnits[] = {{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}};
-constexpr Unit kFlopUnits[] = {{"GFLOPS", 1e9}, {"TFLOPS", 1e12}, {"PFLOPS", 1e15}};
+constexpr std::array kByteUnits{Unit{"B", 1},
+                                Unit{"kB", 1e3, false},
+                                Unit{"KB", 1e3, false},
+                                Unit{"KiB", kKibi},
+                                Unit{"MB", 1e6, false},
+                                Unit{"MiB", kKibi* kKibi},
+                                Unit{"GB", 1e9, false},
+                                Unit{"GiB", kKibi* kKibi* kKibi},
+                                Unit{"TB", 1e12, false},
+                                Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
+constexpr std::array kPercentUnits{Unit{"%", 1}};
+constexpr std::array kSecondUnits{Unit{"us", 1e-6},
+                                  Unit{"ms", 1e-3},
+                                  Unit{"s", 1},
+                                  Unit{"min", 60},
+                                  Unit{"h", 3600},
+                                  Unit{"d", 86400}};
+constexpr std::array kCelsiusUnits{Unit{"C", 1}};
+constexpr std::array kBytesPerSecondUnits{
+    Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
+constexpr std::array kBitsPerSecondUnits{Unit{"Mb/s", 1e6}, Unit{"Gb/s", 1e9}, Unit{"Tb/s", 1e12}};
+constexpr std::array kTransferUnits{Unit{"GT/s", 1e9}};
+constexpr std::array kHertzUnits{
+    Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6}, Unit{"GHz", 1e9}};
+constexpr std::array kWattUnits{Unit{"mW", 1e-3}, Unit{"W", 1}, Unit{"kW", 1e3}};
+constexpr std::array kFlopUnits{Unit{"GFLOPS", 1e9}, Unit{"TFLOPS", 1e12}, Unit{"PFLOPS", 1e15}};
 
 template <>
 constexpr auto kUnits<BytesKind> = std::span<const Unit>(kByteUnits);
@@ -104,7 +110,7 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
   }
   if (name.empty()) {
     return make_error(
-        fmt::format("\"{}\" has no unit; write one of {}", printable(text, 40), names_of(units)));
+        fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
   }
   return make_error(fmt::format("\"{}\" has the unknown unit \"{}\"; write one of {}",
                                 printable(text, 40),
@@ -115,10 +121,9 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
 template <class Kind>
 std::string to_string(Quantity<Kind> quantity) {
   const auto units = kUnits<Kind>;
-  const Unit* chosen = nullptr;
+  const Unit* chosen = &units.front();
   for (const auto& unit : units) {
-    if (!unit.shown) continue;
-    if (chosen == nullptr || quantity.value >= unit.factor) chosen = &unit;
+    if (unit.shown && quantity.value >= unit.factor) chosen = &unit;
   }
   if (quantity.value == 0) {  // in the base unit: "0 s", not "0 us"
     for (const auto& unit : units) {
@@ -130,6 +135,7 @@ std::string to_string(Quantity<Kind> quantity) {
       "{}{}{}", shortest(quantity.value / chosen->factor), spaced ? " " : "", chosen->name);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type in template arguments
 #define MUSTER_QUANTITY(Kind)                                             \
   template Result<Quantity<Kind>> parse_quantity<Kind>(std::string_view); \
   template std::string to_string<Kind>(Quantity<Kind>);
@@ -144,5 +150,6 @@ MUSTER_QUANTITY(HertzKind)
 MUSTER_QUANTITY(WattsKind)
 MUSTER_QUANTITY(FlopsKind)
 #undef MUSTER_QUANTITY
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace muster

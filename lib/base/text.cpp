@@ -159,7 +159,7 @@ Result<std::uint64_t> parse_hex(std::string_view text) {
 }
 
 Result<double> parse_number(std::string_view text) {
-  const auto value = parse_integer<double>(text, "a number");
+  auto value = parse_integer<double>(text, "a number");
   if (value && !std::isfinite(*value)) {
     return make_error(fmt::format("expected a finite number, got \"{}\"", printable(text, 40)));
   }
@@ -177,7 +177,7 @@ Result<std::vector<unsigned>> parse_cpu_list(std::string_view text) {
         dash == std::string_view::npos ? first : parse_unsigned(range.substr(dash + 1));
     if (!first || !last || *first > *last || *last > kMaxListMember) {
       return make_error(
-          fmt::format("expected a list such as \"0-3,8\", got \"{}\"", printable(text, 80)));
+          fmt::format(R"(expected a list such as "0-3,8", got "{}")", printable(text, 80)));
     }
     for (auto member = *first; member <= *last; ++member) {
       members.push_back(static_cast<unsigned>(member));

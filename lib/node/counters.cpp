@@ -27,6 +27,21 @@ void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
   }
 }
 
+void add_device(Counters& counters, const PciDevice& device) {
+  if (!device.aer) return;
+  const std::string prefix = fmt::format("pci.{}", device.address);
+  counters.emplace(fmt::format("{}.fatal", prefix), device.aer->fatal);
+  counters.emplace(fmt::format("{}.non_fatal", prefix), device.aer->non_fatal);
+  counters.emplace(fmt::format("{}.correctable", prefix), device.aer->correctable);
+}
+
+void add_memory(Counters& counters, const std::vector<EdacController>& controllers) {
+  for (const auto& controller : controllers) {
+    if (!controller.corrected) continue;
+    counters.emplace(fmt::format("edac.{}.corrected", controller.name), *controller.corrected);
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
@@ -35,24 +50,13 @@ std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
     if (!hca.ports) continue;
     for (const auto& port : *hca.ports) add_port(counters, hca.name, port);
   }
-  for (const auto& device : snapshot.pci->devices) {
-    if (!device.aer) continue;
-    const std::string prefix = fmt::format("pci.{}", device.address);
-    counters.emplace(fmt::format("{}.fatal", prefix), device.aer->fatal);
-    counters.emplace(fmt::format("{}.non_fatal", prefix), device.aer->non_fatal);
-    counters.emplace(fmt::format("{}.correctable", prefix), device.aer->correctable);
-  }
+  for (const auto& device : snapshot.pci->devices) add_device(counters, device);
   for (const auto& interface : snapshot.network->interfaces) {
     if (!interface.carrier_down_count) continue;
     counters.emplace(fmt::format("net.{}.carrier_down_count", interface.name),
                      *interface.carrier_down_count);
   }
-  if (snapshot.kernel->edac) {
-    for (const auto& controller : *snapshot.kernel->edac) {
-      if (!controller.corrected) continue;
-      counters.emplace(fmt::format("edac.{}.corrected", controller.name), *controller.corrected);
-    }
-  }
+  if (snapshot.kernel->edac) add_memory(counters, *snapshot.kernel->edac);
   return counters;
 }
 

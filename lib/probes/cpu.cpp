@@ -27,6 +27,7 @@ struct Core {
   std::int64_t die = 0;
   std::int64_t core = 0;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): there is none
   auto operator<=>(const Core&) const = default;
 };
 
@@ -93,7 +94,7 @@ Result<std::uint64_t> read_node_memory(const Root& root, std::string_view folder
 // A node of memory only has an empty line here.
 Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
   const auto path = fmt::format("{}/cpulist", folder);
-  const auto text = root.read(path);
+  auto text = root.read(path);
   if (!text) return text;
   if (*text == "\n") return std::string();
   if (text->empty()) return make_error(fmt::format("read {}: empty", path));

@@ -44,7 +44,7 @@ std::optional<std::string> block_name(std::string_view folder) {
 
 Result<std::uint64_t> read_size(const Root& root, std::string_view folder) {
   const auto path = fmt::format("{}/size", folder);
-  const auto sectors = read_unsigned(root, path);
+  auto sectors = read_unsigned(root, path);
   if (!sectors) return sectors;
   if (*sectors > std::numeric_limits<std::uint64_t>::max() / kSector) {
     return make_error(fmt::format("read {}: {} sectors are impossible", path, *sectors));

@@ -24,7 +24,7 @@ Result<double> read_uptime(const Root& root) {
   if (!line) return tl::unexpected(line.error());
   const auto words = split_words(*line);
   if (words.empty()) return make_error(fmt::format("read {}: no number", kPath));
-  const auto seconds = parse_number(words.front());
+  auto seconds = parse_number(words.front());
   if (!seconds || *seconds < 0) {
     return make_error(
         fmt::format("read {}: expected seconds, got \"{}\"", kPath, printable(*line, 40)));
@@ -35,7 +35,7 @@ Result<double> read_uptime(const Root& root) {
 // Makers leave fields empty; the kernel then shows an empty line.
 Result<std::string> read_dmi(const Root& root, std::string_view name) {
   const auto path = fmt::format("/sys/class/dmi/id/{}", name);
-  const auto text = root.read(path);
+  auto text = root.read(path);
   if (!text) return text;
   const auto value = trim(*text);
   if (value.empty() && !text->empty()) return make_missing(fmt::format("{} is blank", path));

@@ -55,6 +55,7 @@ bool below_any(const std::set<std::string>& points, const std::string& point) {
 std::vector<Mount> visible(std::vector<Mount> mounts) {
   std::vector<Mount> result;
   std::set<std::string> points;
+  // NOLINTNEXTLINE(modernize-loop-convert): backwards
   for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
     const bool hidden = below_any(points, mount->point) || !points.insert(mount->point).second;
     if (hidden || !holds_data(mount->type) || is_kernel_place(mount->point)) continue;

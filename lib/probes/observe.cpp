@@ -144,26 +144,29 @@ class Observation {
     return {};
   }
 
+  template <class Facts>
+  static void take_section(const ChildAnswer& answer, Section<Facts>& section) {
+    if (answer.end != ChildAnswer::End::answered) {
+      const bool timeout = answer.end == ChildAnswer::End::timeout;
+      section.status = timeout ? Status::timeout : Status::error;
+      section.reason = answer.reason;
+      return;
+    }
+    auto read = parse_section<Facts>(answer.bytes);
+    if (read) {
+      section = std::move(*read);
+    } else {
+      section.status = Status::error;
+      section.reason = fmt::format("the probe's answer makes no sense: {}", read.error().message);
+    }
+  }
+
   void take(std::string_view name, const ChildAnswer& answer) {
     if (name == kState) return take_state(answer);
     for_each_section(snapshot_, [&](Probe probe, auto& section) {
       if (to_string(probe) != name) return;
       if (options_.recognise && kRecognition.contains(probe)) --recognition_left_;
-      if (answer.end == ChildAnswer::End::answered) {
-        using Facts = std::remove_reference_t<decltype(section.facts)>;
-        auto read = parse_section<Facts>(answer.bytes);
-        if (read) {
-          section = std::move(*read);
-        } else {
-          section.status = Status::error;
-          section.reason =
-              fmt::format("the probe's answer makes no sense: {}", read.error().message);
-        }
-      } else {
-        const bool timeout = answer.end == ChildAnswer::End::timeout;
-        section.status = timeout ? Status::timeout : Status::error;
-        section.reason = answer.reason;
-      }
+      take_section(answer, section);
       section.duration_ms = answer.duration_ms;
     });
   }

@@ -82,7 +82,7 @@ Result<void> examine_slice(const Root& root, const std::string& slice, Found& fo
   for (const auto& name : *names) {
     if (is_unit(name)) examine_unit(root, slice, name, found);
     if (!name.ends_with(".slice") || depth == 0) continue;
-    const auto nested = examine_slice(root, fmt::format("{}/{}", slice, name), found, depth - 1);
+    auto nested = examine_slice(root, fmt::format("{}/{}", slice, name), found, depth - 1);
     if (!nested && !nested.error().missing) return nested;
   }
   return {};
@@ -100,6 +100,22 @@ Result<void> read_invocations(const Root& root, Found& found) {
   return {};
 }
 
+// systemd makes this folder first of all, so its presence is how programs recognise it.
+Error without_systemd(const Root& root, const Error& why) {
+  constexpr std::string_view kBooted = "/run/systemd/system";
+  if (root.exists(kBooted)) return {.message = why.message};
+  return {.message = "systemd does not run this node", .missing = true};
+}
+
+Result<std::vector<std::string>> list_active(const Found& found) {
+  for (const auto& [unit, why] : found.undecided) {
+    if (!found.active.contains(unit)) return make_error(why);
+  }
+  std::vector<std::string> result;
+  for (const auto& unit : found.active) result.push_back(printable(unit));
+  return result;
+}
+
 Result<std::vector<std::string>> read_active(const Root& root) {
   Found found;
   Result<void> groups = make_missing("systemd does not run this node");
@@ -111,18 +127,8 @@ Result<std::vector<std::string>> read_active(const Root& root) {
   const auto invocations = read_invocations(root, found);
   if (!invocations && !invocations.error().missing) return tl::unexpected(invocations.error());
 
-  if (!groups && !invocations) {
-    // systemd makes this folder first of all, so its presence is how programs recognise it.
-    constexpr std::string_view kBooted = "/run/systemd/system";
-    if (root.exists(kBooted)) return make_error(groups.error().message);
-    return make_missing("systemd does not run this node");
-  }
-  for (const auto& [unit, why] : found.undecided) {
-    if (!found.active.contains(unit)) return make_error(why);
-  }
-  std::vector<std::string> result;
-  for (const auto& unit : found.active) result.push_back(printable(unit));
-  return result;
+  if (!groups && !invocations) return tl::unexpected(without_systemd(root, groups.error()));
+  return list_active(found);
 }
 
 }  // namespace

@@ -12,22 +12,21 @@ namespace muster::nvml {
 using Device = struct DeviceHandle*;  // NVML's; opaque
 using Counter = unsigned long long;   // NOLINT(google-runtime-int): as NVML declares it
 
-enum Code : int {
-  kOk = 0,
-  kNotSupported = 3,
-  kNoPermission = 4,
-  kInsufficientSize = 7,
-  kInsufficientPower = 8,
-  kIrqIssue = 11,
-  kLibraryNotFound = 12,
-  kFunctionNotFound = 13,
-  kCorruptedInforom = 14,
-  kGpuIsLost = 15,
-  kResetRequired = 16,
-  kVersionMismatch = 25,
-  kDeprecated = 26,
-  kNotReady = 27,
-};
+// Return codes.
+inline constexpr int kOk = 0;
+inline constexpr int kNotSupported = 3;
+inline constexpr int kNoPermission = 4;
+inline constexpr int kInsufficientSize = 7;
+inline constexpr int kInsufficientPower = 8;
+inline constexpr int kIrqIssue = 11;
+inline constexpr int kLibraryNotFound = 12;
+inline constexpr int kFunctionNotFound = 13;
+inline constexpr int kCorruptedInforom = 14;
+inline constexpr int kGpuIsLost = 15;
+inline constexpr int kResetRequired = 16;
+inline constexpr int kVersionMismatch = 25;
+inline constexpr int kDeprecated = 26;
+inline constexpr int kNotReady = 27;
 
 struct PciInfo {
   std::array<char, 16> bus_id_legacy;
@@ -148,28 +147,25 @@ constexpr unsigned version_word(unsigned version) {
 }
 
 // Types of a field's value.
-enum ValueType : int {
-  kDouble = 0,
-  kNatural = 1,
-  kLong = 2,
-  kCounter = 3,
-  kSignedCounter = 4,
-  kInteger = 5,
-  kSmall = 6,
-};
+inline constexpr int kDouble = 0;
+inline constexpr int kNatural = 1;
+inline constexpr int kLong = 2;
+inline constexpr int kCounter = 3;
+inline constexpr int kSignedCounter = 4;
+inline constexpr int kInteger = 5;
+inline constexpr int kSmall = 6;
 
-enum Field : unsigned {
-  kMemoryTemperature = 82,
-  kNvlinkCommonSpeed = 90,
-  kNvlinkCount = 91,
-  kNvlinkReplays = 161,
-  kNvlinkRecoveries = 162,
-  kNvlinkCrc = 163,
-  kNvlinkSpeed = 164,
-  kNvlinkState = 165,
-  kNvlinkEffectiveBer = 220,
-  kRecoveryAction = 230,
-};
+// Fields of nvmlDeviceGetFieldValues.
+inline constexpr unsigned kMemoryTemperature = 82;
+inline constexpr unsigned kNvlinkCommonSpeed = 90;
+inline constexpr unsigned kNvlinkCount = 91;
+inline constexpr unsigned kNvlinkReplays = 161;
+inline constexpr unsigned kNvlinkRecoveries = 162;
+inline constexpr unsigned kNvlinkCrc = 163;
+inline constexpr unsigned kNvlinkSpeed = 164;
+inline constexpr unsigned kNvlinkState = 165;
+inline constexpr unsigned kNvlinkEffectiveBer = 220;
+inline constexpr unsigned kRecoveryAction = 230;
 
 inline constexpr int kSmClock = 1;
 inline constexpr int kCorrected = 0;

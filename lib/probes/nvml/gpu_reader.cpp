@@ -209,15 +209,18 @@ class Reader {
     gpu.retired_pages = {.single_bit = retired(kSeveralSingleBit),
                          .double_bit = retired(kDoubleBit),
                          .pending = as<bool>(number<int>(functions_.retired_pending))};
-    std::array<unsigned, 4> rows{};
+    unsigned corrected = 0;
+    unsigned uncorrected = 0;
+    unsigned pending = 0;
+    unsigned failed = 0;
     int code =
-        call_(functions_.remapped_rows, facts_.handle, &rows[0], &rows[1], &rows[2], &rows[3]);
+        call_(functions_.remapped_rows, facts_.handle, &corrected, &uncorrected, &pending, &failed);
     gpu.remapped_rows = call_.fact(functions_.remapped_rows,
                                    code,
-                                   GpuRemappedRows{.corrected = rows[0],
-                                                   .uncorrected = rows[1],
-                                                   .pending = rows[2] != 0,
-                                                   .failed = rows[3] != 0});
+                                   GpuRemappedRows{.corrected = corrected,
+                                                   .uncorrected = uncorrected,
+                                                   .pending = pending != 0,
+                                                   .failed = failed != 0});
     Histogram banks{};
     code = call_(functions_.spare_rows, facts_.handle, &banks);
     gpu.spare_rows = call_.fact(functions_.spare_rows,
@@ -418,7 +421,7 @@ class Reader {
     unsigned room = 64;
     int code = kInsufficientSize;
     for (int attempt = 0; attempt < 3 && code == kInsufficientSize; ++attempt) {
-      std::vector<Entry> entries(std::size_t{room} + room * kSpare / sizeof(Entry) + 1);
+      std::vector<Entry> entries(room + std::size_t{room} * kSpare / sizeof(Entry) + 1);
       unsigned count = room;
       code = call_(function, facts_.handle, &count, entries.data());
       if (code == kInsufficientSize) room = std::clamp(count * 2, room * 2, 65536U);
