@@ -35,6 +35,19 @@
   X(pci, errors)              \
   X(pci, acs)                 \
   X(pci, payload)             \
+  X(gpu, present)              \
+  X(gpu, driver)               \
+  X(gpu, ecc_mode)             \
+  X(gpu, ecc_uncorrectable)    \
+  X(gpu, ecc_sram)             \
+  X(gpu, ecc_corrected)        \
+  X(gpu, ecc_remapped_rows)    \
+  X(gpu, ecc_retired_pages)    \
+  X(gpu, recovery_action)      \
+  X(gpu, temperature)          \
+  X(gpu, power)                \
+  X(gpu, persistence)          \
+  X(gpu, mig)                  \
   X(ib, present)              \
   X(ib, state)                \
   X(ib, rate)                 \

@@ -27,6 +27,17 @@ struct GpuPresentLimits {
   }
 };
 
+struct GpuDriverLimits {
+  Limit<std::string> minimum;
+  Words allowed;
+
+  template <class Self = GpuDriverLimits>
+  static constexpr auto fields() {
+    return std::tuple{field("minimum", &Self::minimum, "oldest driver, such as 535.161.08"),
+                      field("allowed", &Self::allowed, "drivers that may be used, as globs")};
+  }
+};
+
 // `enabled` in any check's block is the policy's word (run it at all), so a mode is `expected`.
 struct GpuEccModeLimits {
   Limit<bool> expected;
@@ -129,6 +140,7 @@ struct GpuMigLimits {
 
 struct GpuLimits {
   GpuPresentLimits present;
+  GpuDriverLimits driver;
   GpuEccModeLimits ecc_mode;
   GpuEccCorrectedLimits ecc_corrected;
   GpuRemappedRowsLimits ecc_remapped_rows;
@@ -143,6 +155,7 @@ struct GpuLimits {
   template <class Self = GpuLimits>
   static constexpr auto fields() {
     return std::tuple{field("present", &Self::present, ""),
+                      field("driver", &Self::driver, ""),
                       field("ecc_mode", &Self::ecc_mode, ""),
                       field("ecc_corrected", &Self::ecc_corrected, ""),
                       field("ecc_remapped_rows", &Self::ecc_remapped_rows, ""),

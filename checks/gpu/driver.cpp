@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.driver: NVML can be used, agrees with the kernel's module, and is new enough.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr int kNotLoaded = 9;
+constexpr int kMismatch = 18;
+
+Finding failed(std::string message, Remedy remedy) {
+  return {.device = std::string(kNode),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy};
+}
+
+// "535.161.08" as numbers; a part that is none counts as 0.
+std::vector<std::uint64_t> parts_of(std::string_view version) {
+  std::vector<std::uint64_t> parts;
+  for (const auto part : split(version, '.')) parts.push_back(parse_unsigned(part).value_or(0));
+  return parts;
+}
+
+Finding unusable(const Nvml& nvml) {
+  if (nvml.trouble_code == kMismatch) {
+    return failed(
+        fmt::format("NVML and the kernel's module ({}) are of different versions, as after "
+                    "an upgrade of the driver: {}",
+                    nvml.module.value_or("version not known"),
+                    nvml.trouble),
+        Remedy::reboot);
+  }
+  if (nvml.trouble_code == kNotLoaded) {
+    return failed(fmt::format("the driver is not loaded: {}", nvml.trouble), Remedy::reboot);
+  }
+  return failed(fmt::format("NVML cannot be used: {}", nvml.trouble), Remedy::reboot);
+}
+
+Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
+  if (!nvml.driver) return {not_known(kNode, "the driver's version", nvml.driver)};
+  const std::string& driver = *nvml.driver;
+  Findings findings;
+  const auto wrong = [&](std::string message, std::string limit, Remedy remedy) {
+    Finding finding = failed(std::move(message), remedy);
+    finding.observed = driver;
+    finding.limit = std::move(limit);
+    findings.push_back(std::move(finding));
+  };
+  if (nvml.module && *nvml.module != driver) {
+    wrong(fmt::format("NVML is of driver {}, the kernel's module of {}", driver, *nvml.module),
+          *nvml.module,
+          Remedy::reboot);
+  }
+  if (limits.minimum && parts_of(driver) < parts_of(*limits.minimum)) {
+    wrong(fmt::format("driver {}, expected at least {}", driver, *limits.minimum),
+          *limits.minimum,
+          Remedy::fix_config);
+  }
+  const auto allows = [&](const std::string& glob) { return matches_glob(glob, driver); };
+  if (!limits.allowed.empty() && std::ranges::none_of(limits.allowed, allows)) {
+    const auto allowed = fmt::format("{}", fmt::join(limits.allowed, " or "));
+    wrong(fmt::format("driver {}, expected {}", driver, allowed), allowed, Remedy::fix_config);
+  }
+  return or_pass(std::move(findings), fmt::format("driver {}", driver));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& section = snapshot.nvml;
+  if (section.status == Status::absent && !gpu::expected(profile)) return {not_expected("GPU")};
+  if (section.status == Status::absent) {
+    return {failed(fmt::format("there is no NVML: {}", section.reason), Remedy::fix_config)};
+  }
+  if (!section->trouble.empty()) return {unusable(*section)};
+  return judge_versions(*section, profile.gpu.driver);
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  const auto& section = snapshot.nvml;
+  const bool foreign = snapshot.identity->foreign_root && section.status == Status::absent;
+  if (gpu::expected(profile) && !foreign) return std::nullopt;
+  const bool usable = section.ok() && section->trouble.empty() && !section->gpus.empty();
+  return usable ? std::nullopt : gpu::none_to_judge(snapshot, profile);
+}
+
+}  // namespace
+
+constinit const Check gpu_driver{
+    .id = "gpu.driver",
+    .title = "NVIDIA's driver is there, whole and of an allowed version",
+    .why =
+        "Opens NVIDIA's management library as every GPU tool does. A node that should have GPUs "
+        "and no library or no driver runs no GPU job. After an unattended upgrade the library is "
+        "newer than the module that is still in the kernel: nothing is broken, and nothing works "
+        "until the node is rebooted.",
+    .fix =
+        "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
+        "nvidia, then reboot or reinstall the driver. A version that is not allowed: install the "
+        "site's.",
+    .needs = Probe::nvml | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

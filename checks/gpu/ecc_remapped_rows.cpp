@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.ecc_remapped_rows: since Ampere a GPU replaces bad rows of its memory by spare ones. Four
+// states: failed, pending, a bank without spares, many rows remapped.
+#include <cstdint>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+
+namespace muster::checks {
+namespace {
+
+Finding with_counts(Finding finding, const GpuRemappedRows& rows, Remedy remedy) {
+  finding.observed = count_value(rows.corrected + rows.uncorrected);
+  finding.unit = "rows";
+  finding.remedy = remedy;
+  return finding;
+}
+
+// The worst of the four states.
+std::optional<Finding> judge_one(const Snapshot& snapshot,
+                                 const Gpu& gpu,
+                                 const GpuRemappedRowsLimits& limits) {
+  if (gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false)) {
+    return Finding{.device = gpu::name_of(gpu),
+                   .outcome = Outcome::unknown,
+                   .message =
+                       "remapped rows are not known: the driver does not tell while MIG is "
+                       "on"};
+  }
+  if (!gpu.remapped_rows) {
+    return gpu::not_told(gpu, "the state of remapped rows", gpu.remapped_rows);
+  }
+  const auto& rows = *gpu.remapped_rows;
+  if (rows.failed) {
+    Finding finding =
+        gpu::about(gpu, Outcome::fail, "row remapping failed: no spare row was left for a bad one");
+    finding.observed = true;
+    finding.limit = false;
+    finding.remedy = hardware_remedy(snapshot);
+    return finding;
+  }
+  const bool repair = gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending);
+  if (rows.pending || repair) {
+    Finding finding = gpu::about(
+        gpu,
+        Outcome::fail,
+        rows.pending ? "a bad row waits for a reset to be remapped" : "a repair waits for a reset");
+    finding.observed = true;
+    finding.limit = false;
+    finding.remedy = gpu::reset_remedy(snapshot);
+    return finding;
+  }
+  if (gpu.spare_rows && gpu.spare_rows->none > 0) {
+    Finding finding = gpu::about(
+        gpu,
+        Outcome::warn,
+        fmt::format("{} of memory without a spare row left: the next bad row there cannot be "
+                    "remapped",
+                    counted(gpu.spare_rows->none, "bank")));
+    return with_counts(std::move(finding), rows, Remedy::watch);
+  }
+  const auto remapped = rows.corrected + rows.uncorrected;
+  if (limits.watch_above && remapped > static_cast<std::uint64_t>(*limits.watch_above)) {
+    Finding finding = gpu::about(
+        gpu,
+        Outcome::warn,
+        fmt::format(
+            "{} of memory remapped, more than {}", counted(remapped, "row"), *limits.watch_above));
+    finding.limit = std::int64_t{*limits.watch_above};
+    return with_counts(std::move(finding), rows, Remedy::watch);
+  }
+  return std::nullopt;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  return gpu::each(
+      snapshot,
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu.ecc_remapped_rows); },
+      "with sound memory rows");
+}
+
+}  // namespace
+
+constinit const Check gpu_ecc_remapped_rows{
+    .id = "gpu.ecc_remapped_rows",
+    .title = "Bad rows of memory are remapped, and spare ones are left",
+    .why =
+        "From Ampere on, a GPU that finds a bad row in its memory uses a spare row in its "
+        "place, from the next reset on. Four states matter. Failed: there was no spare "
+        "row, or the remapped row was bad again; NVIDIA replaces such a GPU. Pending: the "
+        "bad row is known, kept out of use, and waits for a reset. A bank without spare "
+        "rows: nothing is wrong yet, and the next bad row in it will fail. Many remapped "
+        "rows: most nodes with more than ten of them come back with memory errors.",
+    .fix =
+        "Failed: run the field diagnostic and replace the GPU, or report its serial "
+        "number to the provider. Pending: drain the node and reset the GPU or reboot; no "
+        "part needs replacing. No spares or many rows: keep the node in service and watch "
+        "it.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

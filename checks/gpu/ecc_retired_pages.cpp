@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.ecc_retired_pages: before Ampere a GPU retires bad pages of its memory, and only so many.
+#include <cstdint>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+
+namespace muster::checks {
+namespace {
+
+std::optional<Finding> judge_one(const Snapshot& snapshot,
+                                 const Gpu& gpu,
+                                 const GpuRetiredPagesLimits& limits) {
+  const auto& pages = gpu.retired_pages;
+  for (const auto* fact : {&pages.single_bit, &pages.double_bit}) {
+    if (!*fact) return gpu::not_told(gpu, "the count of retired pages", *fact);
+  }
+  if (!pages.pending) return gpu::not_told(gpu, "whether pages are pending", pages.pending);
+  const auto retired = *pages.single_bit + *pages.double_bit;
+  const bool many = limits.fail_above && retired > static_cast<std::uint64_t>(*limits.fail_above);
+  if (!many && !*pages.pending) return std::nullopt;
+  Finding finding = gpu::about(
+      gpu,
+      Outcome::fail,
+      many ? fmt::format("{}, more than {}", counted(retired, "retired page"), *limits.fail_above)
+           : fmt::format("a bad page waits for a reset to be retired; {} so far",
+                         counted(retired, "page")));
+  finding.observed = count_value(retired);
+  if (limits.fail_above) finding.limit = std::int64_t{*limits.fail_above};
+  finding.unit = "pages";
+  finding.remedy = many ? hardware_remedy(snapshot) : gpu::reset_remedy(snapshot);
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  return gpu::each(
+      snapshot,
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu.ecc_retired_pages); },
+      "with sound memory pages");
+}
+
+}  // namespace
+
+constinit const Check gpu_ecc_retired_pages{
+    .id = "gpu.ecc_retired_pages",
+    .title = "Few pages of memory are retired, and none waits",
+    .why =
+        "Before Ampere the driver takes bad pages of memory out of use, up to 64 of them. "
+        "A page that was found bad while in use waits for the driver to be loaded again.",
+    .fix =
+        "Pending: drain the node and reset the GPU or reboot. Too many: replace the GPU, "
+        "or report its serial number to the provider.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.ecc_sram: few uncorrected SRAM errors over the life of the GPU, and not the pattern that
+// calls for its replacement.
+#include <cstdint>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr std::uint64_t kReplaceFrom = 4;
+
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
+  const auto& aggregate = gpu.ecc_aggregate.sram_uncorrected;
+  if (!gpu.sram && !aggregate) {
+    return gpu::not_told(gpu, "the state of the SRAMs", gpu.sram);
+  }
+  const bool flagged = gpu.sram && gpu.sram->threshold_exceeded;
+  const auto errors = gpu.sram ? gpu.sram->unique_uncorrected : *aggregate;
+  if (!flagged && errors == 0) return std::nullopt;
+  const bool replace = flagged || errors >= kReplaceFrom;
+  Finding finding = gpu::about(gpu,
+                               replace ? Outcome::fail : Outcome::warn,
+                               fmt::format("{} in the SRAMs over its life{}",
+                                           counted(errors, "uncorrected error"),
+                                           flagged ? "; the driver's threshold is exceeded" : ""));
+  finding.observed = count_value(errors);
+  finding.limit = count_value(replace ? kReplaceFrom : 0);
+  finding.unit = "errors";
+  finding.remedy = replace ? hardware_remedy(snapshot) : Remedy::watch;
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+  return gpu::each(
+      snapshot,
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu); },
+      "without uncorrected SRAM errors");
+}
+
+}  // namespace
+
+constinit const Check gpu_ecc_sram{
+    .id = "gpu.ecc_sram",
+    .title = "Few uncorrected SRAM errors over the life of the GPU",
+    .why =
+        "Counts the unique uncorrected errors of the caches and registers, which cannot "
+        "be remapped. The driver raises a flag when one bank has too many of them; NVIDIA "
+        "replaces such a GPU. One to three errors are worth watching, four and more are a "
+        "pattern.",
+    .fix =
+        "Run the field diagnostic and replace the GPU, or report it to the provider of "
+        "the virtual machine with its serial number.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

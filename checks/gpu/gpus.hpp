@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks gpu.* share: which GPUs can be judged at all, and how a finding speaks of one.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/support.hpp"
+
+namespace muster::checks::gpu {
+
+// "gpu3".
+[[nodiscard]] inline std::string name_of(const Gpu& gpu) { return fmt::format("gpu{}", gpu.index); }
+
+// Whether the profile expects GPUs that NVML can tell about.
+[[nodiscard]] inline bool expected(const Profile& profile) {
+  const auto& present = profile.gpu.present;
+  return present.count.value_or(0) > 0 && present.vendor.value_or("nvidia") == "nvidia";
+}
+
+// Those that answer: a GPU that is lost or hangs is gpu.present's finding and nobody else's.
+[[nodiscard]] inline std::vector<const Gpu*> answering(const Snapshot& snapshot) {
+  std::vector<const Gpu*> gpus;
+  for (const auto& gpu : snapshot.nvml->gpus) {
+    if (gpu.lost.empty() && gpu.stuck.empty()) gpus.push_back(&gpu);
+  }
+  return gpus;
+}
+
+inline Finding skip(std::string message) {
+  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
+}
+
+// Why no GPU can be judged here; nothing when some can. A driver that should be there and is not is
+// gpu.driver's finding, a GPU that is missing gpu.present's: each once.
+[[nodiscard]] inline std::optional<Finding> none_to_judge(const Snapshot& snapshot,
+                                                          const Profile& profile) {
+  const auto& section = snapshot.nvml;
+  if (section.status == Status::absent) {
+    if (!expected(profile)) return not_expected("GPU");
+    return skip(fmt::format("no NVML to ask: {}", section.reason));
+  }
+  if (!section.ok()) return std::nullopt;
+  if (!section->trouble.empty()) {
+    return skip(expected(profile) ? "NVML cannot be used: gpu.driver says why"
+                                  : "no GPU expected by this profile, and NVML cannot be used");
+  }
+  if (section->gpus.empty()) {
+    return expected(profile) ? skip("NVML lists no GPU: gpu.present says so") : not_expected("GPU");
+  }
+  if (answering(snapshot).empty()) return skip("no GPU answers: gpu.present says so");
+  return std::nullopt;
+}
+
+// "gpu3", with how to find the board: "(serial 1650923012345)".
+[[nodiscard]] inline Finding about(const Gpu& gpu, Outcome outcome, std::string message) {
+  if (gpu.serial) message = fmt::format("{} (serial {})", message, *gpu.serial);
+  return {.device = name_of(gpu), .outcome = outcome, .message = std::move(message)};
+}
+
+// Judges each GPU by itself. `judge_one` gives nothing where all is well; what was well is summed
+// up in one pass.
+[[nodiscard]] inline Findings each(
+    const Snapshot& snapshot,
+    const std::function<std::optional<Finding>(const Gpu&)>& judge_one,
+    std::string_view all_well) {
+  Findings findings;
+  std::size_t well = 0;
+  for (const Gpu* gpu : answering(snapshot)) {
+    auto finding = judge_one(*gpu);
+    if (!finding) {
+      ++well;
+    } else {
+      findings.push_back(*std::move(finding));
+    }
+  }
+  if (well > 0) {
+    findings.push_back(passed(fmt::format("{} {}", counted(well, "GPU"), all_well)));
+  }
+  if (findings.empty()) findings.push_back(skip("no GPU answers"));
+  return findings;
+}
+
+// The finding about a fact that a GPU did not tell: unknown where it should have, skip where its
+// kind or its driver never does.
+template <class T>
+[[nodiscard]] Finding not_told(const Gpu& gpu, std::string_view what, const Fact<T>& fact) {
+  return {.device = name_of(gpu),
+          .outcome = fact.is_absent() ? Outcome::skip : Outcome::unknown,
+          .message = fmt::format("{} is not known: {}", what, fact.why())};
+}
+
+// A reset, or a reboot where a virtual machine may not reset its GPUs.
+[[nodiscard]] inline Remedy reset_remedy(const Snapshot& snapshot) {
+  return snapshot.identity->hypervisor ? Remedy::reboot : Remedy::reset_gpu;
+}
+
+}  // namespace muster::checks::gpu

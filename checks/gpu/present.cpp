@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.present: as many GPUs answer as the profile expects, each of its model, whole and known by
+// name.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+
+namespace muster::checks {
+namespace {
+
+// A GPU that NVML refuses or that does not answer; nobody else reports it.
+Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
+  const auto where = gpu.address.empty() ? "" : fmt::format(" at {}", gpu.address);
+  Finding finding = gpu::about(
+      gpu,
+      Outcome::fail,
+      gpu.stuck.empty()
+          ? fmt::format("the GPU{} does not answer: {}", where, gpu.lost)
+          : fmt::format("the GPU{} does not answer: {} did not return", where, gpu.stuck));
+  finding.remedy = snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot;
+  return finding;
+}
+
+std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limits) {
+  if (!limits.model) return std::nullopt;
+  if (!gpu.model) return gpu::not_told(gpu, "the model", gpu.model);
+  if (*gpu.model == *limits.model) return std::nullopt;
+  Finding finding = gpu::about(
+      gpu, Outcome::fail, fmt::format("is a {}, expected {}", *gpu.model, *limits.model));
+  finding.observed = *gpu.model;
+  finding.limit = *limits.model;
+  finding.remedy = Remedy::fix_config;
+  return finding;
+}
+
+std::optional<Finding> wrong_memory(const Snapshot& snapshot,
+                                    const Gpu& gpu,
+                                    const GpuPresentLimits& limits) {
+  if (!limits.memory) return std::nullopt;
+  if (!gpu.memory) return gpu::not_told(gpu, "the size of the memory", gpu.memory);
+  const auto total = static_cast<double>(gpu.memory->total);
+  const double band = limits.memory->value * limits.tolerance.value / 100;
+  if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
+  Finding finding = gpu::about(
+      gpu,
+      Outcome::fail,
+      fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)));
+  finding.observed = total;
+  finding.limit = limits.memory->value;
+  finding.unit = "B";
+  finding.remedy = hardware_remedy(snapshot);
+  return finding;
+}
+
+std::optional<Finding> nameless(const Gpu& gpu) {
+  if (!gpu.uuid) return gpu::not_told(gpu, "the UUID", gpu.uuid);
+  // Boards without a serial number say so; a failed read does not.
+  if (!gpu.serial && gpu.serial.is_unreadable()) {
+    return gpu::not_told(gpu, "the serial number", gpu.serial);
+  }
+  return std::nullopt;
+}
+
+// GPUs that are on the bus and not in NVML, or on neither, are pci.devices' findings.
+bool bus_tells(const Snapshot& snapshot) { return snapshot.pci.ok(); }
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limits = profile.gpu.present;
+  const auto& gpus = snapshot.nvml->gpus;
+  Findings findings;
+  const auto wanted = static_cast<std::size_t>(std::max(0, limits.count.value_or(0)));
+  if (gpus.size() < wanted && !bus_tells(snapshot)) {
+    findings.push_back(
+        {.device = std::string(kNode),
+         .outcome = Outcome::fail,
+         .message = fmt::format("NVML lists {}, expected {}", counted(gpus.size(), "GPU"), wanted),
+         .observed = count_value(gpus.size()),
+         .limit = count_value(wanted),
+         .remedy = hardware_remedy(snapshot)});
+  }
+  for (const auto& gpu : gpus) {
+    if (!gpu.lost.empty() || !gpu.stuck.empty()) {
+      findings.push_back(missing(snapshot, gpu));
+      continue;
+    }
+    for (auto& wrong :
+         {wrong_model(gpu, limits), wrong_memory(snapshot, gpu, limits), nameless(gpu)}) {
+      if (wrong) findings.push_back(*wrong);
+    }
+  }
+  if (gpus.size() < wanted && findings.empty()) {
+    return {{.device = std::string(kNode),
+             .outcome = Outcome::skip,
+             .message = fmt::format("NVML lists {}, expected {}: pci.devices says which",
+                                    counted(gpus.size(), "GPU"),
+                                    wanted)}};
+  }
+  return or_pass(std::move(findings), fmt::format("{} answer", counted(gpus.size(), "GPU")));
+}
+
+// A driver that cannot be used is gpu.driver's finding.
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  const bool listed = snapshot.nvml.ok() && snapshot.nvml->trouble.empty();
+  if (listed && (gpu::expected(profile) || !snapshot.nvml->gpus.empty())) return std::nullopt;
+  return gpu::none_to_judge(snapshot, profile);
+}
+
+}  // namespace
+
+constinit const Check gpu_present{
+    .id = "gpu.present",
+    .title = "As many GPUs answer as expected, each of the right model",
+    .why =
+        "Compares the GPUs that NVML lists with the profile: their number, model and "
+        "memory, and that each answers, with a UUID and a serial number. A GPU that NVML "
+        "refuses, reports as lost, or whose calls never return is named here, and the "
+        "other gpu checks leave it alone. A GPU that is on the PCI bus and not in NVML is "
+        "pci.devices' finding.",
+    .fix =
+        "A lost GPU needs a reboot; one that stays lost is reseated or replaced, or "
+        "reported to the provider of the virtual machine together with its serial number. "
+        "A wrong model means the wrong profile or the wrong node.",
+    .needs = Probe::nvml | Probe::identity,
+    .looks_at = Probe::pci,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

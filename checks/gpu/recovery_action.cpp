@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.recovery_action: the driver calls for no recovery of a GPU.
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+
+namespace muster::checks {
+namespace {
+
+struct Action {
+  std::string_view words;
+  Remedy remedy;
+};
+
+Action action_of(unsigned number) {
+  switch (number) {
+    case 1:
+      return {"reset the GPU", Remedy::reset_gpu};
+    case 2:
+      return {"reboot the node", Remedy::reboot};
+    case 3:
+      return {"drain what talks to it and reset", Remedy::reset_gpu};
+    case 4:
+      return {"drain and reset the GPU", Remedy::reset_gpu};
+    case 5:
+      return {"recover the IMEX domain", Remedy::restart_service};
+    case 6:
+      return {"reset the bus", Remedy::reboot};
+    case 7:
+      return {"reboot the system", Remedy::reboot};
+    default:
+      return {"an action that this muster does not know", Remedy::reboot};
+  }
+}
+
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
+  if (!gpu.troubles.empty()) {
+    Finding finding =
+        gpu::about(gpu, Outcome::fail, fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")));
+    finding.remedy = gpu::reset_remedy(snapshot);
+    return finding;
+  }
+  if (!gpu.recovery_action) {
+    return gpu::not_told(gpu, "the recovery action", gpu.recovery_action);
+  }
+  if (*gpu.recovery_action == 0) return std::nullopt;
+  const auto [words, remedy] = action_of(*gpu.recovery_action);
+  Finding finding = gpu::about(
+      gpu,
+      Outcome::fail,
+      fmt::format("the driver calls for recovery: {} ({})", words, *gpu.recovery_action));
+  finding.observed = std::int64_t{*gpu.recovery_action};
+  finding.limit = std::int64_t{0};
+  finding.remedy = remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+  return gpu::each(
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu); }, "that need no recovery");
+}
+
+}  // namespace
+
+constinit const Check gpu_recovery_action{
+    .id = "gpu.recovery_action",
+    .title = "The driver calls for no recovery of a GPU",
+    .why =
+        "From driver 570 on NVML says itself what a GPU needs after a fault: nothing, a "
+        "reset, a reboot, or to be drained first. Answers such as \"GPU requires reset\" "
+        "from any other call count too.",
+    .fix = "Do what the driver calls for, with the node drained.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

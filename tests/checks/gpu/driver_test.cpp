@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_driver.judge(snapshot, profile);
+}
+
+Snapshot with_driver(std::string driver) {
+  Snapshot node = gpu_node::node();
+  node.nvml->driver = driver;
+  node.nvml->module = std::move(driver);
+  return node;
+}
+
+TEST(GpuDriverTest, PassesWhereLibraryAndModuleAgree) {
+  EXPECT_THAT(judge(with_driver("535.161.08")),
+              ElementsAre(Finding{
+                  .device = "node", .outcome = Outcome::pass, .message = "driver 535.161.08"}));
+}
+
+TEST(GpuDriverTest, ANodeThatShouldHaveGpusAndHasNoNvmlFails) {
+  Snapshot node = gpu_node::node();
+  node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
+  EXPECT_EQ(checks::gpu_driver.not_here(node, gpu_node::profile()), std::nullopt);
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "there is no NVML: libnvidia-ml.so.1: cannot open",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(GpuDriverTest, WithoutGpusToExpectItIsSkipped) {
+  Snapshot node = gpu_node::node();
+  node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
+  EXPECT_EQ(checks::gpu_driver.not_here(node, Profile{})->outcome, Outcome::skip);
+}
+
+TEST(GpuDriverTest, BelowAForeignRootWithoutALibraryItIsSkipped) {
+  Snapshot node = gpu_node::node();
+  node.identity->foreign_root = true;
+  node.nvml = {.status = Status::absent, .reason = "name one with --nvml"};
+  EXPECT_EQ(checks::gpu_driver.not_here(node, gpu_node::profile())->message,
+            "no NVML to ask: name one with --nvml");
+}
+
+TEST(GpuDriverTest, AfterAnUpgradeTheRemedyIsAReboot) {
+  Snapshot node = gpu_node::node();
+  node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: Driver/library version mismatch (18)",
+                            .trouble_code = 18,
+                            .module = std::string("535.161.08")});
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{
+                  .device = "node",
+                  .outcome = Outcome::fail,
+                  .message = "NVML and the kernel's module (535.161.08) are of different versions, "
+                             "as after an upgrade of the driver: nvmlInit_v2: Driver/library "
+                             "version mismatch (18)",
+                  .remedy = Remedy::reboot}));
+}
+
+TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
+  Profile profile = gpu_node::profile();
+  profile.gpu.driver = {.minimum = std::string("535.161.08"), .allowed = {"550.*", "570.*"}};
+  EXPECT_THAT(judge(with_driver("535.54.03"), profile),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "driver 535.54.03, expected at least 535.161.08",
+                                  .observed = std::string("535.54.03"),
+                                  .limit = std::string("535.161.08"),
+                                  .remedy = Remedy::fix_config},
+                          Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "driver 535.54.03, expected 550.* or 570.*",
+                                  .observed = std::string("535.54.03"),
+                                  .limit = std::string("550.* or 570.*"),
+                                  .remedy = Remedy::fix_config}));
+}
+
+}  // namespace
+}  // namespace muster

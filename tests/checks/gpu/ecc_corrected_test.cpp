@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_ecc_corrected.judge(snapshot, profile);
+}
+
+TEST(GpuEccCorrectedTest, PassesBelowTheLimits) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).ecc_aggregate.dram_corrected = 1000U;
+  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("with few corrected memory errors")));
+}
+
+TEST(GpuEccCorrectedTest, WarnsAboveThem) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).ecc_aggregate.dram_corrected = 1001U;
+  gpu_node::gpu(node, 1).ecc_aggregate.sram_corrected = 11U;
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "gpu0",
+                                  .outcome = Outcome::warn,
+                                  .message = "1001 corrected errors in DRAM over its life, more "
+                                             "than 1000 (serial 165092300)",
+                                  .observed = std::int64_t{1001},
+                                  .limit = std::int64_t{1000},
+                                  .unit = "errors",
+                                  .remedy = Remedy::watch},
+                          Finding{.device = "gpu1",
+                                  .outcome = Outcome::warn,
+                                  .message = "11 corrected errors in SRAM over its life, more "
+                                             "than 10 (serial 165092301)",
+                                  .observed = std::int64_t{11},
+                                  .limit = std::int64_t{10},
+                                  .unit = "errors",
+                                  .remedy = Remedy::watch}));
+}
+
+TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
+  EXPECT_EQ(judge(gpu_node::node(), Profile{}).front().outcome, Outcome::skip);
+}
+
+}  // namespace
+}  // namespace muster

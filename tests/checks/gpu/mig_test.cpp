@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_mig.judge(snapshot, profile);
+}
+
+TEST(GpuMigTest, PassesWhereItIsOff) {
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("with MIG off")));
+}
+
+TEST(GpuMigTest, AGpuThatCannotBePartitionedIsNot) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).modes.mig = Fact<bool>::absent("not supported");
+  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("with MIG off")));
+}
+
+TEST(GpuMigTest, FailsWhereItIsOn) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).modes.mig = true;
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu0",
+                     .outcome = Outcome::fail,
+                     .message = "MIG is on, expected off (serial 165092300)",
+                     .observed = true,
+                     .limit = false,
+                     .remedy = Remedy::fix_config}));
+}
+
+}  // namespace
+}  // namespace muster

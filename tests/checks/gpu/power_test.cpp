@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_power.judge(snapshot, profile);
+}
+
+TEST(GpuPowerTest, PassesAtTheExpectedLimit) {
+  EXPECT_THAT(judge(gpu_node::node()),
+              ElementsAre(gpu_node::well("at the power limit they should have")));
+}
+
+TEST(GpuPowerTest, WarnsOfALoweredOne) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).power.enforced_mw = 500000U;
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu0",
+                     .outcome = Outcome::warn,
+                     .message = "the power limit is 500 W, expected 700 W (serial 165092300)",
+                     .observed = 500.0,
+                     .limit = 700.0,
+                     .unit = "W",
+                     .remedy = Remedy::fix_config}));
+}
+
+TEST(GpuPowerTest, WithoutAnExpectationTheDefaultCounts) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).power.enforced_mw = 500000U;
+  EXPECT_EQ(judge(node, Profile{}).front().message,
+            "the power limit is 500 W, by default it is 700 W (serial 165092300)");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_present.judge(snapshot, profile);
+}
+
+TEST(GpuPresentTest, PassesWhenAllAnswer) {
+  EXPECT_THAT(
+      judge(gpu_node::node()),
+      ElementsAre(Finding{.device = "node", .outcome = Outcome::pass, .message = "2 GPUs answer"}));
+}
+
+TEST(GpuPresentTest, NamesALostGpu) {
+  Snapshot node = gpu_node::bare_metal();
+  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetMemoryInfo: GPU is lost (15)";
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{
+                  .device = "gpu1",
+                  .outcome = Outcome::fail,
+                  .message = "the GPU at 0002:00:00.0 does not answer: nvmlDeviceGetMemoryInfo: "
+                             "GPU is lost (15) (serial 165092301)",
+                  .remedy = Remedy::reboot}));
+}
+
+TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).stuck = "nvmlDeviceGetTemperature";
+  EXPECT_EQ(judge(node).front().message,
+            "the GPU at 0001:00:00.0 does not answer: nvmlDeviceGetTemperature did not return "
+            "(serial 165092300)");
+  EXPECT_EQ(judge(node).front().remedy, Remedy::report_to_provider);
+}
+
+TEST(GpuPresentTest, AnotherModelOrSizeFails) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).model = std::string("NVIDIA A100-SXM4-40GB");
+  gpu_node::gpu(node, 1).memory->total = 80000000000;
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(Finding{.device = "gpu0",
+                          .outcome = Outcome::fail,
+                          .message = "is a NVIDIA A100-SXM4-40GB, expected NVIDIA H100 80GB HBM3 "
+                                     "(serial 165092300)",
+                          .observed = std::string("NVIDIA A100-SXM4-40GB"),
+                          .limit = std::string("NVIDIA H100 80GB HBM3"),
+                          .remedy = Remedy::fix_config},
+                  Finding{.device = "gpu1",
+                          .outcome = Outcome::fail,
+                          .message = "74.5 GiB of memory, expected 79.6 GiB (serial 165092301)",
+                          .observed = 80000000000.0,
+                          .limit = 85520809984.0,
+                          .unit = "B",
+                          .remedy = Remedy::report_to_provider}));
+}
+
+TEST(GpuPresentTest, AGpuThatTheBusMissesTooIsTheBusChecksFinding) {
+  Snapshot node = gpu_node::node();
+  node.nvml->gpus.pop_back();
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "NVML lists 1 GPU, expected 2: pci.devices says "
+                                             "which"}));
+  node.pci = {.status = Status::error, .reason = "no"};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "NVML lists 1 GPU, expected 2",
+                                  .observed = std::int64_t{1},
+                                  .limit = std::int64_t{2},
+                                  .remedy = Remedy::report_to_provider}));
+}
+
+TEST(GpuPresentTest, WhereNvmlIsMissingNoGpuIsJudged) {
+  Snapshot node = gpu_node::node();
+  node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
+  EXPECT_EQ(checks::gpu_present.not_here(node, Profile{}),
+            (Finding{.device = "node",
+                     .outcome = Outcome::skip,
+                     .message = "no GPU expected by this profile"}));
+  EXPECT_EQ(checks::gpu_present.not_here(node, gpu_node::profile()),
+            (Finding{.device = "node",
+                     .outcome = Outcome::skip,
+                     .message = "no NVML to ask: libnvidia-ml.so.1: cannot open"}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_recovery_action.judge(snapshot, profile);
+}
+
+TEST(GpuRecoveryActionTest, PassesWhereNoneIsCalledFor) {
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("that need no recovery")));
+}
+
+TEST(GpuRecoveryActionTest, FailsWithWhatTheDriverCallsFor) {
+  Snapshot node = gpu_node::bare_metal();
+  gpu_node::gpu(node, 0).recovery_action = 1U;
+  gpu_node::gpu(node, 1).recovery_action = 2U;
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(
+          Finding{.device = "gpu0",
+                  .outcome = Outcome::fail,
+                  .message = "the driver calls for recovery: reset the GPU (1) (serial 165092300)",
+                  .observed = std::int64_t{1},
+                  .limit = std::int64_t{0},
+                  .remedy = Remedy::reset_gpu},
+          Finding{.device = "gpu1",
+                  .outcome = Outcome::fail,
+                  .message = "the driver calls for recovery: reboot the node (2) (serial "
+                             "165092301)",
+                  .observed = std::int64_t{2},
+                  .limit = std::int64_t{0},
+                  .remedy = Remedy::reboot}));
+}
+
+TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).recovery_action = 42U;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
+}
+
+TEST(GpuRecoveryActionTest, AGpuThatAsksForAResetInAnotherCallFails) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).troubles = {"nvmlDeviceGetMemoryInfo: GPU requires reset (16)"};
+  EXPECT_EQ(judge(node).front().message,
+            "NVML says nvmlDeviceGetMemoryInfo: GPU requires reset (16) (serial 165092300)");
+}
+
+}  // namespace
+}  // namespace muster

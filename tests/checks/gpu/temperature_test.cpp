@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return checks::gpu_temperature.judge(snapshot, profile);
+}
+
+TEST(GpuTemperatureTest, PassesWhereAllAreCool) {
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("cool enough")));
+}
+
+TEST(GpuTemperatureTest, TheWorseOfGpuAndMemoryCounts) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).heat = {.gpu_c = 86, .memory_c = 91, .margin_c = 3};
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu0",
+                     .outcome = Outcome::fail,
+                     .message = "the memory is at 91 C, above 90 C (serial 165092300)",
+                     .observed = std::int64_t{91},
+                     .limit = 90.0,
+                     .unit = "C",
+                     .remedy = Remedy::report_to_provider}));
+}
+
+TEST(GpuTemperatureTest, WarnsCloseToTheGpusOwnLimit) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 1).heat = {
+      .gpu_c = 80, .memory_c = Fact<int>::absent("not supported"), .margin_c = 4};
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu1",
+                     .outcome = Outcome::warn,
+                     .message = "4 C from where the GPU slows itself down, expected at least 5 C "
+                                "(serial 165092301)",
+                     .observed = std::int64_t{4},
+                     .limit = 5.0,
+                     .unit = "C",
+                     .remedy = Remedy::watch}));
+}
+
+}  // namespace
+}  // namespace muster
