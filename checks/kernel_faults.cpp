@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "checks/host/kernel_line.hpp"
+#include "checks/pci/bus.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
 
@@ -133,11 +134,6 @@ bool at_the_same_time(const KernelFault& a, const KernelFault& b, Seconds coales
          gap_s(b.last_us, a.first_us) <= coalesce.value;
 }
 
-const PciDevice* device_at(const Snapshot& snapshot, const std::string& address) {
-  const auto found = std::ranges::find(snapshot.pci->devices, address, &PciDevice::address);
-  return found == snapshot.pci->devices.end() ? nullptr : &*found;
-}
-
 // The fault of the device farthest below this bridge that failed at the same time, if any.
 std::optional<std::size_t> fault_below(const Snapshot& snapshot,
                                        const std::vector<KernelFault>& faults,
@@ -147,7 +143,7 @@ std::optional<std::size_t> fault_below(const Snapshot& snapshot,
   std::size_t depth = 0;
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const PciDevice* device =
-        faults[i].family == kPcie ? device_at(snapshot, faults[i].device) : nullptr;
+        faults[i].family == kPcie ? pci::device_at(snapshot, faults[i].device) : nullptr;
     if (device == nullptr || device->upstream.size() <= depth) continue;
     const bool below = std::ranges::find(device->upstream, bridge.device) != device->upstream.end();
     if (!below || !at_the_same_time(faults[i], bridge, coalesce)) continue;

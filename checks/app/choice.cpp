@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "checks/names.hpp"
+#include "checks/pci/bus.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
@@ -21,9 +23,7 @@ void append(std::vector<T>& target, const std::vector<T>& more) {
 }
 
 const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
-  if (!hca.address) return nullptr;
-  const auto found = std::ranges::find(snapshot.pci->devices, *hca.address, &PciDevice::address);
-  return found == snapshot.pci->devices.end() ? nullptr : &*found;
+  return hca.address ? checks::pci::device_at(snapshot, *hca.address) : nullptr;
 }
 
 bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
@@ -53,9 +53,7 @@ std::optional<int> count_hcas(const Snapshot& snapshot) {
   const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
     return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);
   });
-  const auto listed = std::ranges::count_if(snapshot.pci->devices, [](const PciDevice& device) {
-    return device.kind == PciKind::hca && !device.virtual_function;
-  });
+  const auto listed = std::ssize(checks::pci::devices_of(snapshot, PciKind::hca));
   const auto most = static_cast<int>(std::max(offered, listed));
   const auto rdma = snapshot.infiniband.status;
   const bool all_told = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,14 @@ namespace muster::checks::pci {
 // A device that does not answer is pci.devices' finding: whatever else it reads means nothing.
 [[nodiscard]] inline bool silent(const PciDevice& device) {
   return device.responding && !*device.responding;
+}
+
+// Null where the bus does not list it.
+[[nodiscard]] inline const PciDevice* device_at(const Snapshot& snapshot,
+                                                std::string_view address) {
+  const auto& all = snapshot.pci->devices;
+  const auto found = std::ranges::find(all, address, &PciDevice::address);
+  return found == all.end() ? nullptr : &*found;
 }
 
 // Without the virtual functions of a host: they stand for parts of devices that are judged
