@@ -32,8 +32,9 @@ struct Check {
   ProbeSet needs;          // the sections without which it cannot judge
   ProbeSet looks_at = {};  // those it also reads: observed for it, and never in its way
   WhenAbsent when_absent = WhenAbsent::unknown;
-  // Why the check does not apply here, if so: asked before a missing section makes it `unknown`, so
-  // it goes by the profile and by sections that were observed. Optional.
+  // Why the check does not apply here, if so; `judge` is not asked then. It comes before a missing
+  // section makes the check `unknown`, so it goes by the profile and by sections that were
+  // observed. Optional.
   std::optional<Finding> (*not_here)(const Snapshot&, const Profile&) = nullptr;
   // Returns at least one finding, a pass included: a check that looked at nothing must say so.
   // `check` and `code` of a finding are filled in by the runner.

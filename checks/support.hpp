@@ -57,6 +57,11 @@ template <class T>
   return {.device = std::string(device), .outcome = Outcome::pass, .message = std::move(message)};
 }
 
+// The one finding of a check that has nothing to judge here, for another reason.
+[[nodiscard]] inline Finding skipped(std::string message) {
+  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
+}
+
 // The findings, or one pass when every rule held.
 [[nodiscard]] inline Findings or_pass(Findings findings, std::string message) {
   if (findings.empty()) findings.push_back(passed(std::move(message)));

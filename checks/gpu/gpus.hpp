@@ -33,10 +33,6 @@ namespace muster::checks::gpu {
   return gpus;
 }
 
-inline Finding skip(std::string message) {
-  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
-}
-
 // Why no GPU can be judged here; nothing when some can. A driver that should be there and is not is
 // gpu.driver's finding, a GPU that is missing gpu.present's: each once.
 [[nodiscard]] inline std::optional<Finding> none_to_judge(const Snapshot& snapshot,
@@ -44,17 +40,18 @@ inline Finding skip(std::string message) {
   const auto& section = snapshot.nvml;
   if (section.status == Status::absent) {
     if (!expected(profile)) return not_expected("GPU");
-    return skip(fmt::format("no NVML to ask: {}", section.reason));
+    return skipped(fmt::format("no NVML to ask: {}", section.reason));
   }
   if (!section.ok()) return std::nullopt;
   if (!section->trouble.empty()) {
-    return skip(expected(profile) ? "NVML cannot be used: gpu.driver says why"
-                                  : "no GPU expected by this profile, and NVML cannot be used");
+    return skipped(expected(profile) ? "NVML cannot be used: gpu.driver says why"
+                                     : "no GPU expected by this profile, and NVML cannot be used");
   }
   if (section->gpus.empty()) {
-    return expected(profile) ? skip("NVML lists no GPU: gpu.present says so") : not_expected("GPU");
+    return expected(profile) ? skipped("NVML lists no GPU: gpu.present says so")
+                             : not_expected("GPU");
   }
-  if (answering(snapshot).empty()) return skip("no GPU answers: gpu.present says so");
+  if (answering(snapshot).empty()) return skipped("no GPU answers: gpu.present says so");
   return std::nullopt;
 }
 
@@ -83,7 +80,6 @@ inline Finding skip(std::string message) {
   if (well > 0) {
     findings.push_back(passed(fmt::format("{} {}", counted(well, "GPU"), all_well)));
   }
-  if (findings.empty()) findings.push_back(skip("no GPU answers"));
   return findings;
 }
 

@@ -62,7 +62,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ContainerStorageLimits& limits = profile.host.container_storage;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
 
   Findings findings;
   for (const auto& path : limits.paths) judge_path(*snapshot.environment, path, limits, findings);

@@ -105,7 +105,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const DiskLimits& limits = profile.host.disk;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   Findings findings;
   std::size_t judged = 0;
   // One file system mounted in several places is judged once, under its first name.

@@ -66,7 +66,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.host.hugepages.pages;
   const Fact<std::vector<HugePages>>& pages = snapshot.memory->huge_pages;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!pages) return {not_known(kNode, "the configuration of huge pages", pages)};
 
   Findings findings;

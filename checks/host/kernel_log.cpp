@@ -129,7 +129,6 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const KernelLogLimits& limits = profile.host.kernel_log;
   const KernelLog& log = *snapshot.kernel_log;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
   const Window window = window_of(*uptime, limits.window);

@@ -86,7 +86,6 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const LoadLimits& limits = profile.host.load;
   const Processes& processes = *snapshot.processes;
   const Fact<unsigned>& threads = snapshot.cpu->threads;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!threads) return {not_known(kNode, "the number of logical CPUs", threads)};
   if (*threads == 0) {
     return {not_known(

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -20,7 +19,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Limit<Percent>& limit = profile.host.memory_available.warn_below;
   const Memory& memory = *snapshot.memory;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!memory.total_bytes) return {not_known(kNode, "the memory size", memory.total_bytes)};
   if (!memory.available_bytes)
     return {not_known(kNode, "the available memory", memory.available_bytes)};

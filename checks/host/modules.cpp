@@ -42,7 +42,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ModuleLimits& limits = profile.host.modules;
   const Fact<std::vector<std::string>>& modules = snapshot.kernel->modules;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
 
   std::set<std::string> loaded;

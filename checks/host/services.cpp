@@ -91,7 +91,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ServiceLimits& limits = profile.host.services;
   const Services& services = *snapshot.services;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!services.active) return {not_known(kNode, "the list of active services", services.active)};
 
   Findings findings;

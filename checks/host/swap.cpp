@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <optional>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
@@ -28,7 +27,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Limit<Bytes>& limit = profile.host.swap.total;
   const Fact<std::uint64_t>& total = snapshot.memory->swap_total_bytes;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!total) return {not_known(kNode, "the swap size", total)};
 
   const auto seen = static_cast<double>(*total);

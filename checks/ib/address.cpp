@@ -50,7 +50,6 @@ std::vector<std::string> unknown_addresses(const IbPort& port) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
   const auto ports = ib::active_ports(snapshot, profile);
   Findings findings;
   std::vector<ib::Said> prefixes;

@@ -239,10 +239,10 @@ class PortJudge {
 
 Finding summary(const Tally& tally) {
   if (tally.judged == 0 && tally.first == 0) {
-    return ib::skipped("the port's error counters are refused to virtual functions");
+    return skipped("the port's error counters are refused to virtual functions");
   }
   if (tally.judged == 0) {
-    return ib::skipped(
+    return skipped(
         "first observation in this boot, or counters cleared since: a rate needs an earlier one");
   }
   std::string message =
@@ -258,7 +258,6 @@ Finding summary(const Tally& tally) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
   const bool limited = std::ranges::any_of(
       profile.ib.errors.counters, [](const auto& entry) { return is_limited(entry.second); });
   if (!limited) return {not_expected("limit of InfiniBand errors")};

@@ -80,7 +80,6 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_hcas(snapshot, profile)) return {*nothing};
   const auto hcas = ib::hcas_of(snapshot, profile);
   const IbFirmwareLimits& limits = profile.ib.firmware;
   Findings findings = what_is_not_known(hcas);

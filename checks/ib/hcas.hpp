@@ -87,10 +87,6 @@ struct PortOf {
   return {.device = at.hca->name, .outcome = outcome, .message = std::move(message)};
 }
 
-[[nodiscard]] inline Finding skipped(std::string message) {
-  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
-}
-
 // HCAs, or that there are none, were seen.
 [[nodiscard]] inline bool answered(const Snapshot& snapshot) {
   return snapshot.infiniband.ok() || snapshot.infiniband.status == Status::absent;

@@ -65,7 +65,6 @@ Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsi
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
   const Want want = want_of(profile.ib.pkey);
   Findings findings;
   std::vector<ib::Said> usable;

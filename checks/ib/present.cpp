@@ -12,18 +12,15 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/pci/bus.hpp"
 
 namespace muster::checks {
 namespace {
 
+// A device that no longer answers is as good as missing, and pci.devices says so.
 std::vector<const PciDevice*> hcas_on_bus(const Snapshot& snapshot) {
-  std::vector<const PciDevice*> devices;
-  for (const PciDevice& device : snapshot.pci->devices) {
-    // A device that no longer answers is as good as missing, and pci.devices says so.
-    // The virtual functions of a host are parts of an HCA that is counted itself.
-    const bool counts = device.kind == PciKind::hca && !device.virtual_function;
-    if (counts && device.responding.value_or(true)) devices.push_back(&device);
-  }
+  auto devices = pci::devices_of(snapshot, PciKind::hca);
+  std::erase_if(devices, [](const PciDevice* device) { return pci::silent(*device); });
   return devices;
 }
 
@@ -44,7 +41,7 @@ Finding failed(std::string device, std::string message, Remedy remedy) {
 Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
   const std::size_t on_bus = hcas_on_bus(snapshot).size();
   if (snapshot.pci.ok() && on_bus == 0) {
-    return expects_hcas(profile) ? ib::skipped("no HCA is on the PCI bus: pci.devices judges that")
+    return expects_hcas(profile) ? skipped("no HCA is on the PCI bus: pci.devices judges that")
                                  : not_expected("InfiniBand HCAs");
   }
   if (!expects_hcas(profile) && !snapshot.pci.ok()) return not_expected("InfiniBand HCAs");
@@ -115,9 +112,8 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
 std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& profile) {
   std::vector<const Hca*> hcas = ib::hcas_of(snapshot, profile);
   std::erase_if(hcas, [&](const Hca* hca) {
-    return std::ranges::any_of(snapshot.pci->devices, [&](const PciDevice& device) {
-      return device.virtual_function && hca->address && *hca->address == device.address;
-    });
+    const PciDevice* device = hca->address ? pci::device_at(snapshot, *hca->address) : nullptr;
+    return device != nullptr && device->virtual_function;
   });
   return hcas;
 }

@@ -178,7 +178,6 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_active_ports(snapshot, profile)) return {*nothing};
   const Link expected = expected_link(profile.ib.rate);
   Findings findings;
   const auto ports = ib::active_ports(snapshot, profile);

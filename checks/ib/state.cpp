@@ -111,7 +111,6 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_hcas(snapshot, profile)) return {*nothing};
   Findings findings;
   std::size_t ports = 0;
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {

@@ -82,10 +82,9 @@ Findings judge_device(const Snapshot& snapshot, const Hca& hca, const VerbsDevic
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (auto nothing = ib::no_hcas(snapshot, profile)) return {*nothing};
   const auto hcas = ib::hcas_of(snapshot, profile);
   if (!snapshot.verbs.ok()) {
-    if (snapshot.identity->foreign_root) return {ib::skipped(snapshot.verbs.reason)};
+    if (snapshot.identity->foreign_root) return {skipped(snapshot.verbs.reason)};
     return {failed(kNode, snapshot.verbs.reason, Remedy::restart_service)};
   }
   const bool none = std::ranges::none_of(

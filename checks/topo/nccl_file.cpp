@@ -165,7 +165,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   const auto& topology = snapshot.environment->nccl_topology;
   if (topology) return judge_topology(snapshot, profile, *topology);
-  if (topology.is_absent() && !profile.topo.nccl_file.path) return {topo::skipped(topology.why())};
+  if (topology.is_absent() && !profile.topo.nccl_file.path) return {skipped(topology.why())};
   return {wrong(path_of(snapshot, profile), Outcome::fail, topology.why())};
 }
 

@@ -117,7 +117,7 @@ Finding all_well(const Tally& tally, bool expects) {
     return passed(fmt::format("{} on the expected NUMA nodes", counted(tally.judged, "device")));
   }
   if (expects) {
-    return topo::skipped("no expected device is on the PCI bus: pci.devices judges that");
+    return skipped("no expected device is on the PCI bus: pci.devices judges that");
   }
   if (tally.compared == 0) return not_expected("NUMA placement");
   return passed(fmt::format("sysfs and local CPUs agree on the NUMA nodes of {}",

@@ -129,7 +129,6 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const TopoPairingLimits& limits = profile.topo.pairing;
-  if (auto nothing = not_here(snapshot, profile)) return {*std::move(nothing)};
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
     return {{.device = std::string(kNode),
@@ -142,8 +141,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
         snapshot, profile, {topo::on_bus(snapshot, gpu), topo::on_bus(snapshot, hca)}, tally);
   }
   if (tally.judged == 0) {
-    return {
-        topo::skipped("no pair is complete and in place: pci.devices and topo.numa judge that")};
+    return {skipped("no pair is complete and in place: pci.devices and topo.numa judge that")};
   }
   return or_pass(std::move(tally.findings), summary(tally, limits.nearest == "same_switch"));
 }

@@ -8,19 +8,15 @@
 #include <string>
 #include <utility>
 
+#include "checks/pci/bus.hpp"
 #include "checks/support.hpp"
 
 namespace muster::checks::topo {
 
-[[nodiscard]] inline Finding skipped(std::string message) {
-  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
-}
-
 // Null when it is not on the bus or no longer answers: then pci.devices says so.
 [[nodiscard]] inline const PciDevice* on_bus(const Snapshot& snapshot, const std::string& address) {
-  const auto& all = snapshot.pci->devices;
-  const auto found = std::ranges::find(all, address, &PciDevice::address);
-  return found == all.end() || !found->responding.value_or(true) ? nullptr : &*found;
+  const PciDevice* device = pci::device_at(snapshot, address);
+  return device == nullptr || pci::silent(*device) ? nullptr : device;
 }
 
 [[nodiscard]] inline const Placement* placement_of(const Snapshot& snapshot,

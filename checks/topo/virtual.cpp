@@ -14,10 +14,10 @@ namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.identity->hypervisor) {
-    return {topo::skipped("no hypervisor: PCIe switches are judged as they are seen")};
+    return {skipped("no hypervisor: PCIe switches are judged as they are seen")};
   }
   if (!snapshot.pci.ok()) {
-    return {topo::skipped(fmt::format("the PCI bus is not known: {}", snapshot.pci.reason))};
+    return {skipped(fmt::format("the PCI bus is not known: {}", snapshot.pci.reason))};
   }
   std::size_t devices = 0;
   std::size_t behind_bridges = 0;
@@ -26,14 +26,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     ++devices;
     if (!device.upstream.empty()) ++behind_bridges;
   }
-  if (devices == 0) return {topo::skipped("no GPU and no HCA whose place matters")};
+  if (devices == 0) return {skipped("no GPU and no HCA whose place matters")};
   if (behind_bridges > 0)
-    return {topo::skipped("the hypervisor shows PCIe bridges: they are judged as they are seen")};
+    return {skipped("the hypervisor shows PCIe bridges: they are judged as they are seen")};
   const std::size_t pairs = profile.topo.pairing.pairs.size();
   if (pairs == 0) {
     return {
-        topo::skipped("the hypervisor hides PCIe switches and this profile expects no tree: pairs "
-                      "are not judged")};
+        skipped("the hypervisor hides PCIe switches and this profile expects no tree: pairs "
+                "are not judged")};
   }
   return {passed(fmt::format(
       "the hypervisor hides PCIe switches: the profile's tree is used ({} of GPU and HCA)",

@@ -9,6 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/host/kernel_line.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -67,7 +68,7 @@ Snapshot node(std::vector<KernelRecord> records) {
 std::vector<std::string> judged(const Snapshot& snapshot) {
   std::vector<std::string> said;
   const Profile profile{.host = {.kernel_log = kLimits}};
-  for (const Finding& finding : checks::host_kernel_log.judge(snapshot, profile)) {
+  for (const Finding& finding : ask(checks::host_kernel_log, snapshot, profile)) {
     const auto with = finding.message.find("; with it");
     said.push_back(
         fmt::format("{} {} {}{}",
@@ -148,7 +149,7 @@ TEST(KernelFaultsTest, MakesOneFaultOfADeadDiskItsPartitionsAndFileSystems) {
 }
 
 std::vector<SeenBy> who_else(const Snapshot& snapshot) {
-  return checks::host_kernel_log.judge(snapshot, {.host = {.kernel_log = kLimits}}).front().seen_by;
+  return ask(checks::host_kernel_log, snapshot, {.host = {.kernel_log = kLimits}}).front().seen_by;
 }
 
 TEST(KernelFaultsTest, KnowsWhichChecksCountPcieErrors) {

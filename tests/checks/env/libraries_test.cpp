@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -15,7 +16,7 @@ Findings judged(Fact<std::vector<Library>> libraries, const EnvLibraryLimits& li
   snapshot.environment = observed(Environment{.libraries = std::move(libraries)});
   Profile profile;
   profile.env.libraries = limits;
-  return checks::env_libraries.judge(snapshot, profile);
+  return ask(checks::env_libraries, snapshot, profile);
 }
 
 std::vector<Library> libraries() {

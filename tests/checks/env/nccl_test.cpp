@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -31,7 +32,7 @@ std::vector<NcclSetting> good() {
 }
 
 Findings judged(const Snapshot& snapshot, const Profile& profile = limits()) {
-  return checks::env_nccl.judge(snapshot, profile);
+  return ask(checks::env_nccl, snapshot, profile);
 }
 
 Findings judged_with(NcclSetting setting) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -16,7 +17,8 @@ const Profile kAll{.host = {.clock = {.synchronised = true,
                                       .clocksource = {"tsc", "hyperv_clocksource_tsc_page"}}}};
 
 Findings judge(Fact<TimeSync> clock, Fact<std::string> source, const Profile& profile = kAll) {
-  return checks::host_clock.judge(
+  return ask(
+      checks::host_clock,
       {.kernel = observed(Kernel{.clock = std::move(clock), .clocksource = std::move(source)})},
       profile);
 }
@@ -85,7 +87,7 @@ TEST(HostClockTest, SkipsTheStateOfTheClockBelowAForeignRoot) {
           Kernel{.clock = Fact<TimeSync>::absent("adjtimex cannot be asked below a foreign root"),
                  .clocksource = std::string("tsc")})};
   EXPECT_THAT(
-      checks::host_clock.judge(snapshot, kAll),
+      ask(checks::host_clock, snapshot, kAll),
       ElementsAre(Finding{.device = "clock",
                           .outcome = Outcome::skip,
                           .message = "the state of the clock is not known: adjtimex cannot be "

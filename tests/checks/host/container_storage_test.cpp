@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -15,9 +16,9 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 const std::string kPath = "/mnt/nvme/enroot";
 
 Findings judge(std::vector<FileFact> files, Limit<Bytes> free_min = Bytes{100.0 * kGib}) {
-  return checks::host_container_storage.judge(
-      {.environment = observed(Environment{.files = std::move(files)})},
-      {.host = {.container_storage = {.paths = {kPath}, .free_min = free_min}}});
+  return ask(checks::host_container_storage,
+             {.environment = observed(Environment{.files = std::move(files)})},
+             {.host = {.container_storage = {.paths = {kPath}, .free_min = free_min}}});
 }
 
 FileFact directory(std::uint64_t free_gib) {
@@ -106,7 +107,7 @@ TEST(HostContainerStorageTest, JudgesNoRoomWithoutALimit) {
 }
 
 TEST(HostContainerStorageTest, IsSkippedWithoutPaths) {
-  EXPECT_THAT(checks::host_container_storage.judge({.environment = observed(Environment{})}, {}),
+  EXPECT_THAT(ask(checks::host_container_storage, {.environment = observed(Environment{})}, {}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::skip,
                                   .message = "no container storage expected by this profile"}));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -21,7 +22,7 @@ const Profile kExpected{
     .host = {.cpu = {.sockets = 2, .cores = 96, .threads = 96, .numa_nodes = 2}}};
 
 Findings judge(Cpu cpu, const Profile& profile = kExpected) {
-  return checks::host_cpu.judge({.cpu = observed(std::move(cpu))}, profile);
+  return ask(checks::host_cpu, {.cpu = observed(std::move(cpu))}, profile);
 }
 
 TEST(HostCpuTest, PassesWithTheExpectedCounts) {
@@ -51,7 +52,7 @@ TEST(HostCpuTest, AsksTheProviderForLostCoresOfAVirtualMachine) {
   Cpu cpu = kHealthy;
   cpu.sockets = 1U;
   const Snapshot snapshot{.identity = observed(Identity{.hypervisor = true}), .cpu = observed(cpu)};
-  EXPECT_THAT(checks::host_cpu.judge(snapshot, kExpected),
+  EXPECT_THAT(ask(checks::host_cpu, snapshot, kExpected),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,
                                   .message = "1 socket, expected 2",

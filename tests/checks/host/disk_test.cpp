@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -32,8 +33,7 @@ Mount disk(std::uint64_t used_gib, std::string point = "/", std::string source =
 }
 
 Findings judge(std::vector<Mount> mounts, const Profile& profile = kNinety) {
-  return checks::host_disk.judge({.mounts = observed(Mounts{.mounts = std::move(mounts)})},
-                                 profile);
+  return ask(checks::host_disk, {.mounts = observed(Mounts{.mounts = std::move(mounts)})}, profile);
 }
 
 const Finding kOneFine{

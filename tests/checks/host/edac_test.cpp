@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -29,7 +30,7 @@ Earlier seen_before(std::uint64_t corrected) {
 
 TEST(HostEdacTest, PassesByUncorrectedErrorsAloneAtTheFirstObservation) {
   EXPECT_THAT(
-      checks::host_edac.judge(node(one_controller(7, 0)), kTenPerHour),
+      ask(checks::host_edac, node(one_controller(7, 0)), kTenPerHour),
       ElementsAre(Finding{.device = "mc0",
                           .outcome = Outcome::pass,
                           .message = "no uncorrected memory errors; 7 corrected errors so far, "
@@ -40,7 +41,7 @@ TEST(HostEdacTest, PassesBelowTheRate) {
   Snapshot snapshot = node(one_controller(7, 0));
   snapshot.earlier = seen_before(5);
   EXPECT_THAT(
-      checks::host_edac.judge(snapshot, kTenPerHour),
+      ask(checks::host_edac, snapshot, kTenPerHour),
       ElementsAre(Finding{.device = "mc0",
                           .outcome = Outcome::pass,
                           .message = "no uncorrected memory errors; 2.0 corrected per hour"}));
@@ -49,7 +50,7 @@ TEST(HostEdacTest, PassesBelowTheRate) {
 TEST(HostEdacTest, WarnsAboveTheRate) {
   Snapshot snapshot = node(one_controller(25, 0));
   snapshot.earlier = seen_before(5);
-  EXPECT_THAT(checks::host_edac.judge(snapshot, kTenPerHour),
+  EXPECT_THAT(ask(checks::host_edac, snapshot, kTenPerHour),
               ElementsAre(Finding{.device = "mc0",
                                   .outcome = Outcome::warn,
                                   .message = "20 corrected memory errors in the last 60 min, "
@@ -62,7 +63,7 @@ TEST(HostEdacTest, WarnsAboveTheRate) {
 
 TEST(HostEdacTest, FailsAnyUncorrectedErrorWithoutALimit) {
   EXPECT_THAT(
-      checks::host_edac.judge(node(one_controller(0, 1)), {}),
+      ask(checks::host_edac, node(one_controller(0, 1)), {}),
       ElementsAre(Finding{
           .device = "mc0",
           .outcome = Outcome::fail,
@@ -77,7 +78,7 @@ TEST(HostEdacTest, JudgesEveryController) {
   std::vector<EdacController> edac = one_controller(0, 0);
   edac.push_back({.name = "mc1", .corrected = std::uint64_t{0}, .uncorrected = std::uint64_t{2}});
   EXPECT_THAT(
-      checks::host_edac.judge(node(edac), {}),
+      ask(checks::host_edac, node(edac), {}),
       ElementsAre(
           Finding{
               .device = "mc0", .outcome = Outcome::pass, .message = "no uncorrected memory errors"},
@@ -95,7 +96,7 @@ TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
   std::vector<EdacController> edac = one_controller(0, 0);
   edac[0].uncorrected = Fact<std::uint64_t>::unreadable("ue_count: garbled");
   EXPECT_THAT(
-      checks::host_edac.judge(node(edac), kTenPerHour),
+      ask(checks::host_edac, node(edac), kTenPerHour),
       ElementsAre(Finding{
           .device = "mc0",
           .outcome = Outcome::unknown,
@@ -103,7 +104,7 @@ TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
   edac = one_controller(0, 0);
   edac[0].corrected = Fact<std::uint64_t>::unreadable("ce_count: garbled");
   EXPECT_THAT(
-      checks::host_edac.judge(node(edac), kTenPerHour),
+      ask(checks::host_edac, node(edac), kTenPerHour),
       ElementsAre(Finding{
           .device = "mc0",
           .outcome = Outcome::unknown,
@@ -113,7 +114,7 @@ TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
 TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node(one_controller(0, 0));
   snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
-  EXPECT_THAT(checks::host_edac.judge(snapshot, kTenPerHour),
+  EXPECT_THAT(ask(checks::host_edac, snapshot, kTenPerHour),
               ElementsAre(Finding{.device = "mc0",
                                   .outcome = Outcome::unknown,
                                   .message = "the time since boot is not known: uptime: empty"}));
@@ -121,8 +122,9 @@ TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
 
 TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
   EXPECT_THAT(
-      checks::host_edac.judge(node(Fact<std::vector<EdacController>>::absent("no EDAC driver")),
-                              kTenPerHour),
+      ask(checks::host_edac,
+          node(Fact<std::vector<EdacController>>::absent("no EDAC driver")),
+          kTenPerHour),
       ElementsAre(Finding{.device = "node",
                           .outcome = Outcome::skip,
                           .message = "no memory controller reports errors here: no EDAC driver"}));
@@ -130,8 +132,9 @@ TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
 
 TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
   EXPECT_THAT(
-      checks::host_edac.judge(
-          node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")), {}),
+      ask(checks::host_edac,
+          node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")),
+          {}),
       ElementsAre(Finding{
           .device = "node",
           .outcome = Outcome::unknown,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -19,9 +20,9 @@ const EthernetInterface kAnySpeed{.name = "eth0"};
 const EthernetInterface kHundred{.name = "eth0", .speed = BitsPerSecond{100e9}};
 
 Findings judge(std::vector<Interface> interfaces, std::vector<EthernetInterface> expected) {
-  return checks::host_ethernet.judge(
-      {.network = observed(Network{.interfaces = std::move(interfaces)})},
-      {.host = {.ethernet = {.interfaces = std::move(expected)}}});
+  return ask(checks::host_ethernet,
+             {.network = observed(Network{.interfaces = std::move(interfaces)})},
+             {.host = {.ethernet = {.interfaces = std::move(expected)}}});
 }
 
 const Finding kOneUp{

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -14,8 +15,9 @@ using ::testing::ElementsAre;
 const Bytes kTwoMib{2.0 * 1024 * 1024};
 
 Findings judge(Fact<std::vector<HugePages>> pages, std::vector<HugePageLimit> limits) {
-  return checks::host_hugepages.judge({.memory = observed(Memory{.huge_pages = std::move(pages)})},
-                                      {.host = {.hugepages = {.pages = std::move(limits)}}});
+  return ask(checks::host_hugepages,
+             {.memory = observed(Memory{.huge_pages = std::move(pages)})},
+             {.host = {.hugepages = {.pages = std::move(limits)}}});
 }
 
 std::vector<HugePages> pages_of_2_mib(std::uint64_t total, std::uint64_t free) {

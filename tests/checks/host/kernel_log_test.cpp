@@ -5,6 +5,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/host/kernel_line.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -28,7 +29,7 @@ Snapshot node(std::vector<KernelRecord> records) {
 }
 
 Findings judge(const Snapshot& snapshot) {
-  return checks::host_kernel_log.judge(snapshot, {.host = {.kernel_log = kLimits}});
+  return ask(checks::host_kernel_log, snapshot, {.host = {.kernel_log = kLimits}});
 }
 
 KernelRecord said_at(double uptime_s, std::string text) {
@@ -159,7 +160,7 @@ TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
   const Snapshot snapshot =
       node({said_at(7000, "NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus."),
             said_at(7000, "nvidia-nvswitch0: SXid (PCI:0001:00:00.0): 12028, Fatal")});
-  EXPECT_THAT(checks::host_kernel_log.judge(snapshot, {.host = {.kernel_log = limits}}),
+  EXPECT_THAT(ask(checks::host_kernel_log, snapshot, {.host = {.kernel_log = limits}}),
               ElementsAre(kPass));
 }
 
@@ -214,7 +215,7 @@ TEST(HostKernelLogTest, IsUndecidedWithoutTheTimeSinceBoot) {
 }
 
 TEST(HostKernelLogTest, IsSkippedWithoutPatterns) {
-  EXPECT_THAT(checks::host_kernel_log.judge(node({}), {}),
+  EXPECT_THAT(ask(checks::host_kernel_log, node({}), {}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::skip,
                                   .message = "this profile sets no limit for the kernel log"}));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -12,10 +13,10 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(std::string command_line, KernelLimits limits) {
-  return checks::host_kernel.judge(
-      {.kernel = observed(Kernel{.release = std::string("6.8.0-1015-azure"),
-                                 .command_line = std::move(command_line)})},
-      {.host = {.kernel = std::move(limits)}});
+  return ask(checks::host_kernel,
+             {.kernel = observed(Kernel{.release = std::string("6.8.0-1015-azure"),
+                                        .command_line = std::move(command_line)})},
+             {.host = {.kernel = std::move(limits)}});
 }
 
 const Finding kPass{
@@ -80,8 +81,9 @@ TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
           observed(Kernel{.release = Fact<std::string>::unreadable("osrelease: empty"),
                           .command_line = Fact<std::string>::unreadable("cmdline: too large")})};
   EXPECT_THAT(
-      checks::host_kernel.judge(snapshot,
-                                {.host = {.kernel = {.release = "6.*", .required = {"quiet"}}}}),
+      ask(checks::host_kernel,
+          snapshot,
+          {.host = {.kernel = {.release = "6.*", .required = {"quiet"}}}}),
       ElementsAre(
           Finding{.device = "node",
                   .outcome = Outcome::unknown,

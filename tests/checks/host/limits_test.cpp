@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -17,11 +18,11 @@ Findings judge(Fact<std::string> memlock,
                Fact<std::string> files,
                const Profile& profile = kBoth,
                std::string_view process = "slurmd (1234)") {
-  return checks::host_limits.judge(
-      {.kernel = observed(Kernel{.limits = {.process = std::string(process),
-                                            .memlock_bytes = std::move(memlock),
-                                            .open_files = std::move(files)}})},
-      profile);
+  return ask(checks::host_limits,
+             {.kernel = observed(Kernel{.limits = {.process = std::string(process),
+                                                   .memlock_bytes = std::move(memlock),
+                                                   .open_files = std::move(files)}})},
+             profile);
 }
 
 const Finding kPass{.device = "node",
@@ -102,10 +103,9 @@ TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
       .identity = observed(Identity{.foreign_root = true}),
       .kernel = observed(Kernel{
           .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
-  EXPECT_THAT(
-      checks::host_limits.judge(snapshot, {.host = {.limits = {.memlock_unlimited = true}}}),
-      ElementsAre(
-          Finding{.device = "locked memory",
+  EXPECT_THAT(ask(checks::host_limits, snapshot, {.host = {.limits = {.memlock_unlimited = true}}}),
+              ElementsAre(Finding{
+                  .device = "locked memory",
                   .outcome = Outcome::skip,
                   .message = "the limit of locked memory is not known: no slurmd below the root"}));
 }

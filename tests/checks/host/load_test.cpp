@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -17,9 +18,10 @@ const Profile kTwoPerCore{
 Findings judge(Processes processes,
                Fact<unsigned> threads = 8U,
                const Profile& profile = kTwoPerCore) {
-  return checks::host_load.judge({.cpu = observed(Cpu{.threads = std::move(threads)}),
-                                  .processes = observed(std::move(processes))},
-                                 profile);
+  return ask(checks::host_load,
+             {.cpu = observed(Cpu{.threads = std::move(threads)}),
+              .processes = observed(std::move(processes))},
+             profile);
 }
 
 TEST(HostLoadTest, PassesAtTheLimit) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -15,7 +16,7 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 const Profile kFivePercent{.host = {.memory_available = {.warn_below = Percent{5}}}};
 
 Findings judge(Memory memory, const Profile& profile = kFivePercent) {
-  return checks::host_memory_available.judge({.memory = observed(std::move(memory))}, profile);
+  return ask(checks::host_memory_available, {.memory = observed(std::move(memory))}, profile);
 }
 
 TEST(HostMemoryAvailableTest, PassesAtTheLimit) {

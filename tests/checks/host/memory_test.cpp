@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -22,9 +23,10 @@ const Profile kHundredGib{
 Findings judge(Fact<std::uint64_t> total,
                Cpu cpu = kTwoNodes,
                const Profile& profile = kHundredGib) {
-  return checks::host_memory.judge({.cpu = observed(std::move(cpu)),
-                                    .memory = observed(Memory{.total_bytes = std::move(total)})},
-                                   profile);
+  return ask(checks::host_memory,
+             {.cpu = observed(std::move(cpu)),
+              .memory = observed(Memory{.total_bytes = std::move(total)})},
+             profile);
 }
 
 TEST(HostMemoryTest, PassesWithinTheBand) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -17,9 +18,9 @@ const Mount kHome{
     .point = "/home", .type = "nfs4", .source = "filer:/home", .space = Space{.total_bytes = 1}};
 
 Findings judge(std::vector<Mount> mounts, std::vector<RequiredMount> required = {}) {
-  return checks::host_mounts.judge(
-      {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
-      {.host = {.mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
+  return ask(checks::host_mounts,
+             {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
+             {.host = {.mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
 }
 
 Finding failure(std::string device, std::string message, Remedy remedy) {

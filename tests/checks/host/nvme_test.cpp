@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -32,7 +33,7 @@ Raid raid(std::string state, Fact<unsigned> degraded) {
 Findings judge(Disks disks,
                NvmeLimits limits = {
                    .count = 2, .size = Bytes{3500.0 * kGib}, .tolerance = Percent{5}}) {
-  return checks::host_nvme.judge({.disks = observed(std::move(disks))}, {.host = {.nvme = limits}});
+  return ask(checks::host_nvme, {.disks = observed(std::move(disks))}, {.host = {.nvme = limits}});
 }
 
 Finding failure(

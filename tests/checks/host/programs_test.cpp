@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -12,9 +13,9 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(std::vector<FileFact> files, ProgramLimits limits) {
-  return checks::host_programs.judge(
-      {.environment = observed(Environment{.files = std::move(files)})},
-      {.host = {.programs = std::move(limits)}});
+  return ask(checks::host_programs,
+             {.environment = observed(Environment{.files = std::move(files)})},
+             {.host = {.programs = std::move(limits)}});
 }
 
 Finding warning(std::string path, std::string message, std::string seen, std::string limit) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -12,8 +13,9 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(Services services, ServiceLimits limits) {
-  return checks::host_services.judge({.services = observed(std::move(services))},
-                                     {.host = {.services = std::move(limits)}});
+  return ask(checks::host_services,
+             {.services = observed(std::move(services))},
+             {.host = {.services = std::move(limits)}});
 }
 
 Services active(std::vector<std::string> units) { return {.active = std::move(units)}; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -57,23 +58,23 @@ const Finding kNotForLong{
     .message = "1 task in uninterruptible sleep, none known to be there for long"};
 
 TEST(HostStuckTasksTest, PassesWithoutTasksInUninterruptibleSleep) {
-  EXPECT_THAT(checks::host_stuck_tasks.judge(node({}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, node({}), kTenMinutes),
               ElementsAre(Finding{
                   .device = "node", .outcome = Outcome::pass, .message = "no stuck tasks"}));
 }
 
 TEST(HostStuckTasksTest, FailsNoTaskThatIsSeenForTheFirstTime) {
-  EXPECT_THAT(checks::host_stuck_tasks.judge(node({task(77)}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, node({task(77)}), kTenMinutes),
               ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, FailsATaskThatEarlierRunsSawStuckAlready) {
-  EXPECT_THAT(checks::host_stuck_tasks.judge(node({task(77, 6000.0)}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, node({task(77, 6000.0)}), kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
 TEST(HostStuckTasksTest, PassesATaskAtTheLimit) {
-  EXPECT_THAT(checks::host_stuck_tasks.judge(node({task(77, 6600.0)}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, node({task(77, 6600.0)}), kTenMinutes),
               ElementsAre(kNotForLong));
 }
 
@@ -81,7 +82,7 @@ TEST(HostStuckTasksTest, FailsATaskThatTheKernelCallsHung) {
   Snapshot snapshot = node({task(77)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -89,7 +90,7 @@ TEST(HostStuckTasksTest, KnowsTheWordsOfNewerKernels) {
   Snapshot snapshot = node({task(77)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked in I/O wait for more than 120 seconds.")};
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -97,7 +98,7 @@ TEST(HostStuckTasksTest, TakesThePidAfterANameFullOfColons) {
   Snapshot snapshot = node({task(77), task(99)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task a:99 blocked b::77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -106,7 +107,7 @@ TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutATaskThatWokeUpSince) {
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.earlier.processes_seen_uptime_s = 7000;  // and that run did not see it in this state
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, BelievesTheKernelsLineWhereNoLaterRunCouldSeeTheTasks) {
@@ -115,7 +116,7 @@ TEST(HostStuckTasksTest, BelievesTheKernelsLineWhereNoLaterRunCouldSeeTheTasks) 
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.earlier.last_uptime_s = 7000;
   snapshot.earlier.processes_seen_uptime_s = 5000;
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -125,7 +126,7 @@ TEST(HostStuckTasksTest, GoesOnBelievingItWhenLaterRunsSawTheTaskInTheSameSleep)
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.earlier.processes_seen_uptime_s = 7000;
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -134,7 +135,7 @@ TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutAnEarlierTaskOfTheSamePid) {
   snapshot.processes->uninterruptible->at(0).start_ticks = 700000;  // 7000 s after boot
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, IgnoresWhatUserSpaceWroteToTheKernelLog) {
@@ -142,13 +143,13 @@ TEST(HostStuckTasksTest, IgnoresWhatUserSpaceWroteToTheKernelLog) {
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.kernel_log->records[0].facility = 1;
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, NamesTwentyTasksAndCountsTheRest) {
   std::vector<Task> tasks;
   for (std::uint64_t pid = 100; pid < 125; ++pid) tasks.push_back(task(pid, 6000.0));
-  const Findings findings = checks::host_stuck_tasks.judge(node(tasks), kTenMinutes);
+  const Findings findings = ask(checks::host_stuck_tasks, node(tasks), kTenMinutes);
   ASSERT_THAT(findings, SizeIs(21));
   EXPECT_EQ(findings.back(),
             (Finding{.device = "node",
@@ -165,7 +166,7 @@ TEST(HostStuckTasksTest, WarnsOfZombiesAndNamesTheFirst) {
   for (std::uint64_t pid = 1; pid <= 6; ++pid)
     zombies.push_back({.pid = pid, .name = "sh\n", .parent = 9});
   EXPECT_THAT(
-      checks::host_stuck_tasks.judge(node({}, zombies), kTenMinutes),
+      ask(checks::host_stuck_tasks, node({}, zombies), kTenMinutes),
       ElementsAre(Finding{
           .device = "zombies",
           .outcome = Outcome::warn,
@@ -182,7 +183,7 @@ TEST(HostStuckTasksTest, WarnsOfZombiesAndNamesTheFirst) {
 TEST(HostStuckTasksTest, NeedsNoKernelLog) {
   Snapshot snapshot = node({task(77, 6000.0)});
   snapshot.kernel_log = {};
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -193,7 +194,7 @@ TEST(HostStuckTasksTest, IsUndecidedWithoutTheListsOfTasks) {
   snapshot.processes->zombies =
       Fact<std::vector<Task>>::unreadable("list /proc: Permission denied");
   EXPECT_THAT(
-      checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+      ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
       ElementsAre(
           Finding{.device = "node",
                   .outcome = Outcome::unknown,
@@ -205,7 +206,7 @@ TEST(HostStuckTasksTest, IsUndecidedWithoutTheListsOfTasks) {
 }
 
 TEST(HostStuckTasksTest, IsUndecidedWithoutTheSectionOfProcesses) {
-  EXPECT_THAT(checks::host_stuck_tasks.judge({.identity = observed(Identity{})}, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, {.identity = observed(Identity{})}, kTenMinutes),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::unknown,
                                   .message = "the list of tasks is not known: not observed"}));
@@ -214,7 +215,7 @@ TEST(HostStuckTasksTest, IsUndecidedWithoutTheSectionOfProcesses) {
 TEST(HostStuckTasksTest, IsUndecidedAboutTasksWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node({task(77, 6000.0)});
   snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
-  EXPECT_THAT(checks::host_stuck_tasks.judge(snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::unknown,
                                   .message = "the time since boot is not known: uptime: empty"}));
@@ -222,7 +223,7 @@ TEST(HostStuckTasksTest, IsUndecidedAboutTasksWithoutTheTimeSinceBoot) {
 
 TEST(HostStuckTasksTest, IsSkippedWithoutLimits) {
   EXPECT_THAT(
-      checks::host_stuck_tasks.judge(node({task(77, 0.0)}), {}),
+      ask(checks::host_stuck_tasks, node({task(77, 0.0)}), {}),
       ElementsAre(Finding{.device = "node",
                           .outcome = Outcome::skip,
                           .message = "this profile sets no limit for stuck tasks and zombies"}));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -14,8 +15,9 @@ using ::testing::ElementsAre;
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
 Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
-  return checks::host_swap.judge({.memory = observed(Memory{.swap_total_bytes = std::move(total)})},
-                                 {.host = {.swap = {.total = expected}}});
+  return ask(checks::host_swap,
+             {.memory = observed(Memory{.swap_total_bytes = std::move(total)})},
+             {.host = {.swap = {.total = expected}}});
 }
 
 TEST(HostSwapTest, PassesWithoutSwapWhereNoneIsExpected) {

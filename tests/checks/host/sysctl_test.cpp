@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -12,8 +13,9 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(Kernel kernel, SysctlLimits limits) {
-  return checks::host_sysctl.judge({.kernel = observed(std::move(kernel))},
-                                   {.host = {.sysctl = std::move(limits)}});
+  return ask(checks::host_sysctl,
+             {.kernel = observed(std::move(kernel))},
+             {.host = {.sysctl = std::move(limits)}});
 }
 
 TEST(HostSysctlTest, PassesWithTheExpectedValues) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -13,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return checks::ib_firmware.judge(snapshot, profile);
+  return ask(checks::ib_firmware, snapshot, profile);
 }
 
 Finding warned(std::string message, std::string observed, std::string limit) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -16,7 +17,7 @@ constexpr auto kKey = "ib.mlx5_ib1.1.link_downed";
 constexpr auto kInterfaceKey = "net.ib1.carrier_down_count";
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return checks::ib_flaps.judge(snapshot, profile);
+  return ask(checks::ib_flaps, snapshot, profile);
 }
 
 Fact<std::uint64_t>& counter(Snapshot& node) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -13,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot) {
-  return checks::ib_netdev.judge(snapshot, ib_node::profile());
+  return ask(checks::ib_netdev, snapshot, ib_node::profile());
 }
 
 Finding warned(std::string message) {

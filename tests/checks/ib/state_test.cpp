@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return checks::ib_state.judge(snapshot, profile);
+  return ask(checks::ib_state, snapshot, profile);
 }
 
 Finding failed(std::string device, std::string state, std::string message, Remedy remedy) {

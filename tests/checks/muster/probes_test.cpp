@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -17,7 +18,7 @@ Profile fatal_mounts() {
 }
 
 Findings judged(const Snapshot& snapshot) {
-  return checks::muster_probes.judge(snapshot, fatal_mounts());
+  return ask(checks::muster_probes, snapshot, fatal_mounts());
 }
 
 TEST(MusterProbesTest, PassesWhenNothingHungOrFailed) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -13,7 +14,7 @@ using ::testing::ElementsAre;
 Findings judged(Earlier earlier) {
   Snapshot snapshot;
   snapshot.earlier = std::move(earlier);
-  return checks::muster_state.judge(snapshot, Profile{});
+  return ask(checks::muster_state, snapshot, Profile{});
 }
 
 TEST(MusterStateTest, SkipsWithTheReasonWhenTheStateWasPutAside) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
 namespace muster {
@@ -9,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judged(const Snapshot& snapshot) {
-  return checks::pci_acs.judge(snapshot, one_gpu_and_hca());
+  return ask(checks::pci_acs, snapshot, one_gpu_and_hca());
 }
 
 const Finding kPass{.device = "node",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
 namespace muster {
@@ -18,7 +19,7 @@ Profile limits() {
   return profile;
 }
 
-Findings judged(const Snapshot& snapshot) { return checks::pci_errors.judge(snapshot, limits()); }
+Findings judged(const Snapshot& snapshot) { return ask(checks::pci_errors, snapshot, limits()); }
 
 // Seen an hour ago with every counter as it is now.
 Snapshot seen_before() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
 namespace muster {
@@ -9,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judged(const Snapshot& snapshot, const Profile& profile = one_gpu_and_hca()) {
-  return checks::pci_link.judge(snapshot, profile);
+  return ask(checks::pci_link, snapshot, profile);
 }
 
 PciDevice& device(Snapshot& snapshot, std::size_t index) {
@@ -138,8 +139,8 @@ TEST(PciLinkTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
   part.virtual_function = true;
   part.link_width = Fact<unsigned>::absent("width 0");
   node.pci.facts.devices.push_back(part);
-  EXPECT_EQ(checks::pci_link.judge(node, one_gpu_and_hca()),
-            checks::pci_link.judge(small_node(), one_gpu_and_hca()));
+  EXPECT_EQ(ask(checks::pci_link, node, one_gpu_and_hca()),
+            ask(checks::pci_link, small_node(), one_gpu_and_hca()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -13,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
-  return checks::topo_nccl_file.judge(snapshot, profile);
+  return ask(checks::topo_nccl_file, snapshot, profile);
 }
 
 NcclTopology& file_of(Snapshot& node) { return *node.environment->nccl_topology; }

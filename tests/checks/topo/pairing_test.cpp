@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -16,7 +17,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  return checks::topo_pairing.judge(snapshot, profile);
+  return ask(checks::topo_pairing, snapshot, profile);
 }
 
 // Two switches, each below its own root port; a GPU and its HCA share one.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
-  return checks::topo_virtual.judge(snapshot, profile);
+  return ask(checks::topo_virtual, snapshot, profile);
 }
 
 TEST(TopoVirtualTest, SaysThatTheProfilesTreeIsUsed) {
