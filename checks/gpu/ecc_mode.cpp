@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.ecc_mode: error correction is on, and will still be after the next reset.
-#include <utility>
-
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/gpu/modes.hpp"
 
 namespace muster::checks {
 namespace {
-
-std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
-  const auto& modes = gpu.modes;
-  if (!modes.ecc) return gpu::not_told(gpu, "the ECC mode", modes.ecc);
-  const auto word = [](bool on) { return on ? "on" : "off"; };
-  std::string message;
-  if (*modes.ecc != expected) {
-    message = fmt::format("ECC is {}, expected {}", word(*modes.ecc), word(expected));
-  } else if (modes.ecc_pending.value_or(expected) != expected) {
-    message = fmt::format(
-        "ECC is {} and will be {} after the next reset", word(expected), word(*modes.ecc_pending));
-  } else {
-    return std::nullopt;
-  }
-  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
-  finding.observed = *modes.ecc && modes.ecc_pending.value_or(*modes.ecc);
-  finding.limit = expected;
-  finding.remedy = Remedy::fix_config;
-  return finding;
-}
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& expected = profile.gpu.ecc_mode.expected;
   if (!expected) return {not_expected("ECC mode")};
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, *expected); },
+      [&](const Gpu& gpu) {
+        return gpu::judge_mode(gpu, "ECC", gpu.modes.ecc, gpu.modes.ecc_pending, *expected);
+      },
       fmt::format("with ECC {}", *expected ? "on" : "off"));
 }
 

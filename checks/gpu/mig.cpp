@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.mig: GPUs are partitioned, or not, as expected.
-#include <utility>
-
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/gpu/modes.hpp"
 
 namespace muster::checks {
 namespace {
@@ -12,22 +10,7 @@ std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
   const auto& modes = gpu.modes;
   // A GPU that cannot be partitioned is not.
   if (modes.mig.is_absent() && !expected) return std::nullopt;
-  if (!modes.mig) return gpu::not_told(gpu, "the MIG mode", modes.mig);
-  const auto word = [](bool on) { return on ? "on" : "off"; };
-  std::string message;
-  if (*modes.mig != expected) {
-    message = fmt::format("MIG is {}, expected {}", word(*modes.mig), word(expected));
-  } else if (modes.mig_pending.value_or(expected) != expected) {
-    message = fmt::format(
-        "MIG is {} and will be {} after the next reset", word(expected), word(*modes.mig_pending));
-  } else {
-    return std::nullopt;
-  }
-  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
-  finding.observed = *modes.mig;
-  finding.limit = expected;
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  return gpu::judge_mode(gpu, "MIG", modes.mig, modes.mig_pending, expected);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

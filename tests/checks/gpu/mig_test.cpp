@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return checks::gpu_mig.judge(snapshot, profile);
+  return ask(checks::gpu_mig, snapshot, profile);
 }
 
 TEST(GpuMigTest, PassesWhereItIsOff) {
