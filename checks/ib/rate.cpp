@@ -3,8 +3,7 @@
 // apart: 200 Gb/s is right on a 4X HDR port and a lost half on a 4X NDR port.
 #include <fmt/format.h>
 
-#include <array>
-#include <cstddef>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,38 +11,14 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "lib/base/ib_speeds.hpp"
 
 namespace muster::checks {
 namespace {
 
-struct Speed {
-  std::string_view name;
-  unsigned verbs = 0;  // the library's number
-};
-
-// Ascending.
-constexpr std::array<Speed, 9> kSpeeds{{{"SDR", 1},
-                                        {"DDR", 2},
-                                        {"QDR", 4},
-                                        {"FDR10", 8},
-                                        {"FDR", 16},
-                                        {"EDR", 32},
-                                        {"HDR", 64},
-                                        {"NDR", 128},
-                                        {"XDR", 256}}};
-
-// Its place in the table; a name that the table lacks comes after all.
-std::size_t order_of(std::string_view name) {
-  std::size_t at = 0;
-  while (at < kSpeeds.size() && kSpeeds.at(at).name != name) ++at;
-  return at;
-}
-
-std::string name_of_verbs_speed(unsigned number) {
-  for (const Speed& speed : kSpeeds) {
-    if (speed.verbs == number) return std::string(speed.name);
-  }
-  return {};
+std::string_view name_of_verbs_speed(unsigned number) {
+  const auto found = std::ranges::find(kIbSpeeds, number, &IbSpeed::verbs);
+  return found == kIbSpeeds.end() ? std::string_view{} : found->name;
 }
 
 // A link as observed or as expected; what is not known or not expected is empty.
@@ -85,7 +60,8 @@ bool expects_nothing(const Link& expected) {
 // Empty where the link is as wide and fast as expected.
 std::string what_is_lost(const Link& link, const Link& expected) {
   const bool fewer = expected.lanes && *link.lanes < *expected.lanes;
-  const bool slower = !expected.speed.empty() && order_of(link.speed) < order_of(expected.speed);
+  const bool slower =
+      !expected.speed.empty() && ib_speed_named(link.speed) < ib_speed_named(expected.speed);
   std::string lanes;
   if (fewer) {
     lanes = *link.lanes * 2 == *expected.lanes
@@ -119,7 +95,7 @@ Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, Link link, con
   const Remedy hardware = hardware_remedy(snapshot);
   const VerbsPort* verbs = ib::verbs_port(snapshot, at);
   link.speed = "SDR";
-  const std::string named = verbs == nullptr ? "" : name_of_verbs_speed(verbs->active_speed);
+  const std::string_view named = verbs == nullptr ? "" : name_of_verbs_speed(verbs->active_speed);
   Finding finding;
   if (named.empty()) {
     finding =

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "lib/base/ib_speeds.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -15,6 +16,13 @@ struct Choice {
   std::string_view path;  // a glob
   std::vector<std::string> words;
 };
+
+std::vector<std::string> names_of_ib_speeds() {
+  std::vector<std::string> names(kIbSpeeds.size());
+  std::ranges::transform(
+      kIbSpeeds, names.begin(), [](const IbSpeed& speed) { return std::string(speed.name); });
+  return names;
+}
 
 // Values of which only some words mean anything.
 const std::vector<Choice>& choices() {
@@ -36,7 +44,7 @@ const std::vector<Choice>& choices() {
       {"pci.link.unmeasurable", {"skip", "unknown"}},
       {"gpu.present.vendor", {"nvidia", "amd"}},
       {"ib.rate.width", {"1X", "2X", "4X"}},
-      {"ib.rate.speed", {"SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR"}},
+      {"ib.rate.speed", names_of_ib_speeds()},
       {"ib.pkey.require", {"non_default_full_member", "default_full_member", "any_full_member"}},
       {"topo.pairing.nearest", {"", "same_switch", "same_numa"}},
       {"bench.*.memory", {"gpu", "host"}},

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/ib_speeds.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -103,33 +104,18 @@ Maybe<BytesPerSecond> job_all_reduce(const Profile& p, std::string_view algorith
   return ceiling;
 }
 
-struct Generation {
-  std::string_view name;
-  double lane;  // bits per second, as the kernel states rates
-};
-
-constexpr std::array kGenerations{Generation{"SDR", 2.5e9},
-                                  Generation{"DDR", 5e9},
-                                  Generation{"QDR", 10e9},
-                                  Generation{"FDR10", 10e9},
-                                  Generation{"FDR", 14.0625e9},
-                                  Generation{"EDR", 25e9},
-                                  Generation{"HDR", 50e9},
-                                  Generation{"NDR", 100e9},
-                                  Generation{"XDR", 200e9}};
-
 // Without its speed a lane is one of the fastest there are, and a port has four of them at most.
 BoundedLimit rate_of_port(const IbRateLimits& rate) {
-  const auto named = std::ranges::find(kGenerations, rate.speed.value_or("XDR"), &Generation::name);
-  const auto& generation = named == kGenerations.end() ? kGenerations.back() : *named;
+  const auto* named = ib_speed_named(rate.speed.value_or("XDR"));
+  const IbSpeed& speed = named == kIbSpeeds.end() ? kIbSpeeds.back() : *named;
   const std::string width = rate.width.value_or("4X");
   const double lanes =
       parse_number(std::string_view(width).substr(0, width.size() - 1)).value_or(4);
-  const BitsPerSecond ceiling{lanes * generation.lane};
+  const BitsPerSecond ceiling{lanes * speed.lane_bps};
   return {.path = "ib.rate.expected",
           .limit = to_string(*rate.expected),
           .ceiling = to_string(ceiling),
-          .because = fmt::format("{} {}", width, generation.name),
+          .because = fmt::format("{} {}", width, speed.name),
           .of_ceiling = rate.expected->value / ceiling.value,
           .from = {"ib.rate.width", "ib.rate.speed"}};
 }
