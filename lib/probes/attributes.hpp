@@ -25,8 +25,13 @@ template <class T>
 
 // What a probe returns when nothing could be observed.
 template <class T>
-[[nodiscard]] Section<T> not_observed(const std::string& reason) {
-  return {.status = Status::error, .reason = reason, .duration_ms = 0, .facts = {}};
+[[nodiscard]] Section<T> not_observed(Status status, std::string reason) {
+  return {.status = status, .reason = std::move(reason), .duration_ms = 0, .facts = {}};
+}
+
+template <class T>
+[[nodiscard]] Section<T> not_observed(std::string reason) {
+  return not_observed<T>(Status::error, std::move(reason));
 }
 
 // The first line, printable and of bounded length.

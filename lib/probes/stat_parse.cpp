@@ -64,6 +64,16 @@ Result<std::uint64_t> parse_context_switches(std::string_view status) {
   return sum;
 }
 
+Result<std::uint64_t> parse_user(std::string_view status) {
+  for (const auto line : split_lines(status)) {
+    const auto words = split_words(line);  // "Uid: real effective saved file-system"
+    if (words.size() < 2 || words[0] != "Uid:") continue;
+    if (const auto user = parse_unsigned(words[1])) return *user;
+    return make_error(fmt::format("not a user: \"{}\"", printable(line, 60)));
+  }
+  return make_error("no user");
+}
+
 Result<LoadAverage> parse_load_average(std::string_view line) {
   const auto words = split_words(line);  // "0.20 0.18 0.12 1/80 11206"
   const auto wrong = [&] {

@@ -24,6 +24,9 @@ struct ProcessStat {
 // Voluntary and other context switches together, of proc/<pid>/status.
 [[nodiscard]] Result<std::uint64_t> parse_context_switches(std::string_view status);
 
+// The real user id, of proc/<pid>/status.
+[[nodiscard]] Result<std::uint64_t> parse_user(std::string_view status);
+
 struct LoadAverage {
   double load1 = 0;
   double load5 = 0;

@@ -60,14 +60,16 @@ class Caller {
     return fact(function, code, raw);
   }
 
-  template <std::size_t Size, class... Arguments>
-  [[nodiscard]] Fact<std::string> text(const Function<int(Arguments...)>& function, Device device) {
+  // The text that a buffer and, for most functions, its size ask for after the other arguments.
+  template <std::size_t Size, class... Parameters, class... Arguments>
+  [[nodiscard]] Fact<std::string> text(const Function<int(Parameters...)>& function,
+                                       Arguments... arguments) {
     std::array<char, Size + 1> buffer{};
     int code = kOk;
-    if constexpr (sizeof...(Arguments) == 3) {
-      code = (*this)(function, device, buffer.data(), static_cast<unsigned>(Size));
+    if constexpr (sizeof...(Parameters) == sizeof...(Arguments) + 2) {
+      code = (*this)(function, arguments..., buffer.data(), static_cast<unsigned>(Size));
     } else {
-      code = (*this)(function, device, buffer.data());
+      code = (*this)(function, arguments..., buffer.data());
     }
     return fact(function, code, printable(buffer.data(), Size));
   }

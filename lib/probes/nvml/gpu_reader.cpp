@@ -56,11 +56,12 @@ double bit_error_rate(std::uint64_t encoded) {
 
 class Reader {
  public:
-  Reader(const Functions& functions, Watched<GpuFacts>& watched)
+  Reader(const Functions& functions, unsigned index, Watched<GpuFacts>& watched)
       : functions_(functions),
         watched_(watched),
-        facts_(watched.wait(Clock::now()).first),
-        call_(functions, [&watched](std::string_view name) { watched.calling(name); }) {}
+        call_(functions, [&watched](std::string_view name) { watched.calling(name); }) {
+    facts_.gpu.index = index;
+  }
 
   void read(bool validate_inforom) {
     if (!open()) return publish();
@@ -466,8 +467,11 @@ class Reader {
 
 }  // namespace
 
-void read_gpu(const Functions& functions, bool validate_inforom, Watched<GpuFacts>& watched) {
-  Reader(functions, watched).read(validate_inforom);
+void read_gpu(const Functions& functions,
+              unsigned index,
+              bool validate_inforom,
+              Watched<GpuFacts>& watched) {
+  Reader(functions, index, watched).read(validate_inforom);
 }
 
 std::string address_of(const PciInfo& info) {

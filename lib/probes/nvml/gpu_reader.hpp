@@ -16,7 +16,10 @@ struct GpuFacts {
 };
 
 // On a thread of its own. `validate_inforom` reads the GPU's flash, which takes long.
-void read_gpu(const Functions& functions, bool validate_inforom, Watched<GpuFacts>& watched);
+void read_gpu(const Functions& functions,
+              unsigned index,
+              bool validate_inforom,
+              Watched<GpuFacts>& watched);
 
 // A PCI address as sysfs writes it.
 [[nodiscard]] std::string address_of(const PciInfo& info);

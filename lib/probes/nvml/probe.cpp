@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -15,9 +14,11 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/nvml/caller.hpp"
 #include "lib/probes/nvml/gpu_reader.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/probes/stat_parse.hpp"
 
 namespace muster {
 namespace {
@@ -61,10 +62,8 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
         unusable(std::move(opened.facts), call.error(functions.init, code).message, code);
     return watched.publish(opened);
   }
-  std::array<char, 81> version{};
-  code = call(functions.driver_version, version.data(), 80U);
-  opened.facts.driver =
-      call.fact(functions.driver_version, code, printable(version.data(), version.size()));
+  constexpr std::size_t kVersion = 80;
+  opened.facts.driver = call.text<kVersion>(functions.driver_version);
   opened.facts.cuda = nvml::as<unsigned>(call.value<int>(functions.cuda_version));
   watched.publish(opened);
   code = call(functions.count, &opened.count);
@@ -75,22 +74,15 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   watched.publish(opened);
 }
 
-Section<Nvml> without(Status status, std::string reason) {
-  Section<Nvml> section;
-  section.status = status;
-  section.reason = std::move(reason);
-  return section;
-}
-
 std::vector<Reading> start_reading(const Opened& opened, bool validate_inforom) {
   std::vector<Reading> readings;
   for (unsigned index = 0; index < opened.count; ++index) {
-    Gpu gpu;
-    gpu.index = index;
+    GpuFacts nothing_yet;
+    nothing_yet.gpu.index = index;
     readings.push_back(nvml::start_watched<GpuFacts>(
-        {.gpu = std::move(gpu)},
-        [library = opened.library, validate_inforom](Watched<GpuFacts>& watched) {
-          nvml::read_gpu(library->functions, validate_inforom, watched);
+        std::move(nothing_yet),
+        [library = opened.library, index, validate_inforom](Watched<GpuFacts>& watched) {
+          nvml::read_gpu(library->functions, index, validate_inforom, watched);
         }));
   }
   return readings;
@@ -155,13 +147,9 @@ std::string job_of(std::string_view cgroups) {
 Fact<unsigned> user_of(const Root& root, unsigned pid) {
   const auto status = root.read(fmt::format("/proc/{}/status", pid));
   if (!status) return Fact<unsigned>::failed(status.error());
-  for (const auto line : split_lines(*status)) {
-    const auto words = split_words(line);
-    if (words.size() < 2 || words[0] != "Uid:") continue;
-    const auto user = parse_unsigned(words[1]);
-    if (user) return static_cast<unsigned>(*user);
-  }
-  return Fact<unsigned>::unreadable("no Uid in its status");
+  const auto user = parse_user(*status);
+  if (!user) return Fact<unsigned>::unreadable(user.error().message);
+  return static_cast<unsigned>(*user);
 }
 
 void name_processes(const Root& root, Gpu& gpu) {
@@ -199,9 +187,10 @@ void read_gpus(const Root& root,
 
 Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::time_point deadline) {
   if (root.foreign() && options.library.empty()) {
-    return without(Status::absent,
-                   "the driver's library tells of this host, and not of a foreign root; name one "
-                   "with --nvml");
+    return not_observed<Nvml>(
+        Status::absent,
+        "the driver's library tells of this host, and not of a foreign root; name one "
+        "with --nvml");
   }
   const auto begin = Clock::now();
   // What is known has to be sent, too.
@@ -212,11 +201,11 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
   auto [opened, stuck] = opening->wait(until);
   if (!stuck.empty()) {
     const std::chrono::duration<double> waited = Clock::now() - begin;
-    return without(Status::timeout,
-                   fmt::format("{} did not return within {:.3g} s", stuck, waited.count()));
+    return not_observed<Nvml>(
+        Status::timeout, fmt::format("{} did not return within {:.3g} s", stuck, waited.count()));
   }
   if (!opened.library && opened.error.missing) {
-    return without(Status::absent, std::move(opened.error.message));
+    return not_observed<Nvml>(Status::absent, std::move(opened.error.message));
   }
   Nvml facts = std::move(opened.facts);
   facts.module = root.read_line("/sys/module/nvidia/version");

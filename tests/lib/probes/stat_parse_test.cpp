@@ -51,6 +51,16 @@ TEST(ContextSwitchesTest, RefusesWhatLacksOneOrIsNoNumber) {
   }
 }
 
+TEST(UserTest, IsTheRealOne) {
+  EXPECT_EQ(parse_user("Name:\tUid: 9\nUid:\t1000\t0\t0\t0\nGid:\t7\t7\t7\t7\n"), 1000U);
+}
+
+TEST(UserTest, RefusesWhatLacksItOrIsNoNumber) {
+  for (const auto* status : {"", "Name:\tUid: 9\n", "Uid:\n", "Uid:\t-1\t0\t0\t0\n"}) {
+    EXPECT_FALSE(parse_user(status)) << status;
+  }
+}
+
 TEST(LoadAverageTest, ReadsLoadsAndTasks) {
   const auto load = parse_load_average("0.20 1.18 22.12 3/80 11206");
   ASSERT_TRUE(load);
