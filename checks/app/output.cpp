@@ -12,20 +12,11 @@
 #include <string>
 #include <system_error>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::app {
 namespace {
-
-// 0, or the errno of what went wrong.
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const auto sent = ::write(descriptor, text.data(), text.size());
-    if (sent < 0 && errno != EINTR) return errno;
-    if (sent >= 0) text.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return 0;
-}
 
 // A reader that has gone needs no telling.
 Result<void> write_to(int descriptor, std::string_view name, std::string_view text) {

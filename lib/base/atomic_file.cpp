@@ -13,22 +13,14 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
+
 namespace muster {
 namespace {
 
 tl::unexpected<Error> failure(std::string_view operation, std::string_view file, int code) {
   return make_error(
       fmt::format("{} {}: {}", operation, file, std::generic_category().message(code)));
-}
-
-// 0, or the errno of what went wrong.
-int write_all(int descriptor, std::string_view content) {
-  while (!content.empty()) {
-    const auto written = ::write(descriptor, content.data(), content.size());
-    if (written < 0 && errno != EINTR) return errno;
-    if (written >= 0) content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
 }
 
 // The umask can only be asked for by setting it: for a moment to the strictest one.

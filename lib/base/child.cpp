@@ -18,6 +18,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
+
 namespace muster {
 namespace {
 
@@ -26,17 +28,6 @@ using std::chrono::milliseconds;
 
 double elapsed_ms(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
-}
-
-bool write_all(int descriptor, const char* data, std::size_t size) {
-  while (size > 0) {
-    const auto sent = ::write(descriptor, data, size);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    data += sent;
-    size -= static_cast<std::size_t>(sent);
-  }
-  return true;
 }
 
 bool is_pipe(int descriptor) {
@@ -51,7 +42,8 @@ bool is_pipe(int descriptor) {
                             int pipe,
                             pid_t parent,
                             const std::function<std::string()>& work) {
-  ::prctl(PR_SET_NAME, ("muster:" + name).c_str());  // what `ps` shows of one that hangs
+  ::prctl(PR_SET_NAME,
+          fmt::format("muster:{}", name).c_str());  // what `ps` shows of one that hangs
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
@@ -70,8 +62,8 @@ bool is_pipe(int descriptor) {
   const std::uint64_t size = answer.size();
   std::array<char, sizeof size> header{};
   std::memcpy(header.data(), &size, sizeof size);
-  const bool sent = write_all(pipe, header.data(), header.size()) &&
-                    write_all(pipe, answer.data(), answer.size());
+  const bool sent =
+      write_all(pipe, {header.data(), header.size()}) == 0 && write_all(pipe, answer) == 0;
   ::_exit(sent ? 0 : 1);
 }
 

@@ -23,25 +23,6 @@ namespace {
 
 constexpr std::size_t kMaxNames = 65536;
 
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-
-  [[nodiscard]] int get() const { return value_; }
-
-  [[nodiscard]] int release() { return std::exchange(value_, -1); }
-
- private:
-  int value_;
-};
-
 tl::unexpected<Error> failure(std::string_view operation, std::string_view path, int code) {
   return tl::unexpected<Error>(Error{
       .message = fmt::format("{} {}: {}", operation, path, std::generic_category().message(code)),
@@ -82,32 +63,16 @@ Result<std::string> name_of(int descriptor, std::string_view path) {
 
 }  // namespace
 
-Root::Root() : Root("/", ::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), false) {}
+Root::Root() : Root("/", Descriptor(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)), false) {}
 
-Root::Root(std::filesystem::path path, int descriptor, bool foreign)
-    : path_(std::move(path)), descriptor_(descriptor), foreign_(foreign) {}
-
-Root::Root(Root&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      foreign_(other.foreign_) {}
-
-Root& Root::operator=(Root&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(foreign_, other.foreign_);
-  return *this;
-}
-
-Root::~Root() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+Root::Root(std::filesystem::path path, Descriptor directory, bool foreign)
+    : path_(std::move(path)), directory_(std::move(directory)), foreign_(foreign) {}
 
 Result<Root> Root::below(const std::filesystem::path& path) {
   Descriptor directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) return failure("open", path.string(), errno);
+  if (!directory.is_open()) return failure("open", path.string(), errno);
   const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
-  if (probe.get() < 0) {
+  if (!probe.is_open()) {
     return make_error(fmt::format("open {} as a root: this needs openat2 (Linux 5.6 or later): {}",
                                   path.string(),
                                   std::generic_category().message(errno)));
@@ -116,27 +81,27 @@ Result<Root> Root::below(const std::filesystem::path& path) {
   auto name = name_of(directory.get(), path.string());
   if (!name) return tl::unexpected(name.error());
   const bool foreign = *name != "/";
-  return Root(std::move(*name), directory.release(), foreign);
+  return Root(std::move(*name), std::move(directory), foreign);
 }
 
-Result<int> Root::open(std::string_view path, int flags) const {
+Result<Descriptor> Root::open(std::string_view path, int flags) const {
   const std::string below = relative(path);
-  const int descriptor = foreign_ ? open_in_root(descriptor_, below, flags | O_CLOEXEC)
-                                  : ::openat(descriptor_, below.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) return failure("open", path, errno);
-  return descriptor;
+  const int directory = directory_.get();
+  Descriptor opened(foreign_ ? open_in_root(directory, below, flags | O_CLOEXEC)
+                             : ::openat(directory, below.c_str(), flags | O_CLOEXEC));
+  if (!opened.is_open()) return failure("open", path, errno);
+  return opened;
 }
 
 Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) const {
   // Opening a FIFO waits for its other end, and reading a device may never end. A setting of NCCL
   // can name either.
-  const auto opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!opened) return tl::unexpected(opened.error());
-  const Descriptor file(*opened);
+  const auto file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file) return tl::unexpected(file.error());
 
   struct stat status {};
 
-  if (::fstat(file.get(), &status) != 0) return failure("stat", path, errno);
+  if (::fstat(file->get(), &status) != 0) return failure("stat", path, errno);
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() says what a directory is
     return make_error(fmt::format("read {}: not a regular file", path));
   }
@@ -146,7 +111,7 @@ Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) con
   for (;;) {
     const std::size_t used = content.size();
     content.resize(used + std::max(kStep, used));
-    const auto got = ::read(file.get(), content.data() + used, content.size() - used);
+    const auto got = ::read(file->get(), content.data() + used, content.size() - used);
     if (got < 0 && errno == EINTR) {
       content.resize(used);
       continue;
@@ -169,13 +134,11 @@ Result<std::string> Root::read_line(std::string_view path) const {
 }
 
 Result<std::vector<std::string>> Root::list(std::string_view path) const {
-  const auto opened = open(path, O_RDONLY | O_DIRECTORY);
+  auto opened = open(path, O_RDONLY | O_DIRECTORY);
   if (!opened) return tl::unexpected(opened.error());
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(*opened), &::closedir);
-  if (!directory) {
-    ::close(*opened);
-    return failure("list", path, errno);
-  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened->get()), &::closedir);
+  if (!directory) return failure("list", path, errno);
+  static_cast<void>(opened->release());  // closedir closes it
   std::vector<std::string> names;
   for (;;) {
     errno = 0;
@@ -194,11 +157,10 @@ Result<std::vector<std::string>> Root::list(std::string_view path) const {
 }
 
 Result<std::string> Root::read_link(std::string_view path) const {
-  const auto opened = open(path, O_PATH | O_NOFOLLOW);
-  if (!opened) return tl::unexpected(opened.error());
-  const Descriptor link(*opened);
+  const auto link = open(path, O_PATH | O_NOFOLLOW);
+  if (!link) return tl::unexpected(link.error());
   std::string target(PATH_MAX, '\0');
-  const auto length = ::readlinkat(link.get(), "", target.data(), target.size());
+  const auto length = ::readlinkat(link->get(), "", target.data(), target.size());
   if (length < 0) {
     // An empty path names the descriptor itself, which answers ENOENT when it is not a link.
     return failure("read link", path, errno == ENOENT ? EINVAL : errno);
@@ -208,10 +170,9 @@ Result<std::string> Root::read_link(std::string_view path) const {
 }
 
 Result<std::string> Root::resolve(std::string_view path) const {
-  const auto opened = open(path, O_PATH);
-  if (!opened) return tl::unexpected(opened.error());
-  const Descriptor place(*opened);
-  auto name = name_of(place.get(), path);
+  const auto place = open(path, O_PATH);
+  if (!place) return tl::unexpected(place.error());
+  auto name = name_of(place->get(), path);
   if (!name || !foreign_) return name;
   if (!name->starts_with(path_.native())) {
     return make_error(fmt::format("resolve {}: it leads out of {}", path, path_.string()));
@@ -220,11 +181,6 @@ Result<std::string> Root::resolve(std::string_view path) const {
   return name->empty() ? "/" : *name;
 }
 
-bool Root::exists(std::string_view path) const {
-  const auto opened = open(path, O_PATH);
-  if (!opened) return false;
-  ::close(*opened);
-  return true;
-}
+bool Root::exists(std::string_view path) const { return open(path, O_PATH).has_value(); }
 
 }  // namespace muster

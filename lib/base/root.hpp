@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster {
@@ -22,12 +23,6 @@ class Root {
   Root();
   // A foreign root. Fails when `path` is not a directory, or the kernel lacks openat2 (Linux 5.6).
   [[nodiscard]] static Result<Root> below(const std::filesystem::path& path);
-
-  Root(Root&& other) noexcept;
-  Root& operator=(Root&& other) noexcept;
-  Root(const Root&) = delete;
-  Root& operator=(const Root&) = delete;
-  ~Root();
 
   [[nodiscard]] bool foreign() const { return foreign_; }
 
@@ -49,14 +44,14 @@ class Root {
   [[nodiscard]] Result<std::string> resolve(std::string_view path) const;
   [[nodiscard]] bool exists(std::string_view path) const;
   // A descriptor with O_CLOEXEC and `flags` (O_PATH, O_RDONLY, O_DIRECTORY …), for what the above
-  // do not cover (statfs, access, records of the kernel log). The caller closes it.
-  [[nodiscard]] Result<int> open(std::string_view path, int flags) const;
+  // do not cover (statfs, access, records of the kernel log).
+  [[nodiscard]] Result<Descriptor> open(std::string_view path, int flags) const;
 
  private:
-  Root(std::filesystem::path path, int descriptor, bool foreign);
+  Root(std::filesystem::path path, Descriptor directory, bool foreign);
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  Descriptor directory_;
   bool foreign_ = false;
 };
 

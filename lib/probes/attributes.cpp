@@ -69,7 +69,7 @@ Result<std::string> read_head(const Root& root, std::string_view path, std::size
   std::size_t filled = 0;
   int failure = 0;
   while (filled < max_bytes) {
-    const ssize_t got = ::read(*file, head.data() + filled, max_bytes - filled);
+    const ssize_t got = ::read(file->get(), head.data() + filled, max_bytes - filled);
     if (got == 0) break;
     if (got > 0) {
       filled += static_cast<std::size_t>(got);
@@ -78,7 +78,6 @@ Result<std::string> read_head(const Root& root, std::string_view path, std::size
       break;
     }
   }
-  ::close(*file);
   if (failure != 0) {
     return make_error(fmt::format("read {}: {}", path, std::generic_category().message(failure)));
   }

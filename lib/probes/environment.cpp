@@ -129,14 +129,14 @@ FileFact read_file(const Root& root, const std::string& path) {
 
   struct stat status {};
 
-  if (::fstat(*opened, &status) == 0) {
+  if (::fstat(opened->get(), &status) == 0) {
     constexpr unsigned kAnyExecute = S_IXUSR | S_IXGRP | S_IXOTH;
     constexpr unsigned kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
     bool read_only = false;
     file.exists = true;
     file.directory = S_ISDIR(status.st_mode);
     file.executable = S_ISREG(status.st_mode) && (status.st_mode & kAnyExecute) != 0;
-    file.space = read_space(*opened, read_only);
+    file.space = read_space(opened->get(), read_only);
     if (file.space) {
       file.writable = !read_only && (status.st_mode & kAnyWrite) != 0;
     } else {
@@ -147,7 +147,6 @@ FileFact read_file(const Root& root, const std::string& path) {
         fmt::format("stat {}: {}", path, std::generic_category().message(errno)));
     file.space = Fact<Space>::unreadable(file.writable.why());
   }
-  ::close(*opened);
   return file;
 }
 

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/kmsg_parse.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -28,21 +29,6 @@ constexpr std::string_view kPath = "/dev/kmsg";
 constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
 constexpr std::size_t kBuffer = 64UL * 1024;  // the device wants 8 KiB for one record at most
 constexpr std::chrono::milliseconds kMaxTime{1500};
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() { ::close(value_); }
-
-  [[nodiscard]] int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 // What is left to read, in bytes and time.
 class Budget {
@@ -137,41 +123,34 @@ std::string read_records(int descriptor, bool device, KmsgCollector& into) {
   return {};
 }
 
-Section<KernelLog> failed(Status status, std::string reason) {
-  return {.status = status, .reason = std::move(reason), .duration_ms = 0, .facts = {}};
-}
-
 }  // namespace
 
 Section<KernelLog> probe_kernel_log(const Root& root) {
-  const auto opened = root.open(kPath, O_RDONLY | O_NONBLOCK);
-  if (!opened) {
-    if (opened.error().missing) return failed(Status::absent, opened.error().message);
-    return failed(Status::error,
-                  fmt::format("{} (with kernel.dmesg_restrict only root reads the kernel log)",
-                              opened.error().message));
+  const auto file = root.open(kPath, O_RDONLY | O_NONBLOCK);
+  if (!file) {
+    if (file.error().missing) return not_observed<KernelLog>(Status::absent, file.error().message);
+    return not_observed<KernelLog>(fmt::format(
+        "{} (with kernel.dmesg_restrict only root reads the kernel log)", file.error().message));
   }
-  const Descriptor file(*opened);
 
   struct stat status {};
 
-  if (::fstat(file.get(), &status) != 0) {
-    return failed(Status::error,
-                  fmt::format("stat {}: {}", kPath, std::generic_category().message(errno)));
+  if (::fstat(file->get(), &status) != 0) {
+    return not_observed<KernelLog>(
+        fmt::format("stat {}: {}", kPath, std::generic_category().message(errno)));
   }
 
   if (!S_ISCHR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    return failed(Status::error,
-                  fmt::format("read {}: neither the device nor a regular file", kPath));
+    return not_observed<KernelLog>(
+        fmt::format("read {}: neither the device nor a regular file", kPath));
   }
 
   KmsgCollector collector;
-  const std::string why = read_records(file.get(), S_ISCHR(status.st_mode), collector);
-  if (!why.empty()) return failed(Status::error, fmt::format("read {}: {}", kPath, why));
+  const std::string why = read_records(file->get(), S_ISCHR(status.st_mode), collector);
+  if (!why.empty()) return not_observed<KernelLog>(fmt::format("read {}: {}", kPath, why));
   KernelLog log = collector.finish();
   if (log.seen == log.unparsable) {
-    return failed(
-        Status::error,
+    return not_observed<KernelLog>(
         fmt::format("read {}: no record in the kernel's form ({} of another)", kPath, log.seen));
   }
   return observed(std::move(log));

@@ -72,8 +72,7 @@ Result<Space> read_space(const Root& root, const std::string& point) {
   const auto directory = root.open(point, O_PATH | O_CLOEXEC);
   if (!directory) return tl::unexpected(directory.error());
   struct statfs raw = {};
-  const int failure = ::fstatfs(*directory, &raw) == 0 ? 0 : errno;
-  ::close(*directory);
+  const int failure = ::fstatfs(directory->get(), &raw) == 0 ? 0 : errno;
   if (failure != 0) {
     return make_error(
         fmt::format("statfs {}: {}", point, std::generic_category().message(failure)));

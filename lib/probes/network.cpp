@@ -30,9 +30,8 @@ Answer ask_driver(const Root& root, const std::string& path) {
   const auto file = root.open(path, O_RDONLY | O_NONBLOCK);
   if (!file) return {.line = tl::unexpected(file.error())};
   std::array<char, 256> buffer{};
-  const auto got = ::read(*file, buffer.data(), buffer.size());
+  const auto got = ::read(file->get(), buffer.data(), buffer.size());
   const int failure = got < 0 ? errno : 0;
-  ::close(*file);
   if (failure != 0) {
     return {.refused = failure == EINVAL || failure == EOPNOTSUPP,
             .line = make_error(

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/pci_class.hpp"
 #include "lib/probes/pci_config.hpp"
 #include "lib/probes/probes.hpp"
@@ -183,14 +184,12 @@ PciConfig read_config(const Root& root, std::string_view address, bool bridge) {
     result.acs_control = why;
     return result;
   }
-  const int descriptor = *opened;
+  const int descriptor = opened->get();
   const auto read = [descriptor](std::size_t offset, std::span<std::uint8_t> into) {
     const ssize_t got = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
     return got >= 0 && static_cast<std::size_t>(got) == into.size();
   };
-  PciConfig result = parse_pci_config(read, bridge);
-  ::close(descriptor);
-  return result;
+  return parse_pci_config(read, bridge);
 }
 
 std::string read_driver(const Root& root, std::string_view address) {
@@ -267,18 +266,14 @@ Result<PciDevice> read_bridge(const Root& root, const std::string& address) {
   return read_device(root, address, PciKind::bridge, *vendor, *id);
 }
 
-Section<Pci> not_observed(const Error& error) {
-  return {.status = error.missing ? Status::absent : Status::error,
-          .reason = error.message,
-          .duration_ms = 0,
-          .facts = {}};
-}
-
 }  // namespace
 
 Section<Pci> probe_pci(const Root& root) {
   const auto addresses = root.list(kDevices);
-  if (!addresses) return not_observed(addresses.error());
+  if (!addresses) {
+    return not_observed<Pci>(addresses.error().missing ? Status::absent : Status::error,
+                             addresses.error().message);
+  }
 
   Pci pci;
   std::set<std::string> bridges;
@@ -287,7 +282,7 @@ Section<Pci> probe_pci(const Root& root) {
     if (!entry) {
       // Unplugged between the listing and now; else it is there and cannot be told.
       if (!root.exists(fmt::format("{}/{}", kDevices, address))) continue;
-      return not_observed({.message = entry.error().message, .missing = false});
+      return not_observed<Pci>(entry.error().message);
     }
     if (!*entry) continue;
     if ((*entry)->kind == PciKind::gpu || (*entry)->kind == PciKind::hca) {
@@ -297,7 +292,7 @@ Section<Pci> probe_pci(const Root& root) {
   }
   for (const auto& address : bridges) {
     auto bridge = read_bridge(root, address);
-    if (!bridge) return not_observed({.message = bridge.error().message, .missing = false});
+    if (!bridge) return not_observed<Pci>(bridge.error().message);
     pci.devices.push_back(*std::move(bridge));
   }
   std::sort(pci.devices.begin(), pci.devices.end(), [](const PciDevice& a, const PciDevice& b) {

@@ -43,9 +43,8 @@ Result<std::optional<std::string_view>> read_stat(const Root& root,
   const auto file = root.open(path, O_RDONLY | O_NONBLOCK);
   if (!file && file.error().missing) return std::nullopt;
   if (!file) return tl::unexpected(file.error());
-  const auto got = ::read(*file, buffer.data(), buffer.size());
+  const auto got = ::read(file->get(), buffer.data(), buffer.size());
   const int failure = got < 0 ? errno : 0;
-  ::close(*file);
   if (failure == ESRCH) return std::nullopt;
   if (failure != 0) {
     return make_error(fmt::format("read {}: {}", path, std::generic_category().message(failure)));

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "lib/base/atomic_file.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -27,32 +28,11 @@ constexpr double kRememberFor = 48.0 * 3600;  // seconds; no window is longer
 
 std::string cause(int code) { return std::generic_category().message(code); }
 
-// Closes what it holds, and with it the lock.
-class Held {
- public:
-  explicit Held(int descriptor) : descriptor_(descriptor) {}
-
-  Held(Held&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  Held& operator=(Held&&) = delete;
-
-  ~Held() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
-  [[nodiscard]] int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 // A file beside the state, because the state itself is replaced. A run that hangs while it holds
 // the lock must not hang the next: the wait is bounded.
-Result<Held> lock(const fs::path& file) {
+Result<Descriptor> lock(const fs::path& file) {
   const std::string name = fmt::format("{}.lock", file.string());
-  Held held(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Descriptor held(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (held.get() < 0) return make_error(fmt::format("open {}: {}", name, cause(errno)));
   constexpr int kTries = 200;
   for (int i = 0; i < kTries; ++i) {
@@ -66,7 +46,7 @@ Result<Held> lock(const fs::path& file) {
 // The content, or why this is not a file that muster wrote for itself.
 Result<std::string> read_private(const fs::path& file) {
   const std::string name = file.string();
-  const Held held(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Descriptor held(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (held.get() < 0) {
     auto error = Error{.message = fmt::format("open {}: {}", name, cause(errno))};
     error.missing = errno == ENOENT;

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -202,19 +203,6 @@ class TreeBuilder {
 
 std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
 
-struct Descriptor {
-  int number = -1;
-
-  explicit Descriptor(int opened) : number(opened) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-};
-
 Result<std::string> read_all(int descriptor, std::string_view path) {
   std::string text;
   std::array<char, 16384> block{};
@@ -261,7 +249,7 @@ Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
 Result<std::string> read_yaml_text(const std::filesystem::path& path) {
   // Not blocking, so that a pipe in the place of a file cannot hold us.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.number < 0) {
+  if (!file.is_open()) {
     const bool missing = errno == ENOENT || errno == ENOTDIR;
     std::string message = fmt::format("read {}: {}", path.string(), reason());
     return missing ? make_missing(std::move(message)) : make_error(std::move(message));
@@ -269,13 +257,13 @@ Result<std::string> read_yaml_text(const std::filesystem::path& path) {
 
   struct stat status {};
 
-  if (fstat(file.number, &status) != 0) {
+  if (fstat(file.get(), &status) != 0) {
     return make_error(fmt::format("read {}: {}", path.string(), reason()));
   }
   if (!S_ISREG(status.st_mode)) {
     return make_error(fmt::format("read {}: not a regular file", path.string()));
   }
-  return read_all(file.number, path.string());
+  return read_all(file.get(), path.string());
 }
 
 std::string only_sections(std::string_view text, const std::vector<std::string_view>& keys) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open file, pipe or directory by its number.
+#pragma once
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+namespace muster {
+
+// Closes what it holds, and with it any lock on it. Holds nothing where the number is negative, so
+// that the result of open() can be passed in as it is.
+class Descriptor {
+ public:
+  Descriptor() = default;
+
+  explicit Descriptor(int number) : number_(number) {}
+
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+
+  [[nodiscard]] int get() const { return number_; }
+
+  [[nodiscard]] int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_ = -1;
+};
+
+// 0, or the errno of what went wrong.
+[[nodiscard]] inline int write_all(int descriptor, std::string_view content) {
+  while (!content.empty()) {
+    const auto written = ::write(descriptor, content.data(), content.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written >= 0) content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace muster
