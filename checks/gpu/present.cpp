@@ -86,7 +86,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       findings.push_back(missing(snapshot, gpu));
       continue;
     }
-    for (auto& wrong :
+    for (const auto& wrong :
          {wrong_model(gpu, limits), wrong_memory(snapshot, gpu, limits), nameless(gpu)}) {
       if (wrong) findings.push_back(*wrong);
     }

@@ -145,7 +145,7 @@ Result<void> Binder::each(const Yaml& block, const Visit& visit) const {
     if (is_reserved(entry.key)) continue;
     const auto dot = setting_ ? entry.key.find('.') : std::string::npos;
     const std::string_view key = std::string_view(entry.key).substr(0, dot);
-    const Result<void> done =
+    Result<void> done =
         dot == std::string::npos
             ? visit(key, entry.line, entry.value)
             : visit(key, entry.line, mapping_of(entry.key.substr(dot + 1), entry.value));
@@ -218,7 +218,7 @@ Result<void> Binder::value(const Yaml& node, const Place& place, std::map<std::s
       forget(key_place.path);
       continue;
     }
-    const auto done =
+    auto done =
         dot == std::string::npos
             ? value(entry.value, key_place, out[key])
             : value(mapping_of(entry.key.substr(dot + 1), entry.value), key_place, out[key]);

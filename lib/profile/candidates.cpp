@@ -93,10 +93,11 @@ class Reader {
     }
     Profile scratch;
     Layers layers(scratch);
-    for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
-      const Yaml* block = each->second->find("recognise");
+    std::ranges::reverse(chain);
+    for (const auto& [each, document] : chain) {
+      const Yaml* block = document->find("recognise");
       if (block == nullptr) continue;
-      auto done = layers.add_recognise(*block, each->first.shown);
+      auto done = layers.add_recognise(*block, each.shown);
       if (!done) return tl::unexpected(done.error());
     }
     return scratch.recognise;

@@ -82,12 +82,12 @@ std::string failure_of(std::string_view path, std::string_view suffix) {
 std::optional<BrokenLimit> judge_order(const Numbers& numbers,
                                        const std::string& path,
                                        const Number& warn) {
-  for (const auto& [suffix, word] : {std::pair("above", "above"), std::pair("below", "below")}) {
-    const auto failure = failure_of(path, suffix);
+  for (const std::string_view side : {"above", "below"}) {
+    const auto failure = failure_of(path, side);
     const auto fail = numbers.found().find(failure);
     if (failure.empty() || fail == numbers.found().end()) continue;
     const double beyond = fail->second.value - warn.value;
-    if (std::string_view(word) == "above" ? beyond >= 0 : beyond <= 0) continue;
+    if (side == "above" ? beyond >= 0 : beyond <= 0) continue;
     return BrokenLimit{path,
                        fmt::format("is {}; it never warns before '{}' of {} fails",
                                    warn.shown,

@@ -23,10 +23,20 @@ struct Document {
 };
 
 std::string path_of_cycle(const std::vector<Document>& chain) {
-  std::vector<std::string> files;
-  for (const auto& document : chain) files.push_back(document.file.shown);
-  files.push_back(chain.front().file.shown);
-  return fmt::format("{}", fmt::join(files, " -> "));
+  std::string path;
+  for (const auto& document : chain) path += fmt::format("{} -> ", document.file.shown);
+  return path + chain.front().file.shown;
+}
+
+// Where `chain` comes back to a file that is in it.
+Result<void> refuse_cycle(const std::vector<Document>& chain, const ProfileFile& file) {
+  const auto again = std::ranges::find_if(
+      chain, [&](const Document& each) { return each.file.path == file.path; });
+  if (again == chain.end()) return {};
+  return make_error(
+      fmt::format("{}: 'extends' goes in a circle: {}",
+                  at(chain.back().file.shown, chain.back().yaml.find("extends")->line),
+                  path_of_cycle({again, chain.end()})));
 }
 
 // The profile, what it extends, what that extends, and so on.
@@ -37,15 +47,7 @@ Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::str
   auto file = find_profile(sources, *index, name);
   while (true) {
     if (!file) return tl::unexpected(file.error());
-    const auto again = std::ranges::find_if(
-        chain, [&](const Document& each) { return each.file.path == file->path; });
-    if (again != chain.end()) {
-      chain.erase(chain.begin(), again);
-      return make_error(
-          fmt::format("{}: 'extends' goes in a circle: {}",
-                      at(chain.back().file.shown, chain.back().yaml.find("extends")->line),
-                      path_of_cycle(chain)));
-    }
+    if (auto fine = refuse_cycle(chain, *file); !fine) return tl::unexpected(fine.error());
     auto document = read_profile(*file);
     if (!document) return tl::unexpected(document.error());
     chain.push_back({std::move(*file), std::move(*document)});
