@@ -17,8 +17,6 @@ namespace {
 using json::Decoder;
 using json::Encoder;
 
-constexpr std::string_view kNote = "note";  // of a run, and nothing to remember
-
 // `take` is given a decoder and the document.
 template <class T, class Take>
 Result<T> parse(std::string_view text, T value, Take&& take) {
@@ -53,11 +51,14 @@ void read_snapshot(Decoder& decoder, const json::Element& document, Snapshot& sn
   });
 }
 
+// What a run says of its own reading is no part of the state.
+bool is_kept(std::string_view field) { return field != "note" && field != "wall_s"; }
+
 void read_state_file(Decoder& decoder, const json::Element& document, Earlier& state) {
   decoder.object(document, [&](json::Members& members) {
     read_schema(decoder, members, kStateSchema);
     for_each_field<Earlier>([&](const auto& field) {
-      if (field.name != kNote) decoder.member(members, field.name, state.*field.member);
+      if (is_kept(field.name)) decoder.member(members, field.name, state.*field.member);
     });
   });
 }
@@ -86,7 +87,7 @@ std::string state_to_json(const Earlier& earlier) {
   encoder.object([&] {
     encoder.member("schema", kStateSchema);
     for_each_field<Earlier>([&](const auto& field) {
-      if (field.name != kNote) encoder.member(field.name, earlier.*field.member);
+      if (is_kept(field.name)) encoder.member(field.name, earlier.*field.member);
     });
   });
   return encoder.take();

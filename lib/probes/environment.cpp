@@ -33,7 +33,9 @@ using Variables = std::map<std::string, std::string>;
 constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
 constexpr std::size_t kMaxValue = 4096;
-constexpr std::array<std::string_view, 6> kJobVariables{"SLURM_JOB_ID",
+constexpr std::array<std::string_view, 8> kJobVariables{"SLURM_JOB_ID",
+                                                        "SLURM_JOB_START_TIME",
+                                                        "SLURM_SCRIPT_CONTEXT",
                                                         "SLURM_JOB_GPUS",
                                                         "SLURM_JOB_NODELIST",
                                                         "SLURM_JOB_NUM_NODES",

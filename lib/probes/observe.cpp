@@ -86,7 +86,9 @@ class Observation {
   void start_state() {
     children_.start(std::string(kState), late(), [this] {
       const auto boot = root_.read_line("/proc/sys/kernel/random/boot_id");
-      return section_to_json(observed(read_state(*options_.state_file, boot.value_or(""))));
+      Earlier earlier = read_state(*options_.state_file, boot.value_or(""));
+      earlier.wall_s = static_cast<double>(std::time(nullptr));
+      return section_to_json(observed(std::move(earlier)));
     });
   }
 

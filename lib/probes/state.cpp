@@ -16,6 +16,7 @@
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "lib/node/xid_memory.hpp"
 
 namespace muster {
 namespace {
@@ -129,7 +130,9 @@ Earlier read_state(const fs::path& file, std::string_view boot_id) {
   auto earlier = parse_state(*content);
   if (!earlier) return put_aside(file, earlier.error().message);
   if (earlier->boot_id == boot_id && !boot_id.empty()) return *std::move(earlier);
-  return {.note = "the state of earlier runs is of another boot: rates start afresh"};
+  return {.note = "the state of earlier runs is of another boot: rates start afresh",
+          .xids = std::move(earlier->xids),
+          .jobs = std::move(earlier->jobs)};
 }
 
 // A task that was seen asleep twice may have woken up and fallen asleep again in between, as one
@@ -175,6 +178,8 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot) {
     remember(state.counters[key], {.uptime_s = uptime_s, .value = value});
   }
   remember_stuck(state, snapshot, uptime_s);
+  remember_job(state, snapshot);
+  remember_xids(state, snapshot);
   return replace_file(file, state_to_json(state), 0600);
 }
 

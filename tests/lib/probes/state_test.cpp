@@ -52,6 +52,17 @@ TEST(StateTest, ThereIsNothingToSayOnTheFirstRun) {
   EXPECT_EQ(read_state(dir.path() / "state.json", "boot-1"), Earlier{});
 }
 
+TEST(StateTest, XidsOutliveTheBoot) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  Snapshot snapshot = node(1000, 7);
+  snapshot.kernel_log = observed(KernelLog{
+      .records = {{.time_us = 900'000'000, .text = "NVRM: Xid (PCI:0001:00:00): 79, lost"}}});
+  ASSERT_TRUE(write_state(file, snapshot));
+  EXPECT_EQ(read_state(file, "boot-2").xids.at(0).code, 79U);
+  EXPECT_EQ(read_state(file, "boot-2").counters.size(), 0U);
+}
+
 TEST(StateTest, AnotherBootStartsAfreshAndSaysSoOnce) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
@@ -181,7 +192,7 @@ TEST(StateTest, HasAFormOfItsOwn) {
             R"("processes_seen_uptime_s":12.5,)"
             R"("counters":{"ib.mlx5_ib0.1.link_downed":[{"uptime_s":12.5,"value":0}]},)"
             R"("stuck":[{"pid":7,"start_ticks":5,"since_s":12.5,"awake_at_s":0.0,)"
-            R"("switches":150}]})");
+            R"("switches":150}],"xids":[],"jobs":[],"driver_loaded_s":0.0})");
 }
 
 TEST(StateTest, PutsStateOfAnotherFormAsideAndSaysSoOnce) {

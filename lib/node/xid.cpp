@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/node/xid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kDriver = "NVRM: ";
+constexpr unsigned kFallenOffTheBus = 79;
+
+// Cuts off and returns what stands before `end`; all of it where there is no end.
+std::string_view take_until(std::string_view& text, std::string_view end) {
+  const auto at = std::min(text.find(end), text.size());
+  const auto head = text.substr(0, at);
+  text.remove_prefix(std::min(at + end.size(), text.size()));
+  return head;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+bool is_hex(std::string_view text, std::size_t least, std::size_t most) {
+  constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+  return text.size() >= least && text.size() <= most &&
+         text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+// "0001:00:00" or "0001:00:00.0", with or without "PCI:" before it, as sysfs writes it.
+std::optional<std::string> parse_address(std::string_view text) {
+  take(text, "PCI:");
+  const auto parts = split(text, ':');
+  if (parts.size() != 3) return std::nullopt;
+  std::string_view function = parts[2];
+  const std::string_view device = take_until(function, ".");
+  if (function.empty()) function = "0";
+  constexpr std::size_t kLongestDomain = 8;
+  if (!is_hex(parts[0], 4, kLongestDomain) || !is_hex(parts[1], 2, 2) || !is_hex(device, 2, 2) ||
+      !is_hex(function, 1, 1)) {
+    return std::nullopt;
+  }
+  std::string address = fmt::format("{}:{}:{}.{}", parts[0], parts[1], device, function);
+  std::ranges::transform(
+      address, address.begin(), [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; });
+  return address;
+}
+
+std::optional<unsigned> take_code(std::string_view& text) {
+  constexpr std::size_t kMostDigits = 6;
+  const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (end == 0 || end > kMostDigits) return std::nullopt;
+  const auto code = parse_unsigned(text.substr(0, end));
+  if (!code) return std::nullopt;
+  text.remove_prefix(end);
+  take(text, ", ");
+  return static_cast<unsigned>(*code);
+}
+
+// "pid=1234, name=python3, …"; older drivers write <unknown>, the newest leave both out.
+void take_process(std::string_view& text, XidEvent& event) {
+  if (!take(text, "pid=")) return;
+  const auto pid = parse_unsigned(take_until(text, ", "));
+  if (pid && *pid <= UINT32_MAX) event.pid = static_cast<unsigned>(*pid);
+  if (!take(text, "name=")) return;
+  const auto name = take_until(text, ", ");
+  if (name != "<unknown>") event.process = printable(name, 64);
+}
+
+// "(PCI:0001:00:00 GPU-I:02 GPU-CI:00): 31, pid=…", from the parenthesis on.
+std::optional<XidEvent> parse_event(std::string_view text) {
+  if (!take(text, " (")) return std::nullopt;
+  std::string_view place = take_until(text, "): ");
+  auto address = parse_address(take_until(place, " "));
+  const auto code = take_code(text);
+  if (!address || !code) return std::nullopt;
+  XidEvent event{.address = *std::move(address), .code = *code, .instance = printable(place, 64)};
+  take_process(text, event);
+  event.text = text;
+  return event;
+}
+
+// "GPU 0000:18:00.0: GPU has fallen off the bus.", which some drivers write without a number.
+std::optional<XidEvent> parse_fallen(std::string_view text) {
+  if (!take(text, "GPU ")) return std::nullopt;
+  auto address = parse_address(take_until(text, ": "));
+  if (!address || text.find("fallen off the bus") == std::string_view::npos) return std::nullopt;
+  return XidEvent{
+      .address = *std::move(address), .code = kFallenOffTheBus, .text = std::string(text)};
+}
+
+// Several records, or several lines of one, may make one message: what a line begins is kept until
+// the line that ends it.
+class Parser {
+ public:
+  void add(const KernelRecord& record) {
+    std::string_view text = record.text;
+    if (take(text, kDriver)) {
+      add_driver(text, record);
+    } else if (text.starts_with("nvidia-nvswitch")) {
+      add_nvswitch(text, record);
+    }
+  }
+
+  [[nodiscard]] XidLog finish() { return std::move(log_); }
+
+ private:
+  void add_driver(std::string_view text, const KernelRecord& record) {
+    if (take(text, "Xid")) return keep(parse_event(text), record);
+    if (take(text, "loading NVIDIA")) {
+      log_.driver_loaded_us.push_back(record.time_us);
+    } else if (take(text, "GPU at ")) {
+      name_subject(text);
+    } else if (take(text, "GPU Board Serial Number: ")) {
+      if (!named_.empty()) log_.subjects[named_].serial = printable(trim(text), 40);
+    } else if (take(text, "The NVIDIA GPU ")) {
+      begin_fallen(text, record);
+    } else if (!falling_.empty() && text.find("fallen off the bus") != std::string_view::npos) {
+      keep(XidEvent{.address = std::exchange(falling_, {}),
+                    .code = kFallenOffTheBus,
+                    .text = std::string(text)},
+           record);
+    } else {
+      keep(parse_fallen(text), record);
+    }
+  }
+
+  // "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, …". The lines of data that follow say
+  // more of the same event.
+  void add_nvswitch(std::string_view text, const KernelRecord& record) {
+    take_until(text, ": ");
+    if (!take(text, "SXid")) return;
+    auto event = parse_event(text);
+    if (!event) return;
+    if (event->text.starts_with("Severity ") || event->text.starts_with("Data ")) return;
+    event->nvswitch = true;
+    keep(std::move(event), record);
+  }
+
+  void keep(std::optional<XidEvent> event, const KernelRecord& record) {
+    if (!event) return;
+    event->first_us = record.time_us;
+    event->last_us = std::max(record.time_us, record.last_us);
+    event->lines = record.repeats;
+    log_.events.push_back(*std::move(event));
+  }
+
+  // "PCI:0001:00:00: GPU-3f2a…"; the line with the serial number follows.
+  void name_subject(std::string_view text) {
+    const auto address = parse_address(take_until(text, ": "));
+    named_ = address.value_or("");
+    if (address) log_.subjects[*address].uuid = printable(trim(text), 48);
+  }
+
+  // "0000:18:00.0\n… (PCI ID: 10de:20b0) … fallen off the bus and is not responding to commands."
+  void begin_fallen(std::string_view text, const KernelRecord& record) {
+    const auto end = std::min(text.find_first_not_of("0123456789abcdefABCDEF:."), text.size());
+    auto address = parse_address(text.substr(0, end));
+    if (!address) return;
+    if (text.find("fallen off the bus") == std::string_view::npos) {
+      falling_ = *std::move(address);
+      return;
+    }
+    keep(XidEvent{.address = *std::move(address),
+                  .code = kFallenOffTheBus,
+                  .text = "fallen off the bus and is not responding to commands"},
+         record);
+  }
+
+  XidLog log_;
+  std::string named_;    // the GPU that the line before last named
+  std::string falling_;  // the GPU that an unfinished message is about
+};
+
+}  // namespace
+
+XidLog parse_xids(const KernelLog& log, bool of_programs) {
+  Parser parser;
+  for (const auto& record : log.records) {
+    if (record.facility == 0 || of_programs) parser.add(record);
+  }
+  return parser.finish();
+}
+
+std::optional<unsigned> parse_recovery_action(std::string_view text) {
+  // "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+  constexpr std::string_view kTo = " to 0x";
+  const auto at = text.rfind(kTo);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + kTo.size());
+  const auto value = parse_hex(text.substr(0, text.find_first_not_of("0123456789abcdefABCDEF")));
+  if (!value || *value > UINT32_MAX) return std::nullopt;
+  return static_cast<unsigned>(*value);
+}
+
+}  // namespace muster
