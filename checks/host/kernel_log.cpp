@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,55 +12,12 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/kernel_faults.hpp"
+#include "checks/kernel_window.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks {
 namespace {
-
-// The window in microseconds since boot, and the same in words.
-struct Window {
-  double from_us = 0;
-  double now_us = 0;
-  std::string words;
-};
-
-Window window_of(double uptime_s, Seconds wanted) {
-  if (wanted.value <= 0 || wanted.value >= uptime_s) {
-    return {.from_us = 0, .now_us = uptime_s * 1e6, .words = "since boot"};
-  }
-  return {.from_us = (uptime_s - wanted.value) * 1e6,
-          .now_us = uptime_s * 1e6,
-          .words = fmt::format("in the last {}", in_time(wanted.value))};
-}
-
-// The window, or less where the kernel has dropped the lines of its beginning.
-std::string what_was_read(const KernelLog& log, const Window& window) {
-  const auto first_us = static_cast<double>(log.first_us);
-  if (log.first_sequence == 0 || first_us <= window.from_us) return window.words;
-  return fmt::format("since the oldest line that the kernel still has, {} ago",
-                     in_time(std::max(0.0, window.now_us - first_us) / 1e6));
-}
-
-Remedy remedy_of(std::string_view name) {
-  constexpr std::array kAllRemedies{Remedy::watch,
-                                    Remedy::restart_app,
-                                    Remedy::reset_gpu,
-                                    Remedy::restart_service,
-                                    Remedy::reboot,
-                                    Remedy::reseat_or_replace,
-                                    Remedy::fix_config,
-                                    Remedy::report_to_provider};
-  const auto* found =
-      std::ranges::find_if(kAllRemedies, [&](Remedy remedy) { return to_string(remedy) == name; });
-  return found == kAllRemedies.end() ? Remedy::none : *found;
-}
-
-// Patterns speak of parts; under a hypervisor these are the provider's.
-Remedy remedy_here(const Snapshot& snapshot, std::string_view name) {
-  const Remedy remedy = remedy_of(name);
-  return remedy == Remedy::reseat_or_replace ? hardware_remedy(snapshot) : remedy;
-}
 
 // "; with it pcie_recovery (1 line), io_error (12 lines)": what the cause brought about.
 std::string consequences(const KernelFault& fault, const std::string& cause) {
@@ -75,7 +31,7 @@ std::string consequences(const KernelFault& fault, const std::string& cause) {
 Finding describe(const Snapshot& snapshot,
                  const KernelLogLimits& limits,
                  const KernelFault& fault,
-                 const Window& window) {
+                 const LogWindow& window) {
   const std::string cause = cause_of(limits, fault);
   const ClassLines& lines = fault.classes.at(cause);
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
@@ -92,32 +48,8 @@ Finding describe(const Snapshot& snapshot,
           .observed = count_value(lines.incidents),
           .limit = count_value(0),
           .unit = "incidents",
-          .remedy = remedy_here(snapshot, lines.remedy),
+          .remedy = remedy_named(snapshot, lines.remedy),
           .seen_by = seen_by(snapshot, fault)};
-}
-
-// Lines that were not seen could have said anything. They leave the check undecided, but take
-// nothing from a fault that other lines prove.
-void judge_gaps(const KernelLog& log, Findings& findings) {
-  const bool failed =
-      std::ranges::find(findings, Outcome::fail, &Finding::outcome) != findings.end();
-  if (failed) return;
-  std::string gap;
-  if (log.truncated) {
-    gap = fmt::format("reading stopped at the limit of size or time after {}",
-                      counted(log.seen, "line"));
-  } else if (log.lost > 0) {
-    gap = fmt::format(
-        "{} overwritten before muster could read them",
-        log.lost == 1 ? std::string("1 line was") : fmt::format("{} lines were", log.lost));
-  } else if (log.unparsable > 0) {
-    gap = fmt::format(
-        "{} of {} not in the kernel's form",
-        log.unparsable == 1 ? std::string("1 line") : fmt::format("{} lines", log.unparsable),
-        log.seen);
-  }
-  if (!gap.empty())
-    findings.push_back(not_known(kNode, "all of the kernel log", Fact<int>::unreadable(gap)));
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -131,12 +63,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
-  const Window window = window_of(*uptime, limits.window);
+  const LogWindow window = window_of(*uptime, limits.window);
   Findings findings;
   for (const KernelFault& fault : faults_of(snapshot, limits, window.from_us)) {
     findings.push_back(describe(snapshot, limits, fault, window));
   }
-  judge_gaps(log, findings);
+  judge_gaps(log, "all of the kernel log", findings);
   return or_pass(std::move(findings),
                  fmt::format("no faults reported {} ({} read)",
                              what_was_read(log, window),

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of the kernel's log counts, and what is said where a part of it is missing.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "checks/support.hpp"
+#include "lib/base/quantity.hpp"
+
+namespace muster::checks {
+
+// The window in microseconds since boot, and the same in words.
+struct LogWindow {
+  double from_us = 0;
+  double now_us = 0;
+  std::string words;
+};
+
+[[nodiscard]] inline LogWindow window_of(double uptime_s, Seconds wanted) {
+  if (wanted.value <= 0 || wanted.value >= uptime_s) {
+    return {.from_us = 0, .now_us = uptime_s * 1e6, .words = "since boot"};
+  }
+  return {.from_us = (uptime_s - wanted.value) * 1e6,
+          .now_us = uptime_s * 1e6,
+          .words = fmt::format("in the last {}", in_time(wanted.value))};
+}
+
+// The window, or less where the kernel has dropped the lines of its beginning.
+[[nodiscard]] inline std::string what_was_read(const KernelLog& log, const LogWindow& window) {
+  const auto first_us = static_cast<double>(log.first_us);
+  if (log.first_sequence == 0 || first_us <= window.from_us) return window.words;
+  return fmt::format("since the oldest line that the kernel still has, {} ago",
+                     in_time(std::max(0.0, window.now_us - first_us) / 1e6));
+}
+
+// Lines that were not seen could have said anything. They leave the check undecided, but take
+// nothing from a fault that other lines prove.
+inline void judge_gaps(const KernelLog& log, std::string_view what, Findings& findings) {
+  const bool failed =
+      std::ranges::find(findings, Outcome::fail, &Finding::outcome) != findings.end();
+  if (failed) return;
+  std::string gap;
+  if (log.truncated) {
+    gap = fmt::format("reading stopped at the limit of size or time after {}",
+                      counted(log.seen, "line"));
+  } else if (log.lost > 0) {
+    gap = fmt::format(
+        "{} overwritten before muster could read them",
+        log.lost == 1 ? std::string("1 line was") : fmt::format("{} lines were", log.lost));
+  } else if (log.unparsable > 0) {
+    gap = fmt::format(
+        "{} of {} not in the kernel's form",
+        log.unparsable == 1 ? std::string("1 line") : fmt::format("{} lines", log.unparsable),
+        log.seen);
+  }
+  if (!gap.empty()) findings.push_back(not_known(kNode, what, Fact<int>::unreadable(gap)));
+}
+
+// A remedy by its name in a profile. Parts are the provider's to replace under a hypervisor.
+[[nodiscard]] inline Remedy remedy_named(const Snapshot& snapshot, std::string_view name) {
+  const Remedy remedy = parse_remedy(name).value_or(Remedy::none);
+  return remedy == Remedy::reseat_or_replace ? hardware_remedy(snapshot) : remedy;
+}
+
+}  // namespace muster::checks
