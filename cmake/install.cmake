@@ -2,7 +2,7 @@
 install(TARGETS muster RUNTIME)
 install(DIRECTORY configs/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/muster
   FILES_MATCHING PATTERN "*.yaml")
-install(FILES configs/muster.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
+install(FILES configs/muster.yaml configs/xids.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
 install(FILES docs/muster.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES tools/completion/muster.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME muster)

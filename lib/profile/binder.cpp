@@ -26,20 +26,23 @@ std::vector<std::string> names_of_ib_speeds() {
 
 // Values of which only some words mean anything.
 const std::vector<Choice>& choices() {
+  static const std::vector<std::string> remedies{"none",
+                                                 "watch",
+                                                 "restart_app",
+                                                 "reset_gpu",
+                                                 "restart_service",
+                                                 "reboot",
+                                                 "reseat_or_replace",
+                                                 "fix_config",
+                                                 "report_to_provider"};
   static const std::vector<Choice> all{
       {"*.fail_as", {"fail", "warn", "pass"}},
       {"*.warn_as", {"fail", "warn", "pass"}},
       {"host.kernel_log.kinds.*", {"fail", "warn", "pass"}},
-      {"host.kernel_log.patterns.*.remedy",
-       {"none",
-        "watch",
-        "restart_app",
-        "reset_gpu",
-        "restart_service",
-        "reboot",
-        "reseat_or_replace",
-        "fix_config",
-        "report_to_provider"}},
+      {"gpu.xid.kinds.*", {"fail", "warn", "pass"}},
+      {"gpu.sxid.kinds.*", {"fail", "warn", "pass"}},
+      {"*.remedy", remedies},
+      {"*.remedy_in_vm", remedies},
       {"host.sysctl.transparent_hugepage", {"always", "madvise", "never"}},
       {"pci.link.unmeasurable", {"skip", "unknown"}},
       {"gpu.present.vendor", {"nvidia", "amd"}},

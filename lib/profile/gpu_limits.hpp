@@ -8,6 +8,7 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/profile/limit.hpp"
+#include "lib/profile/xid_limits.hpp"
 
 namespace muster {
 
@@ -145,6 +146,8 @@ struct GpuLimits {
   GpuEccCorrectedLimits ecc_corrected;
   GpuRemappedRowsLimits ecc_remapped_rows;
   GpuRetiredPagesLimits ecc_retired_pages;
+  XidLimits xid;
+  SxidLimits sxid;
   GpuNvlinkLimits nvlink_state;
   GpuReplayLimits pcie_replay;
   GpuClockLimits clocks;
@@ -160,6 +163,8 @@ struct GpuLimits {
                       field("ecc_corrected", &Self::ecc_corrected, ""),
                       field("ecc_remapped_rows", &Self::ecc_remapped_rows, ""),
                       field("ecc_retired_pages", &Self::ecc_retired_pages, ""),
+                      field("xid", &Self::xid, ""),
+                      field("sxid", &Self::sxid, ""),
                       field("nvlink_state", &Self::nvlink_state, ""),
                       field("pcie_replay", &Self::pcie_replay, ""),
                       field("clocks", &Self::clocks, ""),

@@ -75,7 +75,15 @@ Result<void> lay_files(const ProfileSources& sources,
   const ProfileFile defaults = defaults_file(sources);
   const auto document = read_profile(defaults);
   if (!document) return tl::unexpected(document.error());
-  auto done = layers.add_file(*document, defaults.shown, true);
+  const auto below = below_defaults(defaults, *document);
+  if (!below) return tl::unexpected(below.error());
+  Result<void> done;
+  if (*below) {
+    const auto first = read_profile(**below);
+    if (!first) return tl::unexpected(first.error());
+    done = layers.add_file(*first, (*below)->shown, true);
+  }
+  if (done) done = layers.add_file(*document, defaults.shown, true);
   for (auto each = chain.rbegin(); done && each != chain.rend(); ++each) {
     done = layers.add_file(each->yaml, each->file.shown, false);
   }

@@ -12,6 +12,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/ceilings.hpp"
 #include "lib/profile/limit_rules.hpp"
+#include "lib/profile/xid_rules.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
@@ -127,6 +128,12 @@ Result<void> check_limits(const Profile& profile) {
   return broken(profile, found->path, found->message);
 }
 
+Result<void> check_xids(const Profile& profile) {
+  const auto found = find_broken_xid(profile);
+  if (!found) return {};
+  return broken(profile, found->path, found->message);
+}
+
 Result<void> check_ceilings(const Profile& profile) {
   constexpr double kRounding = 1e-9;
   for (const auto& limit : bounded_limits(profile)) {
@@ -197,8 +204,13 @@ Result<void> check_kernel_log(const Profile& profile) {
 }  // namespace
 
 Result<void> check_rules(const Profile& profile) {
-  for (const auto check :
-       {check_bench, check_limits, check_ceilings, check_contexts, check_kernel_log, check_kinds}) {
+  for (const auto check : {check_bench,
+                           check_limits,
+                           check_ceilings,
+                           check_contexts,
+                           check_kernel_log,
+                           check_kinds,
+                           check_xids}) {
     if (auto done = check(profile); !done) return done;
   }
   return {};

@@ -130,6 +130,16 @@ ProfileFile defaults_file(const ProfileSources& sources) {
   return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
 }
 
+Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
+                                                  const Yaml& document) {
+  const auto name = extends_of(document, defaults);
+  if (!name) return tl::unexpected(name.error());
+  if (name->empty()) return std::nullopt;
+  ProfileFile file = file_at(defaults.path.parent_path(), *name);
+  file.shown = file.path.filename().string();
+  return file;
+}
+
 Result<ProfileFile> find_profile(const ProfileSources& sources,
                                  const ProfileIndex& index,
                                  std::string_view name,

@@ -32,6 +32,10 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
 // defaults.yaml.
 [[nodiscard]] ProfileFile defaults_file(const ProfileSources& sources);
 
+// What defaults.yaml extends, laid below it; nothing where it extends nothing.
+[[nodiscard]] Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
+                                                                const Yaml& document);
+
 // By name or path. A site's profile may extend the shipped one of its own name: `from` is the file
 // that asks, and relative paths start at its folder.
 [[nodiscard]] Result<ProfileFile> find_profile(const ProfileSources& sources,

@@ -119,6 +119,7 @@ TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
     std::filesystem::copy(fmt::format("{}/configs/profiles/{}", MUSTER_SOURCE_DIR, name),
                           data.path() / "profiles");
   }
+  std::filesystem::copy(MUSTER_SOURCE_DIR "/configs/xids.yaml", data.path());
   data.write("profiles/broken.yaml", "schema: muster.profile/1\nhots: {}\n");
   data.write("root/etc/muster/profiles/ours.yaml",
              "schema: muster.profile/1\nextends: generic\nsummary: Our own\n");

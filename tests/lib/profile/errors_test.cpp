@@ -219,6 +219,40 @@ TEST_F(ProfileErrorTest, KernelLogPatternOfNoKind) {
       "'host.kernel_log.kinds'");
 }
 
+TEST_F(ProfileErrorTest, XidRulesThatCannotBeMeant) {
+  const auto error = [&](std::string_view xid) {
+    return files.error_in(fmt::format("gpu: {{xid: {{kinds: {{fatal: fail}}, {}}}}}\n", xid));
+  };
+  EXPECT_EQ(error("rules: [{class: fatal}]"), "profiles/x.yaml:2: 'gpu.xid.rules.0' has no xids");
+  EXPECT_EQ(error("rules: [{xids: [x79], class: fatal}]"),
+            "profiles/x.yaml:2: 'gpu.xid.rules.0.xids' \"x79\" is no number of an XID");
+  EXPECT_EQ(error("rules: [{xids: [79], class: fatal}, {xids: [48, 79], class: fatal}]"),
+            "profiles/x.yaml:2: 'gpu.xid.rules.1.xids' names 79, which an earlier rule has");
+  EXPECT_EQ(error("rules: [{xids: [79], class: lethal}]"),
+            "profiles/x.yaml:2: 'gpu.xid.rules.0.class' is \"lethal\", which is not among "
+            "'gpu.xid.kinds'");
+  EXPECT_EQ(error("classes: {\"94\": lethal}"),
+            "profiles/x.yaml:2: 'gpu.xid.classes.94' is \"lethal\", which is not among "
+            "'gpu.xid.kinds'");
+  EXPECT_EQ(error("classes: {ecc: fatal}"),
+            "profiles/x.yaml:2: 'gpu.xid.classes.ecc' \"ecc\" is no number of an XID");
+  EXPECT_EQ(error("nvlink_units: [{units: [TREX], reset: [0x1, bit1]}]"),
+            "profiles/x.yaml:2: 'gpu.xid.nvlink_units.0' \"bit1\" is no word of 32 bits");
+  EXPECT_EQ(files.error_in("gpu: {sxid: {classes: {\"20034\": none}}}\n"),
+            "profiles/x.yaml:2: 'gpu.sxid.classes.20034' is \"none\", which is not among "
+            "'gpu.sxid.kinds'");
+}
+
+TEST_F(ProfileErrorTest, WhatTheDefaultsExtendIsRead) {
+  files.defaults("schema: muster.profile/1\nextends: ../below.yaml\n");
+  EXPECT_EQ(files.error_in("summary: x\n"),
+            fmt::format("read {}: No such file or directory", files.path("below.yaml")));
+  files.dir().write("below.yaml", "schema: muster.profile/1\nhost: {swap: {colour: red}}\n");
+  EXPECT_EQ(files.error_in("summary: x\n"),
+            "below.yaml:2: unknown key 'host.swap.colour'; known here: total, enabled, fail_as, "
+            "warn_as");
+}
+
 TEST_F(ProfileErrorTest, KernelLogKindOfNoPattern) {
   files.defaults(R"(schema: muster.profile/1
 host:

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/profile/xid_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kDecode = "decode";
+
+std::optional<BrokenLimit> judge_number(const std::string& path, const std::string& number) {
+  constexpr std::uint64_t kLargest = 999999;
+  const auto parsed = parse_unsigned(number);
+  if (parsed && *parsed <= kLargest) return std::nullopt;
+  return BrokenLimit{path, fmt::format("\"{}\" is no number of an XID", printable(number, 60))};
+}
+
+// Words of a unit's status or a link's reason.
+std::optional<BrokenLimit> judge_bits(const std::string& path, const Words& words) {
+  for (const auto& word : words) {
+    if (const auto bits = parse_hex(word); bits && *bits <= UINT32_MAX) continue;
+    return BrokenLimit{path, fmt::format("\"{}\" is no word of 32 bits", printable(word, 60))};
+  }
+  return std::nullopt;
+}
+
+// What is the same for XIDs and SXIDs.
+template <class Limits>
+std::optional<BrokenLimit> judge_rules(const std::string& path, const Limits& limits) {
+  const auto unknown_class = [&](const std::string& kind) {
+    return kind != kDecode && !limits.kinds.contains(kind);
+  };
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < limits.rules.size(); ++i) {
+    const auto& rule = limits.rules[i];
+    const std::string place = fmt::format("{}.rules.{}", path, i);
+    if (rule.xids.empty()) return BrokenLimit{place, "has no xids"};
+    for (const auto& number : rule.xids) {
+      if (auto broken = judge_number(fmt::format("{}.xids", place), number)) return broken;
+      if (!seen.insert(number).second) {
+        return BrokenLimit{fmt::format("{}.xids", place),
+                           fmt::format("names {}, which an earlier rule has", number)};
+      }
+    }
+    if (unknown_class(rule.kind)) {
+      return BrokenLimit{
+          fmt::format("{}.class", place),
+          fmt::format("is \"{}\", which is not among '{}.kinds'", printable(rule.kind, 60), path)};
+    }
+  }
+  for (const auto& [number, kind] : limits.classes) {
+    const std::string place = fmt::format("{}.classes.{}", path, printable(number, 60));
+    if (auto broken = judge_number(place, number)) return broken;
+    if (!unknown_class(kind)) continue;
+    return BrokenLimit{
+        place, fmt::format("is \"{}\", which is not among '{}.kinds'", printable(kind, 60), path)};
+  }
+  return std::nullopt;
+}
+
+std::optional<BrokenLimit> judge_nvlink(const XidLimits& xid) {
+  for (std::size_t i = 0; i < xid.nvlink_units.size(); ++i) {
+    const auto& unit = xid.nvlink_units[i];
+    const std::string place = fmt::format("gpu.xid.nvlink_units.{}", i);
+    for (const auto* words : {&unit.reset, &unit.evaluate, &unit.ignore}) {
+      if (auto broken = judge_bits(place, *words)) return broken;
+    }
+  }
+  for (std::size_t i = 0; i < xid.nvlink_reasons.size(); ++i) {
+    const std::string place = fmt::format("gpu.xid.nvlink_reasons.{}", i);
+    if (auto broken = judge_bits(place, xid.nvlink_reasons[i].reasons)) return broken;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<BrokenLimit> find_broken_xid(const Profile& profile) {
+  if (auto broken = judge_rules("gpu.xid", profile.gpu.xid)) return broken;
+  if (auto broken = judge_nvlink(profile.gpu.xid)) return broken;
+  return judge_rules("gpu.sxid", profile.gpu.sxid);
+}
+
+}  // namespace muster
