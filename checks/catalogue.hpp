@@ -43,6 +43,8 @@
   X(gpu, ecc_corrected)        \
   X(gpu, ecc_remapped_rows)    \
   X(gpu, ecc_retired_pages)    \
+  X(gpu, xid)                  \
+  X(gpu, sxid)                 \
   X(gpu, recovery_action)      \
   X(gpu, temperature)          \
   X(gpu, power)                \

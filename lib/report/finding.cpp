@@ -73,6 +73,10 @@ std::string_view describe(Remedy remedy) {
   return "";
 }
 
+bool is_plain_pass(const Finding& finding) {
+  return finding.outcome == Outcome::pass && finding.remedy == Remedy::none;
+}
+
 int rank(Outcome outcome) {
   int place = 0;
   for (const auto& each : kOutcomes) {

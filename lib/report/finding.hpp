@@ -64,4 +64,8 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
+// A rule that held. A pass with a remedy tells of something that is no fault of the node's and that
+// somebody should know, such as a program's own error: reports show it.
+[[nodiscard]] bool is_plain_pass(const Finding& finding);
+
 }  // namespace muster

@@ -84,7 +84,7 @@ std::string to_json(const Report& report, const RenderOptions& options, int inde
         Json{{"id", text(check.id)}, {"outcome", to_string(check.outcome)}});
   }
   for (const auto& finding : report.findings) {
-    if (finding.outcome == Outcome::pass && !options.verbose) continue;
+    if (is_plain_pass(finding) && !options.verbose) continue;
     document["findings"].push_back(to_object(finding));
   }
   for (const auto& probe : report.probes) document["probes"].push_back(to_object(probe));

@@ -80,7 +80,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 }
 
 bool is_shown(const Finding& finding, const RenderOptions& options) {
-  return options.verbose || rank(finding.outcome) < rank(Outcome::pass);
+  if (options.verbose || rank(finding.outcome) < rank(Outcome::pass)) return true;
+  return !options.quiet && finding.outcome == Outcome::pass && !is_plain_pass(finding);
 }
 
 struct Row {

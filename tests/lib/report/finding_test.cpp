@@ -57,5 +57,11 @@ TEST(VerdictTest, DecidesTheExitStatus) {
   EXPECT_EQ(exit_status(Verdict::unknown), 2);
 }
 
+TEST(FindingTest, APassWithARemedyIsNoPlainOne) {
+  EXPECT_TRUE(is_plain_pass({.outcome = Outcome::pass, .observed = std::int64_t{8}}));
+  EXPECT_FALSE(is_plain_pass({.outcome = Outcome::pass, .remedy = Remedy::restart_app}));
+  EXPECT_FALSE(is_plain_pass({.outcome = Outcome::warn}));
+}
+
 }  // namespace
 }  // namespace muster

@@ -77,6 +77,17 @@ TEST(TextReportTest, VerboseShowsPassesSkipsAndEveryProbe) {
                     HasSubstr("probe    identity      ok       0.4 ms\n")));
 }
 
+TEST(TextReportTest, ShowsAPassThatSomebodyShouldKnowOf) {
+  Report report = healthy_report();
+  report.findings.push_back({.check = "gpu.xid",
+                             .device = "gpu3",
+                             .outcome = Outcome::pass,
+                             .message = "XID 31 of a program",
+                             .remedy = Remedy::restart_app});
+  EXPECT_THAT(to_text(report), HasSubstr("pass     gpu.xid  gpu3  XID 31 of a program"));
+  EXPECT_THAT(to_text(report, {.quiet = true}), Not(HasSubstr("XID 31")));
+}
+
 TEST(TextReportTest, QuietLeavesTheVerdictAndWhatIsWrong) {
   EXPECT_EQ(to_text(healthy_report(), {.quiet = true}), "verdict  cpu-1 is healthy\n");
   EXPECT_THAT(to_text(sick_report(), {.quiet = true}),

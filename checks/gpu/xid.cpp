@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.xid: errors that the NVIDIA driver wrote to the kernel's log about GPUs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+#include "checks/kernel_window.hpp"
+#include "checks/xid/findings.hpp"
+#include "lib/node/xid_memory.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr unsigned kFallenOffTheBus = 79;
+constexpr unsigned kCleanUp = 45;
+constexpr std::size_t kRepeated = 3;  // clean-ups without another error
+
+// NVML's number for the GPU at an address; the address where NVML does not list it.
+std::string device_at(const Snapshot& snapshot, const std::string& address) {
+  const auto& gpus = snapshot.nvml->gpus;
+  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
+  return gpu == gpus.end() ? address : gpu::name_of(*gpu);
+}
+
+std::string serial_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
+  const auto& gpus = snapshot.nvml->gpus;
+  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
+  if (gpu != gpus.end() && gpu->serial) return *gpu->serial;
+  const auto subject = log.subjects.find(address);
+  return subject == log.subjects.end() ? std::string() : subject->second.serial;
+}
+
+// Every name that somebody may look for, also of a GPU that has left the bus.
+std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
+  std::vector<std::string> names{address};
+  if (auto uuid = uuid_of(snapshot, log, address); !uuid.empty()) names.push_back(std::move(uuid));
+  if (const auto serial = serial_of(snapshot, log, address); !serial.empty()) {
+    names.push_back(fmt::format("serial {}", serial));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The jobs that an XID happened to on one GPU lately, over reboots too.
+std::set<std::string> jobs_hit(const Snapshot& snapshot,
+                               const XidLog& log,
+                               const xid::XidGroup& group,
+                               Seconds window) {
+  std::set<std::string> jobs;
+  const std::string uuid = uuid_of(snapshot, log, group.address);
+  for (const auto& xid : snapshot.earlier.xids) {
+    const bool same_gpu =
+        uuid.empty() || xid.uuid.empty() ? xid.address == group.address : xid.uuid == uuid;
+    const bool lately = xid.wall_s >= snapshot.earlier.wall_s - window.value;
+    if (!xid.nvswitch && same_gpu && lately && xid.code == group.cause) jobs.insert(xid.job);
+  }
+  for (const auto& incident : group.incidents) {
+    jobs.insert(job_of(snapshot, *incident.lead().event));
+  }
+  jobs.erase("");
+  return jobs;
+}
+
+// A program's own error that several jobs had on one GPU is hardly the programs'.
+void judge_repeats(const Snapshot& snapshot,
+                   const XidLog& log,
+                   const XidLimits& limits,
+                   const xid::XidGroup& group,
+                   Finding& finding) {
+  if (group.newest().lead().meaning.kind != xid::kApplication) return;
+  const auto degraded = xid::outcome_of(limits.kinds, std::string(xid::kDegraded));
+  const auto jobs = jobs_hit(snapshot, log, group, limits.jobs_window);
+  if (limits.jobs > 0 && jobs.size() >= static_cast<std::size_t>(limits.jobs)) {
+    finding.outcome = degraded;
+    finding.remedy = Remedy::watch;
+    finding.message +=
+        fmt::format("; the same in {} jobs on this GPU: {}", jobs.size(), fmt::join(jobs, ", "));
+  } else if (group.cause == kCleanUp && group.incidents.size() >= kRepeated) {
+    finding.outcome = degraded;
+    finding.remedy = Remedy::restart_service;
+    finding.message += "; repeated without another error: look at the Fabric Manager";
+  }
+}
+
+bool is_lost(const xid::XidGroup& group) {
+  return group.cause == kFallenOffTheBus && group.newest().lead().meaning.kind == xid::kFatal;
+}
+
+// GPUs that fall off the bus together lost something that they share.
+std::optional<Finding> judge_shared_loss(const Snapshot& snapshot,
+                                         const XidLimits& limits,
+                                         std::vector<xid::XidGroup>& groups) {
+  const auto first = std::ranges::find_if(groups, is_lost);
+  if (first == groups.end()) return std::nullopt;
+  const double from_us = static_cast<double>(first->newest().first_us);
+  const auto together = [&](const xid::XidGroup& group) {
+    const double apart = static_cast<double>(group.newest().first_us) - from_us;
+    return is_lost(group) && std::abs(apart) <= limits.coalesce.value * 1e6;
+  };
+  if (std::ranges::count_if(groups, together) < 2) return std::nullopt;
+  std::vector<std::string> devices;
+  Finding finding;
+  for (const auto& group : groups) {
+    if (!together(group)) continue;
+    devices.push_back(device_at(snapshot, group.address));
+    finding = xid::describe(snapshot, limits.kinds, group, {.name = "XID"});
+  }
+  std::erase_if(groups, together);
+  finding.device = kNode;
+  finding.message = fmt::format(
+      "XID {} on {} at once: {} fell off the bus within {}; look at what they share, a "
+      "PCIe switch or a power supply",
+      kFallenOffTheBus,
+      counted(devices.size(), "GPU"),
+      fmt::join(devices, ", "),
+      in_time(limits.coalesce.value));
+  finding.seen_by.clear();
+  return finding;
+}
+
+std::string all_well(const KernelLog& log, const LogWindow& window) {
+  return fmt::format(
+      "no XID of a GPU {} ({} read)", what_was_read(log, window), counted(log.seen, "line"));
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  if (gpu::expected(profile) || !snapshot.kernel_log.ok()) return std::nullopt;
+  const auto log = parse_xids(*snapshot.kernel_log, profile.gpu.xid.of_programs);
+  const bool any = std::ranges::any_of(log.events, [](const auto& e) { return !e.nvswitch; });
+  if (any || !snapshot.nvml->gpus.empty()) return std::nullopt;
+  return not_expected("GPU");
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const XidLimits& limits = profile.gpu.xid;
+  const Fact<double>& uptime = snapshot.identity->uptime_s;
+  if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
+  const LogWindow window = window_of(*uptime, limits.window);
+  XidLog log = parse_xids(*snapshot.kernel_log, limits.of_programs);
+  add_remembered(snapshot, log);
+
+  Findings findings;
+  auto groups = xid::group_xids(log, xid::XidRules(limits), false, limits.coalesce, window.from_us);
+  if (auto shared = judge_shared_loss(snapshot, limits, groups)) {
+    findings.push_back(*std::move(shared));
+  }
+  for (const auto& group : groups) {
+    Finding finding = xid::describe(snapshot,
+                                    limits.kinds,
+                                    group,
+                                    {.name = "XID",
+                                     .device = device_at(snapshot, group.address),
+                                     .whose = names_of(snapshot, log, group.address),
+                                     .job = job_of(snapshot, *group.newest().lead().event),
+                                     .now_us = window.now_us});
+    judge_repeats(snapshot, log, limits, group, finding);
+    findings.push_back(std::move(finding));
+  }
+  judge_gaps(*snapshot.kernel_log, "whether there were more XIDs", findings);
+  return or_pass(std::move(findings), all_well(*snapshot.kernel_log, window));
+}
+
+}  // namespace
+
+constinit const Check gpu_xid{
+    .id = "gpu.xid",
+    .title = "The driver reported no error of a GPU (XID) that makes it unfit",
+    .why =
+        "XIDs are the NVIDIA driver's errors, written to the kernel's log with a number and the "
+        "GPU's address. Most are the fault of a program: those are told, and never fail a node. "
+        "Fatal ones mean that the GPU needs a reset, a reboot or a replacement, and count until "
+        "the node was rebooted or the driver loaded again, however old they are. What each number "
+        "means stands in xids.yaml; 144 to 150 are decoded by unit and status, and 154 by the "
+        "recovery that the driver calls for. XIDs of one GPU within seconds are one incident, "
+        "named by its cause. A program's error that comes in several jobs on the same GPU is a "
+        "warning about the GPU. Where another check finds the same fault in the GPU's own facts, "
+        "the log's word is skipped in favour of it.",
+    .fix =
+        "Do what the remedy says, with the node drained, and read the lines around it with dmesg. "
+        "After a reset of a GPU load the driver again or reboot: the log does not tell that a GPU "
+        "was reset. A class that does not suit your site is changed by gpu.xid.classes.",
+    .needs = Probe::kernel_log | Probe::identity,
+    .looks_at = Probe::nvml | Probe::environment,  // names, processes and jobs
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

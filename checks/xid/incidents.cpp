@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/xid/incidents.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "lib/base/text.hpp"
+
+namespace muster::checks::xid {
+namespace {
+
+// Worst first; a class of the site's own choice is no worse than a degraded GPU.
+std::size_t rank_of(std::string_view kind) {
+  constexpr std::array kRanks{kFatal, kDegraded, kApplication, kIgnored};
+  const auto* found = std::ranges::find(kRanks, kind);
+  return found == kRanks.end() ? 1 : static_cast<std::size_t>(found - kRanks.begin());
+}
+
+bool worse(const XidMeaning& a, const XidMeaning& b) {
+  return std::pair(rank_of(a.kind), a.order) < std::pair(rank_of(b.kind), b.order);
+}
+
+void add(XidIncident& incident, const XidEvent& event, XidMeaning meaning) {
+  incident.last_us = std::max(incident.last_us, event.last_us);
+  auto& part = incident.parts[event.code];
+  part.lines += event.lines;
+  part.last_us = std::max(part.last_us, event.last_us);
+  if (part.event == nullptr || !worse(part.meaning, meaning)) {
+    part.meaning = std::move(meaning);
+    part.event = &event;
+  }
+}
+
+// Puts events, in the order of time, to incidents.
+class Collector {
+ public:
+  Collector(const XidRules& rules, Seconds coalesce) : rules_(rules), coalesce_(coalesce) {}
+
+  void add_event(const XidEvent& event) {
+    constexpr double kMicroseconds = 1e6;
+    XidMeaning meaning = rules_.meaning_of(event);
+    if (meaning.all_is_well) recovered_us_[event.address] = event.last_us;
+    const auto [entry, added] = newest_.try_emplace(event.address, incidents_.size());
+    const bool goes_on = !added && static_cast<double>(event.first_us) <=
+                                       static_cast<double>(incidents_[entry->second].last_us) +
+                                           coalesce_.value * kMicroseconds;
+    if (!goes_on) {
+      entry->second = incidents_.size();
+      incidents_.push_back({.address = event.address, .first_us = event.first_us});
+    }
+    add(incidents_[entry->second], event, std::move(meaning));
+  }
+
+  [[nodiscard]] std::vector<XidIncident> take() { return std::move(incidents_); }
+
+  // When the driver last said that nothing is left to do for a GPU; 0 for never.
+  [[nodiscard]] std::uint64_t recovered_us(const std::string& address) const {
+    const auto found = recovered_us_.find(address);
+    return found == recovered_us_.end() ? 0 : found->second;
+  }
+
+ private:
+  const XidRules& rules_;
+  Seconds coalesce_;
+  std::vector<XidIncident> incidents_;
+  std::map<std::string, std::size_t> newest_;
+  std::map<std::string, std::uint64_t> recovered_us_;
+};
+
+// What became of a fatal error: settled by another XID of the incident, or over with a reset.
+void settle(XidIncident& incident, std::uint64_t reset_us) {
+  std::vector<unsigned> settled;
+  for (auto& [code, part] : incident.parts) {
+    if (part.meaning.kind != kFatal) continue;
+    if (part.last_us <= reset_us) part.meaning.kind = kIgnored;
+    if (part.meaning.rule == nullptr) continue;
+    const auto& settled_by = part.meaning.rule->settled_by;
+    const bool found = std::ranges::any_of(settled_by, [&](const auto& number) {
+      const auto other = parse_unsigned(number);
+      return other && incident.parts.contains(static_cast<unsigned>(*other));
+    });
+    if (found) settled.push_back(code);
+  }
+  for (const unsigned code : settled) {
+    auto& meaning = incident.parts.at(code).meaning;
+    if (meaning.kind == kFatal) {
+      meaning.kind = kDegraded;
+      meaning.remedy = "watch";
+    }
+  }
+}
+
+void find_cause(XidIncident& incident) {
+  const auto worst = std::ranges::min_element(incident.parts, [](const auto& a, const auto& b) {
+    return worse(a.second.meaning, b.second.meaning);
+  });
+  incident.cause = worst->first;
+}
+
+}  // namespace
+
+std::vector<XidGroup> group_xids(const XidLog& log,
+                                 const XidRules& rules,
+                                 bool of_nvswitches,
+                                 Seconds coalesce,
+                                 double from_us) {
+  Collector collector(rules, coalesce);
+  for (const auto& event : log.events) {
+    if (event.nvswitch == of_nvswitches) collector.add_event(event);
+  }
+  const std::uint64_t loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
+  std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
+  for (auto& incident : collector.take()) {
+    settle(incident, std::max(loaded_us, collector.recovered_us(incident.address)));
+    find_cause(incident);
+    const std::string& kind = incident.lead().meaning.kind;
+    const bool in_window = static_cast<double>(incident.last_us) >= from_us;
+    if (kind == kIgnored || (kind != kFatal && !in_window)) continue;
+    auto& group = groups[{incident.address, incident.cause, kind}];
+    group.address = incident.address;
+    group.cause = incident.cause;
+    group.incidents.push_back(std::move(incident));
+  }
+  std::vector<XidGroup> result;
+  result.reserve(groups.size());
+  for (auto& [key, group] : groups) result.push_back(std::move(group));
+  return result;
+}
+
+}  // namespace muster::checks::xid

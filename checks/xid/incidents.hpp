@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// XIDs of one GPU within seconds of each other are one incident, named by the XID that explains the
+// others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checks/xid/meaning.hpp"
+#include "lib/base/quantity.hpp"
+
+namespace muster::checks::xid {
+
+// All events of one number in one incident.
+struct XidPart {
+  XidMeaning meaning;               // the worst of them
+  const XidEvent* event = nullptr;  // with that meaning, the newest
+  std::uint64_t lines = 0;
+  std::uint64_t last_us = 0;
+};
+
+struct XidIncident {
+  std::string address;
+  std::uint64_t first_us = 0;
+  std::uint64_t last_us = 0;
+  std::map<unsigned, XidPart> parts;
+  unsigned cause = 0;  // the number that explains it
+
+  [[nodiscard]] const XidPart& lead() const { return parts.at(cause); }
+};
+
+// Incidents of one GPU with the same cause and class.
+struct XidGroup {
+  std::string address;
+  unsigned cause = 0;
+  std::vector<XidIncident> incidents;  // never empty, the newest last
+
+  [[nodiscard]] const XidIncident& newest() const { return incidents.back(); }
+};
+
+// Those that count: what is fatal since the GPU was last reset, what is not since `from_us`.
+[[nodiscard]] std::vector<XidGroup> group_xids(
+    const XidLog& log, const XidRules& rules, bool of_nvswitches, Seconds coalesce, double from_us);
+
+}  // namespace muster::checks::xid

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/xid/meaning.hpp"
+
+#include <fmt/format.h>
+
+#include "checks/xid/nvlink.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::checks::xid {
+namespace {
+
+constexpr std::string_view kDecode = "decode";
+constexpr unsigned kCleanUp = 45;
+constexpr unsigned kNvlink = 74;
+constexpr unsigned kFirstNvlink5 = 144;
+constexpr unsigned kLastNvlink5 = 150;
+constexpr unsigned kRecovery = 154;
+
+// "NVLink: fatal error detected on link 14(0x…, …)". A line that does not say is taken for fatal.
+void decode_nvlink_up_to_hopper(const XidEvent& event, XidMeaning& meaning) {
+  const bool harmless = event.text.find("non-fatal") != std::string::npos ||
+                        event.text.find("nonfatal") != std::string::npos ||
+                        event.text.find("Non-fatal") != std::string::npos;
+  meaning.kind = harmless ? kDegraded : kFatal;
+  if (harmless) meaning.remedy = "watch";
+}
+
+void decode_nvlink5(const XidLimits& limits, const XidEvent& event, XidMeaning& meaning) {
+  NvlinkError error = decode_nvlink(limits, event.text);
+  meaning.kind = std::move(error.kind);
+  if (meaning.kind != kFatal) meaning.remedy = "watch";
+  if (!error.unit.empty()) meaning.meaning = fmt::format("{} in {}", meaning.meaning, error.unit);
+  if (!error.context.empty()) meaning.context = std::move(error.context);
+}
+
+// The driver's word on what the GPU needs is obeyed; one that cannot be read is a call, too.
+void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning& meaning) {
+  meaning.kind = kFatal;
+  const auto value = parse_recovery_action(event.text);
+  const auto action = value ? limits.actions.find(fmt::format("{}", *value)) : limits.actions.end();
+  if (action == limits.actions.end()) {
+    meaning.meaning = "the driver calls for a recovery that muster does not know";
+    meaning.remedy = "reboot";
+    return;
+  }
+  meaning.meaning = fmt::format("the driver calls for {}", action->second.meaning);
+  meaning.remedy = action->second.remedy;
+  if (meaning.remedy != "none") return;
+  meaning.kind = kIgnored;
+  meaning.all_is_well = true;
+}
+
+// "Fatal" and "Non-fatal" of the line itself beat the table of numbers.
+void decode_nvswitch(const XidEvent& event, XidMeaning& meaning) {
+  if (event.text.starts_with("Non-fatal")) {
+    meaning.kind = kDegraded;
+    meaning.remedy = "watch";
+  } else if (meaning.kind != kFatal && event.text.starts_with("Fatal")) {
+    meaning.kind = kFatal;
+    meaning.remedy = "reset_gpu";
+  } else if (meaning.kind == kDecode) {
+    meaning.kind = kFatal;
+  }
+}
+
+}  // namespace
+
+XidRules::XidRules(const XidLimits& limits) : limits_(&limits), classes_(&limits.classes) {
+  index(limits.rules);
+}
+
+XidRules::XidRules(const SxidLimits& limits) : classes_(&limits.classes) { index(limits.rules); }
+
+void XidRules::index(const std::vector<XidRule>& rules) {
+  rules_ = &rules;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    for (const auto& number : rules[i].xids) {
+      if (const auto code = parse_unsigned(number)) places_[static_cast<unsigned>(*code)] = i;
+    }
+  }
+}
+
+XidMeaning XidRules::meaning_of(const XidEvent& event) const {
+  XidMeaning meaning{.kind = std::string(kDegraded),
+                     .meaning = "not in the current catalogue",
+                     .remedy = "watch",
+                     .order = rules_->size()};
+  if (const auto place = places_.find(event.code); place != places_.end()) {
+    const XidRule& rule = (*rules_)[place->second];
+    meaning = {.kind = rule.kind,
+               .meaning = rule.meaning,
+               .remedy = rule.remedy,
+               .context = rule.context,
+               .rule = &rule,
+               .order = place->second};
+  }
+  decode(event, meaning);
+  if (const auto own = classes_->find(fmt::format("{}", event.code));
+      own != classes_->end() && own->second != kDecode) {
+    meaning.kind = own->second;
+  }
+  return meaning;
+}
+
+void XidRules::decode(const XidEvent& event, XidMeaning& meaning) const {
+  if (event.nvswitch) return decode_nvswitch(event, meaning);
+  if (event.code == kCleanUp && event.text.find("caused by previous Xid") != std::string::npos) {
+    meaning.kind = kIgnored;
+  }
+  if (meaning.kind != kDecode) return;
+  if (event.code == kRecovery) return decode_recovery(*limits_, event, meaning);
+  if (event.code >= kFirstNvlink5 && event.code <= kLastNvlink5) {
+    return decode_nvlink5(*limits_, event, meaning);
+  }
+  if (event.code == kNvlink) return decode_nvlink_up_to_hopper(event, meaning);
+  meaning.kind = kFatal;
+}
+
+}  // namespace muster::checks::xid

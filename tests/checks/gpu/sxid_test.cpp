@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.sxid judged by the shipped rules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/xid_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
+
+KernelRecord sxid(std::string_view what) {
+  return line(9 * kHour, fmt::format("nvidia-nvswitch1: SXid (PCI:0000:c4:00.0): {}", what));
+}
+
+// A host with two NVSwitches.
+Snapshot host(std::vector<KernelRecord> records) {
+  Snapshot snapshot = bare_metal(std::move(records));
+  for (const auto* address : {"0000:c3:00.0", "0000:c4:00.0"}) {
+    snapshot.pci->devices.push_back({.address = address, .kind = PciKind::nvswitch});
+  }
+  return snapshot;
+}
+
+Findings judge(const Snapshot& snapshot) { return ask(checks::gpu_sxid, snapshot, profile()); }
+
+Finding only(const Snapshot& snapshot) {
+  const auto findings = judge(snapshot);
+  EXPECT_THAT(findings, SizeIs(1));
+  return findings.front();
+}
+
+TEST(GpuSxidTest, PassesAHostWithoutSxids) {
+  EXPECT_THAT(judge(host({})),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "no SXID of an NVSwitch since boot (50 lines read)"}));
+}
+
+TEST(GpuSxidTest, SkipsANodeThatDoesNotOwnItsSwitches) {
+  EXPECT_THAT(
+      judge(node({})),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::skip,
+                          .message = "no NVSwitch on this node's PCI bus: its errors would not be "
+                                     "told here"}));
+}
+
+TEST(GpuSxidTest, TheLinesOwnWordDecides) {
+  const Finding fatal = only(host({sxid("11004, Fatal, Link 30 error")}));
+  EXPECT_EQ(fatal.device, "nvswitch1");
+  EXPECT_EQ(fatal.outcome, Outcome::fail);
+  EXPECT_EQ(fatal.remedy, Remedy::reset_gpu);
+  EXPECT_EQ(fatal.observed, Value(std::int64_t{11004}));
+  EXPECT_THAT(fatal.message, HasSubstr("SXID 11004 ("));
+  const Finding harmless = only(host({sxid("22003, Non-fatal, Link 30 error")}));
+  EXPECT_EQ(harmless.outcome, Outcome::warn);
+  EXPECT_EQ(harmless.remedy, Remedy::watch);
+}
+
+TEST(GpuSxidTest, TheTableDecidesWhereTheLineDoesNot) {
+  EXPECT_EQ(only(host({sxid("23001, Link 30 error")})).remedy, Remedy::reboot);
+  EXPECT_EQ(only(host({sxid("12002, Link 30 error")})).remedy, Remedy::reset_gpu);
+  EXPECT_EQ(only(host({sxid("15008, Link 30 error")})).outcome, Outcome::warn);
+  EXPECT_EQ(only(host({sxid("99999, Link 30 error")})).outcome, Outcome::warn);
+}
+
+TEST(GpuSxidTest, ALinkThatTrainedAgainIsAWarningUnlessItIsStillDown) {
+  const auto fault = sxid("20034, Fatal, Link 30 LTSSM Fault Up");
+  const Finding after_a_reset = only(host({fault}));
+  EXPECT_EQ(after_a_reset.outcome, Outcome::warn);
+  EXPECT_EQ(after_a_reset.remedy, Remedy::watch);
+
+  Snapshot down = host({fault});
+  down.nvml->gpus[0].nvlinks = std::vector{NvLink{.link = 3, .state = 0U}};
+  EXPECT_EQ(only(down).outcome, Outcome::fail);
+  EXPECT_EQ(only(host({xid(9 * kHour, "74, NVLink: fatal error"), fault})).outcome, Outcome::fail);
+}
+
+TEST(GpuSxidTest, TellsAboutASwitchThatIsNotOnTheBus) {
+  EXPECT_EQ(only(node({sxid("22003, Fatal, error")})).device, "0000:c4:00.0");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.xid judged by the shipped rules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/run.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/xid_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
+
+Findings judge(const Snapshot& snapshot) { return ask(checks::gpu_xid, snapshot, profile()); }
+
+// The one finding about a log.
+Finding only(const Snapshot& snapshot) {
+  const auto findings = judge(snapshot);
+  EXPECT_THAT(findings, SizeIs(1));
+  return findings.front();
+}
+
+const Finding kPass{.device = "node",
+                    .outcome = Outcome::pass,
+                    .message = "no XID of a GPU since boot (50 lines read)"};
+
+TEST(GpuXidTest, PassesALogWithoutXids) {
+  EXPECT_THAT(judge(node({line(100, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535")})),
+              ElementsAre(kPass));
+}
+
+struct Case {
+  unsigned code;
+  std::string text;
+  Outcome outcome;
+  Remedy remedy;
+  std::string fault_code = "";
+};
+
+// Names its parameters in a test's output.
+void PrintTo(const Case& each, std::ostream* out) { *out << each.code; }
+
+class GpuXidCodeTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(GpuXidCodeTest, IsJudgedByItsRule) {
+  const auto& [code, text, outcome, remedy, fault_code] = GetParam();
+  const Finding finding = only(bare_metal({xid(9 * kHour, fmt::format("{}, {}", code, text))}));
+  EXPECT_EQ(finding.device, "gpu0");
+  EXPECT_EQ(finding.outcome, outcome) << finding.message;
+  EXPECT_EQ(finding.remedy, remedy) << finding.message;
+  EXPECT_EQ(finding.observed, Value(std::int64_t{code}));
+  EXPECT_EQ(finding.code, fault_code);
+  EXPECT_THAT(finding.message, HasSubstr(fmt::format("XID {} (", code)));
+}
+
+const std::string kMmu = "pid=7, name=python3, Ch 00000010, MMU Fault";
+constexpr auto kApplication = Outcome::pass;
+constexpr auto kRestart = Remedy::restart_app;
+constexpr auto kReset = Remedy::reset_gpu;
+
+INSTANTIATE_TEST_SUITE_P(Applications,
+                         GpuXidCodeTest,
+                         ::testing::Values(Case{13, kMmu, kApplication, kRestart},
+                                           Case{31, kMmu, kApplication, kRestart},
+                                           Case{43, kMmu, kApplication, kRestart},
+                                           Case{45, kMmu, kApplication, kRestart},
+                                           Case{68, kMmu, kApplication, kRestart},
+                                           Case{69, kMmu, kApplication, kRestart},
+                                           Case{94, kMmu, kApplication, kRestart, "NHC2012"},
+                                           Case{109, kMmu, Outcome::fail, kReset, "NHC2001"}));
+
+INSTANTIATE_TEST_SUITE_P(Degraded,
+                         GpuXidCodeTest,
+                         ::testing::Values(Case{63, "Row Remapper", Outcome::warn, Remedy::watch},
+                                           Case{92, "High", Outcome::warn, Remedy::watch},
+                                           Case{78, "vGPU", Outcome::warn, Remedy::fix_config},
+                                           Case{171, "DRAM", Outcome::warn, Remedy::watch},
+                                           Case{58, "unused", Outcome::warn, Remedy::watch},
+                                           Case{9999, "unknown", Outcome::warn, Remedy::watch}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Fatal,
+    GpuXidCodeTest,
+    ::testing::Values(Case{48, "DBE", Outcome::fail, kReset, "NHC2014"},
+                      Case{62, "PMU Halt", Outcome::fail, kReset, "NHC2001"},
+                      Case{64, "failed", Outcome::fail, Remedy::reseat_or_replace, "NHC2007"},
+                      Case{79, "lost", Outcome::fail, Remedy::reboot, "NHC2013"},
+                      Case{95, "Uncontained", Outcome::fail, kReset, "NHC2011"},
+                      Case{119, "Timeout", Outcome::fail, kReset, "NHC2001"},
+                      Case{120, "GSP", Outcome::fail, kReset, "NHC2001"},
+                      Case{140, "ECC", Outcome::fail, kReset, "NHC2001"},
+                      Case{54, "power", Outcome::fail, Remedy::reseat_or_replace, "NHC2001"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Decoded,
+    GpuXidCodeTest,
+    ::testing::Values(
+        Case{154, "changed from 0x0 (None) to 0x1 (x)", Outcome::fail, kReset, "NHC2001"},
+        Case{154, "changed from 0x0 to 0x2 (x)", Outcome::fail, Remedy::reboot, "NHC2001"},
+        Case{154, "changed from 0x0 to 0x4 (x)", Outcome::fail, kReset, "NHC2001"},
+        Case{154, "changed from 0x0 to 0x5 (x)", Outcome::fail, Remedy::restart_service, "NHC2001"},
+        Case{154, "changed from 0x0 to 0x9 (x)", Outcome::fail, Remedy::reboot, "NHC2001"},
+        Case{154, "unreadable", Outcome::fail, Remedy::reboot, "NHC2001"},
+        Case{74, "NVLink: fatal error detected on link 14(0x1)", Outcome::fail, kReset, "NHC2016"},
+        Case{74, "NVLink: non-fatal error on link 14", Outcome::warn, Remedy::watch, "NHC2016"},
+        Case{74, "NVLink: error on link 14", Outcome::fail, kReset, "NHC2016"},
+        Case{145,
+             "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x40 0x0)",
+             Outcome::fail,
+             kReset,
+             "NHC2016"},
+        Case{145,
+             "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x4 0x0)",
+             Outcome::warn,
+             Remedy::watch,
+             "NHC2016"}));
+
+TEST(GpuXidTest, IgnoresWhatSaysNothingAboutTheNode) {
+  EXPECT_THAT(judge(node({xid(100, "14, Channel 00000001"),
+                          xid(200, "106, test"),
+                          xid(300, "154, changed from 0x1 (GPU Reset Required) to 0x0 (None)"),
+                          xid(400, "145, RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x100 0x0)"),
+                          xid(500, "45, Ch 00000001 caused by previous Xid 149")})),
+              ElementsAre(kPass));
+}
+
+TEST(GpuXidTest, NamesTheGpuTheProcessAndTheTime) {
+  EXPECT_EQ(
+      only(node({xid(9 * kHour, "31, pid=1234, name=python3, Ch 00000010, MMU Fault")})).message,
+      "XID 31 (access to memory that is not mapped), application, 60 min ago; python3 (pid 1234); "
+      "0001:00:00.0, GPU-0, serial 165092300");
+}
+
+TEST(GpuXidTest, NamesAGpuThatHasLeftTheBusByTheLogsWords) {
+  Snapshot snapshot = node({line(9 * kHour, "NVRM: GPU at PCI:0009:00:00: GPU-b850f46d"),
+                            line(9 * kHour, "NVRM: GPU Board Serial Number: 1650923012345"),
+                            line(9 * kHour, "NVRM: Xid (PCI:0009:00:00): 79, lost")});
+  const Finding finding = only(snapshot);
+  EXPECT_EQ(finding.device, "0009:00:00.0");
+  EXPECT_THAT(finding.message, HasSubstr("0009:00:00.0, GPU-b850f46d, serial 1650923012345"));
+}
+
+TEST(GpuXidTest, AVirtualMachineLeavesHardwareToItsProvider) {
+  EXPECT_EQ(only(node({xid(9 * kHour, "79, lost")})).remedy, Remedy::report_to_provider);
+  EXPECT_EQ(only(node({xid(9 * kHour, "64, failed")})).remedy, Remedy::report_to_provider);
+  EXPECT_EQ(only(node({xid(9 * kHour, "95, Uncontained")})).remedy, Remedy::reboot);
+}
+
+TEST(GpuXidTest, OneIncidentIsOneFindingNamedByItsCause) {
+  const Finding finding = only(node({xid(9 * kHour, "63, Row Remapper"),
+                                     xid(9 * kHour + 1, "45, Ch 00000001"),
+                                     xid(9 * kHour + 2, "79, lost"),
+                                     xid(9 * kHour + 3, "119, Timeout")}));
+  EXPECT_EQ(finding.observed, Value(std::int64_t{79}));
+  EXPECT_THAT(finding.message, HasSubstr(", with 45, 63, 119"));
+}
+
+TEST(GpuXidTest, CountsIncidentsAndLines) {
+  auto storm = xid(8 * kHour, "31, MMU Fault");
+  storm.repeats = 99999;
+  storm.last_us = storm.time_us + 1'000'000;
+  EXPECT_THAT(
+      only(node({storm, xid(8 * kHour + 4, "31, other"), xid(9 * kHour, "31, again")})).message,
+      HasSubstr("; 2 incidents (100001 lines)"));
+}
+
+TEST(GpuXidTest, AContainedErrorSettlesADoubleBitError) {
+  const Finding finding =
+      only(bare_metal({xid(9 * kHour, "48, DBE"), xid(9 * kHour + 1, "94, Contained")}));
+  EXPECT_EQ(finding.observed, Value(std::int64_t{48}));
+  EXPECT_EQ(finding.outcome, Outcome::warn);
+  EXPECT_EQ(finding.remedy, Remedy::watch);
+}
+
+TEST(GpuXidTest, AnUncontainedErrorBesideItFailsAllTheSame) {
+  const Finding finding = only(bare_metal({xid(9 * kHour, "48, DBE"),
+                                           xid(9 * kHour + 1, "94, Contained"),
+                                           xid(9 * kHour + 2, "95, Uncontained")}));
+  EXPECT_EQ(finding.observed, Value(std::int64_t{95}));
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+}
+
+TEST(GpuXidTest, WhatIsFatalCountsForTheWholeBootAndTheRestInTheWindow) {
+  Snapshot snapshot = node({xid(100, "79, lost"), xid(200, "31, MMU Fault", 1)});
+  snapshot.identity->uptime_s = 72 * kHour;
+  EXPECT_EQ(only(snapshot).observed, Value(std::int64_t{79}));
+}
+
+TEST(GpuXidTest, LoadingTheDriverEndsWhatWasFatal) {
+  EXPECT_THAT(judge(node({xid(100, "79, lost"),
+                          line(200, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535")})),
+              ElementsAre(kPass));
+  EXPECT_EQ(only(node({line(50, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535"),
+                       xid(100, "79, lost")}))
+                .outcome,
+            Outcome::fail);
+}
+
+TEST(GpuXidTest, TheDriversWordThatNothingIsLeftToDoEndsItForThatGpu) {
+  const auto recovered = xid(200, "154, changed from 0x1 (GPU Reset Required) to 0x0 (None)");
+  EXPECT_THAT(judge(node({xid(100, "95, Uncontained"), recovered})), ElementsAre(kPass));
+  EXPECT_EQ(only(node({xid(100, "95, Uncontained", 1), recovered})).device, "gpu1");
+}
+
+TEST(GpuXidTest, RemembersWhatAStormHasPushedOutOfTheLog) {
+  Snapshot snapshot = node({xid(9 * kHour, "31, MMU Fault", 1)});
+  snapshot.kernel_log->first_sequence = 100000;
+  snapshot.kernel_log->first_us = static_cast<std::uint64_t>(8 * kHour * 1e6);
+  snapshot.earlier.xids = {{.address = "0001:00:00.0",
+                            .code = 79,
+                            .boot_id = "boot-1",
+                            .first_s = kHour,
+                            .last_s = kHour,
+                            .lines = 1,
+                            .text = "GPU has fallen off the bus."}};
+  const auto findings = judge(snapshot);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].device, "gpu0");
+  EXPECT_EQ(findings[0].outcome, Outcome::fail);
+}
+
+TEST(GpuXidTest, GpusThatAreLostTogetherAreOneIncidentOfTheNode) {
+  const Finding finding =
+      only(bare_metal({xid(9 * kHour, "79, lost"), xid(9 * kHour + 2, "79, lost", 1)}));
+  EXPECT_EQ(finding.device, "node");
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+  EXPECT_EQ(finding.remedy, Remedy::reboot);
+  EXPECT_THAT(finding.message, HasSubstr("XID 79 on 2 GPUs at once: gpu0, gpu1 fell off the bus"));
+  EXPECT_THAT(judge(node({xid(8 * kHour, "79, lost"), xid(9 * kHour, "79, lost", 1)})), SizeIs(2));
+}
+
+RememberedXid in_job(std::string job, double hours_ago) {
+  return {.address = "0001:00:00.0",
+          .uuid = "GPU-0",
+          .code = 31,
+          .job = std::move(job),
+          .boot_id = "boot-0",
+          .wall_s = kNow - hours_ago * kHour};
+}
+
+TEST(GpuXidTest, TheSameErrorInSeveralJobsOnOneGpuIsAWarning) {
+  Snapshot snapshot = node({xid(9 * kHour, "31, MMU Fault")});
+  snapshot.environment->job = {{"SLURM_JOB_ID", "44"}, {"SLURM_SCRIPT_CONTEXT", "epilog_slurmd"}};
+  snapshot.earlier.jobs = {{.id = "44", .boot_id = "boot-1", .since_s = 8 * kHour}};
+  snapshot.earlier.xids = {in_job("42", 20), in_job("42", 19)};
+  EXPECT_EQ(only(snapshot).outcome, Outcome::pass) << "two jobs";
+  snapshot.earlier.xids.push_back(in_job("43", 25));
+  EXPECT_EQ(only(snapshot).outcome, Outcome::pass) << "the third is too old";
+  snapshot.earlier.xids.push_back(in_job("43", 3));
+  const Finding finding = only(snapshot);
+  EXPECT_EQ(finding.outcome, Outcome::warn);
+  EXPECT_EQ(finding.remedy, Remedy::watch);
+  EXPECT_THAT(finding.message, HasSubstr("; job 44; "));
+  EXPECT_THAT(finding.message, HasSubstr("; the same in 3 jobs on this GPU: 42, 43, 44"));
+}
+
+TEST(GpuXidTest, CleanUpsWithoutAnotherErrorPointToTheFabricManager) {
+  const Finding finding = only(node({xid(7 * kHour, "45, Ch 00000001"),
+                                     xid(8 * kHour, "45, Ch 00000001"),
+                                     xid(9 * kHour, "45, Ch 00000001")}));
+  EXPECT_EQ(finding.outcome, Outcome::warn);
+  EXPECT_EQ(finding.remedy, Remedy::restart_service);
+}
+
+TEST(GpuXidTest, ASiteMayGiveANumberAnotherClass) {
+  Profile strict = profile();
+  strict.gpu.xid.classes = {{"94", "fatal"}};
+  const auto findings = ask(checks::gpu_xid, node({xid(9 * kHour, "94, Contained")}), strict);
+  EXPECT_EQ(findings.at(0).outcome, Outcome::fail);
+}
+
+TEST(GpuXidTest, LinesThatWereNotReadLeaveItUndecided) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->lost = 7;
+  EXPECT_THAT(judge(snapshot),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "whether there were more XIDs is not known: 7 lines "
+                                             "were overwritten before muster could read them"}));
+  snapshot.kernel_log->records = {xid(9 * kHour, "79, lost")};
+  EXPECT_EQ(only(snapshot).outcome, Outcome::fail) << "they cannot mend what others prove";
+}
+
+TEST(GpuXidTest, SkipsANodeThatHasNoGpu) {
+  Profile none = profile();
+  none.gpu.present.count = 0;
+  Snapshot snapshot = node({});
+  snapshot.nvml = {};
+  EXPECT_THAT(ask(checks::gpu_xid, snapshot, none),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no GPU expected by this profile"}));
+  snapshot.kernel_log->records = {xid(9 * kHour, "79, lost")};
+  EXPECT_EQ(ask(checks::gpu_xid, snapshot, none).at(0).outcome, Outcome::fail);
+}
+
+TEST(GpuXidTest, WhatTheGpuItselfShowsIsNotSaidTwice) {
+  Snapshot snapshot = bare_metal({xid(9 * kHour, "64, failed")});
+  snapshot.nvml->gpus[0].remapped_rows->failed = true;
+  const Report report = judge(snapshot, profile(), {.only = {"gpu.xid", "gpu.ecc_remapped_rows"}});
+  EXPECT_EQ(std::ranges::count(report.findings, Outcome::fail, &Finding::outcome), 1);
+  EXPECT_EQ(report.findings.at(0).check, "gpu.ecc_remapped_rows");
+}
+
+}  // namespace
+}  // namespace muster
