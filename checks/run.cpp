@@ -71,6 +71,11 @@ Findings findings_of(const Snapshot& snapshot, const Profile& profile, const Che
   return findings.empty() ? check.judge(snapshot, profile) : findings;
 }
 
+void forget_fault(Finding& finding) {
+  finding.code.clear();
+  finding.category.clear();
+}
+
 Findings judge_one(const Snapshot& snapshot, const Profile& profile, const Check& check) {
   Findings findings = findings_of(snapshot, profile, check);
   if (findings.empty()) {
@@ -83,9 +88,11 @@ Findings judge_one(const Snapshot& snapshot, const Profile& profile, const Check
     finding.device = printable(finding.device, kLongestDevice);
     finding.message = printable(finding.message);
     finding.outcome = apply(policy, finding.outcome);
-    if (finding.outcome != Outcome::fail) finding.code.clear();
-    if (finding.outcome == Outcome::fail && finding.code.empty()) {
-      finding.code = fault_code(check.id);
+    if (finding.outcome == Outcome::fail) {
+      if (finding.code.empty()) finding.code = fault_code(check.id);
+      if (finding.category.empty()) finding.category = impact_category(finding.code);
+    } else {
+      forget_fault(finding);
     }
   }
   return findings;
@@ -125,7 +132,7 @@ void leave_to_others(Findings& findings) {
       finding.message =
           fmt::format("the same fault as {} {}: {}", other->check, other->device, finding.message);
       finding.remedy = Remedy::none;
-      finding.code.clear();
+      forget_fault(finding);
     }
     finding.seen_by.clear();
   }

@@ -11,21 +11,24 @@
 namespace muster::checks {
 namespace {
 
+constexpr std::string_view kReset = "Resource.Hpc.Reset";
+
 struct Action {
   std::string_view words;
   Remedy remedy;
+  std::string_view category{};  // Azure's, where it has one
 };
 
 Action action_of(unsigned number) {
   switch (number) {
     case 1:
-      return {"reset the GPU", Remedy::reset_gpu};
+      return {"reset the GPU", Remedy::reset_gpu, kReset};
     case 2:
-      return {"reboot the node", Remedy::reboot};
+      return {"reboot the node", Remedy::reboot, "Resource.Hpc.Reboot"};
     case 3:
-      return {"drain what talks to it and reset", Remedy::reset_gpu};
+      return {"drain what talks to it and reset", Remedy::reset_gpu, kReset};
     case 4:
-      return {"drain and reset the GPU", Remedy::reset_gpu};
+      return {"drain and reset the GPU", Remedy::reset_gpu, kReset};
     case 5:
       return {"recover the IMEX domain", Remedy::restart_service};
     case 6:
@@ -48,7 +51,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
     return gpu::not_told(gpu, "the recovery action", gpu.recovery_action);
   }
   if (*gpu.recovery_action == 0) return std::nullopt;
-  const auto [words, remedy] = action_of(*gpu.recovery_action);
+  const auto [words, remedy, category] = action_of(*gpu.recovery_action);
   Finding finding = gpu::about(
       gpu,
       Outcome::fail,
@@ -56,6 +59,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   finding.observed = std::int64_t{*gpu.recovery_action};
   finding.limit = std::int64_t{0};
   finding.remedy = remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
+  finding.category = category;
   return finding;
 }
 

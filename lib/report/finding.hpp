@@ -57,7 +57,8 @@ struct Finding {
   Value limit{};
   std::string unit{};
   Remedy remedy = Remedy::none;
-  std::string code{};  // Azure's fault code, where one exists; filled in by the runner
+  std::string code{};      // Azure's fault code, where one exists; filled in by the runner
+  std::string category{};  // Azure's impact category, likewise
   // Who may see the same fault in facts of their own: see checks/run.cpp. Never written out.
   std::vector<SeenBy> seen_by{};
 

@@ -45,7 +45,8 @@ Json to_object(const Finding& finding) {
               {"limit", to_value(finding.limit)},
               {"unit", text(finding.unit)},
               {"remedy", to_string(finding.remedy)},
-              {"code", text(finding.code)}};
+              {"code", text(finding.code)},
+              {"category", text(finding.category)}};
 }
 
 Json to_object(const ProbeResult& probe) {

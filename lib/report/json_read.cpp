@@ -105,6 +105,7 @@ Finding read_finding(Reader& reader, const Json& object, std::string_view place)
   reader.value(object, place, "limit", finding.limit);
   reader.optional_string(object, place, "unit", finding.unit);
   reader.optional_string(object, place, "code", finding.code);
+  reader.optional_string(object, place, "category", finding.category);
   std::string remedy;
   reader.string(object, place, "remedy", remedy);
   const auto parsed = parse_remedy(remedy);

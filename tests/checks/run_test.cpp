@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "checks/fault_codes.hpp"
 #include "checks/run.hpp"
 
 #include <gmock/gmock.h>
@@ -45,6 +46,16 @@ TEST(JudgeTest, IsHealthyWhenARuleHeld) {
   EXPECT_EQ(report.profile, "test");
   EXPECT_EQ(report.physical_host, "X1");
   EXPECT_EQ(report.started, "2026-11-20T12:00:00Z");
+}
+
+TEST(JudgeTest, AFailureCarriesAzuresCodeAndCategory) {
+  EXPECT_EQ(fault_code("ib.flaps"), "NHC2005");
+  EXPECT_EQ(impact_category("NHC2005"), "Resource.Hpc.Unhealthy.IBPortFlapping");
+  EXPECT_EQ(impact_category(""), "");
+  for (const auto& [check, code] : kFaultCodes) EXPECT_NE(impact_category(code), "") << check;
+  Profile profile = no_swap();
+  const Report healthy = judge(node(), profile, kSwap);
+  EXPECT_EQ(healthy.findings.at(0).category, "");
 }
 
 TEST(JudgeTest, NamesTheProbesThatWereAskedAndNoOthers) {

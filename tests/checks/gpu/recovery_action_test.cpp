@@ -32,14 +32,16 @@ TEST(GpuRecoveryActionTest, FailsWithWhatTheDriverCallsFor) {
                   .message = "the driver calls for recovery: reset the GPU (1) (serial 165092300)",
                   .observed = std::int64_t{1},
                   .limit = std::int64_t{0},
-                  .remedy = Remedy::reset_gpu},
+                  .remedy = Remedy::reset_gpu,
+                  .category = "Resource.Hpc.Reset"},
           Finding{.device = "gpu1",
                   .outcome = Outcome::fail,
                   .message = "the driver calls for recovery: reboot the node (2) (serial "
                              "165092301)",
                   .observed = std::int64_t{2},
                   .limit = std::int64_t{0},
-                  .remedy = Remedy::reboot}));
+                  .remedy = Remedy::reboot,
+                  .category = "Resource.Hpc.Reboot"}));
 }
 
 TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {

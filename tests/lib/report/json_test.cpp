@@ -40,7 +40,8 @@ TEST(JsonReportTest, HasTheDocumentedKeysInOrder) {
       R"("checks":[{"id":"ib.rate","outcome":"fail"}],)"
       R"("findings":[{"check":"ib.rate","device":"mlx5_ib3","outcome":"fail",)"
       R"("message":"200 Gb/s (2X NDR), expected 400 Gb/s","observed":200.0,"limit":400.0,)"
-      R"("unit":"Gb/s","remedy":"reseat_or_replace","code":"NHC2005"}],)"
+      R"("unit":"Gb/s","remedy":"reseat_or_replace","code":"NHC2005",)"
+      R"("category":"Resource.Hpc.Unhealthy.IBPortFlapping"}],)"
       R"("probes":[{"name":"identity","status":"ok","duration_ms":0.4}]})"
       "\n");
 }
