@@ -342,6 +342,7 @@ struct Gpu {
   Fact<std::string> serial;
   Fact<std::string> model;
   Fact<unsigned> architecture;
+  Fact<unsigned> minor;
   GpuFirmware firmware;
   GpuModes modes;
   Fact<GpuMemory> memory;
@@ -378,6 +379,7 @@ struct Gpu {
         field("serial", &Self::serial, "serial number of the board"),
         field("model", &Self::model, "NVML's name"),
         field("architecture", &Self::architecture, "5 Volta, 7 Ampere, 9 Hopper, 10 Blackwell"),
+        field("minor", &Self::minor, "the N of /dev/nvidiaN"),
         field("firmware", &Self::firmware, ""),
         field("modes", &Self::modes, ""),
         field("memory", &Self::memory, ""),
@@ -412,6 +414,7 @@ struct Nvml {
   int trouble_code = 0;
   Fact<std::string> driver;
   Fact<std::string> module;
+  Fact<bool> open_module;
   Fact<unsigned> cuda;
   std::vector<Gpu> gpus;
 
@@ -423,6 +426,7 @@ struct Nvml {
         field("trouble_code", &Self::trouble_code, "NVML's return code of that"),
         field("driver", &Self::driver, "version"),
         field("module", &Self::module, "version of the kernel's module"),
+        field("open_module", &Self::open_module, "that module is the open one"),
         field("cuda", &Self::cuda, "highest CUDA version: 12040 for 12.4"),
         field("gpus", &Self::gpus, "by PCI address")};
   }

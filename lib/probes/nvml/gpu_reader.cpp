@@ -109,6 +109,7 @@ class Reader {
     gpu.serial = call_.text<kSerial>(functions_.serial, facts_.handle);
     gpu.model = call_.text<kName>(functions_.name, facts_.handle);
     gpu.architecture = number<unsigned>(functions_.architecture);
+    gpu.minor = number<unsigned>(functions_.minor);
     publish();
   }
 

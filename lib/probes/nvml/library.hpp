@@ -34,6 +34,7 @@ struct Function {
   X(name, false, "nvmlDeviceGetName", int(Device, char*, unsigned)) \
   X(serial, false, "nvmlDeviceGetSerial", int(Device, char*, unsigned)) \
   X(architecture, false, "nvmlDeviceGetArchitecture", int(Device, unsigned*)) \
+  X(minor, false, "nvmlDeviceGetMinorNumber", int(Device, unsigned*)) \
   X(vbios, false, "nvmlDeviceGetVbiosVersion", int(Device, char*, unsigned)) \
   X(inforom, false, "nvmlDeviceGetInforomImageVersion", int(Device, char*, unsigned)) \
   X(validate_inforom, false, "nvmlDeviceValidateInforom", int(Device)) \

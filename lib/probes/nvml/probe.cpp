@@ -162,6 +162,18 @@ void name_processes(const Root& root, Gpu& gpu) {
   }
 }
 
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  …" or, of the closed one,
+// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …".
+Fact<bool> is_open_module(const Root& root) {
+  constexpr std::string_view kVersion = "/proc/driver/nvidia/version";
+  const auto line = root.read_line(kVersion);
+  if (!line) return Fact<bool>::failed(line.error());
+  if (line->find("Kernel Module") == std::string::npos) {
+    return Fact<bool>::unreadable(fmt::format("{} names no kernel module", kVersion));
+  }
+  return line->find("Open Kernel Module") != std::string::npos;
+}
+
 void read_gpus(const Root& root,
                const Opened& opened,
                const NvmlOptions& options,
@@ -209,6 +221,7 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
   }
   Nvml facts = std::move(opened.facts);
   facts.module = root.read_line("/sys/module/nvidia/version");
+  facts.open_module = is_open_module(root);
   if (!opened.library) {
     return observed(unusable(std::move(facts), opened.error.message, nvml::kFunctionNotFound));
   }

@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "lib/probes/probes.hpp"
@@ -30,6 +32,7 @@ Gpu whole_gpu(unsigned index) {
   gpu.serial = fmt::format("165092301234{}", index);
   gpu.model = "NVIDIA H100 80GB HBM3"s;
   gpu.architecture = 9U;
+  gpu.minor = index;
   gpu.firmware = {.vbios = "96.00.89.00.01"s,
                   .inforom = "G520.0200.00.05"s,
                   .inforom_valid = true,
@@ -100,6 +103,8 @@ class NvmlTest : public ::testing::Test {
     scenario_.nvml.cuda = 13000U;
     dir_.write("node/sys/module/nvidia/version", "580.65.06\n");
     scenario_.nvml.module = "580.65.06"s;
+    name_module("NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build");
+    scenario_.nvml.open_module = true;
     setenv("MUSTER_FAKE_NVML", (dir_.path() / "scenario").c_str(), 1);
   }
 
@@ -112,6 +117,10 @@ class NvmlTest : public ::testing::Test {
     return probe_nvml(*Root::below((dir_.path() / "node").string()),
                       {.library = library(branch), .validate_inforom = true},
                       Clock::now() + allowed);
+  }
+
+  void name_module(std::string_view name) {
+    dir_.write("node/proc/driver/nvidia/version", fmt::format("NVRM version: {}\nGCC\n", name));
   }
 
   [[nodiscard]] Gpu& gpu(std::size_t index) { return scenario_.nvml.gpus.at(index); }
@@ -202,6 +211,15 @@ TEST_F(NvmlTest, ADriverThatCannotBeUsedSaysWhy) {
   EXPECT_EQ(section->trouble, "nvmlInit_v2: Driver/library version mismatch (18)");
   EXPECT_EQ(section->trouble_code, 18);
   EXPECT_EQ(section->module, Fact<std::string>("580.65.06"s));
+}
+
+TEST_F(NvmlTest, TellsTheOpenModuleFromTheClosedOne) {
+  name_module("NVIDIA UNIX x86_64 Kernel Module  535.161.08  Tue Mar  5 22:42:15 UTC 2024");
+  EXPECT_EQ(probe()->open_module, Fact<bool>(false));
+  name_module("");
+  EXPECT_TRUE(probe()->open_module.is_unreadable());
+  std::filesystem::remove(dir_.path() / "node/proc/driver/nvidia/version");
+  EXPECT_TRUE(probe()->open_module.is_absent());
 }
 
 TEST_F(NvmlTest, ALibraryThatIsNotThereIsAbsent) {
