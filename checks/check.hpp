@@ -39,6 +39,8 @@ struct Check {
   // Returns at least one finding, a pass included: a check that looked at nothing must say so.
   // `check` and `code` of a finding are filled in by the runner.
   Findings (*judge)(const Snapshot&, const Profile&) = nullptr;
+  // In place of `judge`, for a rule that means something else beside a running job than after it.
+  Findings (*judge_in)(const Snapshot&, const Profile&, const Context&) = nullptr;
 };
 
 }  // namespace muster

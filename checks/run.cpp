@@ -63,12 +63,17 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
            .message = fmt::format("not judged, {}", fmt::join(reasons, "; "))}};
 }
 
-Findings findings_of(const Snapshot& snapshot, const Profile& profile, const Check& check) {
+Findings findings_of(const Snapshot& snapshot,
+                     const Profile& profile,
+                     const Context& context,
+                     const Check& check) {
   if (check.not_here != nullptr) {
     if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
   }
   Findings findings = obstacles(snapshot, check);
-  return findings.empty() ? check.judge(snapshot, profile) : findings;
+  if (!findings.empty()) return findings;
+  return check.judge_in != nullptr ? check.judge_in(snapshot, profile, context)
+                                   : check.judge(snapshot, profile);
 }
 
 void forget_fault(Finding& finding) {
@@ -76,8 +81,11 @@ void forget_fault(Finding& finding) {
   finding.category.clear();
 }
 
-Findings judge_one(const Snapshot& snapshot, const Profile& profile, const Check& check) {
-  Findings findings = findings_of(snapshot, profile, check);
+Findings judge_one(const Snapshot& snapshot,
+                   const Profile& profile,
+                   const Context& context,
+                   const Check& check) {
+  Findings findings = findings_of(snapshot, profile, context, check);
   if (findings.empty()) {
     findings.push_back(
         {.device = "node", .outcome = Outcome::unknown, .message = "the check looked at nothing"});
@@ -175,9 +183,10 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .context = selection.context,
                 .started = snapshot.taken,
                 .physical_host = snapshot.identity->physical_host.value_or("")};
+  const Context context = context_of(profile, selection.context);
   const auto selected = select_checks(profile, selection);
   for (const Check* check : selected) {
-    Findings findings = judge_one(snapshot, profile, *check);
+    Findings findings = judge_one(snapshot, profile, context, *check);
     std::ranges::move(findings, std::back_inserter(report.findings));
   }
   leave_to_others(report.findings);
@@ -185,7 +194,7 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
     report.checks.push_back(
         {.id = std::string(check->id), .outcome = worst(report.findings, check->id)});
   }
-  report.verdict = verdict_of(report.findings, context_of(profile, selection.context));
+  report.verdict = verdict_of(report.findings, context);
   std::ranges::stable_sort(
       report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
   for_each_section(snapshot, [&](Probe probe, const auto& section) {

@@ -50,6 +50,7 @@ struct Context {
   Words skip;                // globs of check ids left out of those
   Words count_unknown{"*"};  // checks whose `unknown` makes the verdict unknown
   Seconds deadline{20};
+  bool gpus_idle = false;  // nobody computes: a prolog's or epilog's job on its GPUs, else anyone
 
   template <class Self = Context>
   static constexpr auto fields() {
@@ -57,7 +58,10 @@ struct Context {
         field("run", &Self::run, "checks to run, globs"),
         field("skip", &Self::skip, "checks to leave out, globs"),
         field("count_unknown", &Self::count_unknown, "checks whose unknown counts, globs"),
-        field("deadline", &Self::deadline, "the whole run ends within")};
+        field("deadline", &Self::deadline, "the whole run ends within"),
+        field("gpus_idle",
+              &Self::gpus_idle,
+              "no process has a right to the GPUs (in prolog and epilog: to those of the job)")};
   }
 };
 

@@ -10,11 +10,13 @@ namespace muster {
 
 [[nodiscard]] inline Findings ask(const Check& check,
                                   const Snapshot& snapshot,
-                                  const Profile& profile) {
+                                  const Profile& profile,
+                                  const Context& context = {}) {
   if (check.not_here != nullptr) {
     if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
   }
-  return check.judge(snapshot, profile);
+  return check.judge_in != nullptr ? check.judge_in(snapshot, profile, context)
+                                   : check.judge(snapshot, profile);
 }
 
 }  // namespace muster
