@@ -7,9 +7,17 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "checks/pci/bus.hpp"
 
 namespace muster::checks {
 namespace {
+
+// The bus says that it is gone, too; pci.devices leaves that to this check.
+bool fell_off(const Snapshot& snapshot, const Gpu& gpu) {
+  if (!snapshot.pci.ok() || gpu.address.empty()) return false;
+  const PciDevice* device = pci::device_at(snapshot, gpu.address);
+  return device == nullptr || pci::silent(*device);
+}
 
 // A GPU that NVML refuses or that does not answer; nobody else reports it.
 Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
@@ -21,6 +29,11 @@ Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
           ? fmt::format("the GPU{} does not answer: {}", where, gpu.lost)
           : fmt::format("the GPU{} does not answer: {} did not return", where, gpu.stuck));
   finding.remedy = snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot;
+  if (fell_off(snapshot, gpu)) {
+    finding.code = "NHC2013";
+  } else if (!gpu.stuck.empty()) {
+    finding.code = "NHC2015";
+  }
   return finding;
 }
 

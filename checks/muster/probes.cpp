@@ -23,6 +23,9 @@ Remedy remedy_of(Probe probe) {
   return kAsksDrivers.contains(probe) ? Remedy::reboot : Remedy::watch;
 }
 
+// Azure's code for GPUs whose driver does not answer; the runner keeps it with failures only.
+std::string code_of(Probe probe) { return probe == Probe::nvml ? "NHC2015" : ""; }
+
 std::string message_of(Probe probe, bool timeout, const std::string& reason) {
   if (!timeout) return fmt::format("the {} probe failed: {}", to_string(probe), reason);
   return fmt::format("the {} probe did not answer: {}{}",
@@ -50,7 +53,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                         .message = message_of(probe, timeout, section.reason),
                         .observed = std::string(to_string(section.status)),
                         .limit = std::string("ok"),
-                        .remedy = timeout ? remedy_of(probe) : Remedy::none});
+                        .remedy = timeout ? remedy_of(probe) : Remedy::none,
+                        .code = code_of(probe)});
   });
   if (findings.empty() && answered == 0) {
     findings.push_back({.device = "node", .outcome = Outcome::skip, .message = "no probe was run"});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GPU, NVSwitch and HCA that the profile expects is on the PCI bus and answers there.
+// Every GPU, NVSwitch and HCA that the profile expects is on the PCI bus and answers there, and
+// NVML lists the GPUs that the bus has.
 
 #include <fmt/format.h>
 
@@ -12,12 +13,14 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/pci/bus.hpp"
+#include "checks/pci/nvml_view.hpp"
 
 namespace muster::checks {
 namespace {
 
 using pci::counted_kind;
 using pci::devices_of;
+using pci::NvmlView;
 using pci::word_for;
 
 using Places = std::map<std::string, int>;  // PCI address to NUMA node, as topo.numa has them
@@ -46,29 +49,38 @@ std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& 
   return absent;
 }
 
+struct Expected {
+  PciKind kind = PciKind::gpu;
+  const Limit<int>& count;
+  const Places& places;
+};
+
 void judge_count(const Snapshot& snapshot,
-                 PciKind kind,
-                 const Limit<int>& expected,
-                 const Places& places,
+                 const Expected& expected,
+                 const NvmlView* nvml,  // of GPUs only
                  Findings& findings) {
+  const PciKind kind = expected.kind;
   const auto found = devices_of(snapshot, kind);
-  const auto wanted = static_cast<std::size_t>(std::max(0, expected.value_or(0)));
+  const auto wanted = static_cast<std::size_t>(std::max(0, expected.count.value_or(0)));
   if (found.size() >= wanted) return;
   Finding finding{.outcome = Outcome::fail,
                   .observed = count_value(found.size()),
                   .limit = count_value(wanted),
                   .remedy = hardware_remedy(snapshot),
                   .code = fault_code(kind, false)};
-  const auto absent = missing_addresses(found, places, wanted - found.size());
+  const auto absent = missing_addresses(found, expected.places, wanted - found.size());
   if (absent.empty()) {
     finding.device = std::string(kNode);
     finding.message =
         fmt::format("{} on the PCI bus, expected {}", counted_kind(found.size(), kind), wanted);
+    if (nvml != nullptr) nvml->leave_to_gpu_present(finding);
     findings.push_back(finding);
     return;
   }
   for (const auto& address : absent) {
     finding.device = address;
+    finding.seen_by.clear();
+    if (nvml != nullptr) nvml->leave_to_gpu_present(address, finding);
     finding.message = fmt::format("no {} at {}: {} on the PCI bus, expected {}",
                                   word_for(kind),
                                   address,
@@ -78,7 +90,7 @@ void judge_count(const Snapshot& snapshot,
   }
 }
 
-void judge_answers(const PciDevice& device, Findings& findings) {
+void judge_answers(const PciDevice& device, const NvmlView& nvml, Findings& findings) {
   const auto word = word_for(device.kind);
   if (!device.responding) {
     findings.push_back(not_known(device.address,
@@ -96,22 +108,81 @@ void judge_answers(const PciDevice& device, Findings& findings) {
          .limit = true,
          .remedy = Remedy::reboot,
          .code = fault_code(device.kind, true)});
+    if (device.kind == PciKind::gpu) nvml.leave_to_gpu_present(device.address, findings.back());
+  }
+}
+
+Finding fallen_off(const PciDevice& device, bool expected) {
+  Finding finding{.device = device.address,
+                  .outcome = Outcome::fail,
+                  .message = fmt::format("the GPU at {} is on the PCI bus, and NVML does not list "
+                                         "it",
+                                         device.address),
+                  .observed = false,
+                  .limit = true,
+                  .remedy = Remedy::reboot,
+                  .code = fault_code(PciKind::gpu, true)};
+  if (!expected) {
+    finding.outcome = Outcome::unknown;
+    finding.message =
+        fmt::format("{}: it fell off, or is hidden here, as in a container", finding.message);
+  } else if (device.driver.empty()) {
+    finding.message = fmt::format("{}: no driver is bound to it", finding.message);
+    finding.code = "NHC2015";
+  } else if (device.driver != "nvidia") {
+    finding.message =
+        fmt::format("{}: the driver {} is bound to it", finding.message, device.driver);
+    finding.remedy = Remedy::fix_config;
+    finding.code = "NHC2015";
+  }
+  return finding;
+}
+
+void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
+  const auto unlisted = nvml.unlisted();
+  if (nvml.refused() == 0) {
+    for (const auto* device : unlisted) findings.push_back(fallen_off(*device, nvml.expected()));
+  } else if (!unlisted.empty()) {
+    findings.push_back(
+        {.device = std::string(kNode),
+         .outcome = Outcome::fail,
+         .message = fmt::format("{} on the PCI bus that NVML does not list, and {} that it refuses "
+                                "(see gpu.present)",
+                                counted_kind(unlisted.size(), PciKind::gpu),
+                                nvml.refused()),
+         .observed = count_value(unlisted.size()),
+         .limit = count_value(0),
+         .remedy = Remedy::reboot,
+         .code = fault_code(PciKind::gpu, true)});
+  }
+  for (const Gpu* gpu : nvml.not_on_bus()) {
+    findings.push_back({.device = gpu->address,
+                        .outcome = Outcome::unknown,
+                        .message = fmt::format("NVML lists {} at {}, and the PCI bus does not: one "
+                                               "of them is wrong",
+                                               gpu::name_of(*gpu),
+                                               gpu->address)});
   }
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::without_bus(snapshot, profile)) return {*finding};
+  const NvmlView nvml(snapshot, profile);
+  const auto& topo = profile.topo.numa;
+  const Places nowhere;
   Findings findings;
-  judge_count(snapshot, PciKind::gpu, profile.gpu.present.count, profile.topo.numa.gpu, findings);
-  judge_count(snapshot, PciKind::nvswitch, profile.pci.devices.nvswitches, {}, findings);
-  judge_count(snapshot, PciKind::hca, profile.ib.present.count, profile.topo.numa.hca, findings);
+  judge_count(snapshot, {PciKind::gpu, profile.gpu.present.count, topo.gpu}, &nvml, findings);
+  judge_count(
+      snapshot, {PciKind::nvswitch, profile.pci.devices.nvswitches, nowhere}, nullptr, findings);
+  judge_count(snapshot, {PciKind::hca, profile.ib.present.count, topo.hca}, nullptr, findings);
 
   std::vector<std::string> present;
   for (const auto kind : {PciKind::gpu, PciKind::nvswitch, PciKind::hca}) {
     const auto devices = devices_of(snapshot, kind);
-    for (const auto* device : devices) judge_answers(*device, findings);
+    for (const auto* device : devices) judge_answers(*device, nvml, findings);
     if (!devices.empty()) present.push_back(counted_kind(devices.size(), kind));
   }
+  compare_with_nvml(nvml, findings);
   if (findings.empty() && present.empty()) return {not_expected("GPU, NVSwitch or HCA is")};
   return or_pass(std::move(findings),
                  fmt::format("{} on the PCI bus, and all answer", fmt::join(present, ", ")));
@@ -127,12 +198,15 @@ constinit const Check pci_devices{
         "reads "
         "the start of each one's configuration space. A device that was not found at boot is "
         "missing from the list; one that fell off the bus later stays listed and reads all ones, "
-        "and a driver that talks to it may hang.",
+        "and a driver that talks to it may hang. Where NVML was asked, the GPUs of the bus are "
+        "compared with its list: one that the bus has and NVML has not was given up by the driver, "
+        "or never taken. A GPU that NVML itself reports as lost is gpu.present's finding alone.",
     .fix =
         "Reboot the node: a link that failed to train often comes back. If the device stays away, "
         "a virtual machine is redeployed to other hardware and the fault reported to the "
         "provider; on bare metal the device is reseated, then replaced.",
     .needs = Probe::pci | Probe::identity,
+    .looks_at = Probe::nvml,
     .when_absent = WhenAbsent::judge,
     .judge = judge,
 };

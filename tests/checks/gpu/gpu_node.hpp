@@ -40,14 +40,24 @@ inline Gpu h100(unsigned index) {
   gpu.recovery_action = 0U;
   gpu.heat = {.gpu_c = 34, .memory_c = 41, .margin_c = 53};
   gpu.power = {.usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U};
+  gpu.processes = std::vector<GpuProcess>{};
+  gpu.peers = std::map<std::string, unsigned>{};
   return gpu;
+}
+
+inline PciDevice on_bus(const Gpu& gpu) {
+  PciDevice device{.address = gpu.address, .kind = PciKind::gpu, .vendor = 0x10de};
+  device.driver = "nvidia";
+  device.responding = true;
+  return device;
 }
 
 inline Snapshot node() {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.hypervisor = true});
   snapshot.nvml = observed(Nvml{.gpus = {h100(0), h100(1)}});
-  snapshot.pci = observed(Pci{});
+  snapshot.pci = observed(Pci{.devices = {on_bus(h100(0)), on_bus(h100(1))}});
+  snapshot.environment = observed(Environment{});
   return snapshot;
 }
 

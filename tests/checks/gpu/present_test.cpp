@@ -43,6 +43,24 @@ TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {
   EXPECT_EQ(judge(node).front().remedy, Remedy::report_to_provider);
 }
 
+TEST(GpuPresentTest, ACallThatDidNotReturnHasTheCodeOfADriverThatDoesNotAnswer) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).stuck = "nvmlDeviceGetTemperature";
+  EXPECT_EQ(judge(node).front().code, "NHC2015");
+}
+
+TEST(GpuPresentTest, AGpuThatTheBusLostTooFellOff) {
+  Snapshot silent = gpu_node::node();
+  gpu_node::gpu(silent, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  EXPECT_EQ(judge(silent).front().code, "");
+  silent.pci->devices[0].responding = false;
+  EXPECT_EQ(judge(silent).front().code, "NHC2013");
+  Snapshot gone = gpu_node::node();
+  gpu_node::gpu(gone, 1).stuck = "nvmlDeviceGetName";
+  gone.pci->devices.pop_back();
+  EXPECT_EQ(judge(gone).front().code, "NHC2013");
+}
+
 TEST(GpuPresentTest, AnotherModelOrSizeFails) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).model = std::string("NVIDIA A100-SXM4-40GB");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "checks/run.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -65,6 +66,29 @@ TEST(MusterProbesTest, AnotherProbeThatHangsOrFailsIsUnknown) {
                                   .observed = std::string("timeout"),
                                   .limit = std::string("ok"),
                                   .remedy = Remedy::reboot}));
+}
+
+TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
+  Snapshot snapshot;
+  snapshot.nvml = {.status = Status::timeout, .reason = "nvmlInit_v2 did not return within 5 s"};
+  Profile profile;
+  profile.muster.probes.fatal = {"nvml", "mounts"};
+  profile.gpu.present.count = 8;
+  const auto report = judge(snapshot, profile, {.only = {"muster.probes", "gpu.*"}});
+  EXPECT_EQ(report.findings.front(),
+            (Finding{.check = "muster.probes",
+                     .device = "nvml",
+                     .outcome = Outcome::fail,
+                     .message = "the nvml probe did not answer: nvmlInit_v2 did not return within "
+                                "5 s",
+                     .observed = std::string("timeout"),
+                     .limit = std::string("ok"),
+                     .remedy = Remedy::reboot,
+                     .code = "NHC2015"}));
+  // The fault is named once; what the driver should have told is unknown.
+  for (const auto& check : report.checks) {
+    EXPECT_EQ(check.outcome == Outcome::fail, check.id == "muster.probes") << check.id;
+  }
 }
 
 Finding hung(const char* probe, const char* more, Remedy remedy) {

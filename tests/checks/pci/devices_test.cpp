@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "checks/run.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
@@ -8,6 +9,7 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Field;
 
 Findings judged(const Snapshot& snapshot, const Profile& profile) {
   return ask(checks::pci_devices, snapshot, profile);
@@ -109,6 +111,189 @@ TEST(PciDevicesTest, DoesNotCountTheVirtualFunctionsOfAHost) {
   part.virtual_function = true;
   node.pci.facts.devices.push_back(part);
   EXPECT_EQ(judged(node, profile).front().message, "1 HCA on the PCI bus, expected 2");
+}
+
+Gpu listed(unsigned index, std::string address) {
+  Gpu gpu{.index = index, .address = std::move(address)};
+  gpu.uuid = std::string("GPU-1");
+  gpu.serial = std::string("1650");
+  return gpu;
+}
+
+// A node of which NVML tells as well.
+Snapshot with_nvml(std::vector<Gpu> gpus) {
+  Snapshot node = small_node();
+  node.pci->devices[kGpu].vendor = 0x10de;
+  node.pci->devices[kGpu].driver = "nvidia";
+  node.nvml = observed(Nvml{.gpus = std::move(gpus)});
+  return node;
+}
+
+const std::string kGpuAddress = "0000:02:00.0";
+
+Finding not_in_nvml(std::string_view more = {},
+                    Remedy remedy = Remedy::reboot,
+                    std::string code = "NHC2013") {
+  return {.device = kGpuAddress,
+          .outcome = Outcome::fail,
+          .message = fmt::format(
+              "the GPU at 0000:02:00.0 is on the PCI bus, and NVML does not list it{}", more),
+          .observed = false,
+          .limit = true,
+          .remedy = remedy,
+          .code = std::move(code)};
+}
+
+TEST(PciDevicesWithNvmlTest, PassesWhereBusAndNvmlAgree) {
+  EXPECT_EQ(judged(with_nvml({listed(0, kGpuAddress)}), one_gpu_and_hca()).front().outcome,
+            Outcome::pass);
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuOfTheBusThatNvmlDoesNotListFellOff) {
+  EXPECT_THAT(judged(with_nvml({}), one_gpu_and_hca()), ElementsAre(not_in_nvml()));
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuWithoutTheDriverIsNoBrokenHardware) {
+  Snapshot node = with_nvml({});
+  node.pci->devices[kGpu].driver = "";
+  EXPECT_THAT(judged(node, one_gpu_and_hca()),
+              ElementsAre(not_in_nvml(": no driver is bound to it", Remedy::reboot, "NHC2015")));
+  node.pci->devices[kGpu].driver = "vfio-pci";
+  EXPECT_THAT(judged(node, one_gpu_and_hca()),
+              ElementsAre(not_in_nvml(
+                  ": the driver vfio-pci is bound to it", Remedy::fix_config, "NHC2015")));
+}
+
+TEST(PciDevicesWithNvmlTest, WithoutExpectationOnlyTheDriversOwnGpusAreCompared) {
+  Snapshot node = with_nvml({});
+  Finding hidden = not_in_nvml(": it fell off, or is hidden here, as in a container");
+  hidden.outcome = Outcome::unknown;
+  EXPECT_THAT(judged(node, Profile{}), ElementsAre(hidden));
+  node.pci->devices[kGpu].driver = "nouveau";
+  EXPECT_EQ(judged(node, Profile{}).front().outcome, Outcome::pass);
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuOfAnotherMakerIsNotNvmls) {
+  Snapshot node = with_nvml({});
+  node.pci->devices[kGpu].vendor = 0x1002;
+  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+}
+
+TEST(PciDevicesWithNvmlTest, WithoutAUsableNvmlNothingIsCompared) {
+  Snapshot node = with_nvml({});
+  node.nvml->trouble = "nvmlInit_v2: Driver Not Loaded (9)";
+  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+  node.nvml = {.status = Status::absent, .reason = "foreign root"};
+  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuWhoseHandleIsRefusedIsNamedByGpuPresentAlone) {
+  Gpu refused = listed(0, "");
+  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
+  Snapshot node = with_nvml({refused});
+  EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
+  node.pci->devices.push_back(node.pci->devices[kGpu]);
+  node.pci->devices.back().address = "0000:04:00.0";
+  EXPECT_THAT(judged(node, one_gpu_and_hca()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "2 GPUs on the PCI bus that NVML does not list, "
+                                             "and 1 that it refuses (see gpu.present)",
+                                  .observed = std::int64_t{2},
+                                  .limit = std::int64_t{0},
+                                  .remedy = Remedy::reboot,
+                                  .code = "NHC2013"}));
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuThatNvmlHasAndTheBusHasNotIsUnknown) {
+  EXPECT_THAT(
+      judged(with_nvml({listed(0, kGpuAddress), listed(1, "0000:05:00.0")}), one_gpu_and_hca()),
+      ElementsAre(Finding{.device = "0000:05:00.0",
+                          .outcome = Outcome::unknown,
+                          .message = "NVML lists gpu1 at 0000:05:00.0, and the PCI bus does "
+                                     "not: one of them is wrong"}));
+}
+
+std::vector<Finding> failures(const Snapshot& node, const Profile& profile) {
+  auto report = judge(node, profile, {.only = {"pci.devices", "gpu.present"}});
+  std::erase_if(report.findings,
+                [](const Finding& finding) { return finding.outcome != Outcome::fail; });
+  return report.findings;
+}
+
+// Each way in which a GPU may leave the bus is one finding of the two checks together.
+TEST(PciDevicesWithNvmlTest, AGpuThatLeftTheBusIsOneFinding) {
+  Gpu lost = listed(0, kGpuAddress);
+  lost.lost = "nvmlDeviceGetName: GPU is lost (15)";
+  Gpu stuck = listed(0, kGpuAddress);
+  stuck.stuck = "nvmlDeviceGetName";
+  Gpu refused = listed(0, "");
+  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
+  for (const auto& gpu : {lost, stuck, refused}) {
+    Snapshot silent = with_nvml({gpu});
+    silent.pci->devices[kGpu].responding = false;
+    Snapshot gone = with_nvml({gpu});
+    gone.pci->devices.erase(gone.pci->devices.begin() + kGpu);
+    for (const auto& node : {silent, gone}) {
+      EXPECT_THAT(failures(node, one_gpu_and_hca()),
+                  ElementsAre(::testing::AllOf(Field(&Finding::check, "gpu.present"),
+                                               Field(&Finding::device, "gpu0"))));
+      Profile with_places = one_gpu_and_hca();
+      with_places.topo.numa.gpu = {{kGpuAddress, 0}};
+      EXPECT_EQ(failures(node, with_places).size(), 1U);
+    }
+  }
+}
+
+TEST(PciDevicesWithNvmlTest, OneRefusedGpuDoesNotExplainTwoThatAreGone) {
+  Gpu refused = listed(0, "");
+  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
+  Snapshot node = with_nvml({refused});
+  node.pci->devices[kGpu].responding = false;
+  node.pci->devices.push_back(node.pci->devices[kGpu]);
+  node.pci->devices.back().address = "0000:04:00.0";
+  EXPECT_EQ(failures(node, one_gpu_and_hca()).size(), 3U);
+}
+
+TEST(PciDevicesWithNvmlTest, ARefusedGpuDoesNotExplainAnotherThatNvmlStillLists) {
+  Gpu refused = listed(1, "");
+  refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
+  Snapshot node = with_nvml({listed(0, "0000:05:00.0"), refused});
+  Profile profile = one_gpu_and_hca();
+  profile.gpu.present.count = 2;
+  std::vector<std::string> checks;
+  for (const auto& finding : failures(node, profile)) checks.push_back(finding.check);
+  EXPECT_THAT(checks, ElementsAre("pci.devices", "gpu.present"));
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuThatIsGoneForBothIsTheBussFinding) {
+  Snapshot node = with_nvml({});
+  node.pci->devices.erase(node.pci->devices.begin() + kGpu);
+  EXPECT_THAT(failures(node, one_gpu_and_hca()),
+              ElementsAre(Field(&Finding::check, "pci.devices")));
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuThatOnlyNvmlMissesIsTheBussFinding) {
+  EXPECT_THAT(failures(with_nvml({}), one_gpu_and_hca()),
+              ElementsAre(::testing::AllOf(Field(&Finding::check, "pci.devices"),
+                                           Field(&Finding::device, kGpuAddress))));
+}
+
+TEST(PciDevicesWithNvmlTest, AGpuThatReadsAllOnesAndIsNotInNvmlIsOneFinding) {
+  Snapshot node = with_nvml({});
+  node.pci->devices[kGpu].responding = false;
+  EXPECT_THAT(failures(node, one_gpu_and_hca()),
+              ElementsAre(Field(&Finding::message,
+                                "the GPU at 0000:02:00.0 is on the PCI bus and does not answer: "
+                                "its configuration space reads all ones")));
+}
+
+TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundWhereGpuPresentIsNotAsked) {
+  Gpu lost = listed(0, kGpuAddress);
+  lost.lost = "nvmlDeviceGetName: GPU is lost (15)";
+  Snapshot node = with_nvml({lost});
+  node.pci->devices[kGpu].responding = false;
+  EXPECT_EQ(judge(node, one_gpu_and_hca(), {.only = {"pci.devices"}}).verdict, Verdict::unhealthy);
 }
 
 }  // namespace
