@@ -50,6 +50,10 @@
   X(gpu, power)                \
   X(gpu, persistence)          \
   X(gpu, mig)                  \
+  X(gpu, processes)            \
+  X(gpu, memory_used)          \
+  X(gpu, p2p)                  \
+  X(gpu, direct_rdma)          \
   X(ib, present)              \
   X(ib, state)                \
   X(ib, rate)                 \

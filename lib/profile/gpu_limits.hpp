@@ -139,6 +139,51 @@ struct GpuMigLimits {
   }
 };
 
+struct GpuProcessLimits {
+  Words allowed;
+
+  template <class Self = GpuProcessLimits>
+  static constexpr auto fields() {
+    return std::tuple{field("allowed",
+                            &Self::allowed,
+                            "commands of the system that may use a GPU at any time, globs")};
+  }
+};
+
+struct GpuMemoryUsedLimits {
+  Limit<Bytes> warn_above, fail_above, driver_reserve;
+
+  template <class Self = GpuMemoryUsedLimits>
+  static constexpr auto fields() {
+    return std::tuple{field("warn_above", &Self::warn_above, "memory in use without a process"),
+                      field("fail_above", &Self::fail_above, "memory in use without a process"),
+                      field("driver_reserve",
+                            &Self::driver_reserve,
+                            "added to both where the driver counts its own memory as used")};
+  }
+};
+
+struct GpuP2pLimits {
+  Limit<bool> expected;
+
+  template <class Self = GpuP2pLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("expected", &Self::expected, "each GPU can read the memory of each other one")};
+  }
+};
+
+struct GpuDirectRdmaLimits {
+  Limit<bool> expected;
+
+  template <class Self = GpuDirectRdmaLimits>
+  static constexpr auto fields() {
+    return std::tuple{field("expected",
+                            &Self::expected,
+                            "HCAs reach the memory of GPUs; not set: where both are expected")};
+  }
+};
+
 struct GpuLimits {
   GpuPresentLimits present;
   GpuDriverLimits driver;
@@ -154,6 +199,10 @@ struct GpuLimits {
   GpuTemperatureLimits temperature;
   GpuPowerLimits power;
   GpuMigLimits mig;
+  GpuProcessLimits processes;
+  GpuMemoryUsedLimits memory_used;
+  GpuP2pLimits p2p;
+  GpuDirectRdmaLimits direct_rdma;
 
   template <class Self = GpuLimits>
   static constexpr auto fields() {
@@ -170,7 +219,11 @@ struct GpuLimits {
                       field("clocks", &Self::clocks, ""),
                       field("temperature", &Self::temperature, ""),
                       field("power", &Self::power, ""),
-                      field("mig", &Self::mig, "")};
+                      field("mig", &Self::mig, ""),
+                      field("processes", &Self::processes, ""),
+                      field("memory_used", &Self::memory_used, ""),
+                      field("p2p", &Self::p2p, ""),
+                      field("direct_rdma", &Self::direct_rdma, "")};
   }
 };
 

@@ -30,7 +30,7 @@ struct RemedyName {
 constexpr std::array kRemedies{
     RemedyName{Remedy::none, "none", ""},
     RemedyName{Remedy::watch, "watch", "watch it"},
-    RemedyName{Remedy::restart_app, "restart_app", "restart the application"},
+    RemedyName{Remedy::restart_app, "restart_app", "end or restart the application"},
     RemedyName{Remedy::reset_gpu, "reset_gpu", "reset the GPU"},
     RemedyName{Remedy::restart_service, "restart_service", "restart the service"},
     RemedyName{Remedy::reboot, "reboot", "reboot the node"},

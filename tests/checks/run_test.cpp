@@ -263,6 +263,21 @@ TEST(JudgeTest, KeepsTheLogsFaultWhereTheCheckOfCountersDoesNotFail) {
       Verdict::unhealthy);
 }
 
+TEST(JudgeTest, TellsAContextsMeaningToTheChecksThatDependOnIt) {
+  Snapshot snapshot = node();
+  Gpu gpu;
+  gpu.processes = std::vector<GpuProcess>{{.pid = 4242, .name = "python", .user = 1000U}};
+  snapshot.nvml = observed(Nvml{.gpus = {gpu}});
+  snapshot.environment = observed(Environment{});
+  Profile profile;
+  profile.contexts["boot"].gpus_idle = true;
+  const std::vector<std::string> only{"gpu.processes"};
+  EXPECT_EQ(judge(snapshot, profile, {.context = "boot", .only = only}).verdict,
+            Verdict::unhealthy);
+  EXPECT_EQ(judge(snapshot, profile, {.context = "manual", .only = only}).checks.front().outcome,
+            Outcome::skip);
+}
+
 TEST(ProbesTest, AllAreRunWhereOnlyTheirAnswersAreAskedFor) {
   const Selection selection{.only = {"muster.probes"}};
   EXPECT_EQ(probes_needed(select_checks(Profile{}, selection)), ProbeSet::all());

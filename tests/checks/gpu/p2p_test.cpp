@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "checks/run.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+Profile profile() {
+  Profile profile = gpu_node::profile();
+  profile.gpu.p2p.expected = true;
+  return profile;
+}
+
+void answer(Snapshot& node, unsigned a, unsigned b, unsigned status) {
+  Gpu& first = gpu_node::gpu(node, a);
+  Gpu& second = gpu_node::gpu(node, b);
+  (*first.peers)[second.address] = status;
+  (*second.peers)[first.address] = status;
+}
+
+// GPUs that all reach each other.
+Snapshot node_of(unsigned gpus) {
+  Snapshot node = gpu_node::node();
+  node.nvml->gpus.clear();
+  for (unsigned i = 0; i < gpus; ++i) node.nvml->gpus.push_back(gpu_node::h100(i));
+  for (unsigned a = 0; a < gpus; ++a) {
+    for (unsigned b = a + 1; b < gpus; ++b) answer(node, a, b, 0);
+  }
+  return node;
+}
+
+// What the runner fills in or takes away is not compared here.
+Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
+  auto findings = ask(checks::gpu_p2p, snapshot, expected);
+  for (Finding& finding : findings) finding.seen_by.clear();
+  return findings;
+}
+
+Finding broken(std::string device, std::string message, std::int64_t pairs, Remedy remedy) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = pairs,
+          .limit = std::int64_t{0},
+          .unit = "pairs",
+          .remedy = remedy};
+}
+
+TEST(GpuP2pTest, PassesWhereAllReachEachOther) {
+  EXPECT_THAT(judge(node_of(4)),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::pass,
+                                  .message = "4 GPUs read each other's memory, 6 pairs"}));
+}
+
+TEST(GpuP2pTest, NamesAPairOnce) {
+  Snapshot node = node_of(4);
+  answer(node, 1, 3, 5);
+  EXPECT_THAT(judge(node),
+              ElementsAre(broken("gpu1",
+                                 "no peer access to gpu3 at 0004:00:00.0: not supported (serial "
+                                 "165092301)",
+                                 1,
+                                 Remedy::reboot)));
+}
+
+TEST(GpuP2pTest, EachAnswerHasItsWords) {
+  const std::map<unsigned, std::string> words{{1, "the chipset does not support it"},
+                                              {2, "the GPU does not support it"},
+                                              {3, "they are below different I/O hubs"},
+                                              {4, "a setting of the driver disables it"},
+                                              {5, "not supported"}};
+  for (const auto& [status, word] : words) {
+    Snapshot node = node_of(2);
+    answer(node, 0, 1, status);
+    EXPECT_THAT(judge(node),
+                ElementsAre(broken("gpu0",
+                                   fmt::format("no peer access to gpu1 at 0002:00:00.0: {} (serial "
+                                               "165092300)",
+                                               word),
+                                   1,
+                                   status == 4 ? Remedy::fix_config : Remedy::reboot)));
+  }
+}
+
+TEST(GpuP2pTest, AGpuThatReachesNoneIsNamedOnce) {
+  Snapshot node = node_of(4);
+  for (const unsigned peer : {0U, 1U, 3U}) answer(node, 2, peer, 5);
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(broken("gpu2",
+                         "no peer access to any other GPU, 3 of them: not supported (serial "
+                         "165092302)",
+                         3,
+                         Remedy::reboot)));
+}
+
+TEST(GpuP2pTest, WhatIsBrokenBesideTheCulpritIsNamedToo) {
+  Snapshot node = node_of(5);
+  for (const unsigned peer : {0U, 1U, 3U, 4U}) answer(node, 2, peer, 5);
+  answer(node, 0, 4, 4);
+  EXPECT_THAT(judge(node),
+              ElementsAre(Field(&Finding::device, "gpu2"), Field(&Finding::device, "gpu0")));
+}
+
+TEST(GpuP2pTest, WhereNoneReachesAnotherItIsTheNode) {
+  Snapshot node = node_of(3);
+  answer(node, 0, 1, 1);
+  answer(node, 0, 2, 1);
+  answer(node, 1, 2, 4);
+  EXPECT_THAT(judge(node),
+              ElementsAre(broken("node",
+                                 "no GPU can read the memory of another, 3 pairs: a setting of the "
+                                 "driver disables it, the chipset does not support it",
+                                 3,
+                                 Remedy::fix_config)));
+}
+
+TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
+  Snapshot node = node_of(4);
+  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  gpu_node::gpu(node, 2).stuck = "nvmlDeviceGetTemperature";
+  for (unsigned peer : {0U, 3U}) {
+    answer(node, 1, peer, 5);
+    answer(node, 2, peer, 5);
+  }
+  EXPECT_EQ(judge(node).front().message, "2 GPUs read each other's memory, 1 pair");
+  gpu_node::gpu(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
+}
+
+TEST(GpuP2pTest, PartitionedGpusHaveNoPeersByDesign) {
+  Snapshot node = node_of(3);
+  gpu_node::gpu(node, 0).modes.mig = true;
+  answer(node, 0, 1, 5);
+  answer(node, 0, 2, 5);
+  EXPECT_EQ(judge(node).front().message, "2 GPUs read each other's memory, 1 pair");
+}
+
+TEST(GpuP2pTest, AnswersThatAreMissingOrUnknownAreUnknown) {
+  Snapshot node = node_of(3);
+  answer(node, 0, 1, 6);
+  gpu_node::gpu(node, 0).peers->erase("0003:00:00.0");
+  gpu_node::gpu(node, 2).peers->erase("0001:00:00.0");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "NVML does not tell whether 2 pairs of GPUs reach "
+                                             "each other"}));
+}
+
+Snapshot whose_pairs_hang() {
+  Snapshot node = node_of(2);
+  for (auto& gpu : node.nvml->gpus) {
+    gpu.peers =
+        Fact<std::map<std::string, unsigned>>::unreadable("nvmlDeviceGetP2PStatus did not return");
+  }
+  return node;
+}
+
+TEST(GpuP2pTest, ACallThatDidNotReturnFailsWhateverIsExpected) {
+  const Finding hung{.device = "node",
+                     .outcome = Outcome::fail,
+                     .message =
+                         "the driver does not tell whether GPUs reach each other: "
+                         "nvmlDeviceGetP2PStatus did not return",
+                     .remedy = Remedy::reboot,
+                     .code = "NHC2015"};
+  EXPECT_THAT(judge(whose_pairs_hang()), ElementsAre(hung));
+  EXPECT_THAT(judge(whose_pairs_hang(), gpu_node::profile()), ElementsAre(hung));
+}
+
+TEST(GpuP2pTest, AGpuThatHangsEveryCallIsNamedByGpuPresentAlone) {
+  Snapshot node = whose_pairs_hang();
+  gpu_node::gpu(node, 1).stuck = "nvmlDeviceGetName";
+  const auto report = judge(node, profile(), {.only = {"gpu.present", "gpu.p2p"}});
+  EXPECT_THAT(report.checks,
+              ElementsAre(CheckResult{"gpu.present", Outcome::fail},
+                          CheckResult{"gpu.p2p", Outcome::skip}));
+}
+
+TEST(GpuP2pTest, AMatrixThatIsNotOfferedSkips) {
+  Snapshot node = node_of(2);
+  gpu_node::gpu(node, 0).peers =
+      Fact<std::map<std::string, unsigned>>::absent("this driver has no nvmlDeviceGetP2PStatus");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "peer access is not known: this driver has no "
+                                             "nvmlDeviceGetP2PStatus"}));
+}
+
+TEST(GpuP2pTest, WithoutExpectationNothingIsJudged) {
+  EXPECT_THAT(judge(node_of(2), gpu_node::profile()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no peer access between GPUs expected by this "
+                                             "profile"}));
+}
+
+TEST(GpuP2pTest, IsLeftToTheServiceThatSetsUpTheFabric) {
+  Snapshot node = node_of(3);
+  for (const auto& [a, b] : {std::pair{0U, 1U}, {0U, 2U}, {1U, 2U}}) answer(node, a, b, 5);
+  node.services = observed(Services{.active = std::vector<std::string>{}});
+  Profile expected = profile();
+  expected.host.services.active = {"nvidia-fabricmanager.service"};
+  const auto report = judge(node, expected, {.only = {"gpu.p2p", "host.services"}});
+  EXPECT_THAT(report.checks,
+              ElementsAre(CheckResult{"host.services", Outcome::fail},
+                          CheckResult{"gpu.p2p", Outcome::skip}));
+}
+
+}  // namespace
+}  // namespace muster
