@@ -107,6 +107,26 @@ TEST(ShippedFactsTest, OnGraceSharedMemoryMayBeOff) {
   EXPECT_TRUE(profile("nd96isr_h100_v5").env.nccl.harmful.contains("NCCL_SHM_DISABLE"));
 }
 
+TEST(ShippedFactsTest, NobodyComputesAroundAJobAndBeforeTheFirst) {
+  const auto contexts = profile("generic").contexts;
+  for (const auto* name : {"prolog", "epilog", "boot"}) {
+    EXPECT_TRUE(contexts.at(name).gpus_idle) << name;
+  }
+  for (const auto* name : {"manual", "periodic"}) {
+    EXPECT_FALSE(contexts.at(name).gpus_idle) << name;
+  }
+}
+
+TEST(ShippedFactsTest, PeersAreExpectedOnlyWhereLinksJoinAllGpus) {
+  for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5", "nc80adis_h100_v5"}) {
+    EXPECT_THAT(profile(name).gpu.p2p.expected, Optional(true)) << name;
+  }
+  // Pairs of links only, or a mesh that does not join all.
+  for (const auto* name : {"generic", "nc96ads_a100_v4", "nd40rs_v2", "nc24s_v3"}) {
+    EXPECT_FALSE(profile(name).gpu.p2p.expected.has_value()) << name;
+  }
+}
+
 TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
   std::ostringstream text;
   text << std::ifstream(configs() / "muster.yaml").rdbuf();
@@ -121,6 +141,7 @@ TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
   EXPECT_EQ(chosen.ib.present.name, "mlx5_*");
   EXPECT_THAT(chosen.contexts.at("prolog").run,
               ElementsAre("pci.devices", "ib.*", "host.mounts", "muster.probes"));
+  EXPECT_TRUE(chosen.contexts.at("periodic").gpus_idle);
 }
 
 TEST(ShippedFactsTest, AsShippedTheSitesFileChoosesNothing) {
