@@ -11,7 +11,6 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr std::uint64_t kGib = 1ULL << 30U;
 const Context kIdle{.gpus_idle = true};
