@@ -95,7 +95,9 @@ Findings judge_one(const Snapshot& snapshot,
     finding.check = check.id;
     finding.device = printable(finding.device, kLongestDevice);
     finding.message = printable(finding.message);
+    const bool passes = finding.outcome == Outcome::pass;
     finding.outcome = apply(policy, finding.outcome);
+    if (!passes && finding.outcome == Outcome::pass) finding.remedy = Remedy::none;
     if (finding.outcome == Outcome::fail) {
       if (finding.code.empty()) finding.code = fault_code(check.id);
       if (finding.category.empty()) finding.category = impact_category(finding.code);
