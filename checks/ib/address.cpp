@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 
@@ -52,7 +53,7 @@ std::vector<std::string> unknown_addresses(const IbPort& port) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto ports = ib::active_ports(snapshot, profile);
   Findings findings;
-  std::vector<ib::Said> prefixes;
+  std::vector<Said> prefixes;
   for (const ib::PortOf& at : ports) {
     const auto wrong = wrong_addresses(*at.port);
     const auto unknown = unknown_addresses(*at.port);
@@ -70,9 +71,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   if (profile.ib.address.same_prefix) {
     ib::append(findings,
-               ib::disagreements(prefixes,
-                                 "subnet prefix",
-                                 {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
+               disagreements(prefixes,
+                             {.what = "subnet prefix", .devices = "HCAs"},
+                             {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
   }
   return or_pass(std::move(findings),
                  fmt::format("{} with LID, subnet manager and GID", counted(ports.size(), "port")));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 
@@ -34,15 +35,15 @@ Findings what_is_not_known(const std::vector<const Hca*>& hcas) {
 }
 
 Findings not_the_same(const std::vector<const Hca*>& hcas) {
-  std::vector<ib::Said> boards;
-  std::map<std::string, std::vector<ib::Said>> firmware;  // by board: another board has its own
+  std::vector<Said> boards;
+  std::map<std::string, std::vector<Said>> firmware;  // by board: another board has its own
   for (const Hca* hca : hcas) {
     if (hca->board) boards.push_back({hca->name, *hca->board});
     if (hca->firmware) firmware[hca->board.value_or("")].push_back({hca->name, *hca->firmware});
   }
-  Findings findings = ib::disagreements(boards, "board", kWarning);
+  Findings findings = disagreements(boards, {.what = "board", .devices = "HCAs"}, kWarning);
   for (const auto& [board, said] : firmware) {
-    ib::append(findings, ib::disagreements(said, "firmware", kWarning));
+    ib::append(findings, disagreements(said, {.what = "firmware", .devices = "HCAs"}, kWarning));
   }
   return findings;
 }

@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -112,54 +110,6 @@ struct PortOf {
     return skipped("no InfiniBand port is ACTIVE: ib.state judges that");
   }
   return std::nullopt;
-}
-
-// What one device says about something on which all devices should agree.
-struct Said {
-  std::string device;
-  std::string value;
-};
-
-// "28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
-[[nodiscard]] inline std::string who_says_what(const std::vector<Said>& said) {
-  std::map<std::string, std::vector<std::string>> by_value;
-  for (const Said& each : said) by_value[each.value].push_back(each.device);
-  std::vector<std::string> parts;
-  parts.reserve(by_value.size());
-  for (const auto& [value, devices] : by_value) {
-    parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
-  }
-  return fmt::format("{}", fmt::join(parts, "; "));
-}
-
-// One finding for each device that differs from most; one for the node where no value has a
-// majority, because then nobody can say who is wrong. `what` begins the sentence.
-[[nodiscard]] inline Findings disagreements(const std::vector<Said>& said,
-                                            std::string_view what,
-                                            const Finding& like) {
-  std::map<std::string, std::size_t> counts;
-  for (const Said& each : said) ++counts[each.value];
-  if (counts.size() < 2) return {};
-  const auto most =
-      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  if (most->second * 2 <= said.size()) {
-    Finding finding = like;
-    finding.device = kNode;
-    finding.message = fmt::format("{} differs between HCAs: {}", what, who_says_what(said));
-    return {finding};
-  }
-  Findings findings;
-  for (const Said& each : said) {
-    if (each.value == most->first) continue;
-    Finding finding = like;
-    finding.device = each.device;
-    finding.message = fmt::format(
-        "{} {}, but {} on {} of {} HCAs", what, each.value, most->first, most->second, said.size());
-    finding.observed = each.value;
-    finding.limit = most->first;
-    findings.push_back(std::move(finding));
-  }
-  return findings;
 }
 
 inline void append(Findings& findings, Findings more) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 
@@ -67,7 +68,7 @@ Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsi
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Want want = want_of(profile.ib.pkey);
   Findings findings;
-  std::vector<ib::Said> usable;
+  std::vector<Said> usable;
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
     const auto& all = at.port->pkeys;
     if (!all) {
@@ -93,9 +94,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
   }
   ib::append(findings,
-             ib::disagreements(usable,
-                               "partition key",
-                               {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
+             disagreements(usable,
+                           {.what = "partition key", .devices = "HCAs"},
+                           {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
   return or_pass(std::move(findings),
                  usable.empty() ? std::string()
                                 : fmt::format("{} with partition key {}",

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices that should all say the same: which of them differ from most.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/support.hpp"
+
+namespace muster::checks {
+
+// What one device says about something on which all devices should agree.
+struct Said {
+  std::string device;
+  std::string value;
+};
+
+// "28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
+[[nodiscard]] inline std::string who_says_what(const std::vector<Said>& said) {
+  std::map<std::string, std::vector<std::string>> by_value;
+  for (const Said& each : said) by_value[each.value].push_back(each.device);
+  std::vector<std::string> parts;
+  parts.reserve(by_value.size());
+  for (const auto& [value, devices] : by_value) {
+    parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// What is compared, as the sentence begins, and what the devices are: "firmware", "HCAs".
+struct Comparison {
+  std::string_view what;
+  std::string_view devices;
+};
+
+// One finding for each device that differs from most; one for the node where no value has a
+// majority, because then nobody can say who is wrong.
+[[nodiscard]] inline Findings disagreements(const std::vector<Said>& said,
+                                            const Comparison& comparison,
+                                            const Finding& like) {
+  const auto& [what, devices] = comparison;
+  std::map<std::string, std::size_t> counts;
+  for (const Said& each : said) ++counts[each.value];
+  if (counts.size() < 2) return {};
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  if (most->second * 2 <= said.size()) {
+    Finding finding = like;
+    finding.device = kNode;
+    finding.message = fmt::format("{} differs between {}: {}", what, devices, who_says_what(said));
+    return {finding};
+  }
+  Findings findings;
+  for (const Said& each : said) {
+    if (each.value == most->first) continue;
+    Finding finding = like;
+    finding.device = each.device;
+    finding.message = fmt::format("{} {}, but {} on {} of {} {}",
+                                  what,
+                                  each.value,
+                                  most->first,
+                                  most->second,
+                                  said.size(),
+                                  devices);
+    finding.observed = each.value;
+    finding.limit = most->first;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace muster::checks
