@@ -15,7 +15,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "lib/node/earlier.hpp"
+#include "checks/rates.hpp"
 
 namespace muster::checks {
 namespace {
@@ -70,8 +70,6 @@ Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome ou
   if (counter.ends_with("constraint_errors")) return Remedy::fix_config;
   return outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch;
 }
-
-constexpr double kHourS = 3600;
 
 // One limit of a counter: how far it may rise in how long.
 struct Rule {
@@ -177,30 +175,17 @@ class PortJudge {
       return;
     }
     const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
-    if (!rise(key, value, kHourS)) {
+    if (!rise_of(snapshot_, key, value, kHourS)) {
       ++tally_.first;
       return;
     }
     ++tally_.judged;
     for (const Rule& rule : rules_of(limit, limits_.window.value)) {
-      if (auto finding = judge_rule(at, name, *rise(key, value, rule.over_s), rule)) {
+      if (auto finding = judge_rule(at, name, *rise_of(snapshot_, key, value, rule.over_s), rule)) {
         tally_.findings.push_back(*std::move(finding));
         return;
       }
     }
-  }
-
-  // Nobody knows when between two runs a counter rose: where the last run is longer ago than the
-  // time that is looked at, the rise is that longer time's.
-  [[nodiscard]] std::optional<Delta> rise(const std::string& key,
-                                          std::uint64_t value,
-                                          double over_s) const {
-    const double now_s = *snapshot_.identity->uptime_s;
-    const double since_last_s = now_s - snapshot_.earlier.last_uptime_s;
-    return delta_of(snapshot_.earlier,
-                    key,
-                    {.uptime_s = now_s, .value = value},
-                    std::max(over_s, since_last_s));
   }
 
   [[nodiscard]] std::optional<Finding> judge_rule(const ib::PortOf& at,
