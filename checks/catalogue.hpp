@@ -35,25 +35,32 @@
   X(pci, errors)              \
   X(pci, acs)                 \
   X(pci, payload)             \
-  X(gpu, present)              \
-  X(gpu, driver)               \
-  X(gpu, ecc_mode)             \
-  X(gpu, ecc_uncorrectable)    \
-  X(gpu, ecc_sram)             \
-  X(gpu, ecc_corrected)        \
-  X(gpu, ecc_remapped_rows)    \
-  X(gpu, ecc_retired_pages)    \
-  X(gpu, xid)                  \
-  X(gpu, sxid)                 \
-  X(gpu, recovery_action)      \
-  X(gpu, temperature)          \
-  X(gpu, power)                \
-  X(gpu, persistence)          \
-  X(gpu, mig)                  \
-  X(gpu, processes)            \
-  X(gpu, memory_used)          \
-  X(gpu, p2p)                  \
-  X(gpu, direct_rdma)          \
+  X(gpu, present)             \
+  X(gpu, driver)              \
+  X(gpu, firmware)            \
+  X(gpu, ecc_mode)            \
+  X(gpu, ecc_uncorrectable)   \
+  X(gpu, ecc_sram)            \
+  X(gpu, ecc_corrected)       \
+  X(gpu, ecc_remapped_rows)   \
+  X(gpu, ecc_retired_pages)   \
+  X(gpu, xid)                 \
+  X(gpu, sxid)                \
+  X(gpu, recovery_action)     \
+  X(gpu, nvlink_state)        \
+  X(gpu, nvlink_errors)       \
+  X(gpu, fabric)              \
+  X(gpu, pcie_replay)         \
+  X(gpu, clocks)              \
+  X(gpu, temperature)         \
+  X(gpu, power)               \
+  X(gpu, persistence)         \
+  X(gpu, mig)                 \
+  X(gpu, processes)           \
+  X(gpu, memory_used)         \
+  X(gpu, p2p)                 \
+  X(gpu, direct_rdma)         \
+  X(gpu, compute_mode)        \
   X(ib, present)              \
   X(ib, state)                \
   X(ib, rate)                 \
@@ -67,6 +74,7 @@
   X(ib, verbs)                \
   X(topo, numa)               \
   X(topo, pairing)            \
+  X(topo, nvlink_matrix)      \
   X(topo, nccl_file)          \
   X(topo, virtual)            \
   X(env, nccl)                \

@@ -58,7 +58,9 @@ Group group_of(const Profile& profile, std::string_view check, const LimitKey& k
   const auto values = values_at(profile, fmt::format("{}.{}", check, key.name));
   Group group;
   if (values.empty()) {
-    const auto* unset = key.optional ? "not set: not judged" : "not set";
+    // What is judged by something else then says so: "; else the GPU's own default".
+    const bool otherwise = key.about.find("; else ") != std::string::npos;
+    const auto* unset = key.optional && !otherwise ? "not set: not judged" : "not set";
     group.rows.push_back({key.name, fmt::format("{} ({})", unset, key.about), "", ""});
   }
   for (const auto& [at, value] : values) {

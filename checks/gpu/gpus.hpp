@@ -92,6 +92,13 @@ template <class T>
           .message = fmt::format("{} is not known: {}", what, fact.why())};
 }
 
+// NVML's return code stands behind its word: "nvmlDeviceGetNvLinkState: Not Supported (3)".
+enum class NvmlCode { not_supported = 3, corrupt_inforom = 14 };
+
+[[nodiscard]] inline bool says(std::string_view text, NvmlCode code) {
+  return text.ends_with(fmt::format("({})", static_cast<int>(code)));
+}
+
 // A reset, or a reboot where a virtual machine may not reset its GPUs.
 [[nodiscard]] inline Remedy reset_remedy(const Snapshot& snapshot) {
   return snapshot.identity->hypervisor ? Remedy::reboot : Remedy::reset_gpu;

@@ -2,7 +2,9 @@
 // gpu.recovery_action: the driver calls for no recovery of a GPU.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "checks/catalogue.hpp"
@@ -45,6 +47,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
     Finding finding =
         gpu::about(gpu, Outcome::fail, fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")));
     finding.remedy = gpu::reset_remedy(snapshot);
+    if (std::ranges::all_of(gpu.troubles, [](const std::string& trouble) {
+          return gpu::says(trouble, gpu::NvmlCode::corrupt_inforom);
+        })) {
+      finding.seen_by = {{.check = "gpu.firmware", .device = finding.device}};
+    }
     return finding;
   }
   if (!gpu.recovery_action) {

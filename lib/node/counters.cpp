@@ -42,6 +42,20 @@ void add_memory(Counters& counters, const std::vector<EdacController>& controlle
   }
 }
 
+void add_gpu(Counters& counters, const Gpu& gpu) {
+  if (gpu.address.empty()) return;
+  const auto add = [&](const std::string& name, const Fact<std::uint64_t>& value) {
+    if (value) counters.emplace(fmt::format("gpu.{}.{}", gpu.address, name), *value);
+  };
+  add("pcie_replays", gpu.link.replays);
+  if (!gpu.nvlinks) return;
+  for (const auto& link : *gpu.nvlinks) {
+    add(fmt::format("nvlink.{}.crc", link.link), link.crc);
+    add(fmt::format("nvlink.{}.recoveries", link.link), link.recoveries);
+    add(fmt::format("nvlink.{}.replays", link.link), link.replays);
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
@@ -56,6 +70,7 @@ std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
     counters.emplace(fmt::format("net.{}.carrier_down_count", interface.name),
                      *interface.carrier_down_count);
   }
+  for (const auto& gpu : snapshot.nvml->gpus) add_gpu(counters, gpu);
   if (snapshot.kernel->edac) add_memory(counters, *snapshot.kernel->edac);
   return counters;
 }

@@ -46,10 +46,12 @@ const std::vector<Choice>& choices() {
       {"host.sysctl.transparent_hugepage", {"always", "madvise", "never"}},
       {"pci.link.unmeasurable", {"skip", "unknown"}},
       {"gpu.present.vendor", {"nvidia", "amd"}},
+      {"gpu.compute_mode.expected", {"default", "exclusive_process", "prohibited"}},
       {"ib.rate.width", {"1X", "2X", "4X"}},
       {"ib.rate.speed", names_of_ib_speeds()},
       {"ib.pkey.require", {"non_default_full_member", "default_full_member", "any_full_member"}},
       {"topo.pairing.nearest", {"", "same_switch", "same_numa"}},
+      {"topo.nvlink_matrix.ends_in", {"", "switch", "gpu"}},
       {"bench.*.memory", {"gpu", "host"}},
       {"bench.*.algorithm", {"ring", "tree", "nvls", "collnet", "any"}}};
   return all;

@@ -235,6 +235,24 @@ struct TopoPairingLimits {
   }
 };
 
+struct TopoNvlinkLimits {
+  std::string ends_in;
+  Limit<int> neighbours;
+  std::map<std::string, Words> pairs;
+
+  template <class Self = TopoNvlinkLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("ends_in", &Self::ends_in, "what the NVLinks of a GPU lead to: switch or gpu"),
+        field("neighbours",
+              &Self::neighbours,
+              "other GPUs that the NVLinks of each GPU lead to directly"),
+        field("pairs",
+              &Self::pairs,
+              "PCI address of a GPU to those of GPUs that it is linked with directly")};
+  }
+};
+
 struct TopoNcclFileLimits {
   Limit<std::string> path;
 
@@ -247,12 +265,14 @@ struct TopoNcclFileLimits {
 struct TopoLimits {
   TopoNumaLimits numa;
   TopoPairingLimits pairing;
+  TopoNvlinkLimits nvlink_matrix;
   TopoNcclFileLimits nccl_file;
 
   template <class Self = TopoLimits>
   static constexpr auto fields() {
     return std::tuple{field("numa", &Self::numa, ""),
                       field("pairing", &Self::pairing, ""),
+                      field("nvlink_matrix", &Self::nvlink_matrix, ""),
                       field("nccl_file", &Self::nccl_file, "")};
   }
 };

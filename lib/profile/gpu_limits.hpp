@@ -39,6 +39,19 @@ struct GpuDriverLimits {
   }
 };
 
+struct GpuFirmwareLimits {
+  Words vbios, inforom;
+
+  template <class Self = GpuFirmwareLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("vbios", &Self::vbios, "VBIOS versions that may be used, as globs; empty for any"),
+        field("inforom",
+              &Self::inforom,
+              "InfoROM image versions that may be used, as globs; empty for any")};
+  }
+};
+
 // `enabled` in any check's block is the policy's word (run it at all), so a mode is `expected`.
 struct GpuEccModeLimits {
   Limit<bool> expected;
@@ -88,13 +101,35 @@ struct GpuNvlinkLimits {
   }
 };
 
+struct GpuNvlinkErrorLimits {
+  Limit<double> crc_fail_from_per_second, ber_fail_above;
+  Limit<int> replays_warn_above, recoveries_warn_above;
+  Seconds window{};
+
+  template <class Self = GpuNvlinkErrorLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("crc_fail_from_per_second",
+              &Self::crc_fail_from_per_second,
+              "CRC errors of a link per second, on average over the last hour, that fail"),
+        field("ber_fail_above", &Self::ber_fail_above, "effective bit error rate of a link"),
+        field("replays_warn_above", &Self::replays_warn_above, "replays of a link in the window"),
+        field("recoveries_warn_above",
+              &Self::recoveries_warn_above,
+              "recoveries of a link in the window"),
+        field("window", &Self::window, "how far back replays and recoveries count")};
+  }
+};
+
 struct GpuReplayLimits {
   Limit<double> warn_above_per_minute;
 
   template <class Self = GpuReplayLimits>
   static constexpr auto fields() {
     return std::tuple{
-        field("warn_above_per_minute", &Self::warn_above_per_minute, "PCIe replays per minute")};
+        field("warn_above_per_minute",
+              &Self::warn_above_per_minute,
+              "PCIe replays per minute, on average over the last hour; else by the link's speed")};
   }
 };
 
@@ -103,8 +138,9 @@ struct GpuClockLimits {
 
   template <class Self = GpuClockLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        field("application_sm", &Self::application_sm, "SM clock that applications may use")};
+    return std::tuple{field("application_sm",
+                            &Self::application_sm,
+                            "SM clock that applications may use; else the GPU's own default")};
   }
 };
 
@@ -126,7 +162,8 @@ struct GpuPowerLimits {
 
   template <class Self = GpuPowerLimits>
   static constexpr auto fields() {
-    return std::tuple{field("limit", &Self::limit, "enforced power limit")};
+    return std::tuple{
+        field("limit", &Self::limit, "enforced power limit; else the GPU's own default")};
   }
 };
 
@@ -184,9 +221,20 @@ struct GpuDirectRdmaLimits {
   }
 };
 
+struct GpuComputeModeLimits {
+  Limit<std::string> expected;
+
+  template <class Self = GpuComputeModeLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("expected", &Self::expected, "default, exclusive_process or prohibited")};
+  }
+};
+
 struct GpuLimits {
   GpuPresentLimits present;
   GpuDriverLimits driver;
+  GpuFirmwareLimits firmware;
   GpuEccModeLimits ecc_mode;
   GpuEccCorrectedLimits ecc_corrected;
   GpuRemappedRowsLimits ecc_remapped_rows;
@@ -194,6 +242,7 @@ struct GpuLimits {
   XidLimits xid;
   SxidLimits sxid;
   GpuNvlinkLimits nvlink_state;
+  GpuNvlinkErrorLimits nvlink_errors;
   GpuReplayLimits pcie_replay;
   GpuClockLimits clocks;
   GpuTemperatureLimits temperature;
@@ -203,11 +252,13 @@ struct GpuLimits {
   GpuMemoryUsedLimits memory_used;
   GpuP2pLimits p2p;
   GpuDirectRdmaLimits direct_rdma;
+  GpuComputeModeLimits compute_mode;
 
   template <class Self = GpuLimits>
   static constexpr auto fields() {
     return std::tuple{field("present", &Self::present, ""),
                       field("driver", &Self::driver, ""),
+                      field("firmware", &Self::firmware, ""),
                       field("ecc_mode", &Self::ecc_mode, ""),
                       field("ecc_corrected", &Self::ecc_corrected, ""),
                       field("ecc_remapped_rows", &Self::ecc_remapped_rows, ""),
@@ -215,6 +266,7 @@ struct GpuLimits {
                       field("xid", &Self::xid, ""),
                       field("sxid", &Self::sxid, ""),
                       field("nvlink_state", &Self::nvlink_state, ""),
+                      field("nvlink_errors", &Self::nvlink_errors, ""),
                       field("pcie_replay", &Self::pcie_replay, ""),
                       field("clocks", &Self::clocks, ""),
                       field("temperature", &Self::temperature, ""),
@@ -224,6 +276,7 @@ struct GpuLimits {
                       field("memory_used", &Self::memory_used, ""),
                       field("p2p", &Self::p2p, ""),
                       field("direct_rdma", &Self::direct_rdma, "")};
+                      field("compute_mode", &Self::compute_mode, "")};
   }
 };
 

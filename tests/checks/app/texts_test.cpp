@@ -69,6 +69,9 @@ TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
 TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
   EXPECT_EQ(explain({.check = "host.memory", .profile = "generic"}), 0);
   EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
+  EXPECT_EQ(explain({.check = "gpu.power", .profile = "generic"}), 0);
+  EXPECT_THAT(world_.out(),
+              ::testing::ContainsRegex("  limit +not set \\(enforced power limit; else the GPU's"));
 }
 
 TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.fabric: GPUs behind NVSwitches are registered in one fabric, and it is sound.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "checks/agreement.hpp"
+#include "checks/catalogue.hpp"
+#include "checks/gpu/nvlinks.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr unsigned kNotSupported = 0;
+constexpr unsigned kNotStarted = 1;
+constexpr unsigned kInProgress = 2;
+constexpr unsigned kCompleted = 3;
+
+// The service that registers GPUs.
+const SeenBy kFabricManager{.check = "host.services", .device = "nvidia-fabricmanager*"};
+
+bool is_in_fabric(const Gpu& gpu) { return gpu.fabric && gpu.fabric->state != kNotSupported; }
+
+bool is_waiting(const Gpu& gpu) {
+  return gpu.fabric && (gpu.fabric->state == kNotStarted || gpu.fabric->state == kInProgress);
+}
+
+bool is_registered(const Gpu& gpu) {
+  return gpu.fabric && gpu.fabric->state == kCompleted && gpu.fabric->status == 0;
+}
+
+std::string_view word_for(unsigned state) {
+  return state == kNotStarted ? "not started" : "still in progress";
+}
+
+// A field of NVML's health mask that says 1 for bad, 2 for good and 0 where it is not offered.
+struct HealthFlag {
+  unsigned shift;
+  std::string_view bad;
+};
+
+constexpr std::array kHealthFlags{HealthFlag{0, "its bandwidth is degraded"},
+                                  HealthFlag{2, "its routes are being recovered"},
+                                  HealthFlag{4, "a route is unhealthy"},
+                                  HealthFlag{6, "it recovers from an access time-out"}};
+
+// The field of the configuration, by its value: 0 not offered, 1 right.
+constexpr std::array<std::string_view, 9> kConfigurations{"",
+                                                          "",
+                                                          "a wrong system GUID",
+                                                          "a wrong chassis serial number",
+                                                          "no partition",
+                                                          "too few NVLinks",
+                                                          "incompatible GPU firmware",
+                                                          "an invalid location",
+                                                          "an invalid state of the GPU"};
+
+std::string configuration_fault(unsigned mask) {
+  const unsigned value = (mask >> 8U) & 0xfU;
+  if (value >= kConfigurations.size()) return fmt::format("configuration fault {}", value);
+  const auto words = kConfigurations.at(value);
+  return words.empty() ? "" : fmt::format("its configuration has {}", words);
+}
+
+struct Health {
+  Outcome outcome = Outcome::pass;
+  std::vector<std::string> faults;
+  bool of_configuration = false;  // and of nothing else
+};
+
+Health health_of(const GpuFabric& fabric) {
+  constexpr unsigned kBad = 1;
+  constexpr unsigned kUnhealthy = 2;
+  constexpr unsigned kLimited = 3;
+  Health health;
+  const unsigned mask = fabric.health_mask.value_or(0);
+  for (const auto& [shift, bad] : kHealthFlags) {
+    if (((mask >> shift) & 3U) == kBad) health.faults.emplace_back(bad);
+  }
+  if (auto fault = configuration_fault(mask); !fault.empty()) {
+    health.of_configuration = health.faults.empty();
+    health.faults.push_back(std::move(fault));
+  }
+  if (!health.faults.empty()) {
+    health.outcome = Outcome::fail;
+  } else if (fabric.health_summary.value_or(0) == kUnhealthy) {
+    health = {.outcome = Outcome::fail, .faults = {"NVML calls it unhealthy"}};
+  } else if (fabric.health_summary.value_or(0) == kLimited) {
+    health = {.outcome = Outcome::warn, .faults = {"it has limited capacity"}};
+  }
+  return health;
+}
+
+// The Fabric Manager did not come to any of them.
+std::optional<Finding> none_ready(const std::vector<const Gpu*>& gpus) {
+  std::vector<const Gpu*> members;
+  std::ranges::copy_if(
+      gpus, std::back_inserter(members), [](const Gpu* gpu) { return is_in_fabric(*gpu); });
+  const auto waiting = [](const Gpu* gpu) { return is_waiting(*gpu); };
+  if (members.size() < 2 || !std::ranges::all_of(members, waiting)) return std::nullopt;
+  const unsigned least = std::ranges::min(members, {}, [](const Gpu* gpu) {
+                           return gpu->fabric->state;
+                         })->fabric->state;
+  return Finding{.device = std::string(kNode),
+                 .outcome = Outcome::fail,
+                 .message = fmt::format("the registration of all {} GPUs in the NVSwitch fabric is "
+                                        "{}",
+                                        members.size(),
+                                        word_for(least)),
+                 .observed = std::string(word_for(least)),
+                 .limit = std::string("completed"),
+                 .remedy = Remedy::restart_service,
+                 .seen_by = {kFabricManager}};
+}
+
+Finding failed(const Gpu& gpu, std::string message, std::string observed, Remedy remedy) {
+  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
+  finding.observed = std::move(observed);
+  finding.limit = std::string("completed");
+  finding.remedy = remedy;
+  // A lost link is why a GPU is refused or degraded.
+  finding.seen_by = {{.check = "gpu.nvlink_state", .device = finding.device}};
+  return finding;
+}
+
+Finding waiting(const Gpu& gpu) {
+  const auto word = word_for(gpu.fabric->state);
+  Finding finding = failed(gpu,
+                           fmt::format("the registration in the NVSwitch fabric is {}", word),
+                           std::string(word),
+                           Remedy::restart_service);
+  finding.seen_by.push_back(kFabricManager);
+  return finding;
+}
+
+std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
+  const auto& fabric = *gpu.fabric;
+  for (const auto* fact : {&fabric.health_mask, &fabric.health_summary}) {
+    if (fact->is_unreadable()) return gpu::not_told(gpu, "the health of the fabric", *fact);
+  }
+  const Health health = health_of(fabric);
+  if (health.outcome == Outcome::pass) return std::nullopt;
+  const auto faults = fmt::format("{}", fmt::join(health.faults, ", "));
+  Finding finding =
+      failed(gpu,
+             fmt::format("the fabric of this GPU is not sound: {}", faults),
+             faults,
+             health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot));
+  finding.outcome = health.outcome;
+  finding.limit = std::string("healthy");
+  if (health.outcome == Outcome::warn) finding.remedy = Remedy::watch;
+  return finding;
+}
+
+// `others`: GPUs of this node are in a fabric.
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, bool others) {
+  const bool left_out = gpu.fabric ? gpu.fabric->state == kNotSupported
+                                   : gpu::says(gpu.fabric.why(), gpu::NvmlCode::not_supported);
+  if (left_out && others && gpu::hides_links(gpu).empty()) {
+    return failed(gpu,
+                  "takes no part in the NVSwitch fabric, other GPUs of this node do",
+                  "not supported",
+                  gpu::reset_remedy(snapshot));
+  }
+  if (!gpu.fabric) return gpu::not_told(gpu, "the state of the fabric", gpu.fabric);
+  const auto& fabric = *gpu.fabric;
+  if (fabric.state == kNotSupported) {
+    return Finding{.device = gpu::name_of(gpu),
+                   .outcome = Outcome::skip,
+                   .message = "takes no part in an NVSwitch fabric"};
+  }
+  if (is_waiting(gpu)) {
+    return waiting(gpu);
+  }
+  if (fabric.state != kCompleted) {
+    return Finding{.device = gpu::name_of(gpu),
+                   .outcome = Outcome::unknown,
+                   .message = fmt::format(
+                       "the fabric is in state {}, which this muster does not know", fabric.state)};
+  }
+  if (fabric.status != 0) {
+    return failed(gpu,
+                  fmt::format("the registration in the NVSwitch fabric failed with NVML's code {}",
+                              fabric.status),
+                  fmt::format("code {}", fabric.status),
+                  gpu::reset_remedy(snapshot));
+  }
+  return judge_health(snapshot, gpu);
+}
+
+// GPUs in another cluster or clique than the others; said once. On one board with NVSwitches the
+// cluster is empty everywhere, and that is right.
+std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
+  std::vector<Said> said;
+  for (const Gpu* each : gpus) {
+    if (!is_registered(*each)) continue;
+    const auto& cluster = each->fabric->cluster;
+    said.push_back(
+        {gpu::name_of(*each),
+         fmt::format(
+             "cluster {} clique {}", cluster.empty() ? "none" : cluster, each->fabric->clique)});
+  }
+  const Finding like{.outcome = Outcome::fail, .remedy = Remedy::fix_config};
+  auto odd = disagreements(said, {.what = "fabric", .devices = "GPUs"}, like);
+  if (odd.empty()) return std::nullopt;
+  if (odd.size() == 1) return odd.front();
+  Finding finding = like;
+  finding.device = kNode;
+  finding.message = fmt::format("fabric differs between GPUs: {}", who_says_what(said));
+  return finding;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+  const auto gpus = gpu::answering(snapshot);
+  const bool any = std::ranges::any_of(gpus, [](const Gpu* each) { return is_in_fabric(*each); });
+  const bool none_to_ask =
+      std::ranges::none_of(gpus, [](const Gpu* each) { return each->fabric.is_unreadable(); });
+  if (!any && none_to_ask) return {skipped("no GPU takes part in an NVSwitch fabric")};
+  if (auto finding = none_ready(gpus)) return {*std::move(finding)};
+  auto findings = gpu::each(
+      snapshot,
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, any); },
+      "registered in one sound fabric");
+  if (auto finding = apart(gpus)) {
+    std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
+    findings.push_back(*std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+constinit const Check gpu_fabric{
+    .id = "gpu.fabric",
+    .title = "GPUs behind NVSwitches are registered in one sound fabric",
+    .why =
+        "On nodes with NVSwitches a GPU reaches its peers only after the Fabric Manager has "
+        "registered it in the fabric; until then programs that use several GPUs fail at their "
+        "start with an error of initialisation. The registration must be completed with success, "
+        "all GPUs must be in one cluster and clique, and the health that newer drivers tell must "
+        "be clean: bandwidth, routes, time-outs, configuration. On racks whose nodes share one "
+        "NVLink domain the cluster has a name; on a single board it has none. GPUs without such a "
+        "fabric, and A100, whose driver does not tell, are skipped. Too few NVLinks of one GPU "
+        "are gpu.nvlink_state's finding.",
+    .fix =
+        "Not started or in progress: look at nvidia-fabricmanager and its log, restart it, then "
+        "start the jobs anew. Failed or unhealthy: drain the node and reset the GPUs, or reboot "
+        "it. Another cluster or clique, or a wrong configuration: look at the partitions in the "
+        "Fabric Manager's or the rack's NVLink configuration.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.nvlink_errors: NVLinks carry data without more errors than their limits. A link that is down
+// is gpu.nvlink_state's finding, its errors with it.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/nvlinks.hpp"
+#include "checks/rates.hpp"
+
+namespace muster::checks {
+namespace {
+
+using gpu::Links;
+
+// Links of one GPU that are above one limit.
+struct Excess {
+  Links links;
+  double worst = 0;
+  double seconds = 0;  // the time in which the worst was seen
+
+  void add(const NvLink& link, double value, double in_seconds = 0) {
+    links.push_back(&link);
+    if (links.size() > 1 && value <= worst) return;
+    worst = value;
+    seconds = in_seconds;
+  }
+};
+
+// What came of the links of one GPU.
+struct Seen {
+  Excess ber;
+  Excess crc;
+  Excess recoveries;
+  Excess replays;
+  Links unreadable;
+  std::string why;
+  std::size_t by_counters = 0;
+  std::size_t by_ber_only = 0;
+  std::size_t first = 0;  // nothing earlier to compare with, and no bit error rate
+};
+
+void note_unreadable(Seen& seen, const NvLink& link, const std::string& why) {
+  if (seen.unreadable.empty()) seen.why = why;
+  if (seen.unreadable.empty() || seen.unreadable.back() != &link) seen.unreadable.push_back(&link);
+}
+
+// A counter of a link: what it gained is compared with a limit.
+struct Counter {
+  std::string_view name;
+  const Fact<std::uint64_t>& fact;
+  double over_s;
+};
+
+class GpuErrors {
+ public:
+  GpuErrors(const Snapshot& snapshot, const Gpu& gpu, const GpuNvlinkErrorLimits& limits)
+      : snapshot_(snapshot), gpu_(gpu), limits_(limits) {
+    const auto links = gpu::links_where(
+        gpu, [](const NvLink& link) { return !gpu::is(link, gpu::LinkState::inactive); });
+    for (const NvLink* link : links) look_at(*link);
+  }
+
+  [[nodiscard]] const Seen& seen() const { return seen_; }
+
+ private:
+  void look_at(const NvLink& link) {
+    const bool rate = look_at_bits(link);
+    const auto crc = rise(link, {.name = "crc", .fact = link.crc, .over_s = kHourS});
+    const auto recoveries =
+        rise(link, {.name = "recoveries", .fact = link.recoveries, .over_s = limits_.window.value});
+    const auto replays =
+        rise(link, {.name = "replays", .fact = link.replays, .over_s = limits_.window.value});
+    if (crc && limits_.crc_fail_from_per_second) {
+      const double rate_of_crc = static_cast<double>(crc->increments) / crc->seconds;
+      if (rate_of_crc >= *limits_.crc_fail_from_per_second) {
+        seen_.crc.add(link, rate_of_crc, crc->seconds);
+      }
+    }
+    count(link, recoveries, limits_.recoveries_warn_above, seen_.recoveries);
+    count(link, replays, limits_.replays_warn_above, seen_.replays);
+    const bool counted_errors = link.crc || link.recoveries || link.replays;
+    if (crc || recoveries || replays) {
+      ++seen_.by_counters;
+    } else if (rate) {
+      ++seen_.by_ber_only;
+    } else if (counted_errors) {
+      ++seen_.first;
+    }
+  }
+
+  bool look_at_bits(const NvLink& link) {
+    if (!limits_.ber_fail_above) return false;
+    if (link.ber.is_unreadable()) note_unreadable(seen_, link, link.ber.why());
+    if (!link.ber) return false;
+    if (*link.ber > *limits_.ber_fail_above) seen_.ber.add(link, *link.ber);
+    return true;
+  }
+
+  [[nodiscard]] std::optional<Delta> rise(const NvLink& link, const Counter& counter) {
+    const auto& [name, fact, over_s] = counter;
+    if (fact.is_unreadable()) note_unreadable(seen_, link, fact.why());
+    if (!fact) return std::nullopt;
+    constexpr std::array<std::uint64_t, 2> kEnds{std::numeric_limits<std::uint32_t>::max(),
+                                                 std::numeric_limits<std::uint64_t>::max()};
+    if (std::ranges::count(kEnds, *fact) > 0) {
+      note_unreadable(seen_, link, fmt::format("the counter {} is saturated at {}", name, *fact));
+      return std::nullopt;
+    }
+    const auto key = fmt::format("gpu.{}.nvlink.{}.{}", gpu_.address, link.link, name);
+    return rise_of(snapshot_, key, *fact, over_s);
+  }
+
+  static void count(const NvLink& link,
+                    const std::optional<Delta>& delta,
+                    const Limit<int>& most,
+                    Excess& excess) {
+    if (!delta || !most || delta->increments <= static_cast<std::uint64_t>(*most)) return;
+    excess.add(link, static_cast<double>(delta->increments), delta->seconds);
+  }
+
+  const Snapshot& snapshot_;
+  const Gpu& gpu_;
+  const GpuNvlinkErrorLimits& limits_;
+  Seen seen_;
+};
+
+std::string_view up_to(const Links& links) { return links.size() == 1 ? "" : "up to "; }
+
+Finding too_many_bits(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double most) {
+  Finding finding = gpu::about(gpu,
+                               Outcome::fail,
+                               fmt::format("the effective bit error rate of {} is {}{:.1e}, limit "
+                                           "{:.1e}",
+                                           gpu::named(excess.links),
+                                           up_to(excess.links),
+                                           excess.worst,
+                                           most));
+  finding.observed = excess.worst;
+  finding.limit = most;
+  finding.remedy = hardware_remedy(snapshot);
+  return finding;
+}
+
+Finding too_many_crc(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double least) {
+  Finding finding = gpu::about(gpu,
+                               Outcome::fail,
+                               fmt::format("{} {} {}{:.1f} CRC errors per second in {}, limit {:g}",
+                                           gpu::named(excess.links),
+                                           gpu::verb(excess.links, "has", "have"),
+                                           up_to(excess.links),
+                                           excess.worst,
+                                           in_time(excess.seconds),
+                                           least));
+  finding.observed = excess.worst;
+  finding.limit = least;
+  finding.unit = "per second";
+  finding.remedy = hardware_remedy(snapshot);
+  return finding;
+}
+
+Finding repeated(const Gpu& gpu, const Excess& excess, std::string_view what, int most) {
+  const auto times = static_cast<std::uint64_t>(excess.worst);
+  Finding finding = gpu::about(gpu,
+                               Outcome::warn,
+                               fmt::format("{} {} {}{} in {}, at most {} allowed",
+                                           gpu::named(excess.links),
+                                           what,
+                                           up_to(excess.links),
+                                           counted(times, "time"),
+                                           in_time(excess.seconds),
+                                           most));
+  finding.observed = count_value(times);
+  finding.limit = std::int64_t{most};
+  finding.remedy = Remedy::watch;
+  return finding;
+}
+
+// The worst of what a GPU's links tell: one bad link raises several counters.
+std::optional<Finding> worst_of(const Snapshot& snapshot,
+                                const Gpu& gpu,
+                                const Seen& seen,
+                                const GpuNvlinkErrorLimits& limits) {
+  if (!seen.ber.links.empty()) {
+    return too_many_bits(snapshot, gpu, seen.ber, *limits.ber_fail_above);
+  }
+  if (!seen.crc.links.empty()) {
+    return too_many_crc(snapshot, gpu, seen.crc, *limits.crc_fail_from_per_second);
+  }
+  if (!seen.unreadable.empty()) {
+    return Finding{
+        .device = gpu::name_of(gpu),
+        .outcome = Outcome::unknown,
+        .message = fmt::format(
+            "the errors of {} are not known: {}", gpu::named(seen.unreadable), seen.why)};
+  }
+  if (!seen.recoveries.links.empty()) {
+    return repeated(gpu, seen.recoveries, "recovered", *limits.recoveries_warn_above);
+  }
+  if (!seen.replays.links.empty()) {
+    return repeated(gpu, seen.replays, "replayed data", *limits.replays_warn_above);
+  }
+  return std::nullopt;
+}
+
+// Links without a finding, of all GPUs.
+struct Tally {
+  std::size_t by_counters = 0;
+  std::size_t by_ber_only = 0;
+  std::size_t first = 0;
+
+  void add(const Seen& seen) {
+    by_counters += seen.by_counters;
+    by_ber_only += seen.by_ber_only;
+    first += seen.first;
+  }
+};
+
+Finding summary(const Tally& tally) {
+  const auto judged = tally.by_counters + tally.by_ber_only;
+  if (judged == 0 && tally.first > 0) {
+    return skipped(
+        "first observation in this boot, or counters cleared since: a rate needs an earlier one");
+  }
+  if (judged == 0) return skipped("no GPU tells of errors of an NVLink");
+  std::string message = fmt::format("{} within their limits of errors", counted(judged, "NVLink"));
+  if (tally.by_ber_only > 0) {
+    message = fmt::format("{}, {} by the bit error rate only: there is no earlier run",
+                          message,
+                          tally.by_counters == 0 ? "all" : std::to_string(tally.by_ber_only));
+  }
+  if (tally.first > 0)
+    message = fmt::format("{}, {} seen for the first time", message, tally.first);
+  return passed(std::move(message));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& uptime = snapshot.identity->uptime_s;
+  if (!uptime) return {not_known(kNode, "the time since boot, which rates need,", uptime)};
+  const auto& limits = profile.gpu.nvlink_errors;
+  Findings findings;
+  Tally tally;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (each->nvlinks.is_unreadable()) {
+      findings.push_back(gpu::not_told(*each, "the number of NVLink errors", each->nvlinks));
+      continue;
+    }
+    const GpuErrors errors(snapshot, *each, limits);
+    if (auto finding = worst_of(snapshot, *each, errors.seen(), limits)) {
+      findings.push_back(*std::move(finding));
+    } else {
+      tally.add(errors.seen());
+    }
+  }
+  if (findings.empty() || tally.by_counters + tally.by_ber_only > 0) {
+    findings.push_back(summary(tally));
+  }
+  return findings;
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limits = profile.gpu.nvlink_errors;
+  if (!limits.crc_fail_from_per_second && !limits.ber_fail_above && !limits.replays_warn_above &&
+      !limits.recoveries_warn_above) {
+    return not_limited("errors of NVLinks");
+  }
+  return gpu::none_to_judge(snapshot, profile);
+}
+
+}  // namespace
+
+constinit const Check gpu_nvlink_errors{
+    .id = "gpu.nvlink_errors",
+    .title = "NVLinks work without more errors than their limits",
+    .why =
+        "A link with a bad connection sends again what arrived damaged (replay), stops and trains "
+        "anew (recovery), and counts checksum errors (CRC). Jobs become slower first and then "
+        "stop. What counts is what happened since earlier runs, never the total: links make "
+        "errors while they train at boot, and counters start afresh when the driver is loaded. "
+        "Newer GPUs also tell how many bits arrive wrong after error correction (the "
+        "effective bit error rate), which the first run can judge. One finding for each GPU says "
+        "the worst of its links. A link that is down is reported by gpu.nvlink_state.",
+    .fix =
+        "A single replay or recovery: watch the link. Errors that fail: drain the node and run "
+        "the field diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report "
+        "the GPU's serial number and the link to the provider.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.nvlink_state: as many NVLinks of each GPU as expected are active, at their speed, each with
+// its peer.
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/nvlinks.hpp"
+
+namespace muster::checks {
+namespace {
+
+using gpu::LinkPeer;
+using gpu::Links;
+using gpu::LinkState;
+
+// The links of one GPU by what is known of their state. What the GPU does not offer is no link.
+struct Standing {
+  Links up;
+  Links inactive;
+  Links unclear;
+
+  explicit Standing(const Gpu& gpu)
+      : up(gpu::links_where(gpu, gpu::is_up)),
+        inactive(gpu::links_where(
+            gpu, [](const NvLink& link) { return gpu::is(link, LinkState::inactive); })),
+        unclear(gpu::links_where(gpu, [](const NvLink& link) {
+          return link.state ? *link.state > static_cast<unsigned>(LinkState::asleep)
+                            : link.state.is_unreadable();
+        })) {}
+};
+
+std::string why_unclear(const NvLink& link) {
+  return link.state ? fmt::format("NVML calls it {}", *link.state) : link.state.why();
+}
+
+// NVML answers, and says that there are none: it does so for all GPUs where the driver was told not
+// to use NVLink.
+bool has_none(const Gpu& gpu) {
+  return gpu.nvlinks ? gpu.nvlinks->empty()
+                     : gpu.nvlinks.is_absent() &&
+                           gpu::says(gpu.nvlinks.why(), gpu::NvmlCode::not_supported);
+}
+
+bool all_inactive(const Gpu& gpu) {
+  return has_none(gpu) || (gpu.nvlinks && Standing(gpu).inactive.size() == gpu.nvlinks->size());
+}
+
+// No link of any GPU is up. GPUs do not break together: it is the switches or the driver.
+std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& profile) {
+  std::size_t gpus = 0;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (!gpu::hides_links(*each).empty()) continue;
+    if (!all_inactive(*each)) return std::nullopt;
+    ++gpus;
+  }
+  if (gpus < 2) return std::nullopt;
+  const int wanted = *profile.gpu.nvlink_state.links;
+  const bool switched = profile.topo.nvlink_matrix.ends_in == "switch";
+  return Finding{.device = std::string(kNode),
+                 .outcome = Outcome::fail,
+                 .message = fmt::format(
+                     "no NVLink is active on any of {} GPUs, expected {} on each", gpus, wanted),
+                 .observed = std::int64_t{0},
+                 .limit = std::int64_t{wanted},
+                 .unit = "links",
+                 .remedy = switched ? Remedy::restart_service : gpu::reset_remedy(snapshot),
+                 .seen_by = {{.check = "gpu.fabric", .device = "node"},
+                             {.check = "host.services", .device = "nvidia-fabricmanager*"}}};
+}
+
+std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted) {
+  const auto most = links.up.size() + links.unclear.size();
+  if (most >= static_cast<std::size_t>(wanted)) return std::nullopt;
+  std::string message = has_none(gpu) ? fmt::format("no NVLink, expected {}", wanted)
+                                      : fmt::format("{} of {} expected NVLinks {} active",
+                                                    links.up.size(),
+                                                    wanted,
+                                                    links.up.size() == 1 ? "is" : "are");
+  if (!links.inactive.empty()) {
+    message = fmt::format("{}: {} {} inactive",
+                          message,
+                          gpu::named(links.inactive),
+                          gpu::verb(links.inactive, "is", "are"));
+  }
+  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
+  finding.observed = count_value(links.up.size());
+  finding.limit = std::int64_t{wanted};
+  finding.unit = "links";
+  return finding;
+}
+
+std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit) {
+  constexpr double kGiga = 1e9;
+  constexpr double kMega = 1e6;
+  constexpr double kRounding = 0.01;
+  if (!limit) return std::nullopt;
+  const double expected = limit->value / kGiga;
+  double slowest = expected;
+  const Links links = gpu::links_where(gpu, [&](const NvLink& link) {
+    // No link that is active has no speed: the driver does not tell.
+    if (!gpu::is(link, LinkState::active) || link.speed_mbps.value_or(0) == 0) return false;
+    const double speed = static_cast<double>(*link.speed_mbps) * kMega / kGiga;
+    slowest = std::min(slowest, speed);
+    return speed < expected * (1 - kRounding);
+  });
+  if (links.empty()) return std::nullopt;
+  Finding finding = gpu::about(gpu,
+                               Outcome::fail,
+                               fmt::format("{} {} at {}{:g} GB/s, expected {:g} GB/s",
+                                           gpu::named(links),
+                                           gpu::verb(links, "runs", "run"),
+                                           links.size() == 1 ? "" : "down to ",
+                                           slowest,
+                                           expected));
+  finding.observed = slowest;
+  finding.limit = expected;
+  finding.unit = "GB/s";
+  return finding;
+}
+
+bool has_known_peer(const NvLink& link) {
+  return gpu::is_up(link) && link.remote_type && !gpu::leads_to(link, LinkPeer::unknown);
+}
+
+// Where NVML names no peer at all, it cannot see them: nothing is missing.
+std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu) {
+  const auto gpus = gpu::answering(snapshot);
+  const bool told = std::ranges::any_of(
+      gpus, [](const Gpu* each) { return !gpu::links_where(*each, has_known_peer).empty(); });
+  const Links links = gpu::links_where(gpu, [](const NvLink& link) {
+    return gpu::is_up(link) && gpu::leads_to(link, LinkPeer::unknown);
+  });
+  if (!told || links.empty()) return std::nullopt;
+  Finding finding = gpu::about(gpu,
+                               Outcome::fail,
+                               fmt::format("{} {} active and {} no peer that NVML knows",
+                                           gpu::named(links),
+                                           gpu::verb(links, "is", "are"),
+                                           gpu::verb(links, "has", "have")));
+  finding.observed = count_value(links.size());
+  finding.limit = std::int64_t{0};
+  finding.unit = "links";
+  return finding;
+}
+
+Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const std::string& why) {
+  return {.device = gpu::name_of(gpu),
+          .outcome = Outcome::unknown,
+          .message = fmt::format("the {} of {} is not known: {}", what, gpu::named(links), why)};
+}
+
+// What NVML should have told about links that are up.
+std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& speed) {
+  const Links speeds = gpu::links_where(gpu, [](const NvLink& link) {
+    return gpu::is(link, LinkState::active) && link.speed_mbps.is_unreadable();
+  });
+  if (speed && !speeds.empty()) {
+    return unclear(gpu, "speed", speeds, speeds.front()->speed_mbps.why());
+  }
+  const Links peers = gpu::links_where(
+      gpu, [](const NvLink& link) { return gpu::is_up(link) && link.remote_type.is_unreadable(); });
+  if (peers.empty()) return std::nullopt;
+  return unclear(gpu, "peer", peers, peers.front()->remote_type.why());
+}
+
+std::optional<Finding> judge_links(const Snapshot& snapshot,
+                                   const Gpu& gpu,
+                                   const GpuNvlinkLimits& limits) {
+  const Standing links(gpu);
+  for (auto finding :
+       {lost(gpu, links, *limits.links), slow(gpu, limits.speed), without_peer(snapshot, gpu)}) {
+    if (!finding) continue;
+    finding->remedy = gpu::reset_remedy(snapshot);
+    return finding;
+  }
+  if (links.up.size() < static_cast<std::size_t>(*limits.links)) {
+    return unclear(gpu, "state", links.unclear, why_unclear(*links.unclear.front()));
+  }
+  return unreadable(gpu, limits.speed);
+}
+
+std::optional<Finding> judge_one(const Snapshot& snapshot,
+                                 const Gpu& gpu,
+                                 const GpuNvlinkLimits& limits) {
+  if (const auto why = gpu::hides_links(gpu); !why.empty()) {
+    return Finding{.device = gpu::name_of(gpu),
+                   .outcome = Outcome::skip,
+                   .message = fmt::format("NVLinks are not judged: {}", why)};
+  }
+  if (!gpu.nvlinks && !has_none(gpu))
+    return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks);
+  const bool told = has_none(gpu) || std::ranges::any_of(*gpu.nvlinks, [](const NvLink& link) {
+                      return !link.state.is_absent();
+                    });
+  if (!told) return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks->front().state);
+  return judge_links(snapshot, gpu, limits);
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (auto finding = none_at_all(snapshot, profile)) return {*std::move(finding)};
+  const auto& limits = profile.gpu.nvlink_state;
+  return gpu::each(
+      snapshot,
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); },
+      fmt::format("with {} active", counted(static_cast<unsigned>(*limits.links), "NVLink")));
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  if (profile.gpu.nvlink_state.links.value_or(0) <= 0) return not_expected("NVLink");
+  return gpu::none_to_judge(snapshot, profile);
+}
+
+}  // namespace
+
+constinit const Check gpu_nvlink_state{
+    .id = "gpu.nvlink_state",
+    .title = "As many NVLinks as expected are active, at their speed",
+    .why =
+        "GPUs of one node exchange data over NVLink. When a link is lost, jobs do not fail at "
+        "once: collectives run at the speed of the slowest GPU, or stop with an error of NCCL "
+        "when a GPU cannot reach its peers at all. Counted are the links that are active or "
+        "asleep; a link that sleeps to save power wakes up by itself. A GPU may have more links "
+        "than are wired, so that only the number that the profile expects must be up. No active "
+        "link on any GPU points to the Fabric Manager, the switches or the driver, and is said "
+        "once.",
+    .fix =
+        "One GPU: drain the node and reset the GPU, or reboot where a virtual machine may not. A "
+        "link that is lost again is hardware: report the GPU's serial number and the link to the "
+        "provider, or run the field diagnostic and reseat the GPU or its bridge. All GPUs: look "
+        "at nvidia-fabricmanager and at its log.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

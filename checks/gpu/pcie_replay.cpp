@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.pcie_replay: how often the PCIe link of a GPU sends packets again.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "checks/catalogue.hpp"
+#include "checks/gpu/gpus.hpp"
+#include "checks/rates.hpp"
+
+namespace muster::checks {
+namespace {
+
+constexpr double kMinuteS = 60;
+
+// Bits per second and lane, by generation from 1 on.
+constexpr std::array<double, 6> kLaneRates{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
+
+// PCI Express allows one wrong bit in 10^12. An idle GPU slows its link down, and the replays to be
+// judged happened while it was busy: the fastest that the link can be counts.
+std::optional<double> allowed_by_link(const GpuLink& link) {
+  constexpr double kBitErrorRate = 1e-12;
+  const auto& generation = link.generation_max ? link.generation_max : link.generation;
+  const auto& width = link.width ? link.width : link.width_max;
+  if (!generation || !width || *generation == 0 || *generation > kLaneRates.size()) {
+    return std::nullopt;
+  }
+  return kBitErrorRate * kLaneRates.at(*generation - 1) * kMinuteS * *width;
+}
+
+struct Tally {
+  Findings findings;
+  std::size_t judged = 0;
+  std::size_t first = 0;
+};
+
+Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
+  const double per_minute = static_cast<double>(delta.increments) * kMinuteS / delta.seconds;
+  Finding finding = gpu::about(gpu,
+                               Outcome::warn,
+                               fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
+                                           per_minute,
+                                           in_time(delta.seconds),
+                                           most));
+  finding.observed = per_minute;
+  finding.limit = most;
+  finding.unit = "per minute";
+  finding.remedy = Remedy::watch;
+  // The kernel counts the damaged packets, too, where it sees the bus.
+  finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
+  return finding;
+}
+
+// Why the limit is not known: the fact that is missing.
+Finding without_limit(const Gpu& gpu) {
+  const auto& link = gpu.link;
+  if (!link.generation_max && !link.generation) {
+    return gpu::not_told(gpu, "the PCIe generation", link.generation);
+  }
+  if (!link.width && !link.width_max) return gpu::not_told(gpu, "the PCIe width", link.width);
+  return {.device = gpu::name_of(gpu),
+          .outcome = Outcome::unknown,
+          .message = fmt::format("the speed of PCIe generation {} is not known",
+                                 link.generation_max.value_or(link.generation.value_or(0)))};
+}
+
+void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit, Tally& tally) {
+  const auto& replays = gpu.link.replays;
+  if (!replays) {
+    tally.findings.push_back(gpu::not_told(gpu, "the number of PCIe replays", replays));
+    return;
+  }
+  if (*replays >= std::numeric_limits<std::uint32_t>::max()) {
+    Finding finding = {.device = gpu::name_of(gpu),
+                       .outcome = Outcome::unknown,
+                       .message = fmt::format("the counter of PCIe replays is saturated at {}: "
+                                              "loading the driver again clears it",
+                                              *replays)};
+    finding.observed = count_value(*replays);
+    tally.findings.push_back(std::move(finding));
+    return;
+  }
+  const auto most = limit ? std::optional<double>(*limit) : allowed_by_link(gpu.link);
+  if (!most) {
+    tally.findings.push_back(without_limit(gpu));
+    return;
+  }
+  const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
+  const auto delta = rise_of(snapshot, key, *replays, kHourS);
+  if (!delta) {
+    ++tally.first;
+  } else if (static_cast<double>(delta->increments) * kMinuteS / delta->seconds > *most) {
+    tally.findings.push_back(too_many(gpu, *delta, *most));
+  } else {
+    ++tally.judged;
+  }
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& uptime = snapshot.identity->uptime_s;
+  if (!uptime) return {not_known(kNode, "the time since boot, which rates need,", uptime)};
+  Tally tally;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    judge_one(snapshot, *each, profile.gpu.pcie_replay.warn_above_per_minute, tally);
+  }
+  if (tally.judged > 0) {
+    tally.findings.push_back(
+        passed(fmt::format("{} with few PCIe replays", counted(tally.judged, "GPU"))));
+  }
+  if (tally.first > 0) {
+    tally.findings.push_back(skipped(
+        fmt::format("PCIe replays of {} seen for the first time in this boot, or cleared since: no "
+                    "rate yet",
+                    counted(tally.first, "GPU"))));
+  }
+  return std::move(tally.findings);
+}
+
+}  // namespace
+
+constinit const Check gpu_pcie_replay{
+    .id = "gpu.pcie_replay",
+    .title = "PCIe links of GPUs seldom send packets again",
+    .why =
+        "A PCIe packet that arrives damaged is sent again, which the GPU counts as a replay. PCI "
+        "Express allows one wrong bit in 10^12, so that a link at full load may replay a few "
+        "packets per minute: as many as 1e-12 times its bit rate. More than that points to a bad "
+        "contact, riser or cable, and makes copies between host and GPU slow. The rate is the "
+        "average since the run an hour ago or before; the first run has none.",
+    .fix =
+        "Watch the rate, and check the link's width and speed (pci.link) and the errors that the "
+        "kernel counts (pci.errors). If it stays, reseat the GPU or its riser, or report it to the "
+        "provider.",
+    .needs = Probe::nvml | Probe::identity,
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace muster::checks

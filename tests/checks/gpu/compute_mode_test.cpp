@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/linked_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
+  return ask(checks::gpu_compute_mode, snapshot, profile);
+}
+
+Finding wrong(const std::string& mode, const std::string& expected) {
+  return {.device = "gpu0",
+          .outcome = Outcome::fail,
+          .message =
+              fmt::format("the compute mode is {}, expected {} (serial 165092300)", mode, expected),
+          .observed = mode,
+          .limit = expected,
+          .remedy = Remedy::fix_config};
+}
+
+TEST(GpuComputeModeTest, PassesTheExpectedMode) {
+  EXPECT_THAT(judge(linked_node::node()), ElementsAre(gpu_node::well("in compute mode default")));
+}
+
+TEST(GpuComputeModeTest, FailsAnyOther) {
+  for (const auto& [mode, word] : {std::pair(1U, "exclusive_thread"),
+                                   std::pair(2U, "prohibited"),
+                                   std::pair(3U, "exclusive_process"),
+                                   std::pair(4U, "4, which this muster does not know")}) {
+    Snapshot node = linked_node::node();
+    gpu_node::gpu(node, 0).modes.compute = mode;
+    EXPECT_EQ(judge(node).front(), wrong(word, "default"));
+  }
+}
+
+TEST(GpuComputeModeTest, ASiteMayExpectAnotherMode) {
+  Profile profile = linked_node::profile();
+  profile.gpu.compute_mode.expected = std::string("exclusive_process");
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 1).modes.compute = 3U;
+  EXPECT_EQ(judge(node, profile).front(), wrong("default", "exclusive_process"));
+}
+
+TEST(GpuComputeModeTest, SaysWhatIsNotKnown) {
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 0).modes.compute = Fact<unsigned>::unreadable("Unknown Error (999)");
+  gpu_node::gpu(node, 1).modes.compute = Fact<unsigned>::absent("Not Supported (3)");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "gpu0",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the compute mode is not known: Unknown Error (999)"},
+                          Finding{.device = "gpu1",
+                                  .outcome = Outcome::skip,
+                                  .message = "the compute mode is not known: Not Supported (3)"}));
+}
+
+TEST(GpuComputeModeTest, SkipsWhereNoneIsExpected) {
+  EXPECT_THAT(judge(linked_node::node(), Profile{}),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::skip,
+                                  .message = "no compute mode expected by this profile"}));
+}
+
+}  // namespace
+}  // namespace muster

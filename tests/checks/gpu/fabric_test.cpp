@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/linked_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+Findings judge(const Snapshot& snapshot) {
+  return ask(checks::gpu_fabric, snapshot, linked_node::profile());
+}
+
+Finding well(std::string_view gpus) {
+  return {.device = "node",
+          .outcome = Outcome::pass,
+          .message = fmt::format("{} registered in one sound fabric", gpus)};
+}
+
+GpuFabric& fabric_of(Snapshot& node, std::size_t index) {
+  return *gpu_node::gpu(node, index).fabric;
+}
+
+Finding bad(std::string observed, std::string message, Remedy remedy) {
+  return {.device = "gpu0",
+          .outcome = Outcome::fail,
+          .message = fmt::format("{} (serial 165092300)", message),
+          .observed = std::move(observed),
+          .limit = std::string("completed"),
+          .remedy = remedy,
+          .seen_by = {{.check = "gpu.nvlink_state", .device = "gpu0"}}};
+}
+
+Finding unsound(const std::string& faults, Remedy remedy) {
+  Finding finding =
+      bad(faults, fmt::format("the fabric of this GPU is not sound: {}", faults), remedy);
+  finding.limit = std::string("healthy");
+  return finding;
+}
+
+TEST(GpuFabricTest, PassesGpusThatAreRegistered) {
+  EXPECT_THAT(judge(linked_node::node()), ElementsAre(well("2 GPUs")));
+}
+
+TEST(GpuFabricTest, ACleanHealthMaskHasManyForms) {
+  for (const unsigned mask : {0x1aaU, 0x11aaU, 0x21aaU, 0U, 0x3U}) {
+    Snapshot node = linked_node::node();
+    fabric_of(node, 0).health_mask = mask;
+    EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs"))) << mask;
+  }
+  Snapshot old_driver = linked_node::node();
+  fabric_of(old_driver, 0).health_mask = Fact<unsigned>::absent("this driver does not tell");
+  fabric_of(old_driver, 0).health_summary = Fact<unsigned>::absent("this driver does not tell");
+  EXPECT_THAT(judge(old_driver), ElementsAre(well("2 GPUs")));
+}
+
+TEST(GpuFabricTest, SkipsWhereNoGpuIsInAFabric) {
+  const Finding skip{.device = "node",
+                     .outcome = Outcome::skip,
+                     .message = "no GPU takes part in an NVSwitch fabric"};
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 0).fabric = GpuFabric{};
+  gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::absent("Not Supported (3)");
+  EXPECT_THAT(judge(node), ElementsAre(skip));
+}
+
+TEST(GpuFabricTest, FailsAGpuThatIsLeftOut) {
+  for (const auto& none :
+       {Fact<GpuFabric>(GpuFabric{}), Fact<GpuFabric>::absent("nvmlX: Not Supported (3)")}) {
+    Snapshot node = linked_node::node();
+    gpu_node::gpu(node, 0).fabric = none;
+    EXPECT_THAT(judge(node),
+                ElementsAre(bad("not supported",
+                                "takes no part in the NVSwitch fabric, other GPUs of this node do",
+                                Remedy::reboot),
+                            well("1 GPU")));
+  }
+}
+
+TEST(GpuFabricTest, AGpuInSlicesTakesNoPart) {
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 0).fabric = GpuFabric{};
+  gpu_node::gpu(node, 0).modes.mig = true;
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "gpu0",
+                                  .outcome = Outcome::skip,
+                                  .message = "takes no part in an NVSwitch fabric"},
+                          well("1 GPU")));
+}
+
+TEST(GpuFabricTest, FailsAGpuThatWaitsForTheFabricManager) {
+  for (const auto& [state, word] :
+       {std::pair(1U, "not started"), std::pair(2U, "still in progress")}) {
+    Snapshot node = linked_node::node();
+    fabric_of(node, 0).state = state;
+    Finding waiting = bad(word,
+                          fmt::format("the registration in the NVSwitch fabric is {}", word),
+                          Remedy::restart_service);
+    waiting.seen_by.push_back({.check = "host.services", .device = "nvidia-fabricmanager*"});
+    EXPECT_THAT(judge(node), ElementsAre(waiting, well("1 GPU")));
+  }
+}
+
+TEST(GpuFabricTest, SaysOnceThatAllWait) {
+  Snapshot node = linked_node::node();
+  fabric_of(node, 0).state = 2;
+  fabric_of(node, 1).state = 2;
+  Finding all{.device = "node",
+              .outcome = Outcome::fail,
+              .message =
+                  "the registration of all 2 GPUs in the NVSwitch fabric is still in "
+                  "progress",
+              .observed = std::string("still in progress"),
+              .limit = std::string("completed"),
+              .remedy = Remedy::restart_service,
+              .seen_by = {{.check = "host.services", .device = "nvidia-fabricmanager*"}}};
+  EXPECT_THAT(judge(node), ElementsAre(all));
+  fabric_of(node, 1).state = 1;
+  all.message = "the registration of all 2 GPUs in the NVSwitch fabric is not started";
+  all.observed = std::string("not started");
+  EXPECT_THAT(judge(node), ElementsAre(all));
+}
+
+TEST(GpuFabricTest, FailsARegistrationThatFailed) {
+  Snapshot node = linked_node::node();
+  fabric_of(node, 0).status = 999;
+  EXPECT_THAT(judge(node),
+              ElementsAre(bad("code 999",
+                              "the registration in the NVSwitch fabric failed with NVML's code 999",
+                              Remedy::reboot),
+                          well("1 GPU")));
+  node.identity->hypervisor = false;
+  EXPECT_EQ(judge(node).front().remedy, Remedy::reset_gpu);
+}
+
+TEST(GpuFabricTest, AStatusCountsOnlyOnceCompleted) {
+  Snapshot node = linked_node::node();
+  fabric_of(node, 0).state = 2;
+  fabric_of(node, 0).status = 999;
+  EXPECT_EQ(judge(node).front().observed, Value(std::string("still in progress")));
+}
+
+TEST(GpuFabricTest, NamesWhatIsUnsound) {
+  for (const auto& [mask, faults, remedy] :
+       {std::tuple(0x1a9U, "its bandwidth is degraded", Remedy::reboot),
+        std::tuple(0x1a6U, "its routes are being recovered", Remedy::reboot),
+        std::tuple(0x19aU, "a route is unhealthy", Remedy::reboot),
+        std::tuple(0x16aU, "it recovers from an access time-out", Remedy::reboot),
+        std::tuple(0x199U, "its bandwidth is degraded, a route is unhealthy", Remedy::reboot),
+        std::tuple(0x2aaU, "its configuration has a wrong system GUID", Remedy::fix_config),
+        std::tuple(
+            0x3aaU, "its configuration has a wrong chassis serial number", Remedy::fix_config),
+        std::tuple(0x4aaU, "its configuration has no partition", Remedy::fix_config),
+        std::tuple(0x5aaU, "its configuration has too few NVLinks", Remedy::fix_config),
+        std::tuple(0x6aaU, "its configuration has incompatible GPU firmware", Remedy::fix_config),
+        std::tuple(0x7aaU, "its configuration has an invalid location", Remedy::fix_config),
+        std::tuple(0x8aaU, "its configuration has an invalid state of the GPU", Remedy::fix_config),
+        std::tuple(0x9aaU, "configuration fault 9", Remedy::fix_config),
+        std::tuple(0x5a9U,
+                   "its bandwidth is degraded, its configuration has too few NVLinks",
+                   Remedy::reboot)}) {
+    Snapshot node = linked_node::node();
+    fabric_of(node, 0).health_mask = mask;
+    EXPECT_THAT(judge(node), ElementsAre(unsound(faults, remedy), well("1 GPU"))) << mask;
+  }
+}
+
+TEST(GpuFabricTest, TheSummaryCountsWhereTheMaskSaysNothing) {
+  Snapshot node = linked_node::node();
+  fabric_of(node, 0).health_summary = 2U;
+  EXPECT_THAT(judge(node),
+              ElementsAre(unsound("NVML calls it unhealthy", Remedy::reboot), well("1 GPU")));
+  fabric_of(node, 0).health_summary = 3U;
+  Finding limited = unsound("it has limited capacity", Remedy::watch);
+  limited.outcome = Outcome::warn;
+  EXPECT_THAT(judge(node), ElementsAre(limited, well("1 GPU")));
+}
+
+TEST(GpuFabricTest, NamesTheGpuInAnotherClusterOrClique) {
+  Snapshot node = linked_node::node_of(4);
+  Finding apart{.device = "gpu3",
+                .outcome = Outcome::fail,
+                .message = "fabric cluster none clique 7, but cluster none clique 0 on 3 of 4 GPUs",
+                .observed = std::string("cluster none clique 7"),
+                .limit = std::string("cluster none clique 0"),
+                .remedy = Remedy::fix_config};
+  fabric_of(node, 3).clique = 7;
+  EXPECT_THAT(judge(node), ElementsAre(apart));
+  for (std::size_t i = 0; i < 4; ++i) {
+    fabric_of(node, i).clique = 0;
+    fabric_of(node, i).cluster = "0a0b";
+  }
+  EXPECT_THAT(judge(node), ElementsAre(well("4 GPUs")));
+  fabric_of(node, 3).cluster.clear();
+  apart.message = "fabric cluster none clique 0, but cluster 0a0b clique 0 on 3 of 4 GPUs";
+  apart.observed = std::string("cluster none clique 0");
+  apart.limit = std::string("cluster 0a0b clique 0");
+  EXPECT_THAT(judge(node), ElementsAre(apart));
+}
+
+TEST(GpuFabricTest, SaysOnceThatGpusAreApart) {
+  Snapshot node = linked_node::node();
+  fabric_of(node, 0).cluster = "0a0b";
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "fabric differs between GPUs: cluster 0a0b clique 0 "
+                                             "on gpu0; cluster none clique 0 on gpu1",
+                                  .remedy = Remedy::fix_config}));
+  Snapshot five = linked_node::node_of(5);
+  fabric_of(five, 0).clique = 1;
+  fabric_of(five, 1).clique = 1;
+  EXPECT_THAT(judge(five),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "fabric differs between GPUs: cluster none clique 0 "
+                                             "on gpu2, gpu3, gpu4; cluster none clique 1 on gpu0, "
+                                             "gpu1",
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(GpuFabricTest, AGpuThatIsNotRegisteredIsInNoOtherCluster) {
+  Snapshot node = linked_node::node_of(4);
+  for (std::size_t i = 0; i < 3; ++i) fabric_of(node, i).cluster = "0a0b";
+  fabric_of(node, 3).state = 1;
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::device, "gpu3"), well("3 GPUs")));
+}
+
+TEST(GpuFabricTest, DoesNotKnowWhatCouldNotBeRead) {
+  const auto unclear = [](std::string message) {
+    return Finding{.device = "gpu0", .outcome = Outcome::unknown, .message = std::move(message)};
+  };
+  Snapshot node = linked_node::node();
+  fabric_of(node, 0).health_mask = Fact<unsigned>::unreadable("N/A");
+  EXPECT_THAT(judge(node),
+              ElementsAre(unclear("the health of the fabric is not known: N/A"), well("1 GPU")));
+  fabric_of(node, 0).state = 7;
+  EXPECT_THAT(judge(node),
+              ElementsAre(unclear("the fabric is in state 7, which this muster does not know"),
+                          well("1 GPU")));
+  gpu_node::gpu(node, 0).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
+  EXPECT_THAT(judge(node),
+              ElementsAre(unclear("the state of the fabric is not known: Unknown Error (999)"),
+                          well("1 GPU")));
+  gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Field(&Finding::outcome, Outcome::unknown),
+                          Field(&Finding::outcome, Outcome::unknown)));
+  gpu_node::gpu(node, 0).fabric = GpuFabric{.state = 3};
+  gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::absent("no permission (4)");
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip), well("1 GPU")));
+}
+
+}  // namespace
+}  // namespace muster

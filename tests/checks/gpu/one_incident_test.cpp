@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of GPUs that several checks see are one finding of the check that is nearest to the cause.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "checks/run.hpp"
+#include "tests/checks/gpu/linked_node.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Outcome, check, device and code of what is neither a pass nor a skip.
+std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile) {
+  const Selection selection{.only = {"gpu.*", "topo.nvlink_matrix", "host.services"},
+                            .skip = {"gpu.driver", "gpu.present", "gpu.persistence"}};
+  std::vector<std::string> found;
+  for (const auto& each : judge(snapshot, profile, selection).findings) {
+    if (each.outcome == Outcome::pass || each.outcome == Outcome::skip) continue;
+    found.push_back(
+        fmt::format("{} {} {} {}", to_string(each.outcome), each.check, each.device, each.code));
+  }
+  return found;
+}
+
+Profile profile() {
+  Profile profile = linked_node::profile();
+  profile.host.services.active = {"nvidia-fabricmanager.service"};
+  return profile;
+}
+
+Snapshot node() {
+  Snapshot snapshot = linked_node::node();
+  linked_node::all_seen_before(snapshot);
+  Services services;
+  services.active = std::vector<std::string>{"nvidia-fabricmanager.service"};
+  snapshot.services = observed(std::move(services));
+  return snapshot;
+}
+
+TEST(OneIncidentTest, AHealthyNodeHasNone) { EXPECT_THAT(faults(node(), profile()), IsEmpty()); }
+
+TEST(OneIncidentTest, ALostLinkIsOneFaultWhateverTheFabricSaysOfIt) {
+  Snapshot lost = node();
+  auto& link = linked_node::link_of(lost, 0, 4);
+  link.state = 0U;
+  link.remote_type = 255U;
+  link.recoveries = 9U;
+  link.crc = 9999999U;
+  auto& fabric = *gpu_node::gpu(lost, 0).fabric;
+  fabric.health_mask = 0x5a9U;
+  fabric.health_summary = 2U;
+  EXPECT_THAT(faults(lost, profile()), ElementsAre("fail gpu.nvlink_state gpu0 NHC2016"));
+}
+
+TEST(OneIncidentTest, AnUnsoundFabricWithAllLinksIsItsOwnFault) {
+  Snapshot unsound = node();
+  gpu_node::gpu(unsound, 0).fabric->health_mask = 0x1a9U;
+  EXPECT_THAT(faults(unsound, profile()), ElementsAre("fail gpu.fabric gpu0 NHC2016"));
+}
+
+TEST(OneIncidentTest, WithoutTheFabricManagerNeitherFabricNorLinksAreAtFault) {
+  Snapshot stopped = node();
+  stopped.services->active = std::vector<std::string>();
+  for (auto& gpu : stopped.nvml->gpus) {
+    gpu.fabric->state = 2;
+    for (auto& link : *gpu.nvlinks) link.state = 0U;
+  }
+  EXPECT_THAT(faults(stopped, profile()),
+              ElementsAre("fail host.services nvidia-fabricmanager.service "));
+  stopped.services->active = std::vector<std::string>{"nvidia-fabricmanager.service"};
+  EXPECT_THAT(faults(stopped, profile()), ElementsAre("fail gpu.fabric node NHC2016"));
+}
+
+TEST(OneIncidentTest, HeatIsTheTemperaturesFaultAndWithoutItTheClocks) {
+  Snapshot hot = node();
+  gpu_node::gpu(hot, 0).clocks.reasons = 0x48U;
+  EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.clocks gpu0 NHC2017"));
+  gpu_node::gpu(hot, 0).heat.gpu_c = 95;
+  EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.temperature gpu0 NHC2017"));
+}
+
+TEST(OneIncidentTest, APowerBrakeHasNoCodeOfHeat) {
+  Snapshot braked = node();
+  gpu_node::gpu(braked, 0).clocks.reasons = 0x88U;
+  EXPECT_THAT(faults(braked, profile()), ElementsAre("fail gpu.clocks gpu0 "));
+}
+
+TEST(OneIncidentTest, ACorruptInforomIsTheFirmwaresFault) {
+  Snapshot corrupt = node();
+  gpu_node::gpu(corrupt, 0).firmware.inforom_valid = false;
+  gpu_node::gpu(corrupt, 0).troubles = {"nvmlDeviceValidateInforom: infoROM is corrupted (14)"};
+  EXPECT_THAT(faults(corrupt, profile()), ElementsAre("fail gpu.firmware gpu0 NHC2008"));
+  gpu_node::gpu(corrupt, 0).troubles.emplace_back("nvmlDeviceGetEccMode: GPU requires reset (16)");
+  EXPECT_THAT(faults(corrupt, profile()),
+              ElementsAre("fail gpu.firmware gpu0 NHC2008", "fail gpu.recovery_action gpu0 "));
+}
+
+}  // namespace
+}  // namespace muster

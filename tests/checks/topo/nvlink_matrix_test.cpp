@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/linked_node.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
+  return ask(checks::topo_nvlink_matrix, snapshot, profile);
+}
+
+Profile direct(Limit<int> neighbours = {}, std::map<std::string, Words> pairs = {}) {
+  Profile profile = linked_node::profile();
+  profile.topo.nvlink_matrix = {
+      .ends_in = "gpu", .neighbours = neighbours, .pairs = std::move(pairs)};
+  return profile;
+}
+
+std::string address(unsigned gpu) { return fmt::format("000{}:00:00.0", gpu + 1); }
+
+void lead(NvLink& link, unsigned gpu) {
+  link.remote_type = 0U;
+  link.remote_address = address(gpu);
+}
+
+// GPU 0 is linked with 1, 2 with 3.
+Snapshot bridged() {
+  Snapshot node = linked_node::node_of(4);
+  for (unsigned gpu = 0; gpu < 4; ++gpu) {
+    for (auto& link : *gpu_node::gpu(node, gpu).nvlinks) lead(link, gpu ^ 1U);
+  }
+  return node;
+}
+
+Finding pass(std::string message) {
+  return {.device = "node", .outcome = Outcome::pass, .message = std::move(message)};
+}
+
+Finding skip(std::string message) {
+  return {.device = "node", .outcome = Outcome::skip, .message = std::move(message)};
+}
+
+Finding wrong(std::string message, Value observed, Value limit) {
+  return {.device = "gpu0",
+          .outcome = Outcome::fail,
+          .message = fmt::format("{} (serial 165092300)", message),
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = Remedy::report_to_provider};
+}
+
+const Finding kToSwitches = pass("NVLinks of 2 GPUs lead to switches");
+const Finding kToPeers = pass("NVLinks of 4 GPUs lead to the expected GPUs");
+
+TEST(TopoNvlinkMatrixTest, PassesLinksToSwitches) {
+  EXPECT_THAT(judge(linked_node::node()), ElementsAre(kToSwitches));
+}
+
+TEST(TopoNvlinkMatrixTest, FailsLinksThatLeadToSomethingElse) {
+  Snapshot node = linked_node::node();
+  linked_node::link_of(node, 0, 4).remote_type = 0U;
+  EXPECT_THAT(judge(node),
+              ElementsAre(wrong("link 4 leads to a GPU, expected a switch",
+                                std::string("a GPU"),
+                                std::string("a switch"))));
+  linked_node::link_of(node, 0, 5).remote_type = 0U;
+  EXPECT_EQ(judge(node).front().message,
+            "links 4 and 5 lead to a GPU, expected a switch (serial 165092300)");
+  linked_node::link_of(node, 0, 4).remote_type = 1U;
+  EXPECT_EQ(judge(node).front().observed, Value(std::string("a processor")));
+  linked_node::link_of(node, 0, 4).remote_type = 9U;
+  EXPECT_EQ(judge(node).front().observed, Value(std::string("something unknown")));
+  node.identity->hypervisor = false;
+  EXPECT_EQ(judge(node).front().remedy, Remedy::reseat_or_replace);
+}
+
+TEST(TopoNvlinkMatrixTest, LeavesLostLinksToGpuNvlinkState) {
+  Snapshot node = linked_node::node();
+  linked_node::link_of(node, 0, 4).state = 0U;
+  linked_node::link_of(node, 0, 4).remote_type = 0U;
+  linked_node::link_of(node, 0, 5).remote_type = 255U;
+  EXPECT_THAT(judge(node), ElementsAre(kToSwitches));
+  for (auto& link : *gpu_node::gpu(node, 0).nvlinks) link.state = 0U;
+  EXPECT_THAT(judge(node), ElementsAre(pass("NVLinks of 1 GPU lead to switches; 1 left out")));
+  for (auto& link : *gpu_node::gpu(node, 1).nvlinks) link.state = 0U;
+  EXPECT_THAT(judge(node), ElementsAre(skip("no NVLink is active: gpu.nvlink_state judges that")));
+}
+
+TEST(TopoNvlinkMatrixTest, SkipsWhereNvmlDoesNotTell) {
+  Snapshot node = linked_node::node();
+  for (auto& gpu : node.nvml->gpus) {
+    for (auto& link : *gpu.nvlinks) link.remote_type = 255U;
+  }
+  EXPECT_THAT(judge(node), ElementsAre(skip("NVML does not tell here what NVLinks lead to")));
+  for (auto& gpu : node.nvml->gpus) {
+    gpu.nvlinks = Fact<std::vector<NvLink>>::absent("Not Supported (3)");
+  }
+  EXPECT_THAT(judge(node), ElementsAre(skip("no GPU tells of NVLinks")));
+}
+
+TEST(TopoNvlinkMatrixTest, DoesNotKnowWhatCouldNotBeRead) {
+  const auto unclear = [](std::string message) {
+    return Finding{.device = "gpu0", .outcome = Outcome::unknown, .message = std::move(message)};
+  };
+  Snapshot node = linked_node::node();
+  linked_node::link_of(node, 0, 4).remote_type = Fact<unsigned>::unreadable("N/A");
+  EXPECT_THAT(judge(node), ElementsAre(unclear("where link 4 leads to is not known: N/A")));
+  Snapshot peers = bridged();
+  linked_node::link_of(peers, 0, 4).remote_address = Fact<std::string>::unreadable("N/A");
+  linked_node::link_of(peers, 0, 5).remote_address = Fact<std::string>::unreadable("N/A");
+  EXPECT_THAT(judge(peers, direct(1)),
+              ElementsAre(unclear("where links 4 and 5 lead to is not known: N/A")));
+}
+
+TEST(TopoNvlinkMatrixTest, PassesBridgedPairs) {
+  EXPECT_THAT(judge(bridged(), direct()), ElementsAre(kToPeers));
+  EXPECT_THAT(judge(bridged(), direct(1)), ElementsAre(kToPeers));
+  EXPECT_THAT(judge(bridged(), direct(1, {{address(0), {address(1)}}})), ElementsAre(kToPeers));
+}
+
+TEST(TopoNvlinkMatrixTest, FailsADirectLinkThatEndsInASwitch) {
+  Snapshot node = bridged();
+  linked_node::link_of(node, 0, 4).remote_type = 2U;
+  EXPECT_THAT(judge(node, direct()),
+              ElementsAre(wrong("link 4 leads to a switch, expected a GPU",
+                                std::string("a switch"),
+                                std::string("a GPU"))));
+}
+
+TEST(TopoNvlinkMatrixTest, FailsABridgeOnTheWrongPair) {
+  Snapshot node = linked_node::node_of(4);
+  for (unsigned gpu = 0; gpu < 4; ++gpu) {
+    for (auto& link : *gpu_node::gpu(node, gpu).nvlinks) lead(link, gpu ^ 2U);
+  }
+  EXPECT_THAT(judge(node, direct(1)), ElementsAre(kToPeers));
+  EXPECT_THAT(judge(node, direct(1, {{address(0), {address(1)}}})),
+              ElementsAre(wrong("no NVLink leads to the GPU at 0002:00:00.0",
+                                std::string("0003:00:00.0"),
+                                std::string("0002:00:00.0"))));
+}
+
+TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
+  Snapshot node = bridged();
+  lead(linked_node::link_of(node, 0, 4), 2);
+  Finding finding =
+      wrong("its NVLinks lead to 2 other GPUs, expected 1", std::int64_t{2}, std::int64_t{1});
+  finding.unit = "GPUs";
+  EXPECT_THAT(judge(node, direct(1)), ElementsAre(finding));
+  EXPECT_THAT(judge(node, direct(2)),
+              ElementsAre(Field(&Finding::device, "gpu1"),
+                          Field(&Finding::device, "gpu2"),
+                          Field(&Finding::device, "gpu3")));
+}
+
+TEST(TopoNvlinkMatrixTest, ALinkThatIsDownMayBeTheOneThatIsMissed) {
+  Snapshot node = bridged();
+  for (unsigned gpu = 0; gpu < 4; ++gpu) linked_node::link_of(node, gpu, 4).state = 0U;
+  EXPECT_THAT(judge(node, direct(2, {{address(0), {address(1), address(3)}}})),
+              ElementsAre(kToPeers));
+}
+
+TEST(TopoNvlinkMatrixTest, FailsALinkToNoOtherGpuOfTheNode) {
+  Snapshot node = bridged();
+  lead(linked_node::link_of(node, 0, 4), 0);
+  EXPECT_THAT(judge(node, direct()),
+              ElementsAre(wrong("link 4 leads to the GPU itself, expected another GPU of this node",
+                                std::string("0001:00:00.0"),
+                                std::string("another GPU of this node"))));
+  lead(linked_node::link_of(node, 0, 4), 8);
+  EXPECT_THAT(judge(node, direct()),
+              ElementsAre(wrong("link 4 leads to 0009:00:00.0, expected another GPU of this node",
+                                std::string("0009:00:00.0"),
+                                std::string("another GPU of this node"))));
+}
+
+TEST(TopoNvlinkMatrixTest, AGpuThatIsNotListedMayBeTheOtherEnd) {
+  Profile profile = direct(1);
+  profile.gpu.present.count = 4;
+  Snapshot node = bridged();
+  node.nvml->gpus.pop_back();
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(pass("NVLinks of 3 GPUs lead to the expected GPUs")));
+}
+
+TEST(TopoNvlinkMatrixTest, APairWithALostGpuIsLeftToGpuPresent) {
+  Snapshot node = bridged();
+  gpu_node::gpu(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  EXPECT_THAT(judge(node, direct(1, {{address(0), {address(1), address(3)}}})),
+              ElementsAre(pass("NVLinks of 3 GPUs lead to the expected GPUs")));
+}
+
+TEST(TopoNvlinkMatrixTest, AddressesOfAnotherMachineSayNothing) {
+  Snapshot node = bridged();
+  for (auto& gpu : node.nvml->gpus) {
+    for (auto& link : *gpu.nvlinks) link.remote_address = std::string("0000:ab:00.0");
+  }
+  EXPECT_THAT(judge(node, direct(1)),
+              ElementsAre(pass("NVLinks of 4 GPUs lead to GPUs; which they are NVML does not tell "
+                               "here")));
+}
+
+TEST(TopoNvlinkMatrixTest, LeavesSlicesAlone) {
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 0).modes.mig = true;
+  linked_node::link_of(node, 0, 4).remote_type = 0U;
+  EXPECT_THAT(judge(node), ElementsAre(pass("NVLinks of 1 GPU lead to switches")));
+}
+
+TEST(TopoNvlinkMatrixTest, SkipsWithoutAnExpectation) {
+  EXPECT_THAT(judge(linked_node::node(), gpu_node::profile()),
+              ElementsAre(skip("no connection of GPUs by NVLink expected by this profile")));
+}
+
+}  // namespace
+}  // namespace muster
