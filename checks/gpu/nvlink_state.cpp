@@ -165,14 +165,27 @@ std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& s
   return unclear(gpu, "peer", peers, peers.front()->remote_type.why());
 }
 
+// Where links lead directly to other GPUs, one that is gone takes the links to it down.
+std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile) {
+  std::vector<SeenBy> gone;
+  if (profile.topo.nvlink_matrix.ends_in != "gpu") return gone;
+  for (const auto& each : snapshot.nvml->gpus) {
+    if (each.lost.empty() && each.stuck.empty()) continue;
+    gone.push_back({.check = "gpu.present", .device = gpu::name_of(each)});
+  }
+  return gone;
+}
+
 std::optional<Finding> judge_links(const Snapshot& snapshot,
                                    const Gpu& gpu,
-                                   const GpuNvlinkLimits& limits) {
+                                   const Profile& profile) {
+  const auto& limits = profile.gpu.nvlink_state;
   const Standing links(gpu);
   for (auto finding :
        {lost(gpu, links, *limits.links), slow(gpu, limits.speed), without_peer(snapshot, gpu)}) {
     if (!finding) continue;
     finding->remedy = gpu::reset_remedy(snapshot);
+    finding->seen_by = gone_peers(snapshot, profile);
     return finding;
   }
   if (links.up.size() < static_cast<std::size_t>(*limits.links)) {
@@ -181,9 +194,7 @@ std::optional<Finding> judge_links(const Snapshot& snapshot,
   return unreadable(gpu, limits.speed);
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
-                                 const GpuNvlinkLimits& limits) {
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile) {
   if (const auto why = gpu::hides_links(gpu); !why.empty()) {
     return Finding{.device = gpu::name_of(gpu),
                    .outcome = Outcome::skip,
@@ -195,16 +206,16 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                       return !link.state.is_absent();
                     });
   if (!told) return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks->front().state);
-  return judge_links(snapshot, gpu, limits);
+  return judge_links(snapshot, gpu, profile);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = none_at_all(snapshot, profile)) return {*std::move(finding)};
-  const auto& limits = profile.gpu.nvlink_state;
+  const auto wanted = static_cast<unsigned>(*profile.gpu.nvlink_state.links);
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); },
-      fmt::format("with {} active", counted(static_cast<unsigned>(*limits.links), "NVLink")));
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile); },
+      fmt::format("with {} active", counted(wanted, "NVLink")));
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 // Outcome, check, device and code of what is neither a pass nor a skip.
 std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile) {
   const Selection selection{.only = {"gpu.*", "topo.nvlink_matrix", "host.services"},
-                            .skip = {"gpu.driver", "gpu.present", "gpu.persistence"}};
+                            .skip = {"gpu.driver"}};
   std::vector<std::string> found;
   for (const auto& each : judge(snapshot, profile, selection).findings) {
     if (each.outcome == Outcome::pass || each.outcome == Outcome::skip) continue;
@@ -57,6 +57,17 @@ TEST(OneIncidentTest, ALostLinkIsOneFaultWhateverTheFabricSaysOfIt) {
   fabric.health_mask = 0x5a9U;
   fabric.health_summary = 2U;
   EXPECT_THAT(faults(lost, profile()), ElementsAre("fail gpu.nvlink_state gpu0 NHC2016"));
+}
+
+TEST(OneIncidentTest, AGpuThatIsGoneTakesDirectLinksToItDown) {
+  Snapshot gone = node();
+  gpu_node::gpu(gone, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  for (auto& link : *gpu_node::gpu(gone, 0).nvlinks) link.state = 0U;
+  Profile direct = profile();
+  direct.topo.nvlink_matrix = {.ends_in = "gpu", .neighbours = 1};
+  EXPECT_THAT(faults(gone, direct), ElementsAre("fail gpu.present gpu1 NHC2009"));
+  EXPECT_THAT(faults(gone, profile()),
+              ElementsAre("fail gpu.present gpu1 NHC2009", "fail gpu.nvlink_state gpu0 NHC2016"));
 }
 
 TEST(OneIncidentTest, AnUnsoundFabricWithAllLinksIsItsOwnFault) {
