@@ -124,15 +124,18 @@ bool has_known_peer(const NvLink& link) {
   return gpu::is_up(link) && link.remote_type && !gpu::leads_to(link, LinkPeer::unknown);
 }
 
-// Where NVML names no peer at all, it cannot see them: nothing is missing.
-std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu) {
+// Where NVML names no peer at all, it cannot see them: nothing is missing. Links that are not wired
+// need none.
+std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, int wanted) {
   const auto gpus = gpu::answering(snapshot);
   const bool told = std::ranges::any_of(
       gpus, [](const Gpu* each) { return !gpu::links_where(*each, has_known_peer).empty(); });
   const Links links = gpu::links_where(gpu, [](const NvLink& link) {
     return gpu::is_up(link) && gpu::leads_to(link, LinkPeer::unknown);
   });
-  if (!told || links.empty()) return std::nullopt;
+  const auto up = gpu::links_where(gpu, gpu::is_up).size();
+  const bool enough = up - links.size() >= static_cast<std::size_t>(wanted);
+  if (!told || links.empty() || enough) return std::nullopt;
   Finding finding = gpu::about(gpu,
                                Outcome::fail,
                                fmt::format("{} {} active and {} no peer that NVML knows",
@@ -181,8 +184,9 @@ std::optional<Finding> judge_links(const Snapshot& snapshot,
                                    const Profile& profile) {
   const auto& limits = profile.gpu.nvlink_state;
   const Standing links(gpu);
-  for (auto finding :
-       {lost(gpu, links, *limits.links), slow(gpu, limits.speed), without_peer(snapshot, gpu)}) {
+  for (auto finding : {lost(gpu, links, *limits.links),
+                       slow(gpu, limits.speed),
+                       without_peer(snapshot, gpu, *limits.links)}) {
     if (!finding) continue;
     finding->remedy = gpu::reset_remedy(snapshot);
     finding->seen_by = gone_peers(snapshot, profile);

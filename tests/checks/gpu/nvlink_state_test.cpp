@@ -89,6 +89,9 @@ TEST(GpuNvlinkStateTest, LinksThatAreNotWiredNeedNotBeActive) {
     linked_node::link_of(node, 1, i).state = Fact<unsigned>::absent("Not Supported (3)");
   }
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::pass);
+  linked_node::link_of(node, 0, 17).state = 1U;
+  linked_node::link_of(node, 0, 17).remote_type = 255U;
+  EXPECT_EQ(judge(node, profile).front().outcome, Outcome::pass);
   linked_node::link_of(node, 1, 3).state = 0U;
   EXPECT_EQ(judge(node, profile).front().message,
             "11 of 12 expected NVLinks are active: link 3 is inactive (serial 165092301)");
