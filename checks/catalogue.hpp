@@ -56,11 +56,11 @@
   X(gpu, power)               \
   X(gpu, persistence)         \
   X(gpu, mig)                 \
+  X(gpu, compute_mode)        \
   X(gpu, processes)           \
   X(gpu, memory_used)         \
   X(gpu, p2p)                 \
   X(gpu, direct_rdma)         \
-  X(gpu, compute_mode)        \
   X(ib, present)              \
   X(ib, state)                \
   X(ib, rate)                 \

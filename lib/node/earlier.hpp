@@ -142,7 +142,8 @@ struct Earlier {
   bool operator==(const Earlier&) const = default;
 };
 
-// The state file: `earlier` without its note and the time of its reading. Reading refuses another schema.
+// The state file: `earlier` without its note and the time of its reading. Reading refuses another
+// schema.
 [[nodiscard]] std::string state_to_json(const Earlier& earlier);
 [[nodiscard]] Result<Earlier> parse_state(std::string_view json);
 

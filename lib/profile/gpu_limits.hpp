@@ -181,9 +181,8 @@ struct GpuProcessLimits {
 
   template <class Self = GpuProcessLimits>
   static constexpr auto fields() {
-    return std::tuple{field("allowed",
-                            &Self::allowed,
-                            "commands of the system that may use a GPU at any time, globs")};
+    return std::tuple{field(
+        "allowed", &Self::allowed, "commands of the system that may use a GPU at any time, globs")};
   }
 };
 
@@ -275,7 +274,7 @@ struct GpuLimits {
                       field("processes", &Self::processes, ""),
                       field("memory_used", &Self::memory_used, ""),
                       field("p2p", &Self::p2p, ""),
-                      field("direct_rdma", &Self::direct_rdma, "")};
+                      field("direct_rdma", &Self::direct_rdma, ""),
                       field("compute_mode", &Self::compute_mode, "")};
   }
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/fault_codes.hpp"
 #include "checks/run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "checks/fault_codes.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {

@@ -41,6 +41,7 @@ Snapshot node() {
   Services services;
   services.active = std::vector<std::string>{"nvidia-fabricmanager.service"};
   snapshot.services = observed(std::move(services));
+  snapshot.kernel_log = observed(KernelLog{});
   return snapshot;
 }
 
