@@ -13,6 +13,7 @@
 #include "checks/app/examine.hpp"
 #include "checks/run.hpp"
 #include "lib/probes/state.hpp"
+#include "tests/nodes/nvml.hpp"
 
 namespace muster::e2e {
 namespace {
@@ -44,11 +45,16 @@ void Stage::show(nodes::Tree tree) {
   shown_ = std::move(tree);
 }
 
+fs::path Stage::nvml() const {
+  return shown_.find(nodes::kNvmlLibrary) == nullptr ? fs::path() : root() / nodes::kNvmlLibrary;
+}
+
 Examination examine(const fs::path& root, const Request& request) {
   std::optional<Seconds> limit;
   if (request.deadline) limit = Seconds{std::chrono::duration<double>(*request.deadline).count()};
   auto examined = run({.profile = request.profile,
                        .root = root.string(),
+                       .nvml = request.nvml.string(),
                        .state = request.state.string(),
                        .deadline = limit,
                        .probes = [](const Profile*) { return ProbeSet::all(); }});

@@ -24,6 +24,9 @@ class Stage {
 
   [[nodiscard]] std::filesystem::path root() const { return dir_.path() / "node"; }
 
+  // What stands in for the driver's library; empty where the node has no GPU.
+  [[nodiscard]] std::filesystem::path nvml() const;
+
  private:
   TempDir dir_;
   nodes::Tree shown_;
@@ -38,6 +41,7 @@ struct Examination {
 struct Request {
   std::string profile;                                // empty: recognised
   std::filesystem::path state;                        // folder; empty for none
+  std::filesystem::path nvml;                         // library; empty for none
   std::optional<std::chrono::milliseconds> deadline;  // else the profile's
 };
 

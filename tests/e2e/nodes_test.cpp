@@ -43,7 +43,7 @@ TEST_P(HealthyNode, HasNoFindingAndNothingUnknown) {
   const auto node = node_named(GetParam());
   auto& stage = stage_of(GetParam());
   stage.show(render(node));
-  const auto seen = examine(stage.root(), {.profile = node.profile});
+  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()});
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
   expect_same_from_snapshot(seen);
@@ -62,10 +62,12 @@ TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
   auto node = busy(node_named(GetParam()));
   auto& stage = stage_of(GetParam());
   stage.show(render(node));
-  remember(state.path(), examine(stage.root(), {.profile = node.profile}).snapshot);
+  remember(state.path(),
+           examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
   node.system.uptime_s += 3600;
   stage.show(render(node));
-  const auto seen = examine(stage.root(), {.profile = node.profile, .state = state.path()});
+  const auto seen =
+      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
   expect_same_from_snapshot(seen);
@@ -78,11 +80,13 @@ TEST(BusyWriterTest, IsNotStuck) {
   node.processes.push_back({.pid = 4242, .name = "dd", .state = 'D', .start_ticks = 7'000'000});
   Stage stage;
   stage.show(render(node));
-  remember(state.path(), examine(stage.root(), {.profile = node.profile}).snapshot);
+  remember(state.path(),
+           examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
   node.system.uptime_s += 3600;
   node.processes.back().voluntary_switches += 90'000;
   stage.show(render(node));
-  const auto seen = examine(stage.root(), {.profile = node.profile, .state = state.path()});
+  const auto seen =
+      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
 }
 
@@ -120,10 +124,12 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
   auto& stage = stage_of(fault.node);
   if (fault.earlier_s > 0) {
     stage.show(render_earlier(node, fault));
-    remember(state.path(), examine(stage.root(), {.profile = node.profile}).snapshot);
+    remember(state.path(),
+             examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
   }
   stage.show(render_with(node, {&fault}));
-  const auto seen = examine(stage.root(), {.profile = node.profile, .state = state.path()});
+  const auto seen =
+      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
   EXPECT_THAT(
       concerns(seen.report),
       ElementsAre(fmt::format("{} {} {}", to_string(fault.outcome), fault.check, fault.device)))

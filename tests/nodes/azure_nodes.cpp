@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "tests/nodes/gpus.hpp"
 #include "tests/nodes/node.hpp"
 
 namespace muster::nodes {
@@ -28,19 +29,25 @@ struct Slot {
 struct Family {
   unsigned gpu_device = 0;
   std::string gpu_model;
+  Gpu (*gpu_facts)(unsigned index) = nullptr;
   unsigned hca_device = 0;  // the virtual function
   std::string hca_rate;
   double gts = 0;
   std::array<Slot, 8> gpus{};
-  std::uint64_t nvme_sectors = 0;
+  unsigned hcas = 8;
+  std::uint64_t nvme_sectors = 0;  // 0: no disks
   std::uint64_t ethernet_mbps = 0;
-  unsigned ethernet_device = 0;
+  unsigned ethernet_device = 0;  // 0: no accelerated networking
+  bool switched = true;          // NVLinks lead to switches, and need their manager
 };
+
+std::string address_of(unsigned domain) { return fmt::format("{:04x}:00:00.0", domain); }
 
 const Family& hopper() {
   static const Family family{
       .gpu_device = 0x2330,
       .gpu_model = "NVIDIA H100 80GB HBM3",
+      .gpu_facts = [](unsigned) { return h100_sxm5(); },
       .hca_device = 0x101e,
       .hca_rate = "400 Gb/sec (4X NDR)",
       .gts = 32,
@@ -55,6 +62,7 @@ const Family& ampere() {
   static const Family family{
       .gpu_device = 0x20b0,
       .gpu_model = "NVIDIA A100-SXM4-40GB",
+      .gpu_facts = [](unsigned) { return a100_sxm4(40'960); },
       .hca_device = 0x101c,
       .hca_rate = "200 Gb/sec (4X HDR)",
       .gts = 16,
@@ -65,8 +73,38 @@ const Family& ampere() {
   return family;
 }
 
+// Six links to four others each, in the hybrid cube mesh of these boards.
+Gpu volta_facts(unsigned index) {
+  using Row = std::array<unsigned, 6>;
+  constexpr std::array kPeers{Row{1, 2, 3, 3, 4, 4},
+                              Row{0, 2, 2, 3, 5, 5},
+                              Row{0, 1, 1, 3, 3, 6},
+                              Row{0, 0, 1, 2, 2, 7},
+                              Row{0, 0, 5, 6, 7, 7},
+                              Row{1, 1, 4, 6, 6, 7},
+                              Row{2, 4, 5, 5, 7, 7},
+                              Row{3, 4, 4, 5, 6, 6}};
+  std::vector<std::string> peers;
+  for (const unsigned peer : kPeers.at(index)) peers.push_back(address_of(peer + 1));
+  return v100_sxm2(32'768, peers);
+}
+
+const Family& volta() {
+  static const Family family{
+      .gpu_device = 0x1db5,
+      .gpu_model = "Tesla V100-SXM2-32GB",
+      .gpu_facts = volta_facts,
+      .hca_device = 0x1018,
+      .hca_rate = "100 Gb/sec (4X EDR)",
+      .gts = 8,
+      .gpus = {{{0x1, 0}, {0x2, 0}, {0x3, 0}, {0x4, 0}, {0x5, 1}, {0x6, 1}, {0x7, 1}, {0x8, 1}}},
+      .hcas = 1,
+      .switched = false};
+  return family;
+}
+
 PciDescription virtual_function(Slot slot, unsigned vendor, unsigned device, unsigned class_code) {
-  return {.address = fmt::format("{:04x}:00:00.0", slot.domain),
+  return {.address = address_of(slot.domain),
           .vendor = vendor,
           .device = device,
           .class_code = class_code,
@@ -80,7 +118,7 @@ PciDescription with_link(PciDescription pci, double gts, unsigned width) {
   return pci;
 }
 
-GpuDescription gpu(const Family& family, std::size_t index) {
+GpuDescription gpu(const Family& family, unsigned index) {
   auto pci =
       with_link(virtual_function(family.gpus.at(index), kNvidia, family.gpu_device, kDisplay3d),
                 family.gts,
@@ -88,7 +126,9 @@ GpuDescription gpu(const Family& family, std::size_t index) {
   pci.driver = "nvidia";
   return {.pci = std::move(pci),
           .model = family.gpu_model,
-          .serial = fmt::format("16509230{:05}", 12345 + index)};
+          .serial = fmt::format("16509230{:05}", 12345 + index),
+          .uuid = fmt::format("GPU-5f1c0e52-7a5c-4d6e-9f5b-{:012x}", 0x33ff00 + index),
+          .facts = family.gpu_facts(index)};
 }
 
 HcaDescription hca(
@@ -217,22 +257,29 @@ NodeDescription azure_machine(const std::string& name) {
 void give_gpus(NodeDescription& node, const Family& family) {
   for (unsigned i = 0; i < family.gpus.size(); ++i) {
     node.gpus.push_back(gpu(family, i));
-    node.hcas.push_back(hca(
-        family.hca_rate, family.hca_device, {0x101 + i, family.gpus.at(i).numa}, i, family.gts));
+    if (i < family.hcas) {
+      node.hcas.push_back(hca(
+          family.hca_rate, family.hca_device, {0x101 + i, family.gpus.at(i).numa}, i, family.gts));
+    }
+    if (family.nvme_sectors == 0) continue;
     const auto nodes = static_cast<unsigned>(node.numa.size());
     node.nvme.push_back(
         scratch_disk(i,
                      static_cast<int>(i * nodes / static_cast<unsigned>(family.gpus.size())),
                      family.nvme_sectors));
   }
-  node.hcas.push_back(accelerated_networking(family.ethernet_device, family.ethernet_mbps));
-  node.netdevs.front().speed_mbps = family.ethernet_mbps;
-  node.raid = {{.disks = 8}};
+  if (family.ethernet_device != 0) {
+    node.hcas.push_back(accelerated_networking(family.ethernet_device, family.ethernet_mbps));
+    node.netdevs.front().speed_mbps = family.ethernet_mbps;
+  }
+  if (!node.nvme.empty()) node.raid = {{.disks = 8}};
   for (const char* module : {"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_peermem"}) {
     node.system.modules.emplace_back(module);
   }
-  node.processes.push_back(
-      {.pid = 1410, .name = "nv-fabricmanage", .unit = "nvidia-fabricmanager.service"});
+  if (family.switched) {
+    node.processes.push_back(
+        {.pid = 1410, .name = "nv-fabricmanage", .unit = "nvidia-fabricmanager.service"});
+  }
   node.processes.push_back(
       {.pid = 1420, .name = "nvidia-persiste", .unit = "nvidia-persistenced.service"});
   node.programs = {"usr/bin/enroot",
@@ -288,13 +335,33 @@ overrides:
 
 }  // namespace
 
-NodeDescription nd96asr_v4() { return a100_node("nd96asr_v4", 928'858'388); }
+NodeDescription nd40rs_v2() {
+  auto node = azure_machine("nd40rs_v2");
+  node.cpu_model = {.name = "Intel(R) Xeon(R) Platinum 8168 CPU @ 2.70GHz",
+                    .model = 85,
+                    .cores_per_l3 = 20,
+                    .l3_kib = 33792};
+  give_processors(node, 2, 20, 1, 2);
+  give_memory(node, 693'505'424);
+  node.kernel_log = boot_log(node.cpu_model.name);
+  give_gpus(node, volta());
+  node.nvml = {.branch = 470, .driver = "470.256.02", .cuda = 11040};
+  give_nccl(node, "ndv2", 4);
+  return node;
+}
+
+NodeDescription nd96asr_v4() {
+  auto node = a100_node("nd96asr_v4", 928'858'388);
+  node.nvml = {.branch = 535, .driver = "535.161.08", .cuda = 12020};
+  return node;
+}
 
 NodeDescription nd96amsr_a100_v4() {
   auto node = a100_node("nd96amsr_a100_v4", 1'857'830'712);
   for (auto& gpu : node.gpus) {
     gpu.pci.device = 0x20b2;
     gpu.model = "NVIDIA A100-SXM4-80GB";
+    gpu.facts = a100_sxm4(81'920);
   }
   return node;
 }

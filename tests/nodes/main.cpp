@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster-node: writes a node that is not there, healthy or with chosen faults, so that people and
-// scripts can point `muster check --root` at it.
+// scripts can point `muster check --root DIR` at it, and `--nvml DIR/nvml/libnvidia-ml.so.1` at a
+// driver that knows its GPUs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -70,7 +71,9 @@ int write(const std::string& name,
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Writes nodes that are not there, for muster check --root"};
+  CLI::App app{
+      "Writes nodes that are not there, for muster check --root DIR; their GPUs answer to "
+      "--nvml DIR/nvml/libnvidia-ml.so.1"};
   app.require_subcommand(1);
   app.add_subcommand("list", "the nodes and the faults");
   auto* render = app.add_subcommand("render", "write a node into an empty or new directory");

@@ -52,6 +52,7 @@ NodeDescription busy(NodeDescription node) {
 
 const std::vector<NamedNode>& all_nodes() {
   static const std::vector<NamedNode> nodes{
+      {"nd40rs_v2", nd40rs_v2},
       {"nd96asr_v4", nd96asr_v4},
       {"nd96amsr_a100_v4", nd96amsr_a100_v4},
       {"nd96isr_h100_v5", nd96isr_h100_v5},

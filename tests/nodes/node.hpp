@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "lib/node/gpu.hpp"
 
 namespace muster::nodes {
 
@@ -54,6 +57,18 @@ struct GpuDescription {
   PciDescription pci;
   std::string model;
   std::string serial;
+  std::string uuid;
+  Gpu facts;           // what NVML alone tells
+  bool listed = true;  // NVML knows it
+};
+
+// The driver that the node has installed, as NVML shows it.
+struct NvmlDescription {
+  unsigned branch = 580;  // of the fake library: 470, 535 or 580
+  std::string driver = "580.65.06";
+  unsigned cuda = 13000;
+  std::map<std::string, int> answers;  // as in a scenario: "nvmlDeviceGetName gpu3" to a code
+  std::set<std::string> hangs;
 };
 
 struct NetdevDescription {
@@ -184,6 +199,7 @@ struct NodeDescription {
   std::uint64_t swap_kib = 0;
   std::vector<HugePagesDescription> huge_pages;
   std::vector<GpuDescription> gpus;
+  NvmlDescription nvml;
   std::vector<HcaDescription> hcas;        // those with an Ethernet link layer too
   std::vector<NetdevDescription> netdevs;  // those that belong to no HCA
   std::vector<NvmeDescription> nvme;
@@ -208,6 +224,7 @@ void give_processors(
     NodeDescription& node, unsigned sockets, unsigned cores, unsigned threads, unsigned numa_nodes);
 void give_memory(NodeDescription& node, std::uint64_t total_kib);
 
+[[nodiscard]] NodeDescription nd40rs_v2();
 [[nodiscard]] NodeDescription nd96asr_v4();
 [[nodiscard]] NodeDescription nd96amsr_a100_v4();
 [[nodiscard]] NodeDescription nd96isr_h100_v5();

@@ -20,6 +20,7 @@ void render_disks(const NodeDescription& node, Tree& tree);
 void render_processes(const NodeDescription& node, Tree& tree);
 void render_kernel(const NodeDescription& node, Tree& tree);
 void render_environment(const NodeDescription& node, Tree& tree);
+void render_nvml(const NodeDescription& node, Tree& tree);
 
 // One interface below `parent`, the folder of its device, and its link in sys/class/net.
 void render_interface(const NetdevDescription& netdev,

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/nodes/gpus.hpp"
 #include "tests/nodes/node.hpp"
 
 namespace muster::nodes {
@@ -37,7 +38,11 @@ void give_accelerators(NodeDescription& node) {
     auto gpu = behind_switch(i, 0, kNvidia, 0x2330);
     gpu.class_code = 0x030200;
     gpu.driver = "nvidia";
-    node.gpus.push_back({gpu, "NVIDIA H100 80GB HBM3", fmt::format("16510240{:05}", i)});
+    node.gpus.push_back({.pci = gpu,
+                         .model = "NVIDIA H100 80GB HBM3",
+                         .serial = fmt::format("16510240{:05}", i),
+                         .uuid = fmt::format("GPU-0b6e3d1a-4c52-4f0e-8a57-{:012x}", 0x51ae0 + i),
+                         .facts = h100_sxm5()});
 
     auto pci = behind_switch(i, 1, kMellanox, 0x1021);
     pci.class_code = 0x020700;

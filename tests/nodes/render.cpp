@@ -21,6 +21,7 @@ Tree render(const NodeDescription& node) {
   render_processes(node, tree);
   render_kernel(node, tree);
   render_environment(node, tree);
+  render_nvml(node, tree);
   return tree;
 }
 

@@ -81,20 +81,20 @@ void add_nccl(const NodeDescription& node, Tree& tree) {
 void add_gpu_driver(const NodeDescription& node, Tree& tree) {
   if (node.gpus.empty()) return;
   tree.file("proc/driver/nvidia/version",
-            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.133.20  Release Build\n"
-            "GCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)\n");
+            fmt::format("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release "
+                        "Build\nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)\n",
+                        node.nvml.driver));
   for (std::size_t i = 0; i < node.gpus.size(); ++i) {
     const auto& gpu = node.gpus[i];
-    tree.file(
-        fmt::format("proc/driver/nvidia/gpus/{}/information", gpu.pci.address),
-        fmt::format(
-            "Model: \t\t {}\nIRQ:   \t\t 0\nGPU UUID: \t GPU-5f1c0e52-7a5c-4d6e-9f5b-{:012x}\n"
-            "Video BIOS: \t 96.00.99.00.0c\nBus Type: \t PCIe\nBus Location: \t {}\n"
-            "Device Minor: \t {}\nGPU Excluded:\t No\n",
-            gpu.model,
-            0x33ff00 + i,
-            gpu.pci.address,
-            i));
+    tree.file(fmt::format("proc/driver/nvidia/gpus/{}/information", gpu.pci.address),
+              fmt::format("Model: \t\t {}\nIRQ:   \t\t 0\nGPU UUID: \t {}\n"
+                          "Video BIOS: \t {}\nBus Type: \t PCIe\nBus Location: \t {}\n"
+                          "Device Minor: \t {}\nGPU Excluded:\t No\n",
+                          gpu.model,
+                          gpu.uuid,
+                          gpu.facts.firmware.vbios.value_or("??.??.??.??.??"),
+                          gpu.pci.address,
+                          i));
   }
 }
 

@@ -52,12 +52,13 @@ void add_sysctls(const SystemDescription& system, Tree& tree) {
   }
 }
 
-void add_modules(const SystemDescription& system, Tree& tree) {
+void add_modules(const NodeDescription& node, Tree& tree) {
   std::string loaded;
-  for (const auto& module : system.modules) {
+  for (const auto& module : node.system.modules) {
     const auto folder = fmt::format("sys/module/{}", module);
     attribute(tree, folder, "initstate", "live");
     attribute(tree, folder, "refcnt", "0");
+    if (module == "nvidia") attribute(tree, folder, "version", node.nvml.driver);
     loaded.append(fmt::format("{} 16384 0 - Live 0x0000000000000000\n", module));
   }
   // Built in: a folder without initstate, and no line in proc/modules.
@@ -96,7 +97,7 @@ void render_kernel(const NodeDescription& node, Tree& tree) {
     tree.file("var/lib/hyperv/.kvp_pool_3", key_value_pool(system));
   }
   add_sysctls(system, tree);
-  add_modules(system, tree);
+  add_modules(node, tree);
   attribute(tree, "sys/kernel/mm/transparent_hugepage", "enabled", system.transparent_hugepage);
   constexpr std::string_view kClock = "sys/devices/system/clocksource/clocksource0";
   attribute(tree, kClock, "current_clocksource", system.clocksource);

@@ -95,6 +95,11 @@ void Tree::link(std::string_view path, std::string_view target) {
   entries_.emplace(path, Entry{Entry::Kind::link, relative_to(path, target), false});
 }
 
+void Tree::link_outside(std::string_view path, std::string absolute) {
+  remove(path);
+  entries_.emplace(path, Entry{Entry::Kind::link, std::move(absolute), false});
+}
+
 void Tree::fifo(std::string_view path) {
   remove(path);
   entries_.emplace(path, Entry{Entry::Kind::fifo, {}, false});

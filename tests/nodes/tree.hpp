@@ -14,7 +14,7 @@ namespace muster::nodes {
 struct Entry {
   enum class Kind { file, link, directory, fifo };
   Kind kind = Kind::file;
-  std::string content;  // of a file; of a link: where it leads, relative to its own directory
+  std::string content;  // of a file; of a link: where it leads, from its own directory or from /
   bool executable = false;
 
   bool operator==(const Entry&) const = default;
@@ -30,6 +30,8 @@ class Tree {
   // A relative link at `path` to `target`, which is written as a path of the tree. The target need
   // not exist.
   void link(std::string_view path, std::string_view target);
+  // A link that leads out of the tree.
+  void link_outside(std::string_view path, std::string absolute);
   // A pipe that nobody writes to: reading it never ends.
   void fifo(std::string_view path);
   // With all that lies below.
