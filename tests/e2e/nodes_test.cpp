@@ -138,6 +138,13 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
                        : fault.outcome == Outcome::warn ? Verdict::healthy
                                                         : Verdict::unknown;
   EXPECT_EQ(seen.report.verdict, verdict);
+  if (fault.says) {
+    // The worst comes first.
+    const auto& finding = seen.report.findings.front();
+    EXPECT_EQ(finding.observed, fault.says->observed);
+    EXPECT_EQ(finding.limit, fault.says->limit);
+    EXPECT_EQ(finding.remedy, fault.says->remedy);
+  }
   expect_same_from_snapshot(seen);
 }
 
@@ -176,6 +183,19 @@ TEST(FaultTableTest, HasAFaultForEveryCheckThatItCovers) {
       "pci.errors",
       "pci.acs",
       "pci.payload",
+      "gpu.present",
+      "gpu.driver",
+      "gpu.ecc_mode",
+      "gpu.ecc_uncorrectable",
+      "gpu.ecc_sram",
+      "gpu.ecc_corrected",
+      "gpu.ecc_remapped_rows",
+      "gpu.ecc_retired_pages",
+      "gpu.recovery_action",
+      "gpu.temperature",
+      "gpu.power",
+      "gpu.persistence",
+      "gpu.mig",
       "ib.present",
       "ib.state",
       "ib.rate",

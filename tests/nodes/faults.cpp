@@ -15,6 +15,7 @@ const std::vector<Fault>& all_faults() {
     for (const auto& table : {host_faults(),
                               system_faults(),
                               device_faults(),
+                              gpu_faults(),
                               infiniband_faults(),
                               incident_faults()}) {
       all.insert(all.end(), table.begin(), table.end());

@@ -3,6 +3,7 @@
 // to make of it. Adding a fault is one entry in a table.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,13 @@
 #include "tests/nodes/tree.hpp"
 
 namespace muster::nodes {
+
+// What the finding says in values.
+struct Saying {
+  Value observed{};
+  Value limit{};
+  Remedy remedy = Remedy::none;
+};
 
 struct Fault {
   std::string_view name;
@@ -25,6 +33,7 @@ struct Fault {
   // same fault where it is one that must last.
   double earlier_s = 0;
   bool lasting = false;
+  std::optional<Saying> says{};  // where it is compared
 };
 
 // Every table together.
@@ -40,6 +49,8 @@ struct Fault {
 [[nodiscard]] std::vector<Fault> host_faults();
 [[nodiscard]] std::vector<Fault> system_faults();
 [[nodiscard]] std::vector<Fault> device_faults();
+[[nodiscard]] std::vector<Fault> gpu_faults();
+[[nodiscard]] std::vector<Fault> gpu_memory_faults();  // part of gpu_faults()
 [[nodiscard]] std::vector<Fault> infiniband_faults();
 [[nodiscard]] std::vector<Fault> incident_faults();
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong with the memories of GPUs, and what the GPUs did about it.
+#include <algorithm>
+#include <iterator>
+
+#include "tests/nodes/faults.hpp"
+
+namespace muster::nodes {
+namespace {
+
+constexpr std::string_view kV100 = "nd40rs_v2";
+constexpr std::string_view kA100 = "nd96asr_v4";
+constexpr std::string_view kH100 = "nd96isr_h100_v5";
+constexpr std::string_view kBareMetal = "bare_metal_h100";
+
+Value count(std::int64_t number) { return number; }
+
+std::vector<Fault> memory_errors() {
+  return {
+      {.name = "uncorrectable_errors",
+       .node = kH100,
+       .check = "gpu.ecc_uncorrectable",
+       .device = "gpu3",
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[3].facts.ecc_volatile.dram_uncorrected = 2U;
+             node.gpus[3].facts.ecc_aggregate.dram_uncorrected = 2U;
+           },
+       .says = Saying{count(2), count(0), Remedy::reboot}},
+      {.name = "uncorrectable_errors_of_bare_metal",
+       .node = kBareMetal,
+       .check = "gpu.ecc_uncorrectable",
+       .device = "gpu0",
+       .change =
+           [](NodeDescription& node) { node.gpus[0].facts.ecc_volatile.dram_uncorrected = 1U; },
+       .says = Saying{count(1), count(0), Remedy::reset_gpu}},
+      {.name = "sram_threshold_exceeded",
+       .node = kH100,
+       .check = "gpu.ecc_sram",
+       .device = "gpu6",
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[6].facts.sram = GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
+             node.gpus[6].facts.ecc_aggregate.sram_uncorrected = 6U;
+           },
+       .says = Saying{count(6), count(4), Remedy::report_to_provider}},
+      {.name = "sram_error_long_ago",
+       .node = kA100,
+       .check = "gpu.ecc_sram",
+       .device = "gpu1",
+       .outcome = Outcome::warn,
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[1].facts.sram = GpuSram{.unique_uncorrected = 1};
+             node.gpus[1].facts.ecc_aggregate.sram_uncorrected = 1U;
+           },
+       .says = Saying{count(1), count(0), Remedy::watch}},
+      {.name = "many_corrected_errors",
+       .node = kH100,
+       .check = "gpu.ecc_corrected",
+       .device = "gpu4",
+       .outcome = Outcome::warn,
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[4].facts.ecc_aggregate.dram_corrected = 30'000'000U;
+           },
+       .says = Saying{count(30'000'000), count(20'000'000), Remedy::watch}},
+      {.name = "many_corrected_sram_errors",
+       .node = kA100,
+       .check = "gpu.ecc_corrected",
+       .device = "gpu0",
+       .outcome = Outcome::warn,
+       .change =
+           [](NodeDescription& node) { node.gpus[0].facts.ecc_aggregate.sram_corrected = 20'000U; },
+       .says = Saying{count(20'000), count(10'000), Remedy::watch}},
+  };
+}
+
+std::vector<Fault> row_faults() {
+  return {
+      {.name = "row_remapping_failed",
+       .node = kH100,
+       .check = "gpu.ecc_remapped_rows",
+       .device = "gpu5",
+       .change = [](NodeDescription& node) { node.gpus[5].facts.remapped_rows->failed = true; },
+       .says = Saying{true, false, Remedy::report_to_provider}},
+      {.name = "row_remapping_failed_on_bare_metal",
+       .node = kBareMetal,
+       .check = "gpu.ecc_remapped_rows",
+       .device = "gpu2",
+       .change = [](NodeDescription& node) { node.gpus[2].facts.remapped_rows->failed = true; },
+       .says = Saying{true, false, Remedy::reseat_or_replace}},
+      {.name = "row_remapping_pending",
+       .node = kA100,
+       .check = "gpu.ecc_remapped_rows",
+       .device = "gpu0",
+       .change = [](NodeDescription& node) { node.gpus[0].facts.remapped_rows->pending = true; },
+       .says = Saying{true, false, Remedy::reboot}},
+      {.name = "memory_channel_repair_pending",
+       .node = kBareMetal,
+       .check = "gpu.ecc_remapped_rows",
+       .device = "gpu7",
+       .change = [](NodeDescription& node) { node.gpus[7].facts.repairs->channel_pending = true; },
+       .says = Saying{true, false, Remedy::reset_gpu}},
+      {.name = "no_spare_row_in_a_bank",
+       .node = kH100,
+       .check = "gpu.ecc_remapped_rows",
+       .device = "gpu1",
+       .outcome = Outcome::warn,
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[1].facts.remapped_rows->uncorrected = 8;
+             node.gpus[1].facts.spare_rows = GpuSpareRows{.all = 2559, .none = 1};
+           },
+       .says = Saying{count(8), {}, Remedy::watch}},
+      {.name = "many_rows_remapped",
+       .node = kH100,
+       .check = "gpu.ecc_remapped_rows",
+       .device = "gpu2",
+       .outcome = Outcome::warn,
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[2].facts.remapped_rows->corrected = 4;
+             node.gpus[2].facts.remapped_rows->uncorrected = 9;
+           },
+       .says = Saying{count(13), count(10), Remedy::watch}},
+      {.name = "many_pages_retired",
+       .node = kV100,
+       .check = "gpu.ecc_retired_pages",
+       .device = "gpu6",
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[6].facts.retired_pages.single_bit = 40U;
+             node.gpus[6].facts.retired_pages.double_bit = 25U;
+           },
+       .says = Saying{count(65), count(61), Remedy::report_to_provider}},
+      {.name = "page_retirement_pending",
+       .node = kV100,
+       .check = "gpu.ecc_retired_pages",
+       .device = "gpu1",
+       .change =
+           [](NodeDescription& node) {
+             node.gpus[1].facts.retired_pages.double_bit = 2U;
+             node.gpus[1].facts.retired_pages.pending = true;
+           },
+       .says = Saying{count(2), count(61), Remedy::reboot}},
+  };
+}
+
+}  // namespace
+
+std::vector<Fault> gpu_memory_faults() {
+  auto faults = memory_errors();
+  std::ranges::move(row_faults(), std::back_inserter(faults));
+  return faults;
+}
+
+}  // namespace muster::nodes
