@@ -15,6 +15,7 @@ namespace muster::checks {
 namespace {
 
 constexpr int kNotLoaded = 9;
+constexpr int kNoLibrary = 12;
 constexpr int kMismatch = 18;
 
 Finding failed(std::string message, Remedy remedy) {
@@ -31,7 +32,12 @@ std::vector<std::uint64_t> parts_of(std::string_view version) {
   return parts;
 }
 
+Finding no_library(std::string_view why) {
+  return failed(fmt::format("there is no NVML: {}", why), Remedy::fix_config);
+}
+
 Finding unusable(const Nvml& nvml) {
+  if (nvml.trouble_code == kNoLibrary) return no_library(nvml.trouble);
   if (nvml.trouble_code == kMismatch) {
     return failed(
         fmt::format("NVML and the kernel's module ({}) are of different versions, as after "
@@ -77,7 +83,7 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& section = snapshot.nvml;
   if (section.status == Status::absent) {
-    return {failed(fmt::format("there is no NVML: {}", section.reason), Remedy::fix_config)};
+    return {no_library(section.reason)};
   }
   if (!section->trouble.empty()) return {unusable(*section)};
   return judge_versions(*section, profile.gpu.driver);

@@ -216,14 +216,16 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
     return not_observed<Nvml>(
         Status::timeout, fmt::format("{} did not return within {:.3g} s", stuck, waited.count()));
   }
-  if (!opened.library && opened.error.missing) {
+  // A library that was named is there or cannot be used.
+  if (!opened.library && opened.error.missing && options.library.empty()) {
     return not_observed<Nvml>(Status::absent, std::move(opened.error.message));
   }
   Nvml facts = std::move(opened.facts);
   facts.module = root.read_line("/sys/module/nvidia/version");
   facts.open_module = is_open_module(root);
   if (!opened.library) {
-    return observed(unusable(std::move(facts), opened.error.message, nvml::kFunctionNotFound));
+    const int code = opened.error.missing ? nvml::kLibraryNotFound : nvml::kFunctionNotFound;
+    return observed(unusable(std::move(facts), opened.error.message, code));
   }
   if (facts.trouble.empty()) read_gpus(root, opened, options, until, facts);
   return observed(std::move(facts));

@@ -40,6 +40,18 @@ TEST(GpuDriverTest, ANodeThatShouldHaveGpusAndHasNoNvmlFails) {
                                   .remedy = Remedy::fix_config}));
 }
 
+TEST(GpuDriverTest, ALibraryThatWasNamedAndIsNotThereFailsBelowAForeignRootToo) {
+  Snapshot node = gpu_node::node();
+  node.identity->foreign_root = true;
+  node.nvml = observed(Nvml{.trouble = "x.so: cannot open", .trouble_code = 12});
+  EXPECT_EQ(checks::gpu_driver.not_here(node, gpu_node::profile()), std::nullopt);
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "there is no NVML: x.so: cannot open",
+                                  .remedy = Remedy::fix_config}));
+}
+
 TEST(GpuDriverTest, WithoutGpusToExpectItIsSkipped) {
   Snapshot node = gpu_node::node();
   node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};

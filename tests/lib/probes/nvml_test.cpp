@@ -222,11 +222,12 @@ TEST_F(NvmlTest, TellsTheOpenModuleFromTheClosedOne) {
   EXPECT_TRUE(probe()->open_module.is_absent());
 }
 
-TEST_F(NvmlTest, ALibraryThatIsNotThereIsAbsent) {
+TEST_F(NvmlTest, ALibraryThatWasNamedAndIsNotThereCannotBeUsed) {
   const auto section =
       probe_nvml(Root(), {.library = "/nowhere/libnvidia-ml.so.1"}, Clock::now() + 5s);
-  EXPECT_EQ(section.status, Status::absent);
-  EXPECT_THAT(section.reason, HasSubstr("/nowhere/libnvidia-ml.so.1"));
+  ASSERT_EQ(section.status, Status::ok);
+  EXPECT_THAT(section->trouble, HasSubstr("/nowhere/libnvidia-ml.so.1"));
+  EXPECT_EQ(section->trouble_code, 12);
 }
 
 TEST_F(NvmlTest, ALibraryThatIsNoNvmlIsSaidToBeUnusable) {
