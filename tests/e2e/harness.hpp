@@ -61,6 +61,9 @@ void remember(const std::filesystem::path& state, const Snapshot& snapshot);
 
 [[nodiscard]] nodes::NodeDescription node_named(std::string_view name);
 
+// What a command of the shell writes.
+[[nodiscard]] std::string output_of(const std::string& command);
+
 // How full the file system is that written nodes lie on: statfs answers for it below every root, so
 // that no test can judge host.disk on a machine whose own disk is full.
 [[nodiscard]] bool disk_has_room();

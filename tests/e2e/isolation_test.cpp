@@ -5,9 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/harness.hpp"
@@ -16,16 +13,6 @@
 
 namespace muster::e2e {
 namespace {
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  std::array<char, 4096> part{};
-  while (const std::size_t length = std::fread(part.data(), 1, part.size(), pipe.get())) {
-    text.append(part.data(), length);
-  }
-  return text;
-}
 
 // A namespace in which all that a probe may look at is empty, but for what lies below a root.
 std::string in_empty_world(const std::string& command) {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whichever call of NVML never returns, on one GPU or on the driver as a whole: the program ends
+// within its deadline, names the call and the GPU, and judges all the rest of the node.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/nvml/library.hpp"
+#include "tests/e2e/harness.hpp"
+#include "tests/nodes/nvml.hpp"
+#include "tests/nodes/render.hpp"
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr unsigned kDeadlineS = 3;
+constexpr auto kGrace = 1s;
+constexpr std::string_view kDeafGpu = "gpu3";
+
+struct Call {
+  std::string name;
+  bool of_a_gpu = false;
+};
+
+template <class Signature>
+constexpr bool kOfAGpu = false;
+template <class... Rest>
+constexpr bool kOfAGpu<int(nvml::Device, Rest...)> = true;
+template <>
+constexpr bool kOfAGpu<int(unsigned, nvml::Device*)> = true;  // its handle
+
+template <class Signature>
+void add(const nvml::Function<Signature>& function, std::vector<Call>& calls) {
+  for (const auto name : split_words(function.names)) {
+    calls.push_back({.name = std::string(name), .of_a_gpu = kOfAGpu<Signature>});
+  }
+}
+
+// Every function that the probe looks for, under each of its names.
+std::vector<Call> all_calls() {
+  const nvml::Functions functions;
+  std::vector<Call> calls;
+#define MUSTER_E2E_CALL(member, ...) add(functions.member, calls);
+  MUSTER_NVML_FUNCTIONS(MUSTER_E2E_CALL)
+#undef MUSTER_E2E_CALL
+  return calls;
+}
+
+// Each waits for its deadline and does little else.
+void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
+  constexpr unsigned kThreads = 8;
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (std::size_t mine = next++; mine < count; mine = next++) work(mine);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+// What the program said.
+struct Run {
+  std::string verdict;                // empty where it said nothing
+  std::vector<std::string> concerns;  // "fail gpu.present gpu3: the GPU does not answer …"
+  std::set<std::string> rest;         // of everything that is no GPU: "host.cpu pass"
+  std::chrono::steady_clock::duration took{};
+};
+
+Run read_report(const std::string& text) {
+  const auto report = nlohmann::json::parse(text, nullptr, false);
+  if (report.is_discarded()) return {};
+  const auto word = [](const nlohmann::json& of, const char* key) {
+    return of[key].get<std::string>();
+  };
+  Run run{.verdict = word(report, "verdict")};
+  for (const auto& finding : report["findings"]) {
+    const auto outcome = word(finding, "outcome");
+    if (outcome == "pass" || outcome == "skip") continue;
+    run.concerns.push_back(fmt::format("{} {} {}: {}",
+                                       outcome,
+                                       word(finding, "check"),
+                                       word(finding, "device"),
+                                       word(finding, "message")));
+  }
+  for (const auto& check : report["checks"]) {
+    const auto id = word(check, "id");
+    if (id.starts_with("gpu.") || id == "muster.probes") continue;
+    run.rest.insert(fmt::format("{} {}", id, word(check, "outcome")));
+  }
+  return run;
+}
+
+// A healthy node whose driver hangs in one call at a time.
+class HangingNode {
+ public:
+  explicit HangingNode(nodes::NodeDescription node) : node_(std::move(node)) {
+    stage_.show(render(node_));
+  }
+
+  [[nodiscard]] Run run(const Call& call) const {
+    const fs::path library = place(call);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto text = output_of(
+        fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --nvml {} --profile {} "
+                    "--only '*' --deadline '{} s' --format json",
+                    MUSTER_SOURCE_DIR,
+                    MUSTER_PROGRAM,
+                    stage_.root().string(),
+                    library.string(),
+                    node_.profile,
+                    kDeadlineS));
+    Run run = read_report(text);
+    run.took = std::chrono::steady_clock::now() - begin;
+    return run;
+  }
+
+  [[nodiscard]] std::vector<Run> run(const std::vector<Call>& calls) const {
+    std::vector<Run> runs(calls.size());
+    side_by_side(calls.size(), [&](std::size_t i) { runs[i] = run(calls[i]); });
+    return runs;
+  }
+
+ private:
+  // A library of its own, beside its own scenario.
+  [[nodiscard]] fs::path place(const Call& call) const {
+    auto node = node_;
+    if (!call.name.empty()) {
+      node.nvml.hangs.insert(call.of_a_gpu ? fmt::format("{} {}", call.name, kDeafGpu) : call.name);
+    }
+    const auto folder = fmt::format("nvml-of-{}", call.name);
+    dir_.write(fmt::format("{}/scenario", folder), to_text(scenario_of(node)));
+    fs::path library = dir_.path() / folder / "libnvidia-ml.so.1";
+    fs::create_symlink(fs::read_symlink(stage_.nvml()), library);
+    return library;
+  }
+
+  nodes::NodeDescription node_;
+  Stage stage_;
+  TempDir dir_;
+};
+
+// Asks of each run what holds whatever hangs; the calls that nobody made are returned.
+std::vector<Call> judge_runs(const HangingNode& node, const std::vector<Call>& calls) {
+  const Run healthy = node.run(Call{});
+  EXPECT_THAT(healthy.concerns, IsEmpty());
+  std::vector<Call> idle;
+  const auto runs = node.run(calls);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto& [name, of_a_gpu] = calls[i];
+    SCOPED_TRACE(name);
+    EXPECT_LT(runs[i].took, std::chrono::seconds(kDeadlineS) + kGrace);
+    EXPECT_EQ(runs[i].rest, healthy.rest);
+    const auto& concerns = runs[i].concerns;
+    if (concerns.empty()) {
+      EXPECT_EQ(runs[i].verdict, "healthy");
+      idle.push_back(calls[i]);
+      continue;
+    }
+    EXPECT_EQ(runs[i].verdict, "unhealthy");
+    const auto says_so = ::testing::ContainsRegex(fmt::format(
+        "{}.*: {} did not return", of_a_gpu ? "gpu.present gpu3" : "muster.probes nvml", name));
+    if (of_a_gpu) {
+      EXPECT_THAT(concerns, ElementsAre(says_so));
+    } else {
+      EXPECT_THAT(concerns, ::testing::Contains(says_so));
+    }
+  }
+  return idle;
+}
+
+std::vector<std::string> names_of(const std::vector<Call>& calls) {
+  std::vector<std::string> names;
+  names.reserve(calls.size());
+  for (const auto& call : calls) names.push_back(call.name);
+  return names;
+}
+
+TEST(HangTest, EveryCallIsNamedAndCostsItsGpuAlone) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  // What a new driver is not asked, an older one is.
+  const auto idle = judge_runs(HangingNode(nodes::nd96isr_h100_v5()), all_calls());
+  const auto never = judge_runs(HangingNode(nodes::nd40rs_v2()), idle);
+  EXPECT_THAT(names_of(never),
+              UnorderedElementsAre(
+                  // Never called, and no more than a table of words.
+                  "nvmlShutdown",
+                  "nvmlErrorString",
+                  // No driver here is as old as these names, or of the few versions that have them.
+                  "nvmlSystemGetCudaDriverVersion",
+                  "nvmlDeviceGetComputeRunningProcesses_v2",
+                  "nvmlDeviceGetNvLinkRemotePciInfo",
+                  "nvmlDeviceGetGpuFabricInfo",
+                  // It costs its own fact alone, and no check reads that.
+                  "nvmlDeviceGetP2PStatus"));
+}
+
+}  // namespace
+}  // namespace muster::e2e
