@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions of the fake NVML share: the scenario they answer from, what stands in the way
+// of an answer, and how facts become answers. The library is stricter than the real one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/node/gpu.hpp"
+#include "lib/probes/nvml/abi.hpp"
+#include "tests/fakes/nvml/scenario.hpp"
+
+// NVML declares these; a fake needs no header of its own.
+#pragma GCC diagnostic ignored "-Wmissing-declarations"
+#define FAKE_API extern "C" __attribute__((visibility("default")))
+
+namespace muster::nvml {
+
+// A handle is known by its place in the table below.
+struct DeviceHandle {
+  char unused = 0;
+};
+
+}  // namespace muster::nvml
+
+namespace muster::fakes {
+
+inline constexpr int kUninitialised = 1;
+inline constexpr int kInvalidArgument = 2;
+inline constexpr int kUnknownError = 999;
+inline constexpr std::size_t kMostGpus = 64;
+
+struct State {
+  std::mutex guard;
+  int initialised = 0;
+  Scenario scenario;
+  std::array<nvml::DeviceHandle, kMostGpus> handles;
+};
+
+State& state();
+
+// Reads the scenario; false, with a word on stderr, where that is not possible.
+bool load_scenario();
+
+// What stands in the way of an answer: nothing, or a code.
+std::optional<int> obstacle(std::string_view call, std::optional<unsigned> gpu);
+std::optional<int> system_obstacle(std::string_view call);
+
+std::optional<unsigned> index_of(nvml::Device device);
+const Gpu& gpu_at(unsigned index);
+
+// Runs `answer` with the GPU's facts, where nothing stands in the way.
+template <class Answer>
+int on(std::string_view call, nvml::Device device, Answer answer) {
+  if (state().initialised == 0) return kUninitialised;
+  const auto index = index_of(device);
+  if (!index) return kInvalidArgument;
+  if (const auto code = obstacle(call, *index)) return *code;
+  const Gpu& gpu = gpu_at(*index);
+  if (!gpu.lost.empty()) return nvml::kGpuIsLost;
+  return answer(gpu);
+}
+
+template <class T>
+int code_of(const Fact<T>& fact) {
+  if (fact) return nvml::kOk;
+  return fact.is_absent() ? nvml::kNotSupported : kUnknownError;
+}
+
+template <class T, class Raw>
+int give(const Fact<T>& fact, Raw* out) {
+  if (out == nullptr) return kInvalidArgument;
+  if (fact) *out = static_cast<Raw>(*fact);
+  return code_of(fact);
+}
+
+int give_text(const Fact<std::string>& fact, char* out, unsigned size);
+
+nvml::PciInfo pci_of(std::string_view address);
+
+}  // namespace muster::fakes
