@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -26,47 +27,72 @@ std::filesystem::path scenario_file() {
   return std::filesystem::path(self.dli_fname).parent_path() / "scenario";
 }
 
-}  // namespace
+struct State {
+  std::mutex guard;
+  int initialised = 0;
+  Script scenario;
+  std::array<nvml::DeviceHandle, kMostGpus> handles;
+};
 
+// Never destroyed: calls that hang outlive main.
 State& state() {
-  static State the_one;
+  static State& the_one = *new State;
   return the_one;
 }
 
-bool load_scenario() {
+// Null, with a word on stderr, where there is none.
+Script read_scenario() {
   std::ifstream file(scenario_file());
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto scenario = parse_scenario(text);
   if (!scenario) {
     fmt::print(stderr, "fake NVML: {}: {}\n", scenario_file().string(), scenario.error().message);
-    return false;
+    return nullptr;
   }
-  state().scenario = std::move(*scenario);
-  return true;
+  return std::make_shared<const Scenario>(std::move(*scenario));
 }
 
-std::optional<int> obstacle(std::string_view call, std::optional<unsigned> gpu) {
-  const auto& scenario = state().scenario;
+}  // namespace
+
+int start() {
+  const Script scenario = read_scenario();
+  if (!scenario) return kUnknownError;
+  if (const auto code = obstacle(*scenario, "nvmlInit_v2", std::nullopt)) return *code;
+  const std::lock_guard lock(state().guard);
+  state().scenario = scenario;
+  ++state().initialised;
+  return nvml::kOk;
+}
+
+int stop() {
+  const std::lock_guard lock(state().guard);
+  if (state().initialised == 0) return kUninitialised;
+  --state().initialised;
+  return nvml::kOk;
+}
+
+Script script() {
+  const std::lock_guard lock(state().guard);
+  return state().initialised == 0 ? nullptr : state().scenario;
+}
+
+std::optional<int> obstacle(const Scenario& scenario,
+                            std::string_view call,
+                            std::optional<unsigned> gpu) {
   if (scenario.hangs_in(call, gpu)) {
     for (;;) ::pause();
   }
   return scenario.answer(call, gpu);
 }
 
-std::optional<int> system_obstacle(std::string_view call) {
-  if (state().initialised == 0) return kUninitialised;
-  return obstacle(call, std::nullopt);
-}
+nvml::Device handle_of(unsigned index) { return &state().handles.at(index); }
 
-std::optional<unsigned> index_of(nvml::Device device) {
-  const auto& handles = state().handles;
-  for (unsigned i = 0; i < state().scenario.nvml.gpus.size(); ++i) {
-    if (&handles.at(i) == device) return i;
+std::optional<unsigned> index_of(const Scenario& scenario, nvml::Device device) {
+  for (unsigned i = 0; i < scenario.nvml.gpus.size(); ++i) {
+    if (handle_of(i) == device) return i;
   }
   return std::nullopt;
 }
-
-const Gpu& gpu_at(unsigned index) { return state().scenario.nvml.gpus.at(index); }
 
 int give_text(const Fact<std::string>& fact, char* out, unsigned size) {
   if (out == nullptr) return kInvalidArgument;

@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstddef>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@
 
 namespace muster::nvml {
 
-// A handle is known by its place in the table below.
+// A handle is known by its place in a table.
 struct DeviceHandle {
   char unused = 0;
 };
@@ -34,33 +34,43 @@ inline constexpr int kInvalidArgument = 2;
 inline constexpr int kUnknownError = 999;
 inline constexpr std::size_t kMostGpus = 64;
 
-struct State {
-  std::mutex guard;
-  int initialised = 0;
-  Scenario scenario;
-  std::array<nvml::DeviceHandle, kMostGpus> handles;
-};
+// A call keeps its scenario to its end, though nvmlInit reads another one meanwhile; a call that
+// hangs keeps it for ever.
+using Script = std::shared_ptr<const Scenario>;
 
-State& state();
+// One nvmlInit and one nvmlShutdown; their return codes.
+int start();
+int stop();
 
-// Reads the scenario; false, with a word on stderr, where that is not possible.
-bool load_scenario();
+// Null before nvmlInit.
+Script script();
 
 // What stands in the way of an answer: nothing, or a code.
-std::optional<int> obstacle(std::string_view call, std::optional<unsigned> gpu);
-std::optional<int> system_obstacle(std::string_view call);
+std::optional<int> obstacle(const Scenario& scenario,
+                            std::string_view call,
+                            std::optional<unsigned> gpu);
 
-std::optional<unsigned> index_of(nvml::Device device);
-const Gpu& gpu_at(unsigned index);
+nvml::Device handle_of(unsigned index);
+std::optional<unsigned> index_of(const Scenario& scenario, nvml::Device device);
+
+// Runs `answer` with the facts about the driver, where nothing stands in the way.
+template <class Answer>
+int on_driver(std::string_view call, Answer answer) {
+  const Script scenario = script();
+  if (!scenario) return kUninitialised;
+  if (const auto code = obstacle(*scenario, call, std::nullopt)) return *code;
+  return answer(scenario->nvml);
+}
 
 // Runs `answer` with the GPU's facts, where nothing stands in the way.
 template <class Answer>
 int on(std::string_view call, nvml::Device device, Answer answer) {
-  if (state().initialised == 0) return kUninitialised;
-  const auto index = index_of(device);
+  const Script scenario = script();
+  if (!scenario) return kUninitialised;
+  const auto index = index_of(*scenario, device);
   if (!index) return kInvalidArgument;
-  if (const auto code = obstacle(call, *index)) return *code;
-  const Gpu& gpu = gpu_at(*index);
+  if (const auto code = obstacle(*scenario, call, *index)) return *code;
+  const Gpu& gpu = scenario->nvml.gpus.at(*index);
   if (!gpu.lost.empty()) return nvml::kGpuIsLost;
   return answer(gpu);
 }

@@ -3,8 +3,6 @@
 // file that MUSTER_FAKE_NVML names, else `scenario` beside the library; it is read at each
 // nvmlInit, so that counters can move between runs. MUSTER_FAKE_BRANCH is the driver branch whose
 // symbols the library offers.
-#include <mutex>
-
 #include "tests/fakes/nvml/answers.hpp"
 
 namespace {
@@ -40,45 +38,33 @@ FAKE_API const char* nvmlErrorString(int code) {
   }
 }
 
-FAKE_API int nvmlInit_v2() {
-  {
-    const std::lock_guard lock(state().guard);
-    if (!load_scenario()) return kUnknownError;
-  }
-  if (const auto code = obstacle("nvmlInit_v2", std::nullopt)) return *code;
-  const std::lock_guard lock(state().guard);
-  ++state().initialised;
-  return kOk;
-}
+FAKE_API int nvmlInit_v2() { return start(); }
 
-FAKE_API int nvmlShutdown() {
-  const std::lock_guard lock(state().guard);
-  if (state().initialised == 0) return kUninitialised;
-  --state().initialised;
-  return kOk;
-}
+FAKE_API int nvmlShutdown() { return stop(); }
 
 FAKE_API int nvmlSystemGetDriverVersion(char* version, unsigned size) {
-  if (const auto code = system_obstacle("nvmlSystemGetDriverVersion")) return *code;
-  return give_text(state().scenario.nvml.driver, version, size);
+  return on_driver("nvmlSystemGetDriverVersion",
+                   [&](const Nvml& nvml) { return give_text(nvml.driver, version, size); });
 }
 
 FAKE_API int nvmlSystemGetCudaDriverVersion_v2(int* version) {
-  if (const auto code = system_obstacle("nvmlSystemGetCudaDriverVersion_v2")) return *code;
-  return give(state().scenario.nvml.cuda, version);
+  return on_driver("nvmlSystemGetCudaDriverVersion_v2",
+                   [&](const Nvml& nvml) { return give(nvml.cuda, version); });
 }
 
 FAKE_API int nvmlDeviceGetCount_v2(unsigned* count) {
-  if (const auto code = system_obstacle("nvmlDeviceGetCount_v2")) return *code;
-  if (count == nullptr) return kInvalidArgument;
-  *count = static_cast<unsigned>(state().scenario.nvml.gpus.size());
-  return kOk;
+  return on_driver("nvmlDeviceGetCount_v2", [&](const Nvml& nvml) -> int {
+    if (count == nullptr) return kInvalidArgument;
+    *count = static_cast<unsigned>(nvml.gpus.size());
+    return kOk;
+  });
 }
 
 FAKE_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
-  if (state().initialised == 0) return kUninitialised;
-  if (device == nullptr || index >= state().scenario.nvml.gpus.size()) return kInvalidArgument;
-  if (const auto code = obstacle("nvmlDeviceGetHandleByIndex_v2", index)) return *code;
-  *device = &state().handles.at(index);
+  const Script scenario = script();
+  if (!scenario) return kUninitialised;
+  if (device == nullptr || index >= scenario->nvml.gpus.size()) return kInvalidArgument;
+  if (const auto code = obstacle(*scenario, "nvmlDeviceGetHandleByIndex_v2", index)) return *code;
+  *device = handle_of(index);
   return kOk;
 }

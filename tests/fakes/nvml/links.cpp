@@ -134,10 +134,12 @@ FAKE_API int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned number,
 
 FAKE_API int nvmlDeviceGetP2PStatus(Device device, Device other, int capability, int* out) {
   return on("nvmlDeviceGetP2PStatus", device, [&](const Gpu& gpu) -> int {
-    const auto peer = index_of(other);
+    const Script scenario = script();
+    if (!scenario) return kUninitialised;
+    const auto peer = index_of(*scenario, other);
     if (!peer || capability != kPeerRead || out == nullptr) return kInvalidArgument;
     if (!gpu.peers) return code_of(gpu.peers);
-    const auto found = gpu.peers->find(gpu_at(*peer).address);
+    const auto found = gpu.peers->find(scenario->nvml.gpus.at(*peer).address);
     if (found == gpu.peers->end()) return kNotSupported;
     *out = static_cast<int>(found->second);
     return kOk;
