@@ -54,6 +54,13 @@ double bit_error_rate(std::uint64_t encoded) {
   return mantissa * std::pow(10.0, -exponent);
 }
 
+Fact<int> margin_below(unsigned slowdown_c, int now_c) {
+  const std::int64_t margin = std::int64_t{slowdown_c} - now_c;
+  if (std::in_range<int>(margin)) return static_cast<int>(margin);
+  return Fact<int>::unreadable(
+      fmt::format("NVML tells of {} C, and of a slowdown at {} C", now_c, slowdown_c));
+}
+
 class Reader {
  public:
   Reader(const Functions& functions, unsigned index, Watched<GpuFacts>& watched)
@@ -396,7 +403,7 @@ class Reader {
     heat.margin_c = call_.fact(functions_.margin, code, margin.celsius);
     if (!heat.margin_c && heat.gpu_c) {
       const auto slowdown = number<unsigned>(functions_.temperature_threshold, kThresholdSlowdown);
-      if (slowdown) heat.margin_c = static_cast<int>(*slowdown) - *heat.gpu_c;
+      if (slowdown) heat.margin_c = margin_below(*slowdown, *heat.gpu_c);
     }
     facts_.gpu.power = {
         .usage_mw = as<std::uint64_t>(number<unsigned>(functions_.power)),

@@ -168,6 +168,14 @@ TEST_F(NvmlTest, AnOlderDriverLacksFunctionsAndNothingElse) {
   EXPECT_EQ(seen.nvlinks->at(17).state, gpu(0).nvlinks->at(17).state);
 }
 
+TEST_F(NvmlTest, AMarginThatMakesNoSenseIsNotGuessed) {
+  gpu(0).heat = {.gpu_c = -2'000'000'000, .margin_c = 1};
+  const auto section = probe(470);
+  ASSERT_EQ(section.status, Status::ok) << section.reason;
+  EXPECT_TRUE(section->gpus.at(0).heat.margin_c.is_unreadable());
+  EXPECT_THAT(section->gpus.at(0).heat.margin_c.why(), HasSubstr("a slowdown at 2294967297 C"));
+}
+
 TEST_F(NvmlTest, ADriverThatKnowsTheSecondFabricVersionIsAskedForThat) {
   const auto section = probe(535);
   ASSERT_EQ(section.status, Status::ok) << section.reason;
