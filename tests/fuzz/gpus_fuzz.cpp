@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// An NVML that answers anything, and a section `nvml` that says anything: GPUs are read, written,
+// read again and judged, and no check is left without a word.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "checks/run.hpp"
+#include "lib/probes/nvml/gpu_reader.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace muster {
+namespace {
+
+using nvml::Device;
+
+// The rest of the input: NVML's functions have no context of their own.
+std::span<const std::uint8_t>& input() {
+  static std::span<const std::uint8_t> rest;
+  return rest;
+}
+
+std::uint8_t next_byte() {
+  if (input().empty()) return 0;
+  const auto byte = input().front();
+  input() = input().subspan(1);
+  return byte;
+}
+
+// Zeros where nothing is left.
+void fill(void* out, std::size_t size) {
+  const auto count = std::min(size, input().size());
+  std::memset(out, 0, size);
+  if (count > 0) std::memcpy(out, input().data(), count);
+  input() = input().subspan(count);
+}
+
+// Half of the answers are good ones.
+int next_code() {
+  constexpr std::array kCodes{3, 4, 7, 8, 13, 14, 15, 16, 25, 26, 27, 999, -1};
+  const auto byte = next_byte();
+  return byte % 2 == 0 ? 0 : kCodes.at(byte / 2 % kCodes.size());
+}
+
+template <class T>
+void answer_one(T* out) {
+  if (out != nullptr) fill(out, sizeof(T));
+}
+
+void answer_one(Device* out) {
+  static std::uint8_t somewhere = 0;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): a handle is never looked into
+  *out = reinterpret_cast<Device>(&somewhere);
+}
+
+void answer_one(Device /*device*/) {}
+
+void answer_one(int /*argument*/) {}
+
+void answer_one(unsigned /*argument*/) {}
+
+// The general form: anything in every place that is pointed to.
+template <class... Arguments>
+int anything(Arguments... arguments) {
+  (answer_one(arguments), ...);
+  return next_code();
+}
+
+// Those with a length: never more than there is room for, and not always ended by a zero.
+int any_text(Device /*device*/, char* out, unsigned size) {
+  fill(out, size);
+  return next_code();
+}
+
+int any_firmware(Device /*device*/, char* out) {
+  constexpr std::size_t kLength = 80;
+  fill(out, kLength);
+  return next_code();
+}
+
+int any_fields(Device /*device*/, int count, nvml::FieldValue* fields) {
+  for (auto& field : std::span(fields, static_cast<std::size_t>(count))) {
+    fill(&field.type, sizeof field.type);
+    field.type %= 8;
+    field.code = next_code();
+    fill(&field.value, sizeof field.value);
+  }
+  return next_code();
+}
+
+template <class Entry>
+int any_processes(Device /*device*/, unsigned* count, Entry* out) {
+  const unsigned room = *count;
+  fill(count, sizeof *count);
+  for (auto& entry : std::span(out, std::min(room, *count % 8))) fill(&entry, sizeof entry);
+  return next_code();
+}
+
+const char* any_word(int /*code*/) {
+  return next_byte() % 2 == 0 ? "a word \x1b[2J\n\xff" : nullptr;
+}
+
+template <class... Arguments>
+auto* answerer(int (* /*like*/)(Arguments...)) {
+  return &anything<Arguments...>;
+}
+
+auto* answerer(int (* /*like*/)(Device, char*, unsigned)) { return &any_text; }
+
+auto* answerer(int (* /*like*/)(Device, char*)) { return &any_firmware; }
+
+auto* answerer(int (* /*like*/)(Device, int, nvml::FieldValue*)) { return &any_fields; }
+
+auto* answerer(int (* /*like*/)(Device, unsigned*, nvml::Process*)) {
+  return &any_processes<nvml::Process>;
+}
+
+auto* answerer(int (* /*like*/)(Device, unsigned*, nvml::ProcessV1*)) {
+  return &any_processes<nvml::ProcessV1>;
+}
+
+auto* answerer(const char* (* /*like*/)(int)) { return &any_word; }
+
+// Some of the functions that a driver may lack are not there.
+template <class Signature>
+void offer(nvml::Function<Signature>& function) {
+  function.name = function.names.substr(0, function.names.find(' '));
+  if (function.required || next_byte() % 8 != 7) function.call = answerer(function.call);
+}
+
+Gpu read_any_gpu(unsigned index) {
+  nvml::Functions functions;
+#define MUSTER_FUZZ_OFFER(member, ...) offer(functions.member);
+  MUSTER_NVML_FUNCTIONS(MUSTER_FUZZ_OFFER)
+#undef MUSTER_FUZZ_OFFER
+  Gpu gpu;
+  gpu.index = index;
+  nvml::Watched<nvml::GpuFacts> watched({.gpu = std::move(gpu)});
+  nvml::read_gpu(functions, next_byte() % 2 == 0, watched);
+  return watched.wait(Clock::now()).first.gpu;
+}
+
+void require(bool held) {
+  if (!held) std::abort();
+}
+
+void judge_all(const Section<Nvml>& section) {
+  Snapshot snapshot;
+  snapshot.identity = observed(Identity{.hypervisor = section.duration_ms > 0});
+  snapshot.nvml = section;
+  const auto again = parse_section<Nvml>(section_to_json(section));
+  require(again.has_value() && again->facts == section.facts);
+  for (const auto& profile : {Profile{}, gpu_node::profile()}) {
+    const auto report = judge(snapshot, profile, {.only = {"gpu.*"}});
+    require(!report.checks.empty());
+    for (const auto& check : report.checks) {
+      require(std::ranges::count(report.findings, check.id, &Finding::check) > 0);
+    }
+    for (const auto& finding : report.findings) {
+      require(!finding.message.empty());
+      require(finding.message.find_first_of("\n\x1b") == std::string::npos);
+    }
+  }
+}
+
+void run(std::span<const std::uint8_t> bytes) {
+  if (!bytes.empty() && bytes.front() == '{') {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as text
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (const auto section = parse_section<Nvml>(text)) judge_all(*section);
+    return;
+  }
+  input() = bytes;
+  Nvml nvml;
+  for (unsigned index = 0; index < 2; ++index) nvml.gpus.push_back(read_any_gpu(index));
+  judge_all(observed(std::move(nvml)));
+}
+
+}  // namespace
+}  // namespace muster
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  muster::run({data, size});
+  return 0;
+}
