@@ -16,6 +16,7 @@ const std::vector<Fault>& all_faults() {
                               system_faults(),
                               device_faults(),
                               gpu_faults(),
+                              gpu_link_faults(),
                               infiniband_faults(),
                               incident_faults()}) {
       all.insert(all.end(), table.begin(), table.end());

@@ -51,6 +51,7 @@ struct Fault {
 [[nodiscard]] std::vector<Fault> device_faults();
 [[nodiscard]] std::vector<Fault> gpu_faults();
 [[nodiscard]] std::vector<Fault> gpu_memory_faults();  // part of gpu_faults()
+[[nodiscard]] std::vector<Fault> gpu_link_faults();
 [[nodiscard]] std::vector<Fault> infiniband_faults();
 [[nodiscard]] std::vector<Fault> incident_faults();
 
