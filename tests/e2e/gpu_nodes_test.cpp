@@ -67,7 +67,7 @@ TEST(HealthyGpuNodeTest, A100OfBranch535) {
   const Ids unlimited{"host.container_storage", "host.hugepages", "host.kernel"};
   EXPECT_EQ(silent_checks("nd96asr_v4"),
             with(with(hidden_from_guests(), unlimited),
-                 {"gpu.ecc_retired_pages", "gpu.recovery_action"}));
+                 {"gpu.ecc_retired_pages", "gpu.fabric", "gpu.recovery_action"}));
 }
 
 TEST(HealthyGpuNodeTest, V100OfBranch470) {
@@ -81,7 +81,12 @@ TEST(HealthyGpuNodeTest, V100OfBranch470) {
                       "topo.virtual"};
   EXPECT_EQ(silent_checks("nd40rs_v2"),
             with(with(hidden_from_guests(), unlimited),
-                 {"gpu.ecc_remapped_rows", "gpu.ecc_sram", "gpu.recovery_action"}));
+                 {"gpu.direct_rdma",
+                  "gpu.ecc_remapped_rows",
+                  "gpu.ecc_sram",
+                  "gpu.fabric",
+                  "gpu.p2p",
+                  "gpu.recovery_action"}));
 }
 
 TEST(MissingNvmlTest, IsUnhealthyWhereGpusAreExpected) {

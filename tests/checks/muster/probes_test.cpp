@@ -84,7 +84,8 @@ TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
                      .observed = std::string("timeout"),
                      .limit = std::string("ok"),
                      .remedy = Remedy::reboot,
-                     .code = "NHC2015"}));
+                     .code = "NHC2015",
+                     .category = "Resource.Hpc.Unhealthy.UnhealthyGPUNvidiasmi"}));
   // The fault is named once; what the driver should have told is unknown.
   for (const auto& check : report.checks) {
     EXPECT_EQ(check.outcome == Outcome::fail, check.id == "muster.probes") << check.id;
