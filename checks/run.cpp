@@ -179,6 +179,12 @@ ProbeSet probes_needed(const std::vector<const Check*>& checks) {
   return of_muster_alone ? ProbeSet::all() : needed;
 }
 
+NvmlParts parts_asked(const std::vector<const Check*>& checks) {
+  NvmlParts parts;
+  for (const Check* check : checks) parts = parts | check->asks;
+  return parts;
+}
+
 Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& selection) {
   Report report{.node = snapshot.identity->hostname,
                 .profile = profile.name,

@@ -25,6 +25,9 @@ struct Selection {
 // What those checks need to be observed.
 [[nodiscard]] ProbeSet probes_needed(const std::vector<const Check*>& checks);
 
+// Which facts of GPUs they ask for.
+[[nodiscard]] NvmlParts parts_asked(const std::vector<const Check*>& checks);
+
 // Pure. `started`, `duration_ms` and `profile_evidence` of the report are the caller's.
 [[nodiscard]] Report judge(const Snapshot& snapshot,
                            const Profile& profile,

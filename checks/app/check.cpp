@@ -31,6 +31,12 @@ ProbeSet probes_for(const CheckCommand& command, const Profile* profile) {
   return probes_needed(select_checks(Profile{}, selection_of(command)));
 }
 
+// A profile may select less, and is not known yet when the GPUs are asked.
+NvmlParts parts_for(const CheckCommand& command) {
+  if (!command.save_snapshot.empty()) return NvmlParts::all();
+  return parts_asked(select_checks(Profile{}, selection_of(command)));
+}
+
 // In a child: a file system that does not answer costs the memory of this run, not its verdict.
 void remember(const Examined& examined, const World& world, Deadline& deadline) {
   if (!examined.state_file) return;
@@ -69,7 +75,8 @@ int run_check(const CheckCommand& command, const World& world, Deadline& deadlin
                       .state = command.state,
                       .context = command.context,
                       .deadline = command.deadline,
-                      .probes = [&](const Profile* known) { return probes_for(command, known); }};
+                      .probes = [&](const Profile* known) { return probes_for(command, known); },
+                      .parts = parts_for(command)};
   auto examined = examine(errand, world.variables, world.started, deadline);
   if (!examined) return fail(world, examined.error());
 

@@ -37,6 +37,12 @@ Result<Root> open_root(const std::string& path) {
 // Some facts take long to read, and nobody waits for these.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
 
+NvmlParts parts_for(const Errand& errand) {
+  NvmlParts parts = errand.parts;
+  parts.inforom = parts.inforom && has_time(errand.context);
+  return parts;
+}
+
 // Judging and writing come after observing, and need a share of the time too.
 Clock::time_point observe_until(Clock::time_point started, Clock::time_point deadline) {
   constexpr Clock::duration kLongestReserve = std::chrono::milliseconds(500);
@@ -78,13 +84,12 @@ Attempt<Examined> examine(const Errand& errand,
   }
 
   const auto state_file = state_file_of(errand, *root);
-  const ObserveOptions options{
-      .recognise = !*name,
-      .probes = errand.probes(nullptr),
-      .deadline = observe_until(started, deadline.when()),
-      .nvml = {.library = errand.nvml, .validate_inforom = has_time(errand.context)},
-      .state_file = state_file,
-      .variables = variables_of(*root, variables)};
+  const ObserveOptions options{.recognise = !*name,
+                               .probes = errand.probes(nullptr),
+                               .deadline = observe_until(started, deadline.when()),
+                               .nvml = {.library = errand.nvml, .parts = parts_for(errand)},
+                               .state_file = state_file,
+                               .variables = variables_of(*root, variables)};
   Attempt<Choice> choice;
   auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
     choice = *name ? named_profile(sources, **name) : recognised_profile(sources, partial);

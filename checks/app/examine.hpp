@@ -27,6 +27,7 @@ struct Errand {
   std::optional<Seconds> deadline;
   // What to observe, once the profile is known, and before that.
   std::function<ProbeSet(const Profile*)> probes;
+  NvmlParts parts = NvmlParts::all();  // what to ask GPUs for, if they are observed at all
 };
 
 struct Examined {

@@ -251,6 +251,7 @@ constinit const Check gpu_fabric{
         "it. Another cluster or clique, or a wrong configuration: look at the partitions in the "
         "Fabric Manager's or the rack's NVLink configuration.",
     .needs = Probe::nvml | Probe::identity,
+    .asks = {.links = true},
     .not_here = gpu::none_to_judge,
     .judge = judge,
 };

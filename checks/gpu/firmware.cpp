@@ -205,6 +205,7 @@ constinit const Check gpu_firmware{
         "version: update the odd GPU with the vendor's tool, or put the version on the profile's "
         "list. GSP off: look for NVreg_EnableGpuFirmware=0 in /etc/modprobe.d.",
     .needs = Probe::nvml | Probe::identity,
+    .asks = {.inforom = true},
     .not_here = gpu::none_to_judge,
     .judge = judge,
 };

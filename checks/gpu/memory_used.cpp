@@ -4,7 +4,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
-#include "checks/job_gpus.hpp"
+#include "lib/node/job_gpus.hpp"
 
 namespace muster::checks {
 namespace {
@@ -155,6 +155,7 @@ constinit const Check gpu_memory_used{
         "back, update the driver.",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::environment,
+    .asks = {.processes = true},
     .not_here = gpu::none_to_judge,
     .judge_in = judge,
 };

@@ -287,6 +287,7 @@ constinit const Check gpu_nvlink_errors{
         "the field diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report "
         "the GPU's serial number and the link to the provider.",
     .needs = Probe::nvml | Probe::identity,
+    .asks = {.links = true},
     .not_here = not_here,
     .judge = judge,
 };

@@ -246,6 +246,7 @@ constinit const Check gpu_nvlink_state{
         "provider, or run the field diagnostic and reseat the GPU or its bridge. All GPUs: look "
         "at nvidia-fabricmanager and at its log.",
     .needs = Probe::nvml | Probe::identity,
+    .asks = {.links = true},
     .not_here = not_here,
     .judge = judge,
 };

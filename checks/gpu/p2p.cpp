@@ -219,6 +219,7 @@ constinit const Check gpu_p2p{
         "services (pci.acs). A setting of the driver: look for NVreg_RegistryDwords in "
         "/etc/modprobe.d. Then reboot.",
     .needs = Probe::nvml | Probe::identity,
+    .asks = {.pairs = true},
     .not_here = gpu::none_to_judge,
     .judge = judge,
 };

@@ -6,8 +6,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
-#include "checks/job_gpus.hpp"
 #include "lib/base/text.hpp"
+#include "lib/node/job_gpus.hpp"
 
 namespace muster::checks {
 namespace {
@@ -219,6 +219,7 @@ constinit const Check gpu_processes{
         "ConstrainDevices=yes) and see what starts past it (docker, ssh without pam_slurm_adopt).",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::environment | Probe::services,
+    .asks = {.processes = true},
     .not_here = gpu::none_to_judge,
     .judge_in = judge,
 };

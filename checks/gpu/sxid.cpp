@@ -104,6 +104,7 @@ constinit const Check gpu_sxid{
         "and have the board replaced when it comes back.",
     .needs = Probe::kernel_log | Probe::identity | Probe::pci,
     .looks_at = Probe::nvml,
+    .asks = {.links = true},
     .not_here = not_here,
     .judge = judge,
 };

@@ -189,6 +189,7 @@ constinit const Check gpu_xid{
         "was reset. A class that does not suit your site is changed by gpu.xid.classes.",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::nvml | Probe::environment,  // names, processes and jobs
+    .asks = {.processes = true},
     .not_here = not_here,
     .judge = judge,
 };

@@ -275,6 +275,7 @@ constinit const Check topo_nvlink_matrix{
         "node to the provider. For machines of your own with direct links, write the pairs into "
         "topo.nvlink_matrix.pairs; nvidia-smi topo --matrix shows them.",
     .needs = Probe::nvml | Probe::identity,
+    .asks = {.links = true},
     .not_here = not_here,
     .judge = judge,
 };

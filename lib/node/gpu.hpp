@@ -408,6 +408,27 @@ struct Gpu {
   bool operator==(const Gpu&) const = default;
 };
 
+// Facts of GPUs that cost calls of their own, and are read only where somebody asks for them.
+struct NvmlParts {
+  bool inforom = false;  // its checksum, from the GPU's flash: that takes long
+  bool links = false;    // NVLinks
+  bool pairs = false;    // peer access
+  bool processes = false;
+
+  [[nodiscard]] static constexpr NvmlParts all() {
+    return {.inforom = true, .links = true, .pairs = true, .processes = true};
+  }
+
+  [[nodiscard]] constexpr NvmlParts operator|(NvmlParts other) const {
+    return {.inforom = inforom || other.inforom,
+            .links = links || other.links,
+            .pairs = pairs || other.pairs,
+            .processes = processes || other.processes};
+  }
+
+  bool operator==(const NvmlParts&) const = default;
+};
+
 struct Nvml {
   std::string library;
   std::string trouble;

@@ -26,7 +26,7 @@ struct Wanted {
 // How NVML is asked.
 struct NvmlOptions {
   std::string library;  // in place of the driver's; empty for that
-  bool validate_inforom = false;
+  NvmlParts parts = NvmlParts::all();
 };
 
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);

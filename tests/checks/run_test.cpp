@@ -48,6 +48,15 @@ TEST(JudgeTest, IsHealthyWhenARuleHeld) {
   EXPECT_EQ(report.started, "2026-11-20T12:00:00Z");
 }
 
+TEST(PartsTest, AreThoseThatTheChecksAskFor) {
+  const auto parts_of = [](std::vector<std::string> only) {
+    return parts_asked(select_checks(Profile{}, {.only = std::move(only)}));
+  };
+  EXPECT_EQ(parts_of({"gpu.present"}), NvmlParts());
+  EXPECT_EQ(parts_of({"gpu.p2p", "gpu.nvlink_state"}), (NvmlParts{.links = true, .pairs = true}));
+  EXPECT_EQ(parts_of({"*"}), NvmlParts::all());
+}
+
 TEST(JudgeTest, AFailureCarriesAzuresCodeAndCategory) {
   EXPECT_EQ(fault_code("ib.flaps"), "NHC2005");
   EXPECT_EQ(impact_category("NHC2005"), "Resource.Hpc.Unhealthy.IBPortFlapping");

@@ -70,21 +70,21 @@ class Reader {
     facts_.gpu.index = index;
   }
 
-  void read(bool validate_inforom) {
+  void read(NvmlParts parts) {
     if (!open()) return publish();
     identity();
-    firmware(validate_inforom);
+    firmware(parts.inforom);
     modes();
     memory();
     errors();
     rows();
     single_fields();
-    nvlinks();
+    nvlinks(parts.links);
     fabric();
     clocks();
     heat_and_power();
     pci_link();
-    processes();
+    processes(parts.processes);
     publish();
   }
 
@@ -132,7 +132,8 @@ class Reader {
     firmware.gsp_default = call_.fact(functions_.gsp_mode, code, by_default != 0);
     publish();
     if (!validate_inforom) {
-      firmware.inforom_valid = Fact<bool>::absent("read in the contexts manual and boot only");
+      firmware.inforom_valid =
+          Fact<bool>::absent("read in the contexts manual and boot only, for gpu.firmware");
       return;
     }
     const int valid = call_(functions_.validate_inforom, facts_.handle);
@@ -317,7 +318,11 @@ class Reader {
     return link;
   }
 
-  void nvlinks() {
+  void nvlinks(bool wanted) {
+    if (!wanted) {
+      facts_.gpu.nvlinks = Fact<std::vector<NvLink>>::absent(kNobodyAsked);
+      return;
+    }
     constexpr std::array kPerLink{kNvlinkState,
                                   kNvlinkSpeed,
                                   kNvlinkReplays,
@@ -452,7 +457,11 @@ class Reader {
     return Fact<std::vector<GpuProcess>>::failed(call_.error(function, code));
   }
 
-  void processes() {
+  void processes(bool wanted) {
+    if (!wanted) {
+      facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNobodyAsked);
+      return publish();
+    }
     facts_.gpu.processes = functions_.processes.call != nullptr
                                ? processes_by<Process>(functions_.processes)
                                : processes_by<ProcessV1>(functions_.processes_v1);
@@ -477,9 +486,9 @@ class Reader {
 
 void read_gpu(const Functions& functions,
               unsigned index,
-              bool validate_inforom,
+              NvmlParts parts,
               Watched<GpuFacts>& watched) {
-  Reader(functions, index, watched).read(validate_inforom);
+  Reader(functions, index, watched).read(parts);
 }
 
 std::string address_of(const PciInfo& info) {

@@ -10,15 +10,17 @@
 
 namespace muster::nvml {
 
+inline constexpr const char* kNobodyAsked = "no check of this run asks for it";
+
 struct GpuFacts {
   Gpu gpu;
   Device handle = nullptr;  // none where NVML refused it
 };
 
-// On a thread of its own. `validate_inforom` reads the GPU's flash, which takes long.
+// On a thread of its own. What `parts` leaves out is absent.
 void read_gpu(const Functions& functions,
               unsigned index,
-              bool validate_inforom,
+              NvmlParts parts,
               Watched<GpuFacts>& watched);
 
 // A PCI address as sysfs writes it.

@@ -74,15 +74,15 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   watched.publish(opened);
 }
 
-std::vector<Reading> start_reading(const Opened& opened, bool validate_inforom) {
+std::vector<Reading> start_reading(const Opened& opened, NvmlParts parts) {
   std::vector<Reading> readings;
   for (unsigned index = 0; index < opened.count; ++index) {
     GpuFacts nothing_yet;
     nothing_yet.gpu.index = index;
     readings.push_back(nvml::start_watched<GpuFacts>(
         std::move(nothing_yet),
-        [library = opened.library, index, validate_inforom](Watched<GpuFacts>& watched) {
-          nvml::read_gpu(library->functions, index, validate_inforom, watched);
+        [library = opened.library, index, parts](Watched<GpuFacts>& watched) {
+          nvml::read_gpu(library->functions, index, parts, watched);
         }));
   }
   return readings;
@@ -182,12 +182,16 @@ void read_gpus(const Root& root,
   std::vector<GpuFacts> gpus;
   // The pairs get a share of the time even where a GPU hangs.
   const auto first = Clock::now() + (deadline - Clock::now()) * 3 / 4;
-  for (const auto& reading : start_reading(opened, options.validate_inforom)) {
+  for (const auto& reading : start_reading(opened, options.parts)) {
     auto [read, stuck] = reading->wait(first);
     read.gpu.stuck = stuck;
     gpus.push_back(std::move(read));
   }
-  add_peers(opened.library, gpus, deadline);
+  if (options.parts.pairs) {
+    add_peers(opened.library, gpus, deadline);
+  } else {
+    for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(nvml::kNobodyAsked);
+  }
   for (auto& each : gpus) {
     name_processes(root, each.gpu);
     facts.gpus.push_back(std::move(each.gpu));

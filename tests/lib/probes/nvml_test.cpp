@@ -112,10 +112,12 @@ class NvmlTest : public ::testing::Test {
     return fmt::format("{}/nvml-{}/libnvidia-ml.so.1", MUSTER_FAKES, branch);
   }
 
-  [[nodiscard]] Section<Nvml> probe(int branch = 580, Clock::duration allowed = 20s) {
+  [[nodiscard]] Section<Nvml> probe(int branch = 580,
+                                    Clock::duration allowed = 20s,
+                                    NvmlParts parts = NvmlParts::all()) {
     dir_.write("scenario", to_text(scenario_));
     return probe_nvml(*Root::below((dir_.path() / "node").string()),
-                      {.library = library(branch), .validate_inforom = true},
+                      {.library = library(branch), .parts = parts},
                       Clock::now() + allowed);
   }
 
@@ -236,6 +238,23 @@ TEST_F(NvmlTest, ALibraryThatWasNamedAndIsNotThereCannotBeUsed) {
   ASSERT_EQ(section.status, Status::ok);
   EXPECT_THAT(section->trouble, HasSubstr("/nowhere/libnvidia-ml.so.1"));
   EXPECT_EQ(section->trouble_code, 12);
+}
+
+TEST_F(NvmlTest, AsksOnlyForWhatIsWanted) {
+  scenario_.hangs = {"nvmlDeviceGetP2PStatus",
+                     "nvmlDeviceGetComputeRunningProcesses_v3",
+                     "nvmlDeviceValidateInforom",
+                     "nvmlDeviceGetNvLinkRemotePciInfo_v2"};
+  const auto section = probe(580, 20s, {});
+  ASSERT_FALSE(section->gpus.empty());
+  for (const auto& each : section->gpus) {
+    EXPECT_EQ(each.stuck, "");
+    EXPECT_TRUE(each.nvlinks.is_absent());
+    EXPECT_TRUE(each.peers.is_absent());
+    EXPECT_TRUE(each.processes.is_absent());
+    EXPECT_TRUE(each.firmware.inforom_valid.is_absent());
+    EXPECT_TRUE(each.uuid.known());
+  }
 }
 
 TEST_F(NvmlTest, ALibraryThatIsNoNvmlIsSaidToBeUnusable) {
