@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/job_gpus.hpp"
+#include "lib/node/job_gpus.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "lib/base/text.hpp"
 
-namespace muster::checks {
+namespace muster {
 namespace {
 
 constexpr std::string_view kJob = "SLURM_JOB_ID";
@@ -140,4 +140,4 @@ JobGpus find_job_gpus(const Snapshot& snapshot) {
   return result;
 }
 
-}  // namespace muster::checks
+}  // namespace muster

@@ -8,7 +8,7 @@
 
 #include "lib/node/snapshot.hpp"
 
-namespace muster::checks {
+namespace muster {
 
 enum class Held {
   yes,
@@ -29,4 +29,4 @@ struct JobGpus {
 
 [[nodiscard]] JobGpus find_job_gpus(const Snapshot& snapshot);
 
-}  // namespace muster::checks
+}  // namespace muster

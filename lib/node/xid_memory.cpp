@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/node/job_gpus.hpp"
 
 namespace muster {
 namespace {
@@ -52,6 +53,13 @@ std::string job_of_process(const Snapshot& snapshot, const XidEvent& event) {
     if (found != gpu.processes->end()) return found->job;
   }
   return {};
+}
+
+// On a node that jobs share, what happens on another's GPU is not this job's.
+bool on_anothers_gpu(const Snapshot& snapshot, const std::string& address) {
+  const auto& gpus = snapshot.nvml->gpus;
+  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
+  return gpu != gpus.end() && find_job_gpus(snapshot).of(*gpu) == Held::no;
 }
 
 using Kind = std::tuple<bool, std::string, unsigned>;
@@ -145,7 +153,8 @@ std::string job_of(const Snapshot& snapshot, const XidEvent& event) {
   if (job.empty() || in_prolog(snapshot) || !snapshot.identity->uptime_s) return {};
   const auto start = start_of_job(snapshot, job);
   const bool in_time = start && static_cast<double>(event.last_us) / kMicroseconds >= *start;
-  return in_time ? job : std::string();
+  if (!in_time || on_anothers_gpu(snapshot, event.address)) return {};
+  return job;
 }
 
 void add_remembered(const Snapshot& snapshot, XidLog& log) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/job_gpus.hpp"
+#include "lib/node/job_gpus.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::checks {
+namespace muster {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -133,4 +133,4 @@ TEST(JobGpusDoubtTest, QuotesWhatSlurmSaid) {
 }
 
 }  // namespace
-}  // namespace muster::checks
+}  // namespace muster

@@ -76,6 +76,20 @@ TEST(JobOfXidTest, GoesBySlurmsOwnStartTime) {
   EXPECT_EQ(job_of(snapshot, event_at(7 * kHour)), "");
 }
 
+TEST(JobOfXidTest, IsNotTheJobThatHoldsOtherGpus) {
+  Snapshot snapshot = in_job(node({}), "42", "epilog_slurmd");
+  snapshot.earlier.jobs = {{.id = "42", .boot_id = "boot-1", .since_s = 8 * kHour}};
+  Gpu gpu{.index = 0, .address = "0001:00:00.0"};
+  gpu.minor = 0U;
+  Gpu other{.index = 1, .address = "0002:00:00.0"};
+  other.minor = 1U;
+  snapshot.nvml = observed(Nvml{.gpus = {gpu, other}});
+  snapshot.environment->job["SLURM_JOB_GPUS"] = "1";
+  EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "");
+  snapshot.environment->job["SLURM_JOB_GPUS"] = "0";
+  EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "42");
+}
+
 TEST(JobOfXidTest, AJobThatOnlyBeginsHasNone) {
   Snapshot snapshot = in_job(node({}), "42", "prolog_slurmd");
   snapshot.environment->job["SLURM_JOB_START_TIME"] = fmt::format("{:.0f}", kNow - 2 * kHour);
