@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as lines of the NVIDIA driver, judged by the shipped rules: no crash, every check has a
+// word, and what is remembered stays bounded.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "checks/catalogue.hpp"
+#include "lib/base/text.hpp"
+#include "lib/node/xid_memory.hpp"
+#include "lib/profile/load.hpp"
+
+namespace muster {
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+const Profile& shipped() {
+  static const Profile profile =
+      load_profile({.shipped = MUSTER_SOURCE_DIR "/configs/profiles", .site = {}, .settings = {}},
+                   "nd96isr_h100_v5")
+          .value();
+  return profile;
+}
+
+// A line that begins with `+` comes so many seconds later; the driver's own beginnings are added
+// for two letters, so that few bytes reach far.
+std::string expanded(std::string_view line) {
+  if (line.starts_with('x')) return "NVRM: Xid (PCI:0001:00:00): " + std::string(line.substr(1));
+  if (line.starts_with('s')) {
+    return "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): " + std::string(line.substr(1));
+  }
+  return std::string(line);
+}
+
+Snapshot node_of(std::string_view text) {
+  KernelLog log;
+  std::uint64_t time_us = 0;
+  for (auto line : split_lines(text)) {
+    constexpr std::uint64_t kSecond = 1'000'000;
+    while (line.starts_with('+')) {
+      line.remove_prefix(1);
+      time_us += kSecond;
+    }
+    log.records.push_back({.sequence = log.seen++, .time_us = time_us, .text = expanded(line)});
+  }
+  Snapshot snapshot;
+  snapshot.identity = observed(Identity{.boot_id = std::string("boot"), .uptime_s = 100000.0});
+  snapshot.kernel_log = observed(std::move(log));
+  snapshot.environment = observed(Environment{.job = {{"SLURM_JOB_ID", "1"}}});
+  snapshot.pci = observed(Pci{});
+  return snapshot;
+}
+
+void judge(std::string_view text) {
+  Snapshot snapshot = node_of(text);
+  remember_xids(snapshot.earlier, snapshot);
+  const auto remembered = snapshot.earlier;
+  constexpr std::size_t kMost = 1024;
+  require(remembered.xids.size() <= kMost);
+  remember_xids(snapshot.earlier, snapshot);
+  require(snapshot.earlier == remembered);
+  for (const Check* check : {&checks::gpu_xid, &checks::gpu_sxid}) {
+    require(!check->judge(snapshot, shipped()).empty());
+  }
+}
+
+}  // namespace
+}  // namespace muster
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  muster::judge({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
