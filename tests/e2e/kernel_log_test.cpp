@@ -71,6 +71,33 @@ TEST(HostileKernelLogTest, ARecordWithinARecordIsText) {
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
 }
 
+// Ten minutes ago, on a node without a GPU of its own.
+TEST(XidStormTest, AHundredThousandLinesAreOneIncident) {
+  constexpr std::size_t kLines = 100'000;
+  const auto seen = examine_with(std::vector<nodes::KernelRecordDescription>(
+      kLines,
+      {.level = 3,
+       .text = "NVRM: Xid (PCI:0001:00:00): 95, pid=7, name=x, Uncontained ECC error"}));
+  EXPECT_THAT(concerns(seen.report), ElementsAre("fail gpu.xid 0001:00:00.0"))
+      << explain(seen.report);
+  EXPECT_THAT(seen.report.findings.front().message, HasSubstr("; 1 incident (100000 lines);"));
+}
+
+TEST(XidStormTest, TheErrorsOfAProgramFailNothing) {
+  std::vector<nodes::KernelRecordDescription> records;
+  for (const auto* error : {"13, Graphics",
+                            "31, MMU Fault",
+                            "43, Ch 1",
+                            "45, Ch 1",
+                            "68, x",
+                            "69, x",
+                            "94, Contained"}) {
+    records.push_back({.level = 3, .text = fmt::format("NVRM: Xid (PCI:0001:00:00): {}", error)});
+  }
+  const auto seen = examine_with(std::move(records));
+  EXPECT_EQ(seen.report.verdict, Verdict::healthy) << explain(seen.report);
+}
+
 TEST(HostileKernelLogTest, HostileTextBreaksNoFormat) {
   const auto seen = examine_with({
       {.level = 2,
