@@ -2,6 +2,7 @@
 #include "lib/node/xid_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr double kMicroseconds = 1e6;
 constexpr double kTogether = 600;           // seconds; XIDs this near are remembered as one
+constexpr double kBeside = 5;               // those whose neighbours count
 constexpr double kRememberFor = 48 * 3600;  // seconds, of other boots and of jobs
 constexpr std::size_t kMostOfOneKind = 16;
 constexpr std::size_t kMost = 1024;
@@ -55,16 +57,33 @@ std::string job_of_process(const Snapshot& snapshot, const XidEvent& event) {
   return {};
 }
 
-// On a node that jobs share, what happens on another's GPU is not this job's.
-bool on_anothers_gpu(const Snapshot& snapshot, const std::string& address) {
+// On a node that jobs share, what happens on a GPU that is not surely this job's is not put to it.
+bool on_its_own_gpu(const Snapshot& snapshot, const std::string& address) {
   const auto& gpus = snapshot.nvml->gpus;
   const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
-  return gpu != gpus.end() && find_job_gpus(snapshot).of(*gpu) == Held::no;
+  return gpu == gpus.end() || find_job_gpus(snapshot).of(*gpu) == Held::yes;
 }
 
-using Kind = std::tuple<bool, std::string, unsigned>;
+// XIDs that mean something else with another text, or beside another XID, are remembered one by
+// one: a harmless one must not take the place of a fatal one.
+bool stands_alone(bool nvswitch, unsigned code) {
+  constexpr std::array<unsigned, 3> kCodes{48, 74, 154};
+  constexpr unsigned kFirstNvlink = 144;
+  constexpr unsigned kLastNvlink = 150;
+  return nvswitch || (code >= kFirstNvlink && code <= kLastNvlink) ||
+         std::ranges::count(kCodes, code) > 0;
+}
 
-Kind kind_of(const RememberedXid& xid) { return {xid.nvswitch, xid.address, xid.code}; }
+// NVSwitch or not, address, number, and the text where it decides.
+using Kind = std::tuple<bool, std::string, unsigned, std::string>;
+
+template <class Xid>
+Kind kind_of(const Xid& xid) {
+  return {xid.nvswitch,
+          xid.address,
+          xid.code,
+          stands_alone(xid.nvswitch, xid.code) ? printable(xid.text, kLongestText) : ""};
+}
 
 RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidEvent& event) {
   const double uptime_s = *snapshot.identity->uptime_s;
@@ -86,7 +105,8 @@ RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidE
 bool goes_on(const RememberedXid& xid, const RememberedXid& next) {
   const bool same_job = xid.job.empty() || next.job.empty() || xid.job == next.job;
   const bool same_boot = xid.boot_id == next.boot_id;
-  return same_boot && next.first_s >= xid.first_s && next.first_s <= xid.last_s + kTogether &&
+  const double together = stands_alone(xid.nvswitch, xid.code) ? kBeside : kTogether;
+  return same_boot && next.first_s >= xid.first_s && next.first_s <= xid.last_s + together &&
          (same_job || next.last_s <= xid.last_s);
 }
 
@@ -106,8 +126,7 @@ std::vector<XidEvent> without_storms(const std::vector<XidEvent>& events) {
   std::vector<XidEvent> kept;
   std::map<Kind, std::size_t> newest;
   for (const auto& event : events) {
-    const auto [entry, added] =
-        newest.try_emplace({event.nvswitch, event.address, event.code}, kept.size());
+    const auto [entry, added] = newest.try_emplace(kind_of(event), kept.size());
     if (!added && kept[entry->second].pid == event.pid &&
         event.first_us <= kept[entry->second].last_us + kStorm) {
       auto& storm = kept[entry->second];
@@ -153,7 +172,7 @@ std::string job_of(const Snapshot& snapshot, const XidEvent& event) {
   if (job.empty() || in_prolog(snapshot) || !snapshot.identity->uptime_s) return {};
   const auto start = start_of_job(snapshot, job);
   const bool in_time = start && static_cast<double>(event.last_us) / kMicroseconds >= *start;
-  if (!in_time || on_anothers_gpu(snapshot, event.address)) return {};
+  if (!in_time || !on_its_own_gpu(snapshot, event.address)) return {};
   return job;
 }
 
@@ -169,6 +188,7 @@ void add_remembered(const Snapshot& snapshot, XidLog& log) {
   }
   for (const auto& xid : snapshot.earlier.xids) {
     if (xid.boot_id != *snapshot.identity->boot_id || xid.last_s >= from_s) continue;
+    if (xid.first_s < 0 || xid.first_s > xid.last_s) continue;
     events.push_back({.nvswitch = xid.nvswitch,
                       .address = xid.address,
                       .code = xid.code,

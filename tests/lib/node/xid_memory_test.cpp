@@ -146,6 +146,26 @@ TEST(RememberXidsTest, AStormOfOneKindPushesNothingElseOut) {
   EXPECT_EQ(std::ranges::count(state.xids, 79U, &RememberedXid::code), 1);
 }
 
+TEST(RememberXidsTest, AHarmlessTextTakesNoFatalOnesPlace) {
+  const Earlier state = remember({},
+                                 node({said(100, "74, NVLink: fatal error"),
+                                       said(101, "74, NVLink: non-fatal error"),
+                                       said(400, "74, NVLink: non-fatal error")}));
+  ASSERT_EQ(state.xids.size(), 3U);
+  EXPECT_EQ(state.xids[0].text, "NVLink: fatal error");
+}
+
+TEST(AddRememberedTest, TakesNoTimeThatMakesNoSense) {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->first_sequence = 5000;
+  snapshot.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  snapshot.earlier.xids = {{.code = 79, .boot_id = "boot-1", .first_s = -1e300, .last_s = 1},
+                           {.code = 79, .boot_id = "boot-1", .first_s = 2, .last_s = -1e300}};
+  XidLog log;
+  add_remembered(snapshot, log);
+  EXPECT_THAT(log.events, IsEmpty());
+}
+
 TEST(RememberJobTest, FromItsPrologToItsEpilog) {
   Earlier state;
   remember_job(state, in_job(node({}), "42", "prolog_slurmd"));
