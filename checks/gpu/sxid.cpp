@@ -47,14 +47,18 @@ bool any_link_down(const Snapshot& snapshot) {
   });
 }
 
-bool any_nvlink_error(const XidLog& log) {
-  return std::ranges::any_of(
-      log.events, [](const auto& event) { return !event.nvswitch && event.code == kNvlinkXid; });
+// Beside one of these incidents, since the driver was last loaded.
+bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coalesce) {
+  const std::uint64_t loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
+  return std::ranges::any_of(log.events, [&](const auto& event) {
+    return !event.nvswitch && event.code == kNvlinkXid && event.last_us >= loaded_us &&
+           xid::is_beside(group, event, coalesce);
+  });
 }
 
 // A reset of a GPU or an unload of the driver takes its links down, too.
-void judge_link_fault(const Snapshot& snapshot, const XidLog& log, Finding& finding) {
-  if (any_link_down(snapshot) || any_nvlink_error(log)) return;
+void judge_link_fault(const Snapshot& snapshot, bool nvlink_error, Finding& finding) {
+  if (any_link_down(snapshot) || nvlink_error) return;
   if (finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
   finding.remedy = Remedy::watch;
   finding.message += "; no link is down and no GPU reported an NVLink error";
@@ -78,7 +82,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .device = device_at(snapshot, group.address),
                                      .whose = group.address,
                                      .now_us = window.now_us});
-    if (group.cause == kLinkFault) judge_link_fault(snapshot, log, finding);
+    if (group.cause == kLinkFault) {
+      judge_link_fault(snapshot, any_nvlink_error(log, group, limits.coalesce), finding);
+    }
+    finding.seen_by.push_back({.check = "gpu.nvlink_state", .device = "*"});
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more SXIDs", findings);

@@ -74,6 +74,7 @@ void judge_repeats(const Snapshot& snapshot,
                    const XidLog& log,
                    const XidLimits& limits,
                    const xid::XidGroup& group,
+                   bool alone,
                    Finding& finding) {
   if (group.newest().lead().meaning.kind != xid::kApplication) return;
   const auto degraded = xid::outcome_of(limits.kinds, std::string(xid::kDegraded));
@@ -83,11 +84,16 @@ void judge_repeats(const Snapshot& snapshot,
     finding.remedy = Remedy::watch;
     finding.message +=
         fmt::format("; the same in {} jobs on this GPU: {}", jobs.size(), fmt::join(jobs, ", "));
-  } else if (group.cause == kCleanUp && group.incidents.size() >= kRepeated) {
+  } else if (alone && group.cause == kCleanUp && group.incidents.size() >= kRepeated) {
     finding.outcome = degraded;
     finding.remedy = Remedy::restart_service;
     finding.message += "; repeated without another error: look at the Fabric Manager";
   }
+}
+
+// Nothing else happened to the GPU.
+bool alone(const std::vector<xid::XidGroup>& groups, const xid::XidGroup& group) {
+  return std::ranges::count(groups, group.address, &xid::XidGroup::address) == 1;
 }
 
 bool is_lost(const xid::XidGroup& group) {
@@ -126,9 +132,53 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot,
   return finding;
 }
 
-std::string all_well(const KernelLog& log, const LogWindow& window) {
-  return fmt::format(
-      "no XID of a GPU {} ({} read)", what_was_read(log, window), counted(log.seen, "line"));
+// What a GPU that fell off the bus reports after that says no more than that it is gone.
+void drop_what_followed_a_loss(std::vector<xid::XidGroup>& groups) {
+  std::map<std::string, std::uint64_t> lost_us;
+  for (const auto& group : groups) {
+    if (is_lost(group)) lost_us[group.address] = group.incidents.front().first_us;
+  }
+  std::erase_if(groups, [&](const xid::XidGroup& group) {
+    const auto lost = lost_us.find(group.address);
+    return lost != lost_us.end() && !is_lost(group) &&
+           group.incidents.front().first_us >= lost->second;
+  });
+}
+
+// Who else may tell of the same fault: gpu.present of a GPU whose address NVML does not know any
+// more, and gpu.sxid where an NVSwitch reported an error at the same time.
+void add_witnesses(const Snapshot& snapshot,
+                   const XidLog& log,
+                   const XidLimits& limits,
+                   const xid::XidGroup& group,
+                   Finding& finding) {
+  const auto& gpus = snapshot.nvml->gpus;
+  if (is_lost(group) && std::ranges::find(gpus, group.address, &Gpu::address) == gpus.end()) {
+    for (const auto& gpu : gpus) {
+      if (!gpu.address.empty()) continue;
+      finding.seen_by.push_back({.check = "gpu.present", .device = gpu::name_of(gpu)});
+    }
+  }
+  const auto* rule = group.newest().lead().meaning.rule;
+  const bool of_links =
+      rule != nullptr && std::ranges::count(rule->seen_by, "gpu.nvlink_state") > 0;
+  const bool with_switch = std::ranges::any_of(log.events, [&](const XidEvent& event) {
+    return event.nvswitch && xid::is_beside(group, event, limits.coalesce);
+  });
+  if (of_links && with_switch) finding.seen_by.push_back({.check = "gpu.sxid", .device = "*"});
+}
+
+std::string all_well(const XidLog& xids, const KernelLog& log, const LogWindow& window) {
+  const auto others =
+      std::ranges::count_if(xids.events, [](const auto& event) { return !event.nvswitch; });
+  if (others == 0) {
+    return fmt::format(
+        "no XID of a GPU {} ({} read)", what_was_read(log, window), counted(log.seen, "line"));
+  }
+  return fmt::format("no XID that counts against a GPU {} ({} read, {} ignored or over)",
+                     what_was_read(log, window),
+                     counted(log.seen, "line"),
+                     counted(static_cast<std::uint64_t>(others), "XID"));
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
@@ -149,6 +199,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
   Findings findings;
   auto groups = xid::group_xids(log, xid::XidRules(limits), false, limits.coalesce, window.from_us);
+  drop_what_followed_a_loss(groups);
   if (auto shared = judge_shared_loss(snapshot, limits, groups)) {
     findings.push_back(*std::move(shared));
   }
@@ -161,11 +212,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .whose = names_of(snapshot, log, group.address),
                                      .job = job_of(snapshot, *group.newest().lead().event),
                                      .now_us = window.now_us});
-    judge_repeats(snapshot, log, limits, group, finding);
+    judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
+    add_witnesses(snapshot, log, limits, group, finding);
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more XIDs", findings);
-  return or_pass(std::move(findings), all_well(*snapshot.kernel_log, window));
+  return or_pass(std::move(findings), all_well(log, *snapshot.kernel_log, window));
 }
 
 }  // namespace

@@ -76,8 +76,9 @@ Finding describe(const Snapshot& snapshot,
                  const XidGroup& group,
                  const XidWords& words) {
   const XidIncident& incident = group.newest();
-  const auto& [meaning, event, lines, last_us] = incident.lead();
-  const double ago_s = std::max(0.0, words.now_us - static_cast<double>(last_us)) / 1e6;
+  const XidPart& lead = incident.lead();
+  const XidMeaning& meaning = lead.meaning;
+  const double ago_s = std::max(0.0, words.now_us - static_cast<double>(lead.last_us)) / 1e6;
   std::string message = fmt::format("{} {} ({}), {}, {} ago{}",
                                     words.name,
                                     group.cause,
@@ -89,8 +90,8 @@ Finding describe(const Snapshot& snapshot,
     if (!part.empty()) message += fmt::format("; {}", part);
   };
   add(how_often(group));
-  add(who(*event, words.job));
-  add(event->instance);
+  add(who(*lead.event, words.job));
+  add(lead.event->instance);
   add(words.whose);
   add(meaning.context);
   return {.device = words.device,

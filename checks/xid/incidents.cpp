@@ -11,6 +11,8 @@
 namespace muster::checks::xid {
 namespace {
 
+constexpr double kMicroseconds = 1e6;
+
 // Worst first; a class of the site's own choice is no worse than a degraded GPU.
 std::size_t rank_of(std::string_view kind) {
   constexpr std::array kRanks{kFatal, kDegraded, kApplication, kIgnored};
@@ -27,6 +29,7 @@ void add(XidIncident& incident, const XidEvent& event, XidMeaning meaning) {
   auto& part = incident.parts[event.code];
   part.lines += event.lines;
   part.last_us = std::max(part.last_us, event.last_us);
+  part.events.push_back(&event);
   if (part.event == nullptr || !worse(part.meaning, meaning)) {
     part.meaning = std::move(meaning);
     part.event = &event;
@@ -39,7 +42,6 @@ class Collector {
   Collector(const XidRules& rules, Seconds coalesce) : rules_(rules), coalesce_(coalesce) {}
 
   void add_event(const XidEvent& event) {
-    constexpr double kMicroseconds = 1e6;
     XidMeaning meaning = rules_.meaning_of(event);
     if (meaning.all_is_well) recovered_us_[event.address] = event.last_us;
     const auto [entry, added] = newest_.try_emplace(event.address, incidents_.size());
@@ -69,8 +71,26 @@ class Collector {
   std::map<std::string, std::uint64_t> recovered_us_;
 };
 
+template <class A, class B>
+bool beside(const A& a, const B& b, double most_us) {
+  const auto gap = [](std::uint64_t earlier, std::uint64_t later) {
+    return static_cast<double>(later) - static_cast<double>(earlier);
+  };
+  return gap(a.last_us, b.first_us) <= most_us && gap(b.last_us, a.first_us) <= most_us;
+}
+
+// Whether each of the events has one of the others beside it. Of a storm nobody can tell.
+bool all_settled(const XidPart& part, const XidPart& others, double most_us) {
+  constexpr std::size_t kStorm = 1000;
+  if (part.events.size() > kStorm || others.events.size() > kStorm) return false;
+  return std::ranges::all_of(part.events, [&](const XidEvent* event) {
+    return std::ranges::any_of(
+        others.events, [&](const XidEvent* other) { return beside(*event, *other, most_us); });
+  });
+}
+
 // What became of a fatal error: settled by another XID of the incident, or over with a reset.
-void settle(XidIncident& incident, std::uint64_t reset_us) {
+void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
   std::vector<unsigned> settled;
   for (auto& [code, part] : incident.parts) {
     if (part.meaning.kind != kFatal) continue;
@@ -79,7 +99,10 @@ void settle(XidIncident& incident, std::uint64_t reset_us) {
     const auto& settled_by = part.meaning.rule->settled_by;
     const bool found = std::ranges::any_of(settled_by, [&](const auto& number) {
       const auto other = parse_unsigned(number);
-      return other && incident.parts.contains(static_cast<unsigned>(*other));
+      const auto beside_it =
+          incident.parts.find(other ? static_cast<unsigned>(*other) : incident.cause);
+      return other && beside_it != incident.parts.end() &&
+             all_settled(part, beside_it->second, most_us);
     });
     if (found) settled.push_back(code);
   }
@@ -101,6 +124,12 @@ void find_cause(XidIncident& incident) {
 
 }  // namespace
 
+bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce) {
+  return std::ranges::any_of(group.incidents, [&](const XidIncident& incident) {
+    return beside(incident, event, coalesce.value * kMicroseconds);
+  });
+}
+
 std::vector<XidGroup> group_xids(const XidLog& log,
                                  const XidRules& rules,
                                  bool of_nvswitches,
@@ -113,7 +142,9 @@ std::vector<XidGroup> group_xids(const XidLog& log,
   const std::uint64_t loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
   for (auto& incident : collector.take()) {
-    settle(incident, std::max(loaded_us, collector.recovered_us(incident.address)));
+    settle(incident,
+           std::max(loaded_us, collector.recovered_us(incident.address)),
+           coalesce.value * kMicroseconds);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;
     const bool in_window = static_cast<double>(incident.last_us) >= from_us;

@@ -20,6 +20,7 @@ struct XidPart {
   const XidEvent* event = nullptr;  // with that meaning, the newest
   std::uint64_t lines = 0;
   std::uint64_t last_us = 0;
+  std::vector<const XidEvent*> events{};
 };
 
 struct XidIncident {
@@ -40,6 +41,9 @@ struct XidGroup {
 
   [[nodiscard]] const XidIncident& newest() const { return incidents.back(); }
 };
+
+// Whether an event happened within seconds of one of the incidents.
+[[nodiscard]] bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce);
 
 // Those that count: what is fatal since the GPU was last reset, what is not since `from_us`.
 [[nodiscard]] std::vector<XidGroup> group_xids(

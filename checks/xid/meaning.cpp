@@ -18,9 +18,12 @@ constexpr unsigned kRecovery = 154;
 
 // "NVLink: fatal error detected on link 14(0x…, …)". A line that does not say is taken for fatal.
 void decode_nvlink_up_to_hopper(const XidEvent& event, XidMeaning& meaning) {
-  const bool harmless = event.text.find("non-fatal") != std::string::npos ||
-                        event.text.find("nonfatal") != std::string::npos ||
-                        event.text.find("Non-fatal") != std::string::npos;
+  // From the driver's own words on: a program may be called anything.
+  const auto begin = event.text.rfind("NVLink: ");
+  const std::string said = begin == std::string::npos ? "" : event.text.substr(begin);
+  const bool harmless = said.find("non-fatal") != std::string::npos ||
+                        said.find("nonfatal") != std::string::npos ||
+                        said.find("Non-fatal") != std::string::npos;
   meaning.kind = harmless ? kDegraded : kFatal;
   if (harmless) meaning.remedy = "watch";
 }
@@ -82,7 +85,7 @@ void XidRules::index(const std::vector<XidRule>& rules) {
 
 XidMeaning XidRules::meaning_of(const XidEvent& event) const {
   XidMeaning meaning{.kind = std::string(kDegraded),
-                     .meaning = "not in the current catalogue",
+                     .meaning = "unknown",
                      .remedy = "watch",
                      .order = rules_->size()};
   if (const auto place = places_.find(event.code); place != places_.end()) {

@@ -30,7 +30,7 @@ bool is_severity(std::string_view word) {
 
 std::vector<std::uint64_t> hexadecimal_words(std::string_view text) {
   std::vector<std::uint64_t> words;
-  const auto open = text.find("(0x");
+  const auto open = text.rfind("(0x");
   if (open == std::string_view::npos) return words;
   text = text.substr(open + 1);
   for (const auto word : split_words(text.substr(0, text.find(')')))) {
@@ -43,9 +43,10 @@ std::vector<std::uint64_t> hexadecimal_words(std::string_view text) {
 
 Line parse_line(std::string_view text) {
   Line line;
-  const auto words = split_words(text);
+  const auto words = split_words(text.substr(0, text.rfind("(0x")));
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (line.unit.empty() && is_severity(words[i + 1])) {
+    // The last pair: a program may be called anything, and its name comes first.
+    if (is_severity(words[i + 1])) {
       line.unit = words[i];
       line.fatal = words[i + 1] == "Fatal";
     }
@@ -66,18 +67,23 @@ std::optional<Action> action_of(const NvlinkUnit& unit, std::uint64_t status) {
   return std::nullopt;
 }
 
-// The worst of the bits that the table knows.
-std::optional<Action> worst_of_bits(const NvlinkUnit& unit, std::uint64_t status) {
-  std::optional<Action> worst = action_of(unit, status);
-  if (worst) return worst;
+struct Status {
+  std::optional<Action> worst;  // of the bits that the table knows
+  bool strange = false;         // there are others
+};
+
+Status judge_status(const NvlinkUnit& unit, std::uint64_t status) {
+  Status found{.worst = action_of(unit, status)};
+  if (found.worst) return found;
   constexpr unsigned kBits = 32;
   for (unsigned bit = 0; bit < kBits; ++bit) {
     const std::uint64_t one = std::uint64_t{1} << bit;
     if ((status & one) == 0) continue;
     const auto action = action_of(unit, one);
-    if (action && (!worst || *action > *worst)) worst = action;
+    if (!action) found.strange = true;
+    if (action && (!found.worst || *action > *found.worst)) found.worst = action;
   }
-  return worst;
+  return found;
 }
 
 // A line's own word where the tables have none.
@@ -119,7 +125,10 @@ NvlinkError decode_nvlink(const XidLimits& limits, std::string_view text) {
       return std::ranges::find(each.units, line.unit) != each.units.end();
     });
     if (unit != limits.nvlink_units.end()) {
-      error.kind = kind_of(line, worst_of_bits(*unit, line.words[1]));
+      const Status status = judge_status(*unit, line.words[1]);
+      error.kind = kind_of(line, status.worst);
+      if (status.strange && error.kind == kIgnored) error.kind = kDegraded;
+      if (status.strange && line.fatal) error.kind = kFatal;
     }
   }
   if (!line.link.empty()) error.context = fmt::format("link {}", printable(line.link, 8));

@@ -84,6 +84,16 @@ TEST(GpuSxidTest, ALinkThatTrainedAgainIsAWarningUnlessItIsStillDown) {
   EXPECT_EQ(only(host({xid(9 * kHour, "74, NVLink: fatal error"), fault})).outcome, Outcome::fail);
 }
 
+TEST(GpuSxidTest, AnNvlinkErrorOfAnotherTimeIsNoneOfTheLinkFaults) {
+  const auto fault = sxid("20034, Fatal, Link 30 LTSSM Fault Up");
+  EXPECT_EQ(only(host({xid(kHour, "74, NVLink: fatal error"), fault})).outcome, Outcome::warn);
+  EXPECT_EQ(only(host({xid(9 * kHour - 1, "74, NVLink: fatal error"),
+                       line(9 * kHour - 0.5, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535"),
+                       fault}))
+                .outcome,
+            Outcome::warn);
+}
+
 TEST(GpuSxidTest, TellsAboutASwitchThatIsNotOnTheBus) {
   EXPECT_EQ(only(node({sxid("22003, Fatal, error")})).device, "0000:c4:00.0");
 }

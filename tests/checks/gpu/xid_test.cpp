@@ -32,6 +32,15 @@ const Finding kPass{.device = "node",
                     .outcome = Outcome::pass,
                     .message = "no XID of a GPU since boot (50 lines read)"};
 
+Finding passes_but_for(int xids) {
+  Finding finding = kPass;
+  finding.message = fmt::format(
+      "no XID that counts against a GPU since boot (50 lines read, {} XID{} ignored or over)",
+      xids,
+      xids == 1 ? "" : "s");
+  return finding;
+}
+
 TEST(GpuXidTest, PassesALogWithoutXids) {
   EXPECT_THAT(judge(node({line(100, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535")})),
               ElementsAre(kPass));
@@ -74,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Applications,
                                            Case{45, kMmu, kApplication, kRestart},
                                            Case{68, kMmu, kApplication, kRestart},
                                            Case{69, kMmu, kApplication, kRestart},
-                                           Case{94, kMmu, kApplication, kRestart, "NHC2012"},
+                                           Case{94, kMmu, Outcome::warn, kRestart, "NHC2012"},
                                            Case{109, kMmu, Outcome::fail, kReset, "NHC2001"}));
 
 INSTANTIATE_TEST_SUITE_P(Degraded,
@@ -129,7 +138,7 @@ TEST(GpuXidTest, IgnoresWhatSaysNothingAboutTheNode) {
                           xid(300, "154, changed from 0x1 (GPU Reset Required) to 0x0 (None)"),
                           xid(400, "145, RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x100 0x0)"),
                           xid(500, "45, Ch 00000001 caused by previous Xid 149")})),
-              ElementsAre(kPass));
+              ElementsAre(passes_but_for(5)));
 }
 
 TEST(GpuXidTest, NamesTheGpuTheProcessAndTheTime) {
@@ -180,6 +189,32 @@ TEST(GpuXidTest, AContainedErrorSettlesADoubleBitError) {
   EXPECT_EQ(finding.remedy, Remedy::watch);
 }
 
+TEST(GpuXidTest, AContainedErrorSettlesOnlyWhatIsBesideIt) {
+  const Finding finding = only(bare_metal({xid(9 * kHour, "94, Contained"),
+                                           xid(9 * kHour + 4, "43, Ch 1"),
+                                           xid(9 * kHour + 8, "43, Ch 1"),
+                                           xid(9 * kHour + 12, "48, DBE")}));
+  EXPECT_EQ(finding.observed, Value(std::int64_t{48}));
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+}
+
+TEST(GpuXidTest, TheNameOfAProgramDecidesNothing) {
+  EXPECT_EQ(
+      only(node({xid(100, "74, pid=7, name=x, nonfatal, NVLink: fatal error on link 14")})).outcome,
+      Outcome::fail);
+  EXPECT_EQ(only(node({xid(100,
+                           "149, pid=7, name=x, X Nonfatal y, NETIR_LINK_EVT Fatal XC0 i0 Link 08 "
+                           "(0x004505c6 0x0)")}))
+                .outcome,
+            Outcome::fail);
+}
+
+TEST(GpuXidTest, WhatFollowsALossIsPartOfIt) {
+  EXPECT_EQ(
+      only(node({xid(100, "79, lost"), xid(200, "119, Timeout"), xid(300, "45, Ch 1")})).observed,
+      Value(std::int64_t{79}));
+}
+
 TEST(GpuXidTest, AnUncontainedErrorBesideItFailsAllTheSame) {
   const Finding finding = only(bare_metal({xid(9 * kHour, "48, DBE"),
                                            xid(9 * kHour + 1, "94, Contained"),
@@ -197,7 +232,7 @@ TEST(GpuXidTest, WhatIsFatalCountsForTheWholeBootAndTheRestInTheWindow) {
 TEST(GpuXidTest, LoadingTheDriverEndsWhatWasFatal) {
   EXPECT_THAT(judge(node({xid(100, "79, lost"),
                           line(200, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535")})),
-              ElementsAre(kPass));
+              ElementsAre(passes_but_for(1)));
   EXPECT_EQ(only(node({line(50, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535"),
                        xid(100, "79, lost")}))
                 .outcome,
@@ -206,7 +241,8 @@ TEST(GpuXidTest, LoadingTheDriverEndsWhatWasFatal) {
 
 TEST(GpuXidTest, TheDriversWordThatNothingIsLeftToDoEndsItForThatGpu) {
   const auto recovered = xid(200, "154, changed from 0x1 (GPU Reset Required) to 0x0 (None)");
-  EXPECT_THAT(judge(node({xid(100, "95, Uncontained"), recovered})), ElementsAre(kPass));
+  EXPECT_THAT(judge(node({xid(100, "95, Uncontained"), recovered})),
+              ElementsAre(passes_but_for(2)));
   EXPECT_EQ(only(node({xid(100, "95, Uncontained", 1), recovered})).device, "gpu1");
 }
 
@@ -248,7 +284,8 @@ RememberedXid in_job(std::string job, double hours_ago) {
 
 TEST(GpuXidTest, TheSameErrorInSeveralJobsOnOneGpuIsAWarning) {
   Snapshot snapshot = node({xid(9 * kHour, "31, MMU Fault")});
-  snapshot.environment->job = {{"SLURM_JOB_ID", "44"}, {"SLURM_SCRIPT_CONTEXT", "epilog_slurmd"}};
+  snapshot.environment->job = {
+      {"SLURM_JOB_ID", "44"}, {"SLURM_JOB_GPUS", "0"}, {"SLURM_SCRIPT_CONTEXT", "epilog_slurmd"}};
   snapshot.earlier.jobs = {{.id = "44", .boot_id = "boot-1", .since_s = 8 * kHour}};
   snapshot.earlier.xids = {in_job("42", 20), in_job("42", 19)};
   EXPECT_EQ(only(snapshot).outcome, Outcome::pass) << "two jobs";
@@ -300,6 +337,32 @@ TEST(GpuXidTest, SkipsANodeThatHasNoGpu) {
                                   .message = "no GPU expected by this profile"}));
   snapshot.kernel_log->records = {xid(9 * kHour, "79, lost")};
   EXPECT_EQ(ask(checks::gpu_xid, snapshot, none).at(0).outcome, Outcome::fail);
+}
+
+// The checks that fail, each with its device.
+std::vector<std::string> failures(const Snapshot& snapshot) {
+  std::vector<std::string> found;
+  const Report report = judge(
+      snapshot, profile(), {.only = {"gpu.xid", "gpu.sxid", "gpu.ecc_*", "gpu.recovery_action"}});
+  for (const auto& finding : report.findings) {
+    if (finding.outcome != Outcome::fail) continue;
+    found.push_back(
+        fmt::format("{} {} {}", finding.check, finding.device, to_string(finding.remedy)));
+  }
+  return found;
+}
+
+TEST(GpuXidTest, TheDriversAnswerToAFaultIsNoOtherFault) {
+  Snapshot snapshot = bare_metal({xid(9 * kHour, "119, Timeout"),
+                                  xid(9 * kHour + 1, "154, changed from 0x0 (None) to 0x2 (x)")});
+  snapshot.nvml->gpus[0].recovery_action = 2U;
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reboot"));
+}
+
+TEST(GpuXidTest, TheFurtherRemedyIsKept) {
+  Snapshot snapshot = bare_metal({xid(9 * kHour, "64, failed")});
+  snapshot.nvml->gpus[0].remapped_rows->pending = true;
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.ecc_remapped_rows gpu0 reseat_or_replace"));
 }
 
 TEST(GpuXidTest, WhatTheGpuItselfShowsIsNotSaidTwice) {
