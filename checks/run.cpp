@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -130,6 +131,19 @@ bool is_seen_in(const Finding& finding, const Finding& other) {
   });
 }
 
+// Of two remedies for the same hardware, the one that goes further.
+Remedy further(Remedy a, Remedy b) {
+  constexpr std::array kLadder{Remedy::none,
+                               Remedy::watch,
+                               Remedy::reset_gpu,
+                               Remedy::reboot,
+                               Remedy::reseat_or_replace,
+                               Remedy::report_to_provider};
+  const auto* place_a = std::ranges::find(kLadder, a);
+  const auto* place_b = std::ranges::find(kLadder, b);
+  return place_b != kLadder.end() && place_a < place_b ? b : a;
+}
+
 // One fault is one finding: what a check of the hardware's own counters and states found, too, and
 // judges no milder, is left to it. What nobody else found stays.
 void leave_to_others(Findings& findings) {
@@ -138,6 +152,7 @@ void leave_to_others(Findings& findings) {
     const auto other = std::ranges::find_if(
         findings, [&](const Finding& each) { return is_seen_in(finding, each); });
     if (concern && other != findings.end()) {
+      other->remedy = further(other->remedy, finding.remedy);
       finding.outcome = Outcome::skip;
       finding.message =
           fmt::format("the same fault as {} {}: {}", other->check, other->device, finding.message);

@@ -20,7 +20,8 @@ Finding with_counts(Finding finding, const GpuRemappedRows& rows, Remedy remedy)
 // The worst of the four states.
 std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
-                                 const GpuRemappedRowsLimits& limits) {
+                                 const GpuRemappedRowsLimits& limits,
+                                 const Context& context) {
   if (gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false)) {
     return Finding{.device = gpu::name_of(gpu),
                    .outcome = Outcome::unknown,
@@ -42,9 +43,10 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   }
   const bool repair = gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending);
   if (rows.pending || repair) {
+    // The bad row is kept out of use: no job needs to be thrown back for it.
     Finding finding = gpu::about(
         gpu,
-        Outcome::fail,
+        context.resets_wait ? Outcome::warn : Outcome::fail,
         rows.pending ? "a bad row waits for a reset to be remapped" : "a repair waits for a reset");
     finding.observed = true;
     finding.limit = false;
@@ -73,10 +75,12 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   return std::nullopt;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu.ecc_remapped_rows); },
+      [&](const Gpu& gpu) {
+        return judge_one(snapshot, gpu, profile.gpu.ecc_remapped_rows, context);
+      },
       "with sound memory rows");
 }
 
@@ -89,7 +93,8 @@ constinit const Check gpu_ecc_remapped_rows{
         "From Ampere on, a GPU that finds a bad row in its memory uses a spare row in its "
         "place, from the next reset on. Four states matter. Failed: there was no spare "
         "row, or the remapped row was bad again; NVIDIA replaces such a GPU. Pending: the "
-        "bad row is known, kept out of use, and waits for a reset. A bank without spare "
+        "bad row is known, kept out of use, and waits for a reset; before and beside jobs "
+        "(contexts with resets_wait) that is a warning. A bank without spare "
         "rows: nothing is wrong yet, and the next bad row in it will fail. Many remapped "
         "rows: most nodes with more than ten of them come back with memory errors.",
     .fix =
@@ -99,7 +104,7 @@ constinit const Check gpu_ecc_remapped_rows{
         "it.",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
-    .judge = judge,
+    .judge_in = judge,
 };
 
 }  // namespace muster::checks

@@ -34,6 +34,8 @@ Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
   } else if (!gpu.stuck.empty()) {
     finding.code = "NHC2015";
   }
+  // Several GPUs that fell off the bus together are one incident of the node.
+  finding.seen_by.push_back({.check = "gpu.xid", .device = std::string(kNode)});
   return finding;
 }
 
@@ -77,22 +79,21 @@ std::optional<Finding> nameless(const Gpu& gpu) {
   return std::nullopt;
 }
 
-// GPUs that are on the bus and not in NVML, or on neither, are pci.devices' findings.
-bool bus_tells(const Snapshot& snapshot) { return snapshot.pci.ok(); }
-
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.gpu.present;
   const auto& gpus = snapshot.nvml->gpus;
   Findings findings;
   const auto wanted = static_cast<std::size_t>(std::max(0, limits.count.value_or(0)));
-  if (gpus.size() < wanted && !bus_tells(snapshot)) {
+  if (gpus.size() < wanted) {
     findings.push_back(
         {.device = std::string(kNode),
          .outcome = Outcome::fail,
          .message = fmt::format("NVML lists {}, expected {}", counted(gpus.size(), "GPU"), wanted),
          .observed = count_value(gpus.size()),
          .limit = count_value(wanted),
-         .remedy = hardware_remedy(snapshot)});
+         .remedy = hardware_remedy(snapshot),
+         // Which one, and whether the bus has it, is said there.
+         .seen_by = {{.check = "pci.devices", .device = "*"}}});
   }
   for (const auto& gpu : gpus) {
     if (!gpu.lost.empty() || !gpu.stuck.empty()) {
@@ -103,13 +104,6 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
          {wrong_model(gpu, limits), wrong_memory(snapshot, gpu, limits), nameless(gpu)}) {
       if (wrong) findings.push_back(*wrong);
     }
-  }
-  if (gpus.size() < wanted && findings.empty()) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::skip,
-             .message = fmt::format("NVML lists {}, expected {}: pci.devices says which",
-                                    counted(gpus.size(), "GPU"),
-                                    wanted)}};
   }
   return or_pass(std::move(findings), fmt::format("{} answer", counted(gpus.size(), "GPU")));
 }

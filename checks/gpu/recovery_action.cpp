@@ -67,6 +67,16 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   finding.limit = std::int64_t{0};
   finding.remedy = remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
   finding.category = category;
+  // What the driver answers a fault with is no fault of its own.
+  for (const auto* check : {"gpu.ecc_uncorrectable",
+                            "gpu.ecc_sram",
+                            "gpu.ecc_remapped_rows",
+                            "gpu.ecc_retired_pages",
+                            "gpu.xid",
+                            "gpu.nvlink_state",
+                            "gpu.fabric"}) {
+    finding.seen_by.push_back({.check = check, .device = finding.device});
+  }
   return finding;
 }
 

@@ -52,6 +52,8 @@ struct Context {
   Seconds deadline{20};
   bool gpus_idle = false;  // nobody computes: a prolog's or epilog's job on its GPUs, else anyone
 
+  bool resets_wait = false;  // what works until the next reset is a warning
+
   template <class Self = Context>
   static constexpr auto fields() {
     return std::tuple{
@@ -61,7 +63,10 @@ struct Context {
         field("deadline", &Self::deadline, "the whole run ends within"),
         field("gpus_idle",
               &Self::gpus_idle,
-              "no process has a right to the GPUs (in prolog and epilog: to those of the job)")};
+              "no process has a right to the GPUs (in prolog and epilog: to those of the job)"),
+        field("resets_wait",
+              &Self::resets_wait,
+              "a GPU that works until its next reset is a warning, and no failure")};
   }
 };
 

@@ -31,7 +31,8 @@ TEST(GpuPresentTest, NamesALostGpu) {
                   .outcome = Outcome::fail,
                   .message = "the GPU at 0002:00:00.0 does not answer: nvmlDeviceGetMemoryInfo: "
                              "GPU is lost (15) (serial 165092301)",
-                  .remedy = Remedy::reboot}));
+                  .remedy = Remedy::reboot,
+                  .seen_by = {{.check = "gpu.xid", .device = "node"}}}));
 }
 
 TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {
@@ -83,22 +84,17 @@ TEST(GpuPresentTest, AnotherModelOrSizeFails) {
                           .remedy = Remedy::report_to_provider}));
 }
 
-TEST(GpuPresentTest, AGpuThatTheBusMissesTooIsTheBusChecksFinding) {
+TEST(GpuPresentTest, FewerThanExpectedFailUnlessTheBusChecksTellWhich) {
   Snapshot node = gpu_node::node();
   node.nvml->gpus.pop_back();
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "NVML lists 1 GPU, expected 2: pci.devices says "
-                                             "which"}));
-  node.pci = {.status = Status::error, .reason = "no"};
   EXPECT_THAT(judge(node),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,
                                   .message = "NVML lists 1 GPU, expected 2",
                                   .observed = std::int64_t{1},
                                   .limit = std::int64_t{2},
-                                  .remedy = Remedy::report_to_provider}));
+                                  .remedy = Remedy::report_to_provider,
+                                  .seen_by = {{.check = "pci.devices", .device = "*"}}}));
 }
 
 TEST(GpuPresentTest, WhereNvmlIsMissingNoGpuIsJudged) {
