@@ -64,11 +64,6 @@ Named read_list(std::string_view list) {
   return named;
 }
 
-// However they are counted, it is all of them.
-bool names_all(const Named& named, const std::vector<Gpu>& gpus) {
-  return named.numbers.size() >= gpus.size();
-}
-
 bool names(const std::vector<std::string>& uuids, const Gpu& gpu) {
   return gpu.uuid && std::ranges::any_of(uuids, [&](const auto& uuid) {
            return std::string_view(*gpu.uuid).starts_with(uuid);
@@ -77,6 +72,19 @@ bool names(const std::vector<std::string>& uuids, const Gpu& gpu) {
 
 bool may_be_partitioned(const Gpu& gpu) {
   return gpu.modes.mig ? *gpu.modes.mig : gpu.modes.mig.is_unreadable();
+}
+
+// Plain numbers count instances then, and not GPUs.
+bool counts_instances(const std::vector<Gpu>& gpus) {
+  return std::ranges::any_of(gpus, may_be_partitioned);
+}
+
+// However they are counted, it is all of them.
+bool names_all(const Named& named, const std::vector<Gpu>& gpus) {
+  return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
+    return named.numbers.contains(gpu.index) &&
+           named.numbers.contains(gpu.minor.value_or(gpu.index));
+  });
 }
 
 // Slurm counts device files or GPUs by PCI address, as it was set up: sure is where both agree.
@@ -97,11 +105,9 @@ Held held_by(const Named& named, const Gpu& gpu) {
   return anonymous || instance || named.unclear ? Held::perhaps : Held::no;
 }
 
-Held judge_gpu(const Named& named, const Gpu& gpu, bool by_slurm) {
-  const Held held = held_by(named, gpu);
-  // Below a cgroup CUDA's numbers begin with the job's own first GPU.
-  const bool renumbered = !by_slurm && !named.numbers.empty();
-  return renumbered && !names(named.uuids, gpu) ? Held::perhaps : held;
+Held judge_gpu(const Named& named, const Gpu& gpu, bool certain) {
+  const bool uncertain = !certain && !named.numbers.empty();
+  return uncertain && !names(named.uuids, gpu) ? Held::perhaps : held_by(named, gpu);
 }
 
 void hold_all(JobGpus& result, const std::vector<Gpu>& gpus, Held held) {
@@ -132,11 +138,14 @@ JobGpus find_job_gpus(const Snapshot& snapshot) {
   }
   result.doubt = fmt::format("{} is {}", list->first, list->second);
   const Named named = read_list(list->second);
-  if (names_all(named, gpus)) {
+  const bool of_gpus = !counts_instances(gpus);
+  if (of_gpus && names_all(named, gpus)) {
     hold_all(result, gpus, Held::yes);
     return result;
   }
-  for (const auto& gpu : gpus) result.held[gpu.index] = judge_gpu(named, gpu, by_slurm);
+  // Below a cgroup CUDA's numbers begin with the job's own first GPU.
+  const bool certain = of_gpus && by_slurm;
+  for (const auto& gpu : gpus) result.held[gpu.index] = judge_gpu(named, gpu, certain);
   return result;
 }
 

@@ -98,6 +98,28 @@ TEST(JobGpusWithInstancesTest, AnInstanceMayBeOfAnyGpuThatIsPartitioned) {
   EXPECT_EQ(held(node), (std::vector{kNo, kNo, kPerhaps, kNo}));
 }
 
+TEST(JobGpusWithInstancesTest, NumbersCountInstancesAndNotGpus) {
+  for (const Fact<bool>& mig : {Fact<bool>(true), Fact<bool>::unreadable("Unknown Error (999)")}) {
+    for (const char* list : {"0-3", "0", "9"}) {
+      Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", list}});
+      node.nvml->gpus[2].modes.mig = mig;
+      EXPECT_EQ(held(node), (std::vector{kPerhaps, kPerhaps, kPerhaps, kPerhaps})) << list;
+    }
+    Snapshot by_uuid = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "GPU-1"}});
+    by_uuid.nvml->gpus[2].modes.mig = mig;
+    EXPECT_EQ(held(by_uuid), (std::vector{kNo, kYes, kNo, kNo}));
+  }
+}
+
+TEST(JobGpusOfAllTest, AsManyNumbersAsGpusAreNotAllOfThem) {
+  const Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "4-7"}});
+  EXPECT_EQ(held(node), (std::vector{kNo, kNo, kNo, kNo}));
+  // NVML has lost one GPU of four, and the job holds another three.
+  Snapshot fewer = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "1-3"}});
+  fewer.nvml->gpus.pop_back();
+  EXPECT_EQ(held(fewer), (std::vector{kNo, kYes, kYes}));
+}
+
 TEST(JobGpusInAnotherOrderTest, ANumberIsSureWhereFilesAndAddressesAgree) {
   Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "0,1"}});
   node.nvml->gpus[1].minor = 2U;
