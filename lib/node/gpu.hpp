@@ -335,6 +335,7 @@ struct GpuModes {
 struct Gpu {
   unsigned index = 0;
   std::string address;
+  std::string no_address;
   std::string lost;
   std::string stuck;
   std::vector<std::string> troubles;
@@ -368,6 +369,9 @@ struct Gpu {
     return std::tuple{
         field("index", &Self::index, "NVML's own number: gpu<index>"),
         field("address", &Self::address, "PCI address, empty when NVML refused even that"),
+        field("no_address",
+              &Self::no_address,
+              "the call that did not tell the address, and its answer; empty when it did"),
         field("lost",
               &Self::lost,
               "the call that found the GPU lost, and its answer; empty when it is there"),

@@ -27,6 +27,7 @@ inline constexpr int kResetRequired = 16;
 inline constexpr int kVersionMismatch = 25;
 inline constexpr int kDeprecated = 26;
 inline constexpr int kNotReady = 27;
+inline constexpr int kUnknownError = 999;
 
 struct PciInfo {
   std::array<char, 16> bus_id_legacy;

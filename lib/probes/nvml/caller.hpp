@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "lib/base/fact.hpp"
@@ -24,11 +26,17 @@ class Caller {
   Caller(const Functions& functions, std::function<void(std::string_view)> calling)
       : functions_(functions), calling_(std::move(calling)) {}
 
+  // A driver that is not ready is asked once more.
   template <class Signature, class... Arguments>
   int operator()(const Function<Signature>& function, Arguments... arguments) {
     if (function.call == nullptr) return kFunctionNotFound;
     calling_(function.name);
-    const int code = function.call(arguments...);
+    int code = function.call(arguments...);
+    if (code == kNotReady) {
+      constexpr std::chrono::milliseconds kPause{10};
+      std::this_thread::sleep_for(kPause);
+      code = function.call(arguments...);
+    }
     calling_({});
     if (code != kOk) note(function.name, code);
     return code;
@@ -38,7 +46,7 @@ class Caller {
   template <class Signature>
   [[nodiscard]] Error error(const Function<Signature>& function, int code) {
     constexpr std::array kNotOffered{
-        kNotSupported, kFunctionNotFound, kVersionMismatch, kDeprecated, kNoPermission, kNotReady};
+        kNotSupported, kFunctionNotFound, kVersionMismatch, kDeprecated};
     if (function.call == nullptr) {
       return {.message = fmt::format("this driver has no {}", function.names), .missing = true};
     }

@@ -105,7 +105,9 @@ class Reader {
     }
     facts_.handle = handle;
     PciInfo info{};
-    if (call_(functions_.pci, handle, &info) == kOk) facts_.gpu.address = address_of(info);
+    const int told = call_(functions_.pci, handle, &info);
+    if (told == kOk) facts_.gpu.address = address_of(info);
+    if (told != kOk) facts_.gpu.no_address = call_.error(functions_.pci, told).message;
     publish();
     return true;
   }
@@ -432,16 +434,16 @@ class Reader {
   Fact<std::vector<GpuProcess>> processes_by(const Function<Signature>& function) {
     constexpr unsigned kSpare = 32;
     constexpr unsigned kLargestPid = 1U << 22U;
-    unsigned room = 64;
+    constexpr std::uint64_t kMost = 65536;
+    std::uint64_t room = 64;
     int code = kInsufficientSize;
-    for (int attempt = 0; attempt < 3 && code == kInsufficientSize; ++attempt) {
-      std::vector<Entry> entries(room + std::size_t{room} * kSpare / sizeof(Entry) + 1);
-      unsigned count = room;
+    for (; room <= kMost && code == kInsufficientSize; room *= 2) {
+      std::vector<Entry> entries(room + room * kSpare / sizeof(Entry) + 1);
+      auto count = static_cast<unsigned>(room);
       code = call_(function, facts_.handle, &count, entries.data());
-      if (code == kInsufficientSize) room = std::clamp(count * 2, room * 2, 65536U);
       if (code != kOk) continue;
       std::vector<GpuProcess> processes;
-      for (unsigned i = 0; i < std::min(count, room); ++i) {
+      for (unsigned i = 0; i < std::min<std::uint64_t>(count, room); ++i) {
         if (entries[i].pid > kLargestPid) {
           return Fact<std::vector<GpuProcess>>::unreadable(
               fmt::format("{} lists a process {}", function.name, entries[i].pid));

@@ -35,6 +35,9 @@ struct Opened {
   Error error;  // with a message where the library cannot be used
 };
 
+// Each is read by a thread of its own.
+constexpr unsigned kMostGpus = 64;
+
 using Reading = std::shared_ptr<Watched<GpuFacts>>;
 
 Nvml unusable(Nvml facts, std::string trouble, int code) {
@@ -70,6 +73,13 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   if (code != nvml::kOk) {
     opened.facts =
         unusable(std::move(opened.facts), call.error(functions.count, code).message, code);
+  } else if (opened.count > kMostGpus) {
+    opened.facts = unusable(std::move(opened.facts),
+                            fmt::format("{} tells of {} GPUs, and at most {} can be read",
+                                        functions.count.name,
+                                        opened.count,
+                                        kMostGpus),
+                            nvml::kUnknownError);
   }
   watched.publish(opened);
 }

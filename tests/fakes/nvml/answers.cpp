@@ -56,7 +56,7 @@ Script read_scenario() {
 
 int start() {
   const Script scenario = read_scenario();
-  if (!scenario) return kUnknownError;
+  if (!scenario) return nvml::kUnknownError;
   if (const auto code = obstacle(*scenario, "nvmlInit_v2", std::nullopt)) return *code;
   const std::lock_guard lock(state().guard);
   state().scenario = scenario;

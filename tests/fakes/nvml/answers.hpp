@@ -31,7 +31,6 @@ namespace muster::fakes {
 
 inline constexpr int kUninitialised = 1;
 inline constexpr int kInvalidArgument = 2;
-inline constexpr int kUnknownError = 999;
 inline constexpr std::size_t kMostGpus = 64;
 
 // A call keeps its scenario to its end, though nvmlInit reads another one meanwhile; a call that
@@ -78,7 +77,7 @@ int on(std::string_view call, nvml::Device device, Answer answer) {
 template <class T>
 int code_of(const Fact<T>& fact) {
   if (fact) return nvml::kOk;
-  return fact.is_absent() ? nvml::kNotSupported : kUnknownError;
+  return fact.is_absent() ? nvml::kNotSupported : nvml::kUnknownError;
 }
 
 template <class T, class Raw>

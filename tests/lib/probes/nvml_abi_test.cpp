@@ -80,6 +80,7 @@ TEST(NvmlAbiTest, ConstantsAreThoseOfTheHeader) {
   EXPECT_EQ(nvml::kVersionMismatch, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
   EXPECT_EQ(nvml::kDeprecated, NVML_ERROR_DEPRECATED);
   EXPECT_EQ(nvml::kNotReady, NVML_ERROR_NOT_READY);
+  EXPECT_EQ(nvml::kUnknownError, NVML_ERROR_UNKNOWN);
   EXPECT_EQ(nvml::kMemoryTemperature, NVML_FI_DEV_MEMORY_TEMP);
   EXPECT_EQ(nvml::kNvlinkCommonSpeed, NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON);
   EXPECT_EQ(nvml::kNvlinkCount, NVML_FI_DEV_NVLINK_LINK_COUNT);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/probes/nvml/caller.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
 #include "tests/support/printers.hpp"
@@ -285,6 +286,62 @@ TEST_F(NvmlTest, MoreProcessesThanRoomAreAskedForAgain) {
   for (unsigned i = 0; i < 100; ++i) gpu(0).processes->push_back({.pid = 1000 + i});
   const auto section = probe();
   EXPECT_EQ(section->gpus.at(0).processes->size(), 100U);
+}
+
+TEST_F(NvmlTest, AListOfProcessesThatNeverFitsIsGivenUp) {
+  scenario_.answers["nvmlDeviceGetComputeRunningProcesses_v3 gpu0"] = nvml::kInsufficientSize;
+  const auto section = probe();
+  const auto& processes = section->gpus.at(0).processes;
+  EXPECT_TRUE(processes.is_unreadable());
+  EXPECT_THAT(processes.why(), StartsWith("nvmlDeviceGetComputeRunningProcesses_v3: "));
+  EXPECT_TRUE(section->gpus.at(1).processes.known());
+}
+
+TEST_F(NvmlTest, MoreGpusThanCanBeReadMakeNvmlUnusable) {
+  scenario_.nvml.gpus.clear();
+  for (unsigned index = 0; index < 65; ++index) {
+    scenario_.nvml.gpus.push_back({.index = index});
+  }
+  const auto section = probe();
+  ASSERT_EQ(section.status, Status::ok) << section.reason;
+  EXPECT_EQ(section->trouble, "nvmlDeviceGetCount_v2 tells of 65 GPUs, and at most 64 can be read");
+  EXPECT_TRUE(section->gpus.empty());
+}
+
+TEST_F(NvmlTest, AnAddressThatIsNotToldIsSaidToBeMissing) {
+  scenario_.answers["nvmlDeviceGetPciInfo_v3 gpu1"] = nvml::kUnknownError;
+  const auto section = probe();
+  const auto nameless = std::ranges::find(section->gpus, 1U, &Gpu::index);
+  EXPECT_EQ(nameless->address, "");
+  EXPECT_EQ(nameless->no_address, "nvmlDeviceGetPciInfo_v3: Unknown Error (999)");
+  EXPECT_EQ(nameless->lost, "");
+  const auto whole = std::ranges::find(section->gpus, 0U, &Gpu::index);
+  EXPECT_EQ(whole->no_address, "");
+}
+
+TEST_F(NvmlTest, WhatIsForbiddenOrNotReadyIsUnreadableAndNotMissing) {
+  scenario_.answers["nvmlDeviceGetRemappedRows gpu0"] = nvml::kNoPermission;
+  scenario_.answers["nvmlDeviceGetEccMode gpu0"] = nvml::kNotReady;
+  const auto section = probe();
+  const Gpu& seen = section->gpus.at(0);
+  EXPECT_TRUE(seen.remapped_rows.is_unreadable());
+  EXPECT_EQ(seen.remapped_rows.why(), "nvmlDeviceGetRemappedRows: Insufficient Permissions (4)");
+  EXPECT_TRUE(seen.modes.ecc.is_unreadable());
+}
+
+TEST(NvmlCallerTest, ADriverThatIsNotReadyIsAskedOnceMore) {
+  static int calls;
+  calls = 0;
+  const nvml::Functions functions;
+  nvml::Caller call(functions, [](std::string_view /*name*/) {});
+  const nvml::Function<int(int)> ready_after{.name = "nvmlX", .call = [](int refusals) {
+                                               return calls++ < refusals ? nvml::kNotReady : 0;
+                                             }};
+  EXPECT_EQ(call(ready_after, 1), nvml::kOk);
+  EXPECT_EQ(calls, 2);
+  calls = 0;
+  EXPECT_EQ(call(ready_after, 9), nvml::kNotReady);
+  EXPECT_EQ(calls, 2);
 }
 
 // In whichever call it is: the others are whole, and the call is named.
