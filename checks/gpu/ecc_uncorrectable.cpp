@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.ecc_uncorrectable: no uncorrected memory error since the driver was loaded.
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 
 namespace muster::checks {
 namespace {
 
+// Nothing where every count that this GPU has is known.
+std::optional<Finding> uncounted(const Gpu& gpu,
+                                 const Fact<std::uint64_t>& dram,
+                                 const Fact<std::uint64_t>& sram) {
+  constexpr std::string_view kWhat = "the count of uncorrected errors";
+  for (const auto* fact : {&dram, &sram}) {
+    if (fact->is_unreadable()) return gpu::not_told(gpu, kWhat, *fact);
+  }
+  if (!dram && !sram) return gpu::not_told(gpu, kWhat, dram);
+  return std::nullopt;
+}
+
+// The largest number stands for anything above it.
+std::uint64_t sum(std::uint64_t left, std::uint64_t right) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  return left > kMost - right ? kMost : left + right;
+}
+
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
-  const auto& ecc = gpu.ecc_volatile;
-  if (!ecc.dram_uncorrected && !ecc.sram_uncorrected) {
-    return gpu::not_told(gpu, "the count of uncorrected errors", ecc.dram_uncorrected);
-  }
-  for (const auto* fact : {&ecc.dram_uncorrected, &ecc.sram_uncorrected}) {
-    if (fact->is_unreadable()) {
-      return gpu::not_told(gpu, "the count of uncorrected errors", *fact);
-    }
-  }
-  const auto dram = ecc.dram_uncorrected.value_or(0);
-  const auto sram = ecc.sram_uncorrected.value_or(0);
-  if (dram + sram == 0) return std::nullopt;
+  const auto& dram = gpu.ecc_volatile.dram_uncorrected;
+  const auto& sram = gpu.ecc_volatile.sram_uncorrected;
+  // One count that is known to be bad is enough.
+  if (dram.value_or(0) == 0 && sram.value_or(0) == 0) return uncounted(gpu, dram, sram);
+  constexpr std::string_view kUnknown = "an unknown number";
   Finding finding = gpu::about(gpu,
                                Outcome::fail,
                                fmt::format("{} in DRAM and {} in SRAM since the driver was loaded",
-                                           counted(dram, "uncorrected error"),
-                                           sram));
-  finding.observed = count_value(dram + sram);
+                                           dram ? counted(*dram, "uncorrected error")
+                                                : fmt::format("{} of uncorrected errors", kUnknown),
+                                           sram ? fmt::to_string(*sram) : std::string(kUnknown)));
+  finding.observed = count_value(sum(dram.value_or(0), sram.value_or(0)));
   finding.limit = count_value(0);
   finding.unit = "errors";
   finding.remedy = gpu::reset_remedy(snapshot);

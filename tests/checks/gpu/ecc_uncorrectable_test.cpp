@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
@@ -40,6 +43,43 @@ TEST(GpuEccUncorrectableTest, ACounterThatCannotBeReadIsUnknown) {
   gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected =
       Fact<std::uint64_t>::unreadable("unknown error");
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
+}
+
+TEST(GpuEccUncorrectableTest, AKnownErrorFailsWhateverTheOtherCounterIs) {
+  for (const auto& other : {Fact<std::uint64_t>::unreadable("unknown error"),
+                            Fact<std::uint64_t>::absent("not supported")}) {
+    Snapshot node = gpu_node::node();
+    gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = 3U;
+    gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = other;
+    gpu_node::gpu(node, 1).ecc_volatile.dram_uncorrected = other;
+    gpu_node::gpu(node, 1).ecc_volatile.sram_uncorrected = 1U;
+    const Findings findings = judge(node);
+    ASSERT_EQ(findings.size(), 2U);
+    EXPECT_EQ(findings[0].outcome, Outcome::fail);
+    EXPECT_EQ(findings[0].observed, Value(std::int64_t{3}));
+    EXPECT_EQ(findings[0].message,
+              "3 uncorrected errors in DRAM and an unknown number in SRAM since the driver was "
+              "loaded (serial 165092300)");
+    EXPECT_EQ(findings[1].outcome, Outcome::fail);
+    EXPECT_EQ(findings[1].message,
+              "an unknown number of uncorrected errors in DRAM and 1 in SRAM since the driver was "
+              "loaded (serial 165092301)");
+  }
+}
+
+TEST(GpuEccUncorrectableTest, CountsWhoseSumWrapsFail) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = std::uint64_t{1} << 63U;
+  gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = std::uint64_t{1} << 63U;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge(node).front().observed, Value(std::numeric_limits<std::int64_t>::max()));
+}
+
+TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected =
+      Fact<std::uint64_t>::absent("not supported");
+  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("without uncorrected memory errors")));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkipped) {

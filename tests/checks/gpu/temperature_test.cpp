@@ -33,6 +33,40 @@ TEST(GpuTemperatureTest, TheWorseOfGpuAndMemoryCounts) {
                      .remedy = Remedy::report_to_provider}));
 }
 
+TEST(GpuTemperatureTest, WhatIsTooHotFailsThoughTheOtherIsNotKnown) {
+  Snapshot node = gpu_node::bare_metal();
+  gpu_node::gpu(node, 0).heat = {.gpu_c = 97, .memory_c = Fact<int>::unreadable("no word")};
+  gpu_node::gpu(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no word"), .memory_c = 91};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "gpu0",
+                                  .outcome = Outcome::fail,
+                                  .message = "the GPU is at 97 C, above 90 C (serial 165092300)",
+                                  .observed = std::int64_t{97},
+                                  .limit = 90.0,
+                                  .unit = "C",
+                                  .remedy = Remedy::reseat_or_replace},
+                          Finding{.device = "gpu1",
+                                  .outcome = Outcome::fail,
+                                  .message = "the memory is at 91 C, above 90 C (serial 165092301)",
+                                  .observed = std::int64_t{91},
+                                  .limit = 90.0,
+                                  .unit = "C",
+                                  .remedy = Remedy::reseat_or_replace}));
+}
+
+TEST(GpuTemperatureTest, WhatIsNotTooHotIsUnknownWhereTheOtherIsNotKnown) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).heat = {.gpu_c = 86, .memory_c = Fact<int>::unreadable("no word")};
+  gpu_node::gpu(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no answer"), .memory_c = 41};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "gpu0",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the temperature of the memory is not known: no word"},
+                          Finding{.device = "gpu1",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the temperature is not known: no answer"}));
+}
+
 TEST(GpuTemperatureTest, WarnsCloseToTheGpusOwnLimit) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).heat = {
