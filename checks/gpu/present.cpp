@@ -3,8 +3,11 @@
 // name.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "checks/pci/bus.hpp"
@@ -71,12 +74,44 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot,
 }
 
 std::optional<Finding> nameless(const Gpu& gpu) {
+  if (!gpu.no_address.empty()) {
+    return gpu::not_told(gpu, "its PCI address", Fact<std::string>::unreadable(gpu.no_address));
+  }
   if (!gpu.uuid) return gpu::not_told(gpu, "the UUID", gpu.uuid);
   // Boards without a serial number say so; a failed read does not.
   if (!gpu.serial && gpu.serial.is_unreadable()) {
     return gpu::not_told(gpu, "the serial number", gpu.serial);
   }
   return std::nullopt;
+}
+
+// Where the profile names no model, the GPUs of a node that it knows have one model all the same.
+void add_other_models(const std::vector<const Gpu*>& gpus,
+                      const Profile& profile,
+                      Findings& findings) {
+  if (profile.gpu.present.model || !gpu::expected(profile)) return;
+  std::vector<Said> said;
+  for (const Gpu* each : gpus) {
+    if (each->model) said.push_back({gpu::name_of(*each), *each->model});
+    if (!each->model) findings.push_back(gpu::not_told(*each, "the model", each->model));
+  }
+  const Finding like{.outcome = Outcome::fail, .remedy = Remedy::fix_config};
+  for (const auto& odd : disagreements(said, {.what = "model", .devices = "GPUs"}, like)) {
+    findings.push_back(odd);
+  }
+}
+
+std::optional<Finding> too_many(std::size_t listed, const Profile& profile) {
+  if (!gpu::expected(profile)) return std::nullopt;
+  const auto wanted = static_cast<std::size_t>(*profile.gpu.present.count);
+  if (listed <= wanted) return std::nullopt;
+  return Finding{
+      .device = std::string(kNode),
+      .outcome = Outcome::fail,
+      .message = fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),
+      .observed = count_value(listed),
+      .limit = count_value(wanted),
+      .remedy = Remedy::fix_config};
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -95,6 +130,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
          // Which one, and whether the bus has it, is said there.
          .seen_by = {{.check = "pci.devices", .device = "*"}}});
   }
+  if (const auto surplus = too_many(gpus.size(), profile)) findings.push_back(*surplus);
   for (const auto& gpu : gpus) {
     if (!gpu.lost.empty() || !gpu.stuck.empty()) {
       findings.push_back(missing(snapshot, gpu));
@@ -105,6 +141,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       if (wrong) findings.push_back(*wrong);
     }
   }
+  add_other_models(gpu::answering(snapshot), profile, findings);
   return or_pass(std::move(findings), fmt::format("{} answer", counted(gpus.size(), "GPU")));
 }
 
@@ -122,7 +159,8 @@ constinit const Check gpu_present{
     .title = "As many GPUs answer as expected, each of the right model",
     .why =
         "Compares the GPUs that NVML lists with the profile: their number, model and "
-        "memory, and that each answers, with a UUID and a serial number. A GPU that NVML "
+        "memory, and that each answers, with a UUID and a serial number. Where a "
+        "profile names no model, all must have the same. A GPU that NVML "
         "refuses, reports as lost, or whose calls never return is named here, and the "
         "other gpu checks leave it alone. A GPU that is on the PCI bus and not in NVML is "
         "pci.devices' finding.",

@@ -84,6 +84,68 @@ TEST(GpuPresentTest, AnotherModelOrSizeFails) {
                           .remedy = Remedy::report_to_provider}));
 }
 
+// Three GPUs, and a profile that expects as many and names no model.
+Snapshot three_gpus() {
+  Snapshot node = gpu_node::node();
+  node.nvml->gpus.push_back(gpu_node::h100(2));
+  node.pci->devices.push_back(gpu_node::on_bus(gpu_node::h100(2)));
+  return node;
+}
+
+Profile three_of_any_model() {
+  Profile profile = gpu_node::profile();
+  profile.gpu.present.count = 3;
+  profile.gpu.present.model.reset();
+  return profile;
+}
+
+TEST(GpuPresentTest, AModelThatDiffersFromMostFailsWhereNoneIsNamed) {
+  Snapshot node = three_gpus();
+  EXPECT_EQ(judge(node, three_of_any_model()).front().message, "3 GPUs answer");
+  gpu_node::gpu(node, 1).model = std::string("NVIDIA H100 PCIe");
+  EXPECT_THAT(judge(node, three_of_any_model()),
+              ElementsAre(Finding{.device = "gpu1",
+                                  .outcome = Outcome::fail,
+                                  .message = "model NVIDIA H100 PCIe, but NVIDIA H100 80GB HBM3 on "
+                                             "2 of 3 GPUs",
+                                  .observed = std::string("NVIDIA H100 PCIe"),
+                                  .limit = std::string("NVIDIA H100 80GB HBM3"),
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
+  Snapshot node = three_gpus();
+  gpu_node::gpu(node, 1).model = std::string("NVIDIA H100 PCIe");
+  Profile any = three_of_any_model();
+  any.gpu.present.count.reset();
+  EXPECT_EQ(judge(node, any).front().outcome, Outcome::pass);
+  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetSerial: GPU is lost (15)";
+  const Findings findings = judge(node, three_of_any_model());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_THAT(findings.front().message, testing::HasSubstr("does not answer"));
+}
+
+TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
+  EXPECT_THAT(judge(three_gpus()),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::fail,
+                                  .message = "NVML lists 3 GPUs, expected 2",
+                                  .observed = std::int64_t{3},
+                                  .limit = std::int64_t{2},
+                                  .remedy = Remedy::fix_config}));
+}
+
+TEST(GpuPresentTest, AGpuWithoutAddressIsUnknown) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 1).address = "";
+  gpu_node::gpu(node, 1).no_address = "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "gpu1",
+                                  .outcome = Outcome::unknown,
+                                  .message = "its PCI address is not known: "
+                                             "nvmlDeviceGetPciInfo_v3: Unknown Error (999)"}));
+}
+
 TEST(GpuPresentTest, FewerThanExpectedFailUnlessTheBusChecksTellWhich) {
   Snapshot node = gpu_node::node();
   node.nvml->gpus.pop_back();
