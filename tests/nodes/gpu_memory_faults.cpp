@@ -131,9 +131,9 @@ std::vector<Fault> row_faults() {
        .change =
            [](NodeDescription& node) {
              node.gpus[6].facts.retired_pages.single_bit = 40U;
-             node.gpus[6].facts.retired_pages.double_bit = 25U;
+             node.gpus[6].facts.retired_pages.double_bit = 20U;
            },
-       .says = Saying{count(65), count(61), Remedy::report_to_provider}},
+       .says = Saying{count(60), count(59), Remedy::report_to_provider}},
       {.name = "page_retirement_pending",
        .node = kV100,
        .check = "gpu.ecc_retired_pages",
@@ -143,7 +143,7 @@ std::vector<Fault> row_faults() {
              node.gpus[1].facts.retired_pages.double_bit = 2U;
              node.gpus[1].facts.retired_pages.pending = true;
            },
-       .says = Saying{count(2), count(61), Remedy::reboot}},
+       .says = Saying{count(2), count(59), Remedy::reboot}},
   };
 }
 
