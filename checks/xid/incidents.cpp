@@ -92,7 +92,8 @@ bool all_settled(const XidPart& part, const XidPart& others, double most_us) {
 // What became of a fatal error: settled by another XID of the incident, or over with a reset.
 void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
   std::vector<unsigned> settled;
-  for (auto& [code, part] : incident.parts) {
+  for (auto& entry : incident.parts) {
+    XidPart& part = entry.second;
     if (part.meaning.kind != kFatal) continue;
     if (part.last_us <= reset_us) part.meaning.kind = kIgnored;
     if (part.meaning.rule == nullptr) continue;
@@ -104,7 +105,7 @@ void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
       return other && beside_it != incident.parts.end() &&
              all_settled(part, beside_it->second, most_us);
     });
-    if (found) settled.push_back(code);
+    if (found) settled.push_back(entry.first);
   }
   for (const unsigned code : settled) {
     auto& meaning = incident.parts.at(code).meaning;

@@ -142,10 +142,8 @@ Gpu read_any_gpu(unsigned index) {
 #define MUSTER_FUZZ_OFFER(member, ...) offer(functions.member);
   MUSTER_NVML_FUNCTIONS(MUSTER_FUZZ_OFFER)
 #undef MUSTER_FUZZ_OFFER
-  Gpu gpu;
-  gpu.index = index;
-  nvml::Watched<nvml::GpuFacts> watched({.gpu = std::move(gpu)});
-  nvml::read_gpu(functions, next_byte() % 2 == 0, watched);
+  nvml::Watched<nvml::GpuFacts> watched({});
+  nvml::read_gpu(functions, index, next_byte() % 2 == 0 ? NvmlParts::all() : NvmlParts(), watched);
   return watched.wait(Clock::now()).first.gpu;
 }
 
