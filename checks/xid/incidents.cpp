@@ -89,29 +89,27 @@ bool all_settled(const XidPart& part, const XidPart& others, double most_us) {
   });
 }
 
-// What became of a fatal error: settled by another XID of the incident, or over with a reset.
+// Whether another XID of the incident says that it is less than fatal.
+bool is_settled(const XidPart& part, const XidIncident& incident, double most_us) {
+  if (part.meaning.rule == nullptr) return false;
+  return std::ranges::any_of(part.meaning.rule->settled_by, [&](const auto& number) {
+    const auto code = parse_unsigned(number);
+    if (!code) return false;
+    const auto other = incident.parts.find(static_cast<unsigned>(*code));
+    return other != incident.parts.end() && all_settled(part, other->second, most_us);
+  });
+}
+
+// What became of fatal errors: over with a reset, or settled.
 void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
-  std::vector<unsigned> settled;
   for (auto& entry : incident.parts) {
     XidPart& part = entry.second;
     if (part.meaning.kind != kFatal) continue;
-    if (part.last_us <= reset_us) part.meaning.kind = kIgnored;
-    if (part.meaning.rule == nullptr) continue;
-    const auto& settled_by = part.meaning.rule->settled_by;
-    const bool found = std::ranges::any_of(settled_by, [&](const auto& number) {
-      const auto other = parse_unsigned(number);
-      const auto beside_it =
-          incident.parts.find(other ? static_cast<unsigned>(*other) : incident.cause);
-      return other && beside_it != incident.parts.end() &&
-             all_settled(part, beside_it->second, most_us);
-    });
-    if (found) settled.push_back(entry.first);
-  }
-  for (const unsigned code : settled) {
-    auto& meaning = incident.parts.at(code).meaning;
-    if (meaning.kind == kFatal) {
-      meaning.kind = kDegraded;
-      meaning.remedy = "watch";
+    if (part.last_us <= reset_us) {
+      part.meaning.kind = kIgnored;
+    } else if (is_settled(part, incident, most_us)) {
+      part.meaning.kind = kDegraded;
+      part.meaning.remedy = "watch";
     }
   }
 }
