@@ -8,9 +8,6 @@
 namespace muster::nodes {
 namespace {
 
-constexpr std::string_view kH100 = "nd96isr_h100_v5";
-constexpr std::string_view kA100 = "nd96asr_v4";
-constexpr std::string_view kBareMetal = "bare_metal_h100";
 constexpr double kHour = 3600;
 
 std::vector<Fault> bus_faults() {

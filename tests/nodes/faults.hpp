@@ -14,6 +14,12 @@
 
 namespace muster::nodes {
 
+// The nodes that faults are made on.
+inline constexpr std::string_view kV100 = "nd40rs_v2";
+inline constexpr std::string_view kA100 = "nd96asr_v4";
+inline constexpr std::string_view kH100 = "nd96isr_h100_v5";
+inline constexpr std::string_view kBareMetal = "bare_metal_h100";
+
 // What the finding says in values.
 struct Saying {
   Value observed{};

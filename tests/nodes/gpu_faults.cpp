@@ -10,10 +10,6 @@
 namespace muster::nodes {
 namespace {
 
-constexpr std::string_view kV100 = "nd40rs_v2";
-constexpr std::string_view kA100 = "nd96asr_v4";
-constexpr std::string_view kH100 = "nd96isr_h100_v5";
-constexpr std::string_view kBareMetal = "bare_metal_h100";
 constexpr int kNoPermission = 4;
 constexpr int kGpuIsLost = 15;
 constexpr int kResetRequired = 16;

@@ -10,8 +10,6 @@
 namespace muster::nodes {
 namespace {
 
-constexpr std::string_view kA100 = "nd96asr_v4";
-constexpr std::string_view kH100 = "nd96isr_h100_v5";
 constexpr double kHour = 3600;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned kInProgress = 2;

@@ -8,11 +8,6 @@
 namespace muster::nodes {
 namespace {
 
-constexpr std::string_view kV100 = "nd40rs_v2";
-constexpr std::string_view kA100 = "nd96asr_v4";
-constexpr std::string_view kH100 = "nd96isr_h100_v5";
-constexpr std::string_view kBareMetal = "bare_metal_h100";
-
 Value count(std::int64_t number) { return number; }
 
 std::vector<Fault> memory_errors() {

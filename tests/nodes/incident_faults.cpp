@@ -11,8 +11,6 @@
 namespace muster::nodes {
 namespace {
 
-constexpr std::string_view kH100 = "nd96isr_h100_v5";
-constexpr std::string_view kBareMetal = "bare_metal_h100";
 constexpr double kHour = 3600;
 
 // An hour before the snapshot, `after_s` into the incident.

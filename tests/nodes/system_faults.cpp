@@ -9,9 +9,6 @@
 namespace muster::nodes {
 namespace {
 
-constexpr std::string_view kH100 = "nd96isr_h100_v5";
-constexpr std::string_view kA100 = "nd96asr_v4";
-
 void say(NodeDescription& node, std::string text, unsigned level = 3) {
   // An hour before the snapshot.
   const auto time_us = static_cast<std::uint64_t>((node.system.uptime_s - 3600) * 1e6);
