@@ -17,7 +17,7 @@ namespace muster::checks {
 namespace {
 
 std::string_view name_of_verbs_speed(unsigned number) {
-  const auto found = std::ranges::find(kIbSpeeds, number, &IbSpeed::verbs);
+  const auto* const found = std::ranges::find(kIbSpeeds, number, &IbSpeed::verbs);
   return found == kIbSpeeds.end() ? std::string_view{} : found->name;
 }
 

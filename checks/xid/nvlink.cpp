@@ -102,6 +102,29 @@ bool is_link_event(std::string_view unit) {
   return unit == "NETIR_LINK_EVT" || unit == "NETIR_LINK_DOWN";
 }
 
+// What the unit's name and its words say; a line that cannot be told keeps the driver's word.
+void judge_link_event(const XidLimits& limits, const Line& line, NvlinkError& error) {
+  constexpr unsigned kReasonAt = 20;
+  constexpr std::uint64_t kReasonMask = 0x3f;
+  const std::uint64_t reason = (line.words[0] >> kReasonAt) & kReasonMask;
+  const auto known = std::ranges::find_if(
+      limits.nvlink_reasons, [&](const auto& each) { return has(each.reasons, reason); });
+  if (known == limits.nvlink_reasons.end()) return;
+  error.kind = kind_of(line, known->reset ? Action::reset : Action::none);
+  error.context = known->context;
+}
+
+void judge_unit(const XidLimits& limits, const Line& line, NvlinkError& error) {
+  const auto unit = std::ranges::find_if(limits.nvlink_units, [&](const auto& each) {
+    return std::ranges::find(each.units, line.unit) != each.units.end();
+  });
+  if (unit == limits.nvlink_units.end()) return;
+  const Status status = judge_status(*unit, line.words[1]);
+  error.kind = kind_of(line, status.worst);
+  if (status.strange && error.kind == kIgnored) error.kind = kDegraded;
+  if (status.strange && line.fatal) error.kind = kFatal;
+}
+
 }  // namespace
 
 NvlinkError decode_nvlink(const XidLimits& limits, std::string_view text) {
@@ -109,32 +132,14 @@ NvlinkError decode_nvlink(const XidLimits& limits, std::string_view text) {
   NvlinkError error{.kind = kind_by_severity(line), .unit = printable(line.unit, 40)};
   // A line that cannot be read says nothing good.
   if (line.unit.empty()) error.kind = kFatal;
-  std::string where;
   if (is_link_event(line.unit) && !line.words.empty()) {
-    constexpr unsigned kReasonAt = 20;
-    constexpr std::uint64_t kReasonMask = 0x3f;
-    const std::uint64_t reason = (line.words[0] >> kReasonAt) & kReasonMask;
-    const auto known = std::ranges::find_if(
-        limits.nvlink_reasons, [&](const auto& each) { return has(each.reasons, reason); });
-    if (known != limits.nvlink_reasons.end()) {
-      error.kind = kind_of(line, known->reset ? Action::reset : Action::none);
-      where = known->context;
-    }
+    judge_link_event(limits, line, error);
   } else if (line.words.size() > 1) {
-    const auto unit = std::ranges::find_if(limits.nvlink_units, [&](const auto& each) {
-      return std::ranges::find(each.units, line.unit) != each.units.end();
-    });
-    if (unit != limits.nvlink_units.end()) {
-      const Status status = judge_status(*unit, line.words[1]);
-      error.kind = kind_of(line, status.worst);
-      if (status.strange && error.kind == kIgnored) error.kind = kDegraded;
-      if (status.strange && line.fatal) error.kind = kFatal;
-    }
+    judge_unit(limits, line, error);
   }
-  if (!line.link.empty()) error.context = fmt::format("link {}", printable(line.link, 8));
-  if (!where.empty()) {
-    error.context = error.context.empty() ? where : fmt::format("{}: {}", error.context, where);
-  }
+  if (line.link.empty()) return error;
+  const auto link = fmt::format("link {}", printable(line.link, 8));
+  error.context = error.context.empty() ? link : fmt::format("{}: {}", link, error.context);
   return error;
 }
 

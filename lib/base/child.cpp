@@ -209,6 +209,7 @@ std::vector<bool> Children::wait() const {
   const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
   const bool interrupted = ::poll(polled.data(), polled.size(), timeout) < 0;
   std::vector<bool> readable;
+  readable.reserve(polled.size());
   for (const auto& each : polled) readable.push_back(!interrupted && each.revents != 0);
   return readable;
 }

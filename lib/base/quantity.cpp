@@ -112,7 +112,7 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
     return make_error(
         fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
   }
-  return make_error(fmt::format("\"{}\" has the unknown unit \"{}\"; write one of {}",
+  return make_error(fmt::format(R"("{}" has the unknown unit "{}"; write one of {})",
                                 printable(text, 40),
                                 printable(name, 20),
                                 names_of(units)));

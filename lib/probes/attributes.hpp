@@ -26,7 +26,10 @@ template <class T>
 // What a probe returns when nothing could be observed.
 template <class T>
 [[nodiscard]] Section<T> not_observed(Status status, std::string reason) {
-  return {.status = status, .reason = std::move(reason), .duration_ms = 0, .facts = {}};
+  Section<T> section;
+  section.status = status;
+  section.reason = std::move(reason);
+  return section;
 }
 
 template <class T>
