@@ -30,10 +30,16 @@ std::optional<Finding> above(const Gpu& gpu,
   return finding;
 }
 
-std::optional<Finding> judge_one(const Gpu& gpu, const GpuEccCorrectedLimits& limits) {
+std::optional<Finding> judge_one(const Snapshot& snapshot,
+                                 const Gpu& gpu,
+                                 const GpuEccCorrectedLimits& limits) {
   const auto& ecc = gpu.ecc_aggregate;
   if (!ecc.dram_corrected && !ecc.sram_corrected) {
-    return gpu::not_told(gpu, "the count of corrected errors", ecc.dram_corrected);
+    return gpu::not_told_beside(
+        snapshot, gpu, "the count of corrected errors", [](const Gpu& each) -> const auto& {
+          const auto& told = each.ecc_aggregate;
+          return told.dram_corrected.is_absent() ? told.sram_corrected : told.dram_corrected;
+        });
   }
   if (auto dram = above(gpu, "DRAM", ecc.dram_corrected, limits.dram_warn_above)) return dram;
   return above(gpu, "SRAM", ecc.sram_corrected, limits.sram_warn_above);
@@ -46,7 +52,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, limits); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); },
       "with few corrected memory errors");
 }
 

@@ -30,7 +30,10 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                        "on"};
   }
   if (!gpu.remapped_rows) {
-    return gpu::not_told(gpu, "the state of remapped rows", gpu.remapped_rows);
+    return gpu::not_told_beside(
+        snapshot, gpu, "the state of remapped rows", [](const Gpu& each) -> const auto& {
+          return each.remapped_rows;
+        });
   }
   const auto& rows = *gpu.remapped_rows;
   if (rows.failed) {

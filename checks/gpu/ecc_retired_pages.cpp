@@ -12,10 +12,19 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
                                  const GpuRetiredPagesLimits& limits) {
   const auto& pages = gpu.retired_pages;
-  for (const auto* fact : {&pages.single_bit, &pages.double_bit}) {
-    if (!*fact) return gpu::not_told(gpu, "the count of retired pages", *fact);
+  for (const auto count : {&GpuRetiredPages::single_bit, &GpuRetiredPages::double_bit}) {
+    if (pages.*count) continue;
+    return gpu::not_told_beside(
+        snapshot, gpu, "the count of retired pages", [count](const Gpu& each) -> const auto& {
+          return each.retired_pages.*count;
+        });
   }
-  if (!pages.pending) return gpu::not_told(gpu, "whether pages are pending", pages.pending);
+  if (!pages.pending) {
+    return gpu::not_told_beside(
+        snapshot, gpu, "whether pages are pending", [](const Gpu& each) -> const auto& {
+          return each.retired_pages.pending;
+        });
+  }
   const auto retired = *pages.single_bit + *pages.double_bit;
   const bool many = limits.fail_above && retired > static_cast<std::uint64_t>(*limits.fail_above);
   if (!many && !*pages.pending) return std::nullopt;

@@ -11,13 +11,20 @@ namespace {
 
 constexpr std::uint64_t kReplaceFrom = 4;
 
+// Older drivers tell of the errors only, by a counter.
+Fact<GpuSram> sram_of(const Gpu& gpu) {
+  const auto& errors = gpu.ecc_aggregate.sram_uncorrected;
+  if (gpu.sram) return gpu.sram;
+  if (errors) return GpuSram{.unique_uncorrected = *errors};
+  if (errors.is_unreadable()) return Fact<GpuSram>::unreadable(errors.why());
+  return gpu.sram;
+}
+
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
-  const auto& aggregate = gpu.ecc_aggregate.sram_uncorrected;
-  if (!gpu.sram && !aggregate) {
-    return gpu::not_told(gpu, "the state of the SRAMs", gpu.sram);
-  }
-  const bool flagged = gpu.sram && gpu.sram->threshold_exceeded;
-  const auto errors = gpu.sram ? gpu.sram->unique_uncorrected : *aggregate;
+  const auto sram = sram_of(gpu);
+  if (!sram) return gpu::not_told_beside(snapshot, gpu, "the state of the SRAMs", sram_of);
+  const bool flagged = sram->threshold_exceeded;
+  const auto errors = sram->unique_uncorrected;
   if (!flagged && errors == 0) return std::nullopt;
   const bool replace = flagged || errors >= kReplaceFrom;
   Finding finding = gpu::about(gpu,

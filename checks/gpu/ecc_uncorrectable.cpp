@@ -12,15 +12,19 @@ namespace muster::checks {
 namespace {
 
 // Nothing where every count that this GPU has is known.
-std::optional<Finding> uncounted(const Gpu& gpu,
-                                 const Fact<std::uint64_t>& dram,
-                                 const Fact<std::uint64_t>& sram) {
+std::optional<Finding> uncounted(const Snapshot& snapshot, const Gpu& gpu) {
   constexpr std::string_view kWhat = "the count of uncorrected errors";
+  const auto& dram = gpu.ecc_volatile.dram_uncorrected;
+  const auto& sram = gpu.ecc_volatile.sram_uncorrected;
   for (const auto* fact : {&dram, &sram}) {
     if (fact->is_unreadable()) return gpu::not_told(gpu, kWhat, *fact);
   }
-  if (!dram && !sram) return gpu::not_told(gpu, kWhat, dram);
-  return std::nullopt;
+  if (dram || sram) return std::nullopt;
+  return gpu::not_told_beside(
+      snapshot, gpu, kWhat, [](const Gpu& each) -> const auto& {
+        const auto& told = each.ecc_volatile;
+        return told.dram_uncorrected.is_absent() ? told.sram_uncorrected : told.dram_uncorrected;
+      });
 }
 
 // The largest number stands for anything above it.
@@ -33,7 +37,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   const auto& dram = gpu.ecc_volatile.dram_uncorrected;
   const auto& sram = gpu.ecc_volatile.sram_uncorrected;
   // One count that is known to be bad is enough.
-  if (dram.value_or(0) == 0 && sram.value_or(0) == 0) return uncounted(gpu, dram, sram);
+  if (dram.value_or(0) == 0 && sram.value_or(0) == 0) return uncounted(snapshot, gpu);
   constexpr std::string_view kUnknown = "an unknown number";
   Finding finding = gpu::about(gpu,
                                Outcome::fail,

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -64,12 +66,12 @@ namespace muster::checks::gpu {
 // Judges each GPU by itself. `judge_one` gives nothing where all is well; what was well is summed
 // up in one pass.
 [[nodiscard]] inline Findings each(
-    const Snapshot& snapshot,
+    const std::vector<const Gpu*>& gpus,
     const std::function<std::optional<Finding>(const Gpu&)>& judge_one,
     std::string_view all_well) {
   Findings findings;
   std::size_t well = 0;
-  for (const Gpu* gpu : answering(snapshot)) {
+  for (const Gpu* gpu : gpus) {
     auto finding = judge_one(*gpu);
     if (!finding) {
       ++well;
@@ -83,6 +85,13 @@ namespace muster::checks::gpu {
   return findings;
 }
 
+[[nodiscard]] inline Findings each(
+    const Snapshot& snapshot,
+    const std::function<std::optional<Finding>(const Gpu&)>& judge_one,
+    std::string_view all_well) {
+  return each(answering(snapshot), judge_one, all_well);
+}
+
 // The finding about a fact that a GPU did not tell: unknown where it should have, skip where its
 // kind or its driver never does.
 template <class T>
@@ -90,6 +99,28 @@ template <class T>
   return {.device = name_of(gpu),
           .outcome = fact.is_absent() ? Outcome::skip : Outcome::unknown,
           .message = fmt::format("{} is not known: {}", what, fact.why())};
+}
+
+// The same for facts of the memory. A GPU that does not offer what others of its model tell should
+// have told it, unless it has no ECC or is divided by MIG. `fact_of` gives the fact of any GPU.
+template <class FactOf>
+[[nodiscard]] Finding not_told_beside(const Snapshot& snapshot,
+                                      const Gpu& gpu,
+                                      std::string_view what,
+                                      const FactOf& fact_of) {
+  Finding finding = not_told(gpu, what, fact_of(gpu));
+  const bool offers_less = !gpu.modes.ecc.value_or(true) || gpu.modes.mig.value_or(false);
+  if (finding.outcome != Outcome::skip || !gpu.model || offers_less) return finding;
+  const auto gpus = answering(snapshot);
+  const auto telling = std::ranges::count_if(gpus, [&](const Gpu* other) {
+    return other->model && *other->model == *gpu.model && fact_of(*other).known();
+  });
+  if (telling == 0) return finding;
+  finding.outcome = Outcome::unknown;
+  finding.message += fmt::format("; {} of the same model {} it",
+                                 counted(static_cast<std::uint64_t>(telling), "GPU"),
+                                 telling == 1 ? "tells" : "tell");
+  return finding;
 }
 
 // NVML's return code stands behind its word: "nvmlDeviceGetNvLinkState: Not Supported (3)".

@@ -49,5 +49,17 @@ TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
   EXPECT_EQ(judge(gpu_node::node(), Profile{}).front().outcome, Outcome::skip);
 }
 
+TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 1).ecc_aggregate = {};
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu1",
+                     .outcome = Outcome::unknown,
+                     .message = "the count of corrected errors is not known: not observed; 1 GPU "
+                                "of the same model tells it"}));
+  gpu_node::gpu(node, 0).ecc_aggregate = {};
+  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
+}
+
 }  // namespace
 }  // namespace muster

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
@@ -101,9 +104,50 @@ TEST(GpuEccRemappedRowsTest, ManyRemappedRowsAreWatched) {
 TEST(GpuEccRemappedRowsTest, BehindMigTheyAreUnknownAndNotClean) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
-  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
   gpu_node::gpu(node, 0).modes.mig = true;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
+}
+
+TEST(GpuEccRemappedRowsTest, AGpuThatTellsNothingBesideOthersOfItsModelIsUnknown) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu1",
+                     .outcome = Outcome::unknown,
+                     .message = "the state of remapped rows is not known: not supported; 1 GPU of "
+                                "the same model tells it"}));
+}
+
+TEST(GpuEccRemappedRowsTest, AGpuWithNobodyToCompareWithIsSkipped) {
+  struct Case {
+    const char* what;
+    void (*change)(Snapshot&);
+  };
+
+  for (const Case& each :
+       {Case{"no other tells",
+             [](Snapshot& node) {
+               gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("no");
+             }},
+        Case{"the other is of another model",
+             [](Snapshot& node) { gpu_node::gpu(node, 0).model = std::string("Tesla"); }},
+        Case{"its own model is not known",
+             [](Snapshot& node) {
+               gpu_node::gpu(node, 1).model = Fact<std::string>::unreadable("no");
+             }},
+        Case{"the other is lost",
+             [](Snapshot& node) { gpu_node::gpu(node, 0).lost = "GPU is lost (15)"; }},
+        Case{"it has no ECC", [](Snapshot& node) { gpu_node::gpu(node, 1).modes.ecc = false; }}}) {
+    Snapshot node = gpu_node::node();
+    gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+    each.change(node);
+    const Findings findings = judge(node);
+    const auto found = std::ranges::find(findings, "gpu1", &Finding::device);
+    ASSERT_NE(found, findings.end()) << each.what;
+    EXPECT_EQ(found->outcome, Outcome::skip) << each.what;
+    EXPECT_EQ(found->message, "the state of remapped rows is not known: not supported")
+        << each.what;
+  }
 }
 
 }  // namespace

@@ -53,5 +53,22 @@ TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
                           .remedy = Remedy::reset_gpu}));
 }
 
+TEST(GpuEccRetiredPagesTest, AGpuThatTellsNothingBesideOthersOfItsModelIsUnknown) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).retired_pages = pages(0, 0, false);
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu1",
+                     .outcome = Outcome::unknown,
+                     .message = "the count of retired pages is not known: not supported; 1 GPU of "
+                                "the same model tells it"}));
+  gpu_node::gpu(node, 1).retired_pages.single_bit = 0U;
+  gpu_node::gpu(node, 1).retired_pages.double_bit = 0U;
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu1",
+                     .outcome = Outcome::unknown,
+                     .message = "whether pages are pending is not known: not supported; 1 GPU of "
+                                "the same model tells it"}));
+}
+
 }  // namespace
 }  // namespace muster

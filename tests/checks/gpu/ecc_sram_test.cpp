@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
@@ -65,6 +67,36 @@ TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
   gpu_node::gpu(node, 0).sram = Fact<GpuSram>::absent("no such call");
   gpu_node::gpu(node, 0).ecc_aggregate.sram_uncorrected = 1U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+}
+
+TEST(GpuEccSramTest, AGpuThatTellsNothingIsSkippedOnlyWhereNoneOfItsModelTells) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 1).sram = Fact<GpuSram>::absent("no such call");
+  gpu_node::gpu(node, 1).ecc_aggregate.sram_uncorrected =
+      Fact<std::uint64_t>::absent("not supported");
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu1",
+                     .outcome = Outcome::unknown,
+                     .message = "the state of the SRAMs is not known: no such call; 1 GPU of the "
+                                "same model tells it"}));
+  gpu_node::gpu(node, 0).sram = gpu_node::gpu(node, 1).sram;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::unknown) << "the other has the counter";
+  gpu_node::gpu(node, 1).modes.mig = true;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::skip) << "MIG hides it";
+  gpu_node::gpu(node, 1).modes.mig = false;
+  gpu_node::gpu(node, 0).ecc_aggregate = gpu_node::gpu(node, 1).ecc_aggregate;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
+}
+
+TEST(GpuEccSramTest, ACounterThatCannotBeReadIsUnknown) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 0).sram = Fact<GpuSram>::absent("no such call");
+  gpu_node::gpu(node, 0).ecc_aggregate.sram_uncorrected =
+      Fact<std::uint64_t>::unreadable("unknown error");
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu0",
+                     .outcome = Outcome::unknown,
+                     .message = "the state of the SRAMs is not known: unknown error"}));
 }
 
 }  // namespace

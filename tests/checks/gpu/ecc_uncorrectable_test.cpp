@@ -82,9 +82,15 @@ TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
   EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("without uncorrected memory errors")));
 }
 
-TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkipped) {
+TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).ecc_volatile = {};
+  EXPECT_EQ(judge(node).front(),
+            (Finding{.device = "gpu0",
+                     .outcome = Outcome::unknown,
+                     .message = "the count of uncorrected errors is not known: not observed; 1 GPU "
+                                "of the same model tells it"}));
+  gpu_node::gpu(node, 1).ecc_volatile = {};
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }
 
