@@ -17,12 +17,16 @@ Finding with_counts(Finding finding, const GpuRemappedRows& rows, Remedy remedy)
   return finding;
 }
 
+bool hidden_by_mig(const Gpu& gpu) {
+  return gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false);
+}
+
 // The worst of the four states.
 std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
                                  const GpuRemappedRowsLimits& limits,
                                  const Context& context) {
-  if (gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false)) {
+  if (hidden_by_mig(gpu)) {
     return Finding{.device = gpu::name_of(gpu),
                    .outcome = Outcome::unknown,
                    .message =
@@ -79,12 +83,24 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
-  return gpu::each(
-      snapshot,
+  auto gpus = gpu::answering(snapshot);
+  // On a node that is meant to be divided, that the driver does not tell is nobody's fault.
+  std::size_t hidden = 0;
+  if (profile.gpu.mig.expected && *profile.gpu.mig.expected) {
+    hidden = std::erase_if(gpus, [](const Gpu* gpu) { return hidden_by_mig(*gpu); });
+  }
+  Findings findings = gpu::each(
+      gpus,
       [&](const Gpu& gpu) {
         return judge_one(snapshot, gpu, profile.gpu.ecc_remapped_rows, context);
       },
       "with sound memory rows");
+  if (hidden > 0) {
+    findings.push_back(
+        skipped(fmt::format("the driver does not tell of remapped rows of {} while MIG is on",
+                            counted(hidden, "GPU"))));
+  }
+  return findings;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
@@ -101,11 +102,39 @@ TEST(GpuEccRemappedRowsTest, ManyRemappedRowsAreWatched) {
                      .remedy = Remedy::watch}));
 }
 
-TEST(GpuEccRemappedRowsTest, BehindMigTheyAreUnknownAndNotClean) {
+TEST(GpuEccRemappedRowsTest, BehindMigThatNobodyExpectsTheyAreUnknownAndNotClean) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
   gpu_node::gpu(node, 0).modes.mig = true;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
+}
+
+TEST(GpuEccRemappedRowsTest, WhereMigIsExpectedTheyAreSkippedOnceUnlessTheyCannotBeRead) {
+  Profile profile = gpu_node::profile();
+  profile.gpu.mig.expected = true;
+  Snapshot node = gpu_node::node();
+  for (auto& gpu : node.nvml->gpus) {
+    gpu.modes.mig = true;
+    gpu.remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+  }
+  const auto skip_of = [](std::string_view gpus) {
+    return Finding{.device = "node",
+                   .outcome = Outcome::skip,
+                   .message = fmt::format(
+                       "the driver does not tell of remapped rows of {} while MIG is on", gpus)};
+  };
+  EXPECT_THAT(judge(node, profile), ElementsAre(skip_of("2 GPUs")));
+
+  gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::unreadable("unknown error");
+  EXPECT_THAT(
+      judge(node, profile),
+      ElementsAre(Finding{.device = "gpu1",
+                          .outcome = Outcome::unknown,
+                          .message = "the state of remapped rows is not known: unknown error"},
+                  skip_of("1 GPU")));
+
+  gpu_node::gpu(node, 1).remapped_rows = GpuRemappedRows{.failed = true};
+  EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
 }
 
 TEST(GpuEccRemappedRowsTest, AGpuThatTellsNothingBesideOthersOfItsModelIsUnknown) {
