@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.ecc_remapped_rows: since Ampere a GPU replaces bad rows of its memory by spare ones. Four
 // states: failed, pending, a bank without spares, many rows remapped.
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
@@ -21,24 +24,41 @@ bool hidden_by_mig(const Gpu& gpu) {
   return gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false);
 }
 
+Finding untold(const Snapshot& snapshot, const Gpu& gpu) {
+  if (hidden_by_mig(gpu)) {
+    return {.device = gpu::name_of(gpu),
+            .outcome = Outcome::unknown,
+            .message = "remapped rows are not known: the driver does not tell while MIG is on"};
+  }
+  return gpu::not_told_beside(
+      snapshot, gpu, "the state of remapped rows", [](const Gpu& each) -> const auto& {
+        return each.remapped_rows;
+      });
+}
+
+// The bad row is kept out of use: no job needs to be thrown back for it.
+Finding pending(const Snapshot& snapshot,
+                const Gpu& gpu,
+                const Context& context,
+                std::string message) {
+  Finding finding =
+      gpu::about(gpu, context.resets_wait ? Outcome::warn : Outcome::fail, std::move(message));
+  finding.observed = true;
+  finding.limit = false;
+  finding.remedy = gpu::reset_remedy(snapshot);
+  // A failure is the better word for the errors that it waits for.
+  if (context.resets_wait) {
+    finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
+  }
+  return finding;
+}
+
 // The worst of the four states.
 std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
                                  const GpuRemappedRowsLimits& limits,
                                  const Context& context) {
-  if (hidden_by_mig(gpu)) {
-    return Finding{.device = gpu::name_of(gpu),
-                   .outcome = Outcome::unknown,
-                   .message =
-                       "remapped rows are not known: the driver does not tell while MIG is "
-                       "on"};
-  }
-  if (!gpu.remapped_rows) {
-    return gpu::not_told_beside(
-        snapshot, gpu, "the state of remapped rows", [](const Gpu& each) -> const auto& {
-          return each.remapped_rows;
-        });
-  }
+  if (!gpu.remapped_rows) return untold(snapshot, gpu);
   const auto& rows = *gpu.remapped_rows;
   if (rows.failed) {
     Finding finding =
@@ -48,17 +68,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
     finding.remedy = hardware_remedy(snapshot);
     return finding;
   }
-  const bool repair = gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending);
-  if (rows.pending || repair) {
-    // The bad row is kept out of use: no job needs to be thrown back for it.
-    Finding finding = gpu::about(
-        gpu,
-        context.resets_wait ? Outcome::warn : Outcome::fail,
-        rows.pending ? "a bad row waits for a reset to be remapped" : "a repair waits for a reset");
-    finding.observed = true;
-    finding.limit = false;
-    finding.remedy = gpu::reset_remedy(snapshot);
-    return finding;
+  if (rows.pending) {
+    return pending(snapshot, gpu, context, "a bad row waits for a reset to be remapped");
+  }
+  if (gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending)) {
+    return pending(snapshot, gpu, context, "a repair waits for a reset");
   }
   if (gpu.spare_rows && gpu.spare_rows->none > 0) {
     Finding finding = gpu::about(

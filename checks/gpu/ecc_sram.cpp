@@ -36,6 +36,10 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   finding.limit = count_value(replace ? kReplaceFrom : 0);
   finding.unit = "errors";
   finding.remedy = replace ? hardware_remedy(snapshot) : Remedy::watch;
+  // Errors since the driver was loaded fail there, and are among those counted here.
+  if (!replace && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
+    finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
+  }
   return finding;
 }
 

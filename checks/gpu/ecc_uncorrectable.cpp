@@ -33,6 +33,18 @@ std::uint64_t sum(std::uint64_t left, std::uint64_t right) {
   return left > kMost - right ? kMost : left + right;
 }
 
+// Who tells what became of these errors: a repair that waits or failed, of the same memory.
+void add_witnesses(const Gpu& gpu, Finding& finding) {
+  const auto leave_to = [&](std::string_view check) {
+    finding.seen_by.push_back({.check = std::string(check), .device = finding.device});
+  };
+  const bool in_sram = gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0;
+  const bool in_dram = gpu.ecc_volatile.dram_uncorrected.value_or(0) > 0;
+  if (in_dram || (gpu.repairs && gpu.repairs->tpc_pending)) leave_to("gpu.ecc_remapped_rows");
+  if (in_dram) leave_to("gpu.ecc_retired_pages");
+  if (in_sram) leave_to("gpu.ecc_sram");
+}
+
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   const auto& dram = gpu.ecc_volatile.dram_uncorrected;
   const auto& sram = gpu.ecc_volatile.sram_uncorrected;
@@ -49,6 +61,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   finding.limit = count_value(0);
   finding.unit = "errors";
   finding.remedy = gpu::reset_remedy(snapshot);
+  add_witnesses(gpu, finding);
   return finding;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
@@ -35,7 +36,31 @@ TEST(GpuEccUncorrectableTest, OneErrorFails) {
                      .observed = std::int64_t{1},
                      .limit = std::int64_t{0},
                      .unit = "errors",
-                     .remedy = Remedy::reset_gpu}));
+                     .remedy = Remedy::reset_gpu,
+                     .seen_by = {{"gpu.ecc_sram", "gpu1"}}}));
+}
+
+TEST(GpuEccUncorrectableTest, IsLeftToWhoTellsWhatBecameOfTheSameMemory) {
+  struct Case {
+    std::uint64_t dram;
+    std::uint64_t sram;
+    bool tpc_pending;
+    std::vector<SeenBy> seen_by;
+  };
+
+  const SeenBy rows{"gpu.ecc_remapped_rows", "gpu0"};
+  const SeenBy pages{"gpu.ecc_retired_pages", "gpu0"};
+  const SeenBy srams{"gpu.ecc_sram", "gpu0"};
+  for (const Case& each : {Case{1, 0, false, {rows, pages}},
+                           Case{0, 1, false, {srams}},
+                           Case{0, 1, true, {rows, srams}},
+                           Case{1, 1, false, {rows, pages, srams}}}) {
+    Snapshot node = gpu_node::node();
+    gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = each.dram;
+    gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = each.sram;
+    gpu_node::gpu(node, 0).repairs->tpc_pending = each.tpc_pending;
+    EXPECT_EQ(judge(node).front().seen_by, each.seen_by) << each.dram << " and " << each.sram;
+  }
 }
 
 TEST(GpuEccUncorrectableTest, ACounterThatCannotBeReadIsUnknown) {

@@ -114,5 +114,59 @@ TEST(OneIncidentTest, ACorruptInforomIsTheFirmwaresFault) {
               ElementsAre("fail gpu.firmware gpu0 NHC2008", "fail gpu.recovery_action gpu0 "));
 }
 
+// Each with an uncorrected error of the kind that it follows from.
+TEST(OneIncidentTest, AnUncorrectedErrorIsTheFaultOfWhatBecameOfIt) {
+  struct Case {
+    void (*change)(Gpu&);
+    const char* fault;
+  };
+
+  for (const Case& each : {Case{[](Gpu& gpu) { gpu.remapped_rows->pending = true; },
+                                "fail gpu.ecc_remapped_rows gpu0 NHC2007"},
+                           Case{[](Gpu& gpu) { gpu.remapped_rows->failed = true; },
+                                "fail gpu.ecc_remapped_rows gpu0 NHC2007"},
+                           Case{[](Gpu& gpu) { gpu.sram->threshold_exceeded = true; },
+                                "fail gpu.ecc_sram gpu0 NHC2019"},
+                           Case{[](Gpu& gpu) { gpu.sram->unique_uncorrected = 1; },
+                                "fail gpu.ecc_uncorrectable gpu0 NHC2019"},
+                           Case{[](Gpu&) {}, "fail gpu.ecc_uncorrectable gpu0 NHC2019"}}) {
+    Snapshot bad = node();
+    Gpu& gpu = gpu_node::gpu(bad, 0);
+    each.change(gpu);
+    const bool in_sram = gpu.sram->threshold_exceeded || gpu.sram->unique_uncorrected > 0;
+    (in_sram ? gpu.ecc_volatile.sram_uncorrected : gpu.ecc_volatile.dram_uncorrected) = 1U;
+    EXPECT_THAT(faults(bad, profile()), ElementsAre(each.fault));
+  }
+}
+
+TEST(OneIncidentTest, UncorrectedErrorsAndRetiredPagesAreOneFaultOfAnOlderGpu) {
+  Snapshot bad = node();
+  for (auto& gpu : bad.nvml->gpus) {
+    gpu.remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+    gpu.retired_pages = {.single_bit = 0U, .double_bit = 1U, .pending = false};
+  }
+  gpu_node::gpu(bad, 0).retired_pages.pending = true;
+  gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
+  EXPECT_THAT(faults(bad, profile()), ElementsAre("fail gpu.ecc_retired_pages gpu0 NHC2018"));
+}
+
+TEST(OneIncidentTest, TheMemoryOfAnotherGpuIsAnotherFault) {
+  Snapshot bad = node();
+  gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
+  gpu_node::gpu(bad, 1).remapped_rows->pending = true;
+  EXPECT_THAT(faults(bad, profile()),
+              ElementsAre("fail gpu.ecc_uncorrectable gpu0 NHC2019",
+                          "fail gpu.ecc_remapped_rows gpu1 NHC2007"));
+}
+
+TEST(OneIncidentTest, BesideJobsARowThatWaitsIsNoWarningBesideItsErrors) {
+  Snapshot bad = node();
+  gpu_node::gpu(bad, 0).remapped_rows->pending = true;
+  gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
+  Profile prolog = profile();
+  prolog.contexts["manual"] = {.resets_wait = true};
+  EXPECT_THAT(faults(bad, prolog), ElementsAre("fail gpu.ecc_uncorrectable gpu0 NHC2019"));
+}
+
 }  // namespace
 }  // namespace muster

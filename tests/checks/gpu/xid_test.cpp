@@ -365,6 +365,20 @@ TEST(GpuXidTest, TheFurtherRemedyIsKept) {
   EXPECT_THAT(failures(snapshot), ElementsAre("gpu.ecc_remapped_rows gpu0 reseat_or_replace"));
 }
 
+TEST(GpuXidTest, AMemoryErrorIsOneFaultWithWhatBecameOfIt) {
+  for (const unsigned code : {48U, 95U, 140U}) {
+    Snapshot row = bare_metal({xid(9 * kHour, fmt::format("{}, memory error", code))});
+    row.nvml->gpus[0].ecc_volatile.dram_uncorrected = 1U;
+    row.nvml->gpus[0].remapped_rows->pending = true;
+    EXPECT_THAT(failures(row), ElementsAre("gpu.ecc_remapped_rows gpu0 reset_gpu")) << code;
+
+    Snapshot sram = bare_metal({xid(9 * kHour, fmt::format("{}, memory error", code))});
+    sram.nvml->gpus[0].ecc_volatile.sram_uncorrected = 1U;
+    sram.nvml->gpus[0].sram->threshold_exceeded = true;
+    EXPECT_THAT(failures(sram), ElementsAre("gpu.ecc_sram gpu0 reseat_or_replace")) << code;
+  }
+}
+
 TEST(GpuXidTest, WhatTheGpuItselfShowsIsNotSaidTwice) {
   Snapshot snapshot = bare_metal({xid(9 * kHour, "64, failed")});
   snapshot.nvml->gpus[0].remapped_rows->failed = true;
