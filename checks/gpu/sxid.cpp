@@ -56,12 +56,21 @@ bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coa
   });
 }
 
-// A reset of a GPU or an unload of the driver takes its links down, too.
-void judge_link_fault(const Snapshot& snapshot, bool nvlink_error, Finding& finding) {
-  if (any_link_down(snapshot) || nvlink_error) return;
-  if (finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
-  finding.remedy = Remedy::watch;
-  finding.message += "; no link is down and no GPU reported an NVLink error";
+// A reset of a GPU or an unload of the driver takes its links down, too: of a fault that left
+// nothing behind the driver's "Fatal" is too much.
+bool is_over(const Snapshot& snapshot,
+             const XidLog& log,
+             const xid::XidGroup& group,
+             Seconds coalesce) {
+  return group.cause == kLinkFault && !any_link_down(snapshot) &&
+         !any_nvlink_error(log, group, coalesce);
+}
+
+void call_degraded(xid::XidGroup& group) {
+  xid::XidMeaning& meaning = group.incidents.back().parts.at(group.cause).meaning;
+  if (meaning.kind != xid::kFatal) return;
+  meaning.kind = xid::kDegraded;
+  meaning.remedy = "watch";
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -73,8 +82,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   add_remembered(snapshot, log);
 
   Findings findings;
-  for (const auto& group :
+  for (auto& group :
        xid::group_xids(log, xid::XidRules(limits), true, limits.coalesce, window.from_us)) {
+    const bool over = is_over(snapshot, log, group, limits.coalesce);
+    if (over) call_degraded(group);
     Finding finding = xid::describe(snapshot,
                                     limits.kinds,
                                     group,
@@ -82,9 +93,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .device = device_at(snapshot, group.address),
                                      .whose = group.address,
                                      .now_us = window.now_us});
-    if (group.cause == kLinkFault) {
-      judge_link_fault(snapshot, any_nvlink_error(log, group, limits.coalesce), finding);
-    }
+    if (over) finding.message += "; no link is down and no GPU reported an NVLink error";
     finding.seen_by.push_back({.check = "gpu.nvlink_state", .device = "*"});
     findings.push_back(std::move(finding));
   }

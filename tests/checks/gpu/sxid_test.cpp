@@ -77,10 +77,15 @@ TEST(GpuSxidTest, ALinkThatTrainedAgainIsAWarningUnlessItIsStillDown) {
   const Finding after_a_reset = only(host({fault}));
   EXPECT_EQ(after_a_reset.outcome, Outcome::warn);
   EXPECT_EQ(after_a_reset.remedy, Remedy::watch);
+  EXPECT_EQ(after_a_reset.message,
+            "SXID 20034 (a link of the NVSwitch lost its training), degraded, 60 min ago; "
+            "0000:c4:00.0; every reset of a GPU makes these, too; no link is down and no GPU "
+            "reported an NVLink error");
 
   Snapshot down = host({fault});
   down.nvml->gpus[0].nvlinks = std::vector{NvLink{.link = 3, .state = 0U}};
   EXPECT_EQ(only(down).outcome, Outcome::fail);
+  EXPECT_THAT(only(down).message, HasSubstr("lost its training), fatal, 60 min ago"));
   EXPECT_EQ(only(host({xid(9 * kHour, "74, NVLink: fatal error"), fault})).outcome, Outcome::fail);
 }
 
