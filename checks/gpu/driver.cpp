@@ -14,6 +14,7 @@
 namespace muster::checks {
 namespace {
 
+constexpr int kOk = 0;
 constexpr int kNotLoaded = 9;
 constexpr int kNoLibrary = 12;
 constexpr int kMismatch = 18;
@@ -37,6 +38,12 @@ Finding no_library(std::string_view why) {
 }
 
 Finding unusable(const Nvml& nvml) {
+  // Neither the node's fault nor the driver's: nothing was judged.
+  if (nvml.trouble_code == kOk) {
+    return {.device = std::string(kNode),
+            .outcome = Outcome::unknown,
+            .message = fmt::format("the GPUs are not known: {}", nvml.trouble)};
+  }
   if (nvml.trouble_code == kNoLibrary) return no_library(nvml.trouble);
   if (nvml.trouble_code == kMismatch) {
     return failed(

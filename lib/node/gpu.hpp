@@ -448,7 +448,9 @@ struct Nvml {
     return std::tuple{
         field("library", &Self::library, "the file that was opened"),
         field("trouble", &Self::trouble, "why NVML cannot be used at all; empty when it can"),
-        field("trouble_code", &Self::trouble_code, "NVML's return code of that"),
+        field("trouble_code",
+              &Self::trouble_code,
+              "NVML's return code of that; 0 where muster itself cannot go on"),
         field("driver", &Self::driver, "version"),
         field("module", &Self::module, "version of the kernel's module"),
         field("open_module", &Self::open_module, "that module is the open one"),

@@ -75,11 +75,11 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
         unusable(std::move(opened.facts), call.error(functions.count, code).message, code);
   } else if (opened.count > kMostGpus) {
     opened.facts = unusable(std::move(opened.facts),
-                            fmt::format("{} tells of {} GPUs, and at most {} can be read",
+                            fmt::format("{} tells of {} GPUs, and muster reads at most {}",
                                         functions.count.name,
                                         opened.count,
                                         kMostGpus),
-                            nvml::kUnknownError);
+                            nvml::kOk);
   }
   watched.publish(opened);
 }

@@ -81,6 +81,28 @@ TEST(GpuDriverTest, AfterAnUpgradeTheRemedyIsAReboot) {
                   .remedy = Remedy::reboot}));
 }
 
+TEST(GpuDriverTest, MoreGpusThanMusterReadsAreUnknownAndNothingToMend) {
+  Snapshot node = gpu_node::node();
+  node.nvml = observed(
+      Nvml{.trouble = "nvmlDeviceGetCount_v2 tells of 65 GPUs, and muster reads at most 64"});
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the GPUs are not known: nvmlDeviceGetCount_v2 tells "
+                                             "of 65 GPUs, and muster reads at most 64"}));
+}
+
+TEST(GpuDriverTest, AnyOtherTroubleOfNvmlCallsForAReboot) {
+  Snapshot node = gpu_node::node();
+  node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: Unknown Error (999)", .trouble_code = 999});
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::fail,
+                          .message = "NVML cannot be used: nvmlInit_v2: Unknown Error (999)",
+                          .remedy = Remedy::reboot}));
+}
+
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
   Profile profile = gpu_node::profile();
   profile.gpu.driver = {.minimum = std::string("535.161.08"), .allowed = {"550.*", "570.*"}};

@@ -304,7 +304,9 @@ TEST_F(NvmlTest, MoreGpusThanCanBeReadMakeNvmlUnusable) {
   }
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok) << section.reason;
-  EXPECT_EQ(section->trouble, "nvmlDeviceGetCount_v2 tells of 65 GPUs, and at most 64 can be read");
+  EXPECT_EQ(section->trouble,
+            "nvmlDeviceGetCount_v2 tells of 65 GPUs, and muster reads at most 64");
+  EXPECT_EQ(section->trouble_code, nvml::kOk);
   EXPECT_TRUE(section->gpus.empty());
 }
 
