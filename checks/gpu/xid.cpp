@@ -26,15 +26,13 @@ constexpr std::size_t kRepeated = 3;  // clean-ups without another error
 
 // NVML's number for the GPU at an address; the address where NVML does not list it.
 std::string device_at(const Snapshot& snapshot, const std::string& address) {
-  const auto& gpus = snapshot.nvml->gpus;
-  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
-  return gpu == gpus.end() ? address : gpu::name_of(*gpu);
+  const Gpu* gpu = gpu_at(snapshot, address);
+  return gpu == nullptr ? address : gpu::name_of(*gpu);
 }
 
 std::string serial_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
-  const auto& gpus = snapshot.nvml->gpus;
-  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
-  if (gpu != gpus.end() && gpu->serial) return *gpu->serial;
+  const Gpu* gpu = gpu_at(snapshot, address);
+  if (gpu != nullptr && gpu->serial) return *gpu->serial;
   const auto subject = log.subjects.find(address);
   return subject == log.subjects.end() ? std::string() : subject->second.serial;
 }
@@ -152,9 +150,8 @@ void add_witnesses(const Snapshot& snapshot,
                    const XidLimits& limits,
                    const xid::XidGroup& group,
                    Finding& finding) {
-  const auto& gpus = snapshot.nvml->gpus;
-  if (is_lost(group) && std::ranges::find(gpus, group.address, &Gpu::address) == gpus.end()) {
-    for (const auto& gpu : gpus) {
+  if (is_lost(group) && gpu_at(snapshot, group.address) == nullptr) {
+    for (const auto& gpu : snapshot.nvml->gpus) {
       if (!gpu.address.empty()) continue;
       finding.seen_by.push_back({.check = "gpu.present", .device = gpu::name_of(gpu)});
     }

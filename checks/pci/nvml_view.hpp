@@ -37,7 +37,7 @@ class NvmlView {
   // Of a GPU at this address, missing from the bus or silent there.
   void leave_to_gpu_present(const std::string& address, Finding& finding) const {
     if (!usable_) return;
-    const Gpu* gpu = listed(address);
+    const Gpu* gpu = gpu_at(snapshot_, address);
     if (gpu != nullptr) {
       leave({gpu}, finding);
     } else if (refused_explain_) {
@@ -81,17 +81,11 @@ class NvmlView {
     }
   }
 
-  [[nodiscard]] const Gpu* listed(const std::string& address) const {
-    const auto& gpus = snapshot_.nvml->gpus;
-    const auto found = std::ranges::find(gpus, address, &Gpu::address);
-    return found == gpus.end() ? nullptr : &*found;
-  }
-
   // A machine of no particular kind may have a GPU that is another driver's.
   [[nodiscard]] bool is_ours(const PciDevice& device) const {
     constexpr unsigned kNvidia = 0x10de;
     return device.vendor == kNvidia && (expected_ || device.driver == "nvidia") &&
-           listed(device.address) == nullptr;
+           gpu_at(snapshot_, device.address) == nullptr;
   }
 
   const Snapshot& snapshot_;

@@ -2,6 +2,7 @@
 // Everything observed on one node at one time. Checks read nothing else about the node.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -136,6 +137,14 @@ void for_each_section(S& snapshot, Visitor&& visit) {
   visit(Probe::topology, snapshot.topology);
   visit(Probe::environment, snapshot.environment);
   visit(Probe::nvml, snapshot.nvml);
+}
+
+// NVML's GPU at a PCI address; null where it tells of none there.
+[[nodiscard]] inline const Gpu* gpu_at(const Snapshot& snapshot, std::string_view address) {
+  if (address.empty()) return nullptr;  // as that of a GPU that NVML refused
+  const auto& gpus = snapshot.nvml->gpus;
+  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
+  return gpu == gpus.end() ? nullptr : &*gpu;
 }
 
 // One JSON document, and back. Reading names the place of what is wrong ("/pci/devices/3/address:

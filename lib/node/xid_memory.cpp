@@ -59,9 +59,8 @@ std::string job_of_process(const Snapshot& snapshot, const XidEvent& event) {
 
 // On a node that jobs share, what happens on a GPU that is not surely this job's is not put to it.
 bool on_its_own_gpu(const Snapshot& snapshot, const std::string& address) {
-  const auto& gpus = snapshot.nvml->gpus;
-  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
-  return gpu == gpus.end() || find_job_gpus(snapshot).of(*gpu) == Held::yes;
+  const Gpu* gpu = gpu_at(snapshot, address);
+  return gpu == nullptr || find_job_gpus(snapshot).of(*gpu) == Held::yes;
 }
 
 // XIDs that mean something else with another text, or beside another XID, are remembered one by
@@ -159,9 +158,8 @@ void forget(std::vector<RememberedXid>& xids, const std::string& boot_id, double
 }  // namespace
 
 std::string uuid_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
-  const auto& gpus = snapshot.nvml->gpus;
-  const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
-  if (gpu != gpus.end() && gpu->uuid) return *gpu->uuid;
+  const Gpu* gpu = gpu_at(snapshot, address);
+  if (gpu != nullptr && gpu->uuid) return *gpu->uuid;
   const auto subject = log.subjects.find(address);
   return subject == log.subjects.end() ? std::string() : subject->second.uuid;
 }
