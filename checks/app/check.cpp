@@ -44,7 +44,8 @@ void remember(const Examined& examined, const World& world, Deadline& deadline) 
   constexpr auto kReserve = std::chrono::milliseconds(50);
   Children children;
   children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
-    const auto written = write_state(*examined.state_file, examined.snapshot);
+    const auto written = write_state(
+        *examined.state_file, examined.snapshot, examined.choice.profile.gpu.xid.of_programs);
     return written ? std::string() : written.error().message;
   });
   const auto answer = children.next().second;

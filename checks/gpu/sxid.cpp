@@ -79,7 +79,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const LogWindow window = window_of(*uptime, limits.window);
   XidLog log = parse_xids(*snapshot.kernel_log, profile.gpu.xid.of_programs);
-  add_remembered(snapshot, log);
+  add_remembered(snapshot, log, profile.gpu.xid.of_programs);
 
   Findings findings;
   for (auto& group :

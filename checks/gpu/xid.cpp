@@ -51,14 +51,17 @@ std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::str
 std::set<std::string> jobs_hit(const Snapshot& snapshot,
                                const XidLog& log,
                                const xid::XidGroup& group,
-                               Seconds window) {
+                               const XidLimits& limits) {
   std::set<std::string> jobs;
   const std::string uuid = uuid_of(snapshot, log, group.address);
   for (const auto& xid : snapshot.earlier.xids) {
     const bool same_gpu =
         uuid.empty() || xid.uuid.empty() ? xid.address == group.address : xid.uuid == uuid;
-    const bool lately = xid.wall_s >= snapshot.earlier.wall_s - window.value;
-    if (!xid.nvswitch && same_gpu && lately && xid.code == group.cause) jobs.insert(xid.job);
+    const bool lately = xid.wall_s >= snapshot.earlier.wall_s - limits.jobs_window.value;
+    const bool believed = limits.of_programs || !xid.of_program;
+    if (!xid.nvswitch && believed && same_gpu && lately && xid.code == group.cause) {
+      jobs.insert(xid.job);
+    }
   }
   for (const auto& incident : group.incidents) {
     jobs.insert(job_of(snapshot, *incident.lead().event));
@@ -76,7 +79,7 @@ void judge_repeats(const Snapshot& snapshot,
                    Finding& finding) {
   if (group.newest().lead().meaning.kind != xid::kApplication) return;
   const auto degraded = xid::outcome_of(limits.kinds, std::string(xid::kDegraded));
-  const auto jobs = jobs_hit(snapshot, log, group, limits.jobs_window);
+  const auto jobs = jobs_hit(snapshot, log, group, limits);
   if (limits.jobs > 0 && jobs.size() >= static_cast<std::size_t>(limits.jobs)) {
     finding.outcome = degraded;
     finding.remedy = Remedy::watch;
@@ -192,7 +195,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const LogWindow window = window_of(*uptime, limits.window);
   XidLog log = parse_xids(*snapshot.kernel_log, limits.of_programs);
-  add_remembered(snapshot, log);
+  add_remembered(snapshot, log, limits.of_programs);
 
   Findings findings;
   auto groups = xid::group_xids(log, xid::XidRules(limits), false, limits.coalesce, window.from_us);

@@ -58,6 +58,7 @@ struct StuckTask {
 // kernel's log, which storms overwrite, and reboots, so that repeats across jobs are known.
 struct RememberedXid {
   bool nvswitch = false;
+  bool of_program = false;
   std::string address;
   std::string uuid;  // empty where nobody told
   unsigned code = 0;
@@ -73,6 +74,7 @@ struct RememberedXid {
   static constexpr auto fields() {
     return std::tuple{
         field("nvswitch", &Self::nvswitch, "an SXID"),
+        field("of_program", &Self::of_program, "written to /dev/kmsg by a program"),
         field("address", &Self::address, "PCI address"),
         field("uuid", &Self::uuid, "of the GPU; empty where it is not known"),
         field("code", &Self::code, "the number"),

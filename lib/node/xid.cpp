@@ -146,6 +146,7 @@ class Parser {
 
   void keep(std::optional<XidEvent> event, const KernelRecord& record) {
     if (!event) return;
+    event->of_program = record.facility != 0;
     event->first_us = record.time_us;
     event->last_us = std::max(record.time_us, record.last_us);
     event->lines = record.repeats;

@@ -15,8 +15,9 @@
 namespace muster {
 
 struct XidEvent {
-  bool nvswitch = false;  // an SXID
-  std::string address;    // "0001:00:00.0"; of an SXID its function, too
+  bool nvswitch = false;    // an SXID
+  bool of_program = false;  // written to /dev/kmsg, and not by the kernel
+  std::string address;      // "0001:00:00.0"; of an SXID its function, too
   unsigned code = 0;
   std::uint64_t first_us = 0;  // since boot
   std::uint64_t last_us = 0;

@@ -73,12 +73,13 @@ bool stands_alone(bool nvswitch, unsigned code) {
          std::ranges::count(kCodes, code) > 0;
 }
 
-// NVSwitch or not, address, number, and the text where it decides.
-using Kind = std::tuple<bool, std::string, unsigned, std::string>;
+// NVSwitch or not, of a program or the kernel, address, number, and the text where it decides.
+using Kind = std::tuple<bool, bool, std::string, unsigned, std::string>;
 
 template <class Xid>
 Kind kind_of(const Xid& xid) {
   return {xid.nvswitch,
+          xid.of_program,
           xid.address,
           xid.code,
           stands_alone(xid.nvswitch, xid.code) ? printable(xid.text, kLongestText) : ""};
@@ -87,6 +88,7 @@ Kind kind_of(const Xid& xid) {
 RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidEvent& event) {
   const double uptime_s = *snapshot.identity->uptime_s;
   RememberedXid xid{.nvswitch = event.nvswitch,
+                    .of_program = event.of_program,
                     .address = event.address,
                     .uuid = uuid_of(snapshot, log, event.address),
                     .code = event.code,
@@ -98,6 +100,12 @@ RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidE
                     .text = printable(event.text, kLongestText)};
   xid.wall_s = snapshot.earlier.wall_s - (uptime_s - xid.last_s);
   return xid;
+}
+
+// In this boot, before a time, and at one that makes sense.
+bool is_before(const RememberedXid& xid, const std::string& boot_id, double until_s) {
+  return xid.boot_id == boot_id && xid.last_s < until_s && xid.first_s >= 0 &&
+         xid.first_s <= xid.last_s;
 }
 
 // Whether `next` belongs to what is remembered as `xid`, or is even part of it.
@@ -174,7 +182,7 @@ std::string job_of(const Snapshot& snapshot, const XidEvent& event) {
   return job;
 }
 
-void add_remembered(const Snapshot& snapshot, XidLog& log) {
+void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs) {
   const KernelLog& kernel = *snapshot.kernel_log;
   if (kernel.first_sequence == 0 || !snapshot.identity->boot_id) return;
   const double from_s = static_cast<double>(kernel.first_us) / kMicroseconds;
@@ -185,9 +193,10 @@ void add_remembered(const Snapshot& snapshot, XidLog& log) {
                                 static_cast<std::uint64_t>(loaded_s * kMicroseconds));
   }
   for (const auto& xid : snapshot.earlier.xids) {
-    if (xid.boot_id != *snapshot.identity->boot_id || xid.last_s >= from_s) continue;
-    if (xid.first_s < 0 || xid.first_s > xid.last_s) continue;
+    if (!is_before(xid, *snapshot.identity->boot_id, from_s)) continue;
+    if (xid.of_program && !of_programs) continue;
     events.push_back({.nvswitch = xid.nvswitch,
+                      .of_program = xid.of_program,
                       .address = xid.address,
                       .code = xid.code,
                       .first_us = static_cast<std::uint64_t>(xid.first_s * kMicroseconds),
@@ -201,12 +210,14 @@ void add_remembered(const Snapshot& snapshot, XidLog& log) {
   log.events = std::move(events);
 }
 
-void remember_xids(Earlier& state, const Snapshot& snapshot) {
+void remember_xids(Earlier& state, const Snapshot& snapshot, bool of_programs) {
   if (!snapshot.identity->uptime_s || !snapshot.identity->boot_id) return;
-  const XidLog log = parse_xids(*snapshot.kernel_log);
+  XidLog log = parse_xids(*snapshot.kernel_log);
+  // No program's word for this outlasts its lines: it ends what the kernel itself told.
   if (!log.driver_loaded_us.empty()) {
     state.driver_loaded_s = static_cast<double>(log.driver_loaded_us.back()) / kMicroseconds;
   }
+  if (of_programs) log = parse_xids(*snapshot.kernel_log, true);
   std::map<Kind, std::vector<std::size_t>> known;
   for (std::size_t i = 0; i < state.xids.size(); ++i) known[kind_of(state.xids[i])].push_back(i);
   for (const auto& event : without_storms(log.events)) {

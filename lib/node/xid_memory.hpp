@@ -19,11 +19,12 @@ namespace muster {
                                   const XidLog& log,
                                   const std::string& address);
 
-// Adds the events that are remembered of this boot and that the log no longer has.
-void add_remembered(const Snapshot& snapshot, XidLog& log);
+// Adds the events that are remembered of this boot and that the log no longer has; those that
+// programs wrote too where `of_programs`.
+void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs = false);
 
 // What the next run shall know.
-void remember_xids(Earlier& state, const Snapshot& snapshot);
+void remember_xids(Earlier& state, const Snapshot& snapshot, bool of_programs = false);
 void remember_job(Earlier& state, const Snapshot& snapshot);
 
 }  // namespace muster

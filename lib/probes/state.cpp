@@ -151,7 +151,7 @@ void recall_stuck_tasks(Snapshot& snapshot) {
   }
 }
 
-Result<void> write_state(const fs::path& file, const Snapshot& snapshot) {
+Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xids_of_programs) {
   if (!snapshot.identity->boot_id || !snapshot.identity->uptime_s) {
     return make_error(
         fmt::format("{} is not written: boot id or uptime is not known", file.string()));
@@ -179,7 +179,7 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot) {
   }
   remember_stuck(state, snapshot, uptime_s);
   remember_job(state, snapshot);
-  remember_xids(state, snapshot);
+  remember_xids(state, snapshot, xids_of_programs);
   return replace_file(file, state_to_json(state), 0600);
 }
 

@@ -18,7 +18,9 @@ namespace muster {
 // Adds to the tasks that are stuck now since when `snapshot.earlier` knows them to be.
 void recall_stuck_tasks(Snapshot& snapshot);
 
-// Merges what `snapshot` saw into the file.
-[[nodiscard]] Result<void> write_state(const std::filesystem::path& file, const Snapshot& snapshot);
+// Merges what `snapshot` saw into the file; XIDs that programs wrote too where `xids_of_programs`.
+[[nodiscard]] Result<void> write_state(const std::filesystem::path& file,
+                                       const Snapshot& snapshot,
+                                       bool xids_of_programs = false);
 
 }  // namespace muster

@@ -201,6 +201,35 @@ TEST(AddRememberedTest, GivesBackWhatTheLogHasLost) {
   EXPECT_EQ(log.subjects.at("0001:00:00.0").uuid, "GPU-1");
 }
 
+TEST(RememberXidsTest, WhatProgramsWroteOnlyWhereItIsBelieved) {
+  KernelRecord written = said(kHour, "79, GPU has fallen off the bus.");
+  written.facility = 1;
+  const KernelRecord loaded{.time_us = static_cast<std::uint64_t>(2 * kHour * 1e6),
+                            .facility = 1,
+                            .text = "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535"};
+  const Snapshot snapshot = node({written, said(kHour, "79, GPU has fallen off the bus."), loaded});
+  EXPECT_EQ(remember({}, snapshot).xids.size(), 1U);
+
+  Earlier state;
+  remember_xids(state, snapshot, true);
+  ASSERT_EQ(state.xids.size(), 2U) << "they never become one";
+  EXPECT_TRUE(state.xids[0].of_program);
+  EXPECT_FALSE(state.xids[1].of_program);
+  EXPECT_EQ(state.driver_loaded_s, 0) << "a program ends nothing that the kernel told";
+
+  Snapshot later = node({});
+  later.kernel_log->first_sequence = 5000;
+  later.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  later.earlier.xids = state.xids;
+  XidLog believed;
+  add_remembered(later, believed, true);
+  EXPECT_EQ(believed.events.size(), 2U);
+  XidLog kernels;
+  add_remembered(later, kernels);
+  ASSERT_EQ(kernels.events.size(), 1U) << "the policy is off again";
+  EXPECT_FALSE(kernels.events[0].of_program);
+}
+
 TEST(AddRememberedTest, NeedsNothingWhereTheLogIsWhole) {
   Snapshot snapshot = node({});
   snapshot.earlier.xids = {{.address = "a", .code = 79, .boot_id = "boot-1", .last_s = kHour}};
