@@ -14,6 +14,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "checks/kernel_window.hpp"
+#include "checks/pci/nvml_view.hpp"
 #include "checks/xid/findings.hpp"
 #include "lib/node/xid_memory.hpp"
 
@@ -107,7 +108,7 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot,
                                          std::vector<xid::XidGroup>& groups) {
   const auto first = std::ranges::find_if(groups, is_lost);
   if (first == groups.end()) return std::nullopt;
-  const double from_us = static_cast<double>(first->newest().first_us);
+  const auto from_us = static_cast<double>(first->newest().first_us);
   const auto together = [&](const xid::XidGroup& group) {
     const double apart = static_cast<double>(group.newest().first_us) - from_us;
     return is_lost(group) && std::abs(apart) <= limits.coalesce.value * 1e6;
@@ -146,24 +147,21 @@ void drop_what_followed_a_loss(std::vector<xid::XidGroup>& groups) {
   });
 }
 
-// Who else may tell of the same fault: gpu.present of a GPU whose address NVML does not know any
-// more, and gpu.sxid where an NVSwitch reported an error at the same time.
+// Who else may tell of the same fault: gpu.present of a GPU that NVML refused, where this can be
+// its address, and gpu.sxid where an NVSwitch reported an error at the same time.
 void add_witnesses(const Snapshot& snapshot,
+                   const Profile& profile,
                    const XidLog& log,
-                   const XidLimits& limits,
                    const xid::XidGroup& group,
                    Finding& finding) {
   if (is_lost(group) && gpu_at(snapshot, group.address) == nullptr) {
-    for (const auto& gpu : snapshot.nvml->gpus) {
-      if (!gpu.address.empty()) continue;
-      finding.seen_by.push_back({.check = "gpu.present", .device = gpu::name_of(gpu)});
-    }
+    pci::NvmlView(snapshot, profile).leave_to_gpu_present(group.address, finding);
   }
   const auto* rule = group.newest().lead().meaning.rule;
   const bool of_links =
       rule != nullptr && std::ranges::count(rule->seen_by, "gpu.nvlink_state") > 0;
   const bool with_switch = std::ranges::any_of(log.events, [&](const XidEvent& event) {
-    return event.nvswitch && xid::is_beside(group, event, limits.coalesce);
+    return event.nvswitch && xid::is_beside(group, event, profile.gpu.xid.coalesce);
   });
   if (of_links && with_switch) finding.seen_by.push_back({.check = "gpu.sxid", .device = "*"});
 }
@@ -213,7 +211,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .job = job_of(snapshot, *group.newest().lead().event),
                                      .now_us = window.now_us});
     judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
-    add_witnesses(snapshot, log, limits, group, finding);
+    add_witnesses(snapshot, profile, log, group, finding);
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more XIDs", findings);
@@ -240,7 +238,7 @@ constinit const Check gpu_xid{
         "After a reset of a GPU load the driver again or reboot: the log does not tell that a GPU "
         "was reset. A class that does not suit your site is changed by gpu.xid.classes.",
     .needs = Probe::kernel_log | Probe::identity,
-    .looks_at = Probe::nvml | Probe::environment,  // names, processes and jobs
+    .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs
     .asks = {.processes = true},
     .not_here = not_here,
     .judge = judge,

@@ -34,13 +34,13 @@ class NvmlView {
     refused_explain_ = !refused_.empty() && refused_.size() >= without_word;
   }
 
-  // Of a GPU at this address, missing from the bus or silent there.
+  // Of a GPU at this address, lost by the kernel's log, missing from the bus or silent there.
   void leave_to_gpu_present(const std::string& address, Finding& finding) const {
     if (!usable_) return;
     const Gpu* gpu = gpu_at(snapshot_, address);
     if (gpu != nullptr) {
       leave({gpu}, finding);
-    } else if (refused_explain_) {
+    } else if (may_be_refused(address)) {
       leave(refused_, finding);
     }
   }
@@ -79,6 +79,13 @@ class NvmlView {
     for (const Gpu* gpu : gpus) {
       if (is_lost(gpu)) finding.seen_by.push_back({"gpu.present", gpu::name_of(*gpu)});
     }
+  }
+
+  // An address that NVML does not tell of: all such on the bus must be those of the GPUs that it
+  // refused, and one that is not on the bus needs a refused GPU more.
+  [[nodiscard]] bool may_be_refused(const std::string& address) const {
+    const bool on_bus = device_at(snapshot_, address) != nullptr;
+    return refused_explain_ && (on_bus || refused_.size() > unlisted_.size());
   }
 
   // A machine of no particular kind may have a GPU that is another driver's.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "tests/checks/ask.hpp"
@@ -155,6 +157,54 @@ TEST(GpuXidTest, NamesAGpuThatHasLeftTheBusByTheLogsWords) {
   const Finding finding = only(snapshot);
   EXPECT_EQ(finding.device, "0009:00:00.0");
   EXPECT_THAT(finding.message, HasSubstr("0009:00:00.0, GPU-b850f46d, serial 1650923012345"));
+}
+
+// Of a node whose gpu1 NVML refused, so that nobody knows which address it has.
+TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
+  const auto lost = [](unsigned domain) {
+    return line(9 * kHour, fmt::format("NVRM: Xid (PCI:000{}:00:00): 79, lost", domain));
+  };
+
+  struct Loss {
+    const char* what;
+    unsigned lost;
+    void (*change)(Snapshot&);
+    bool is_left;
+  };
+
+  for (const Loss& each :
+       {Loss{"the one on the bus that NVML does not list", 2, [](Snapshot&) {}, true},
+        Loss{"another than that", 9, [](Snapshot&) {}, false},
+        Loss{"one of two on the bus that NVML does not list",
+             2,
+             [](Snapshot& node) {
+               PciDevice another = node.pci->devices[1];
+               another.address = "0003:00:00.0";
+               node.pci->devices.push_back(another);
+             },
+             false},
+        Loss{"one that has left the bus",
+             9,
+             [](Snapshot& node) { node.pci->devices.pop_back(); },
+             true},
+        Loss{"nobody looked at the bus", 2, [](Snapshot& node) { node.pci = {}; }, true},
+        Loss{"it was not refused, and has no address",
+             2,
+             [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); },
+             false}}) {
+    Snapshot snapshot = node({lost(each.lost)});
+    Gpu refused{.index = 1, .lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)"};
+    snapshot.nvml->gpus[1] = refused;
+    each.change(snapshot);
+    Profile two = profile();
+    two.gpu.present.count = 2;
+    const Findings findings = ask(checks::gpu_xid, snapshot, two);
+    ASSERT_THAT(findings, SizeIs(1)) << each.what;
+    EXPECT_EQ(
+        std::ranges::count(findings[0].seen_by, SeenBy{.check = "gpu.present", .device = "gpu1"}),
+        each.is_left ? 1 : 0)
+        << each.what;
+  }
 }
 
 TEST(GpuXidTest, AVirtualMachineLeavesHardwareToItsProvider) {
