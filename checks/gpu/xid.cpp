@@ -180,11 +180,11 @@ std::string all_well(const XidLog& xids, const KernelLog& log, const LogWindow& 
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  if (gpu::expected(profile) || !snapshot.kernel_log.ok()) return std::nullopt;
+  if (gpu::expected(profile) || !snapshot.nvml->gpus.empty()) return std::nullopt;
+  if (!snapshot.kernel_log.ok()) return std::nullopt;
   const auto log = parse_xids(*snapshot.kernel_log, profile.gpu.xid.of_programs);
   const bool any = std::ranges::any_of(log.events, [](const auto& e) { return !e.nvswitch; });
-  if (any || !snapshot.nvml->gpus.empty()) return std::nullopt;
-  return not_expected("GPU");
+  return any ? std::nullopt : std::optional(not_expected("GPU"));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
