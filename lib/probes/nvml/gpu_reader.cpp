@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include "lib/probes/nvml/caller.hpp"
+#include "lib/probes/nvml/asked_gpu.hpp"
+#include "lib/probes/nvml/links.hpp"
 
 namespace muster::nvml {
 namespace {
@@ -20,39 +19,6 @@ constexpr std::size_t kSerial = 30;
 constexpr std::size_t kVbios = 32;
 constexpr std::size_t kInforom = 16;
 constexpr std::size_t kGsp = 80;
-constexpr unsigned kMostLinks = 36;
-
-Fact<std::uint64_t> number_of(const FieldValue& field) {
-  switch (field.type) {
-    case kNatural:
-      return std::uint64_t{field.value.natural};
-    case kLong:
-    case kCounter:
-      return std::uint64_t{field.value.counter};
-    case kSignedCounter:
-      if (field.value.signed_counter < 0) break;
-      return static_cast<std::uint64_t>(field.value.signed_counter);
-    case kInteger:
-      if (field.value.integer < 0) break;
-      return static_cast<std::uint64_t>(field.value.integer);
-    case kSmall:
-      return std::uint64_t{field.value.small};
-    case kDouble:
-      if (!(field.value.number >= 0 && field.value.number < 1e18)) break;
-      return static_cast<std::uint64_t>(field.value.number);
-    default:
-      break;
-  }
-  return Fact<std::uint64_t>::unreadable(
-      fmt::format("NVML's field {} holds no natural number", field.field));
-}
-
-// Bits 0 to 7 are the exponent, 8 to 11 the mantissa: mantissa times 10 to the -exponent.
-double bit_error_rate(std::uint64_t encoded) {
-  const auto exponent = static_cast<double>(encoded & 0xffU);
-  const auto mantissa = static_cast<double>((encoded >> 8U) & 0xfU);
-  return mantissa * std::pow(10.0, -exponent);
-}
 
 Fact<int> margin_below(unsigned slowdown_c, int now_c) {
   const std::int64_t margin = std::int64_t{slowdown_c} - now_c;
@@ -251,21 +217,6 @@ class Reader {
     publish();
   }
 
-  // All of them in one call; each has its own return code.
-  void ask(std::span<FieldValue> fields) {
-    const int code =
-        call_(functions_.fields, facts_.handle, static_cast<int>(fields.size()), fields.data());
-    if (code == kOk) return;
-    for (auto& field : fields) field.code = code;
-  }
-
-  Fact<std::uint64_t> answer(const FieldValue& field) {
-    if (field.code == kOk) return number_of(field);
-    auto error = call_.error(functions_.fields, field.code);
-    error.message = fmt::format("field {}, {}", field.field, error.message);
-    return Fact<std::uint64_t>::failed(error);
-  }
-
   void single_fields() {
     std::array<FieldValue, 4> fields{};
     auto& [memory, speed, links, action] = fields;
@@ -273,116 +224,23 @@ class Reader {
     speed.field = kNvlinkCommonSpeed;
     links.field = kNvlinkCount;
     action.field = kRecoveryAction;
-    ask(fields);
-    facts_.gpu.heat.memory_c = as<int>(answer(memory));
-    common_speed_ = answer(speed);
-    link_count_ = as<unsigned>(answer(links));
-    facts_.gpu.recovery_action = as<unsigned>(answer(action));
+    const AskedGpu gpu = asked();
+    gpu.ask(fields);
+    facts_.gpu.heat.memory_c = as<int>(gpu.answer(memory));
+    common_speed_ = gpu.answer(speed);
+    link_count_ = as<unsigned>(gpu.answer(links));
+    facts_.gpu.recovery_action = as<unsigned>(gpu.answer(action));
     publish();
-  }
-
-  // Where the driver does not say how many there are, the first link it refuses ends them.
-  Fact<unsigned> count_links() {
-    if (link_count_) return std::min(*link_count_, kMostLinks);
-    unsigned count = 0;
-    while (count < kMostLinks) {
-      const auto state = number<int>(functions_.nvlink_state, count);
-      if (!state && count == 0) return as<unsigned>(state);
-      if (!state) break;
-      ++count;
-    }
-    return count;
-  }
-
-  Fact<std::uint64_t> errors_of_link(const FieldValue& field, int counter) {
-    auto told = answer(field);
-    if (told) return told;
-    return as<std::uint64_t>(number<Counter>(functions_.nvlink_errors, field.scope, counter));
-  }
-
-  NvLink read_link(unsigned number_of_link, const FieldValue* fields) {
-    NvLink link{.link = number_of_link};
-    link.state = as<unsigned>(answer(fields[0]));
-    if (!link.state) {
-      link.state = as<unsigned>(number<int>(functions_.nvlink_state, number_of_link));
-    }
-    link.speed_mbps = answer(fields[1]);
-    if (!link.speed_mbps) link.speed_mbps = common_speed_;
-    link.replays = errors_of_link(fields[2], kReplayCounter);
-    link.recoveries = errors_of_link(fields[3], kRecoveryCounter);
-    link.crc = errors_of_link(fields[4], kCrcFlitCounter);
-    const auto rate = answer(fields[5]);
-    link.ber = rate ? Fact<double>(bit_error_rate(*rate)) : as<double>(rate);
-    link.remote_type = as<unsigned>(number<int>(functions_.nvlink_peer_type, number_of_link));
-    PciInfo peer{};
-    const int code = call_(functions_.nvlink_peer, facts_.handle, number_of_link, &peer);
-    link.remote_address = call_.fact(functions_.nvlink_peer, code, address_of(peer));
-    return link;
   }
 
   void nvlinks(bool wanted) {
-    if (!wanted) {
-      facts_.gpu.nvlinks = Fact<std::vector<NvLink>>::absent(kNobodyAsked);
-      return;
-    }
-    constexpr std::array kPerLink{kNvlinkState,
-                                  kNvlinkSpeed,
-                                  kNvlinkReplays,
-                                  kNvlinkRecoveries,
-                                  kNvlinkCrc,
-                                  kNvlinkEffectiveBer};
-    const auto count = count_links();
-    if (!count) {
-      facts_.gpu.nvlinks = as<std::vector<NvLink>>(count);
-      return;
-    }
-    std::vector<FieldValue> fields;
-    for (unsigned link = 0; link < *count; ++link) {
-      for (const auto field : kPerLink) fields.push_back({.field = field, .scope = link});
-    }
-    if (!fields.empty()) ask(fields);
-    std::vector<NvLink> links;
-    for (unsigned link = 0; link < *count; ++link) {
-      links.push_back(read_link(link, &fields[link * kPerLink.size()]));
-    }
-    facts_.gpu.nvlinks = std::move(links);
+    facts_.gpu.nvlinks = wanted ? read_links(asked(), common_speed_, link_count_)
+                                : Fact<std::vector<NvLink>>::absent(kNobodyAsked);
     publish();
   }
 
-  static std::string cluster_of(const std::array<unsigned char, 16>& bytes) {
-    if (std::ranges::all_of(bytes, [](unsigned char byte) { return byte == 0; })) return {};
-    return fmt::format("{:02x}", fmt::join(bytes, ""));
-  }
-
   void fabric() {
-    FabricV3 third{.version = version_word<FabricV3>(3)};
-    int code = call_(functions_.fabric_v, facts_.handle, &third);
-    const bool second = code == kVersionMismatch;
-    if (second) {
-      third = {.version = version_word<FabricV2>(2)};
-      code = call_(functions_.fabric_v, facts_.handle, &third);
-    }
-    if (code == kOk) {
-      GpuFabric fabric{.state = third.state,
-                       .status = third.status,
-                       .cluster = cluster_of(third.cluster),
-                       .clique = third.clique,
-                       .health_mask = third.health_mask};
-      fabric.health_summary = second ? Fact<unsigned>::absent("this driver does not tell")
-                                     : Fact<unsigned>(third.health_summary);
-      facts_.gpu.fabric = std::move(fabric);
-    } else if (functions_.fabric_v.call != nullptr) {
-      facts_.gpu.fabric = Fact<GpuFabric>::failed(call_.error(functions_.fabric_v, code));
-    } else {
-      Fabric first{};
-      code = call_(functions_.fabric, facts_.handle, &first);
-      facts_.gpu.fabric = call_.fact(functions_.fabric,
-                                     code,
-                                     GpuFabric{.state = first.state,
-                                               .status = first.status,
-                                               .cluster = cluster_of(first.cluster),
-                                               .clique = first.clique});
-    }
+    facts_.gpu.fabric = read_fabric(asked());
     publish();
   }
 
@@ -470,9 +328,13 @@ class Reader {
     publish();
   }
 
+  [[nodiscard]] AskedGpu asked() {
+    return {.functions = functions_, .call = call_, .handle = facts_.handle};
+  }
+
   template <class Raw, class Signature, class... Arguments>
   Fact<Raw> number(const Function<Signature>& function, Arguments... arguments) {
-    return call_.value<Raw>(function, facts_.handle, arguments...);
+    return asked().number<Raw>(function, arguments...);
   }
 
   const Functions& functions_;
