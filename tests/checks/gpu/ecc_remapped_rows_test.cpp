@@ -153,20 +153,21 @@ TEST(GpuEccRemappedRowsTest, AGpuWithNobodyToCompareWithIsSkipped) {
     void (*change)(Snapshot&);
   };
 
-  for (const Case& each :
-       {Case{"no other tells",
-             [](Snapshot& node) {
-               gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("no");
-             }},
-        Case{"the other is of another model",
-             [](Snapshot& node) { gpu_node::gpu(node, 0).model = std::string("Tesla"); }},
-        Case{"its own model is not known",
-             [](Snapshot& node) {
-               gpu_node::gpu(node, 1).model = Fact<std::string>::unreadable("no");
-             }},
-        Case{"the other is lost",
-             [](Snapshot& node) { gpu_node::gpu(node, 0).lost = "GPU is lost (15)"; }},
-        Case{"it has no ECC", [](Snapshot& node) { gpu_node::gpu(node, 1).modes.ecc = false; }}}) {
+  const std::vector<Case> cases{
+      Case{"no other tells",
+           [](Snapshot& node) {
+             gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("no");
+           }},
+      Case{"the other is of another model",
+           [](Snapshot& node) { gpu_node::gpu(node, 0).model = std::string("Tesla"); }},
+      Case{"its own model is not known",
+           [](Snapshot& node) {
+             gpu_node::gpu(node, 1).model = Fact<std::string>::unreadable("no");
+           }},
+      Case{"the other is lost",
+           [](Snapshot& node) { gpu_node::gpu(node, 0).lost = "GPU is lost (15)"; }},
+      Case{"it has no ECC", [](Snapshot& node) { gpu_node::gpu(node, 1).modes.ecc = false; }}};
+  for (const Case& each : cases) {
     Snapshot node = gpu_node::node();
     gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
     each.change(node);

@@ -121,15 +121,16 @@ TEST(OneIncidentTest, AnUncorrectedErrorIsTheFaultOfWhatBecameOfIt) {
     const char* fault;
   };
 
-  for (const Case& each : {Case{[](Gpu& gpu) { gpu.remapped_rows->pending = true; },
-                                "fail gpu.ecc_remapped_rows gpu0 NHC2007"},
-                           Case{[](Gpu& gpu) { gpu.remapped_rows->failed = true; },
-                                "fail gpu.ecc_remapped_rows gpu0 NHC2007"},
-                           Case{[](Gpu& gpu) { gpu.sram->threshold_exceeded = true; },
-                                "fail gpu.ecc_sram gpu0 NHC2019"},
-                           Case{[](Gpu& gpu) { gpu.sram->unique_uncorrected = 1; },
-                                "fail gpu.ecc_uncorrectable gpu0 NHC2019"},
-                           Case{[](Gpu&) {}, "fail gpu.ecc_uncorrectable gpu0 NHC2019"}}) {
+  const std::vector<Case> cases{
+      Case{[](Gpu& gpu) { gpu.remapped_rows->pending = true; },
+           "fail gpu.ecc_remapped_rows gpu0 NHC2007"},
+      Case{[](Gpu& gpu) { gpu.remapped_rows->failed = true; },
+           "fail gpu.ecc_remapped_rows gpu0 NHC2007"},
+      Case{[](Gpu& gpu) { gpu.sram->threshold_exceeded = true; }, "fail gpu.ecc_sram gpu0 NHC2019"},
+      Case{[](Gpu& gpu) { gpu.sram->unique_uncorrected = 1; },
+           "fail gpu.ecc_uncorrectable gpu0 NHC2019"},
+      Case{[](Gpu&) {}, "fail gpu.ecc_uncorrectable gpu0 NHC2019"}};
+  for (const Case& each : cases) {
     Snapshot bad = node();
     Gpu& gpu = gpu_node::gpu(bad, 0);
     each.change(gpu);

@@ -172,26 +172,27 @@ TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
     bool is_left;
   };
 
-  for (const Loss& each :
-       {Loss{"the one on the bus that NVML does not list", 2, [](Snapshot&) {}, true},
-        Loss{"another than that", 9, [](Snapshot&) {}, false},
-        Loss{"one of two on the bus that NVML does not list",
-             2,
-             [](Snapshot& node) {
-               PciDevice another = node.pci->devices[1];
-               another.address = "0003:00:00.0";
-               node.pci->devices.push_back(another);
-             },
-             false},
-        Loss{"one that has left the bus",
-             9,
-             [](Snapshot& node) { node.pci->devices.pop_back(); },
-             true},
-        Loss{"nobody looked at the bus", 2, [](Snapshot& node) { node.pci = {}; }, true},
-        Loss{"it was not refused, and has no address",
-             2,
-             [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); },
-             false}}) {
+  const std::vector<Loss> cases{
+      Loss{"the one on the bus that NVML does not list", 2, [](Snapshot&) {}, true},
+      Loss{"another than that", 9, [](Snapshot&) {}, false},
+      Loss{"one of two on the bus that NVML does not list",
+           2,
+           [](Snapshot& node) {
+             PciDevice another = node.pci->devices[1];
+             another.address = "0003:00:00.0";
+             node.pci->devices.push_back(another);
+           },
+           false},
+      Loss{"one that has left the bus",
+           9,
+           [](Snapshot& node) { node.pci->devices.pop_back(); },
+           true},
+      Loss{"nobody looked at the bus", 2, [](Snapshot& node) { node.pci = {}; }, true},
+      Loss{"it was not refused, and has no address",
+           2,
+           [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); },
+           false}};
+  for (const Loss& each : cases) {
     Snapshot snapshot = node({lost(each.lost)});
     Gpu refused{.index = 1, .lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)"};
     snapshot.nvml->gpus[1] = refused;
