@@ -12,6 +12,11 @@ lib/report   : lib/base
 lib/probes   : lib/base lib/node
 checks/app   : lib/base lib/node lib/profile lib/report lib/probes checks
 checks       : lib/base lib/node lib/profile lib/report
+bench/collectives : lib/base
+bench/launch : lib/base
+bench/group  : lib/base bench/launch
+bench/backends : lib/base bench/collectives
+bench/app    : lib/base lib/node lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 
@@ -23,7 +28,8 @@ folder_of() {
     lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     checks/app/* | checks/main.cpp) echo checks/app ;;
     checks/*) echo checks ;;
-    bench/micro/*) echo bench/micro ;;
+    bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
+    bench/*) echo bench/app ;;
     *) echo "${1%%/*}" ;;
   esac
 }

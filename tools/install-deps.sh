@@ -4,11 +4,13 @@
 set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-dev
-  nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev)
-debian_test=(libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14 clang-14
-  libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
+  nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
+  libopenmpi-dev)
+debian_test=(openmpi-bin libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14
+  clang-14 libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-devel
-  json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel)
+  json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
+  openmpi-devel)
 redhat_test=(gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
   cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
 

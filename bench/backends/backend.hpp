@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs a collective: NCCL on GPUs, MPI or plain TCP on host memory, or a model of a cluster.
+// The caller decides what is run, how often, and whether the answer is good.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/collectives/operation.hpp"
+#include "bench/collectives/pattern.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+// Who a rank is, for tables and messages.
+struct Member {
+  int rank = 0;
+  std::string host;
+  std::int64_t pid = 0;
+  std::string device;       // "NVIDIA H100 80GB HBM3", "host memory"
+  std::string device_id;    // "gpu3"; "host"
+  std::string pci_address;  // of a GPU; else empty
+};
+
+// How often, and what is between two operations.
+struct Pace {
+  int warm_up = 5;
+  int iterations = 20;
+  // Back to back, as programs do; else each one is waited for by itself.
+  bool pipelined = false;
+  bool graph = false;  // captured once as a CUDA graph; only where the back end has them
+};
+
+// The seconds of each iteration on one rank. Pipelined back ends that cannot tell one from the
+// next give one mean for each.
+struct Samples {
+  int rank = 0;
+  std::vector<double> seconds;
+};
+
+// How far this process is, for the thread that watches it and for the message after a hang.
+struct Progress {
+  std::atomic<std::uint64_t> iteration{0};
+};
+
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend(Backend&&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  Backend& operator=(Backend&&) = delete;
+  virtual ~Backend() = default;
+
+  [[nodiscard]] virtual std::string library() const = 0;  // "NCCL 2.28.3", "Open MPI 4.1.4"
+  [[nodiscard]] virtual int ranks() const = 0;
+  // Those whose work this process does: one, or all of them in a model.
+  [[nodiscard]] virtual std::vector<Member> members() const = 0;
+
+  // What cannot be done here, as a sentence: "NCCL 2.9 has no average". Asked before anything runs.
+  [[nodiscard]] virtual Result<void> supports(const Operation& operation,
+                                              const Pace& pace) const = 0;
+  // Memory for every operation up to this many bytes, allocated once.
+  [[nodiscard]] virtual Result<void> reserve(const Operation& largest) = 0;
+  // Fills the buffers, and then times. Nothing but the collective lies between two readings of the
+  // clock.
+  [[nodiscard]] virtual Result<std::vector<Samples>> measure(const Operation& operation,
+                                                             const Pace& pace,
+                                                             Progress& progress) = 0;
+  // Fills the buffers, runs once, and looks at every element received. Nothing wrong: empty.
+  [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation) = 0;
+
+  // What the library itself logged so far in this process; empty where it keeps no log.
+  [[nodiscard]] virtual std::string log() const { return {}; }
+
+  // From another thread, while a call of this process hangs: gives up what can be given up. Returns
+  // soon; the process ends right after.
+  virtual void abort() noexcept {}
+};
+
+}  // namespace muster::bench

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is run: one collective, of one type and size, in or out of place; and how its sizes and its
+// bus bandwidth are counted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace muster::bench {
+
+enum class Collective {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  alltoall,
+  sendrecv,
+  gather,
+  scatter,
+};
+inline constexpr std::size_t kCollectives = 9;
+
+enum class Type { f32, f64, f16, bf16, i32, u8 };
+enum class Reduction { sum, min, max, avg };
+
+struct Operation {
+  Collective collective = Collective::all_reduce;
+  Type type = Type::f32;
+  Reduction reduction = Reduction::sum;
+  int root = 0;
+  bool in_place = false;
+  std::uint64_t bytes = 0;  // as asked for: what the table's column `size` says
+
+  bool operator==(const Operation&) const = default;
+};
+
+[[nodiscard]] std::string_view to_string(Collective collective);
+[[nodiscard]] std::string_view to_string(Type type);            // f32, bf16 …
+[[nodiscard]] std::string_view to_string(Reduction reduction);  // sum …
+// As nccl-tests' table writes them: float, double, half, bfloat16, int32, uint8.
+[[nodiscard]] std::string_view table_name(Type type);
+[[nodiscard]] std::optional<Collective> parse_collective(std::string_view word);
+[[nodiscard]] std::optional<Type> parse_type(std::string_view word);
+[[nodiscard]] std::optional<Reduction> parse_reduction(std::string_view word);
+
+[[nodiscard]] std::size_t size_of(Type type);
+[[nodiscard]] bool reduces(Collective collective);   // all_reduce, reduce_scatter, reduce
+[[nodiscard]] bool has_root(Collective collective);  // broadcast, reduce, gather, scatter
+
+// Elements that each rank sends and receives. What does not divide by the ranks is rounded down.
+struct Shape {
+  std::uint64_t count = 0;    // what the library is told: per rank and peer where data are in parts
+  std::uint64_t send = 0;     // elements in the send buffer of `rank`
+  std::uint64_t receive = 0;  // elements in the receive buffer of `rank`; 0 where it gets nothing
+  std::uint64_t bytes = 0;    // what algorithm bandwidth counts, after rounding
+  // In place, the send buffer begins at this element of the one buffer (whose length is the larger
+  // of the two), and the receive buffer at that one.
+  std::uint64_t send_at = 0;
+  std::uint64_t receive_at = 0;
+
+  bool operator==(const Shape&) const = default;
+};
+
+[[nodiscard]] Shape shape_of(const Operation& operation, int rank, int ranks);
+
+// Bus bandwidth is algorithm bandwidth times this; 0 for a single rank.
+[[nodiscard]] double bus_factor(Collective collective, int ranks);
+
+}  // namespace muster::bench

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What buffers hold before a collective and must hold after it. The values are small integers
+// whose sums are exact in every type, whatever the order; they repeat, so that a table of one
+// period says what every element is, and filling and verifying are the same on a GPU and a CPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bench/collectives/operation.hpp"
+
+namespace muster::bench {
+
+// Element i holds table entry (i + shift) % period, as raw bits in the low bytes of the word.
+struct Fill {
+  std::vector<std::uint64_t> bits;  // one period
+  std::uint64_t shift = 0;
+};
+
+// What rank `rank` puts into its send buffer.
+[[nodiscard]] Fill input_of(const Operation& operation, int rank, int ranks);
+
+// A stretch of the receive buffer. An element is right when low <= its raw bits <= high, both
+// unsigned: exact values have low == high, and no NaN and no negative number is ever within.
+struct Segment {
+  std::uint64_t first = 0;  // element of the receive buffer
+  std::uint64_t count = 0;
+  std::uint64_t shift = 0;
+  std::vector<std::uint64_t> low, high;  // one period each
+};
+
+// What rank `rank` must have received, over its whole receive buffer; empty where it gets nothing.
+[[nodiscard]] std::vector<Segment> expected_of(const Operation& operation, int rank, int ranks);
+
+// The first element that is wrong, and how many are.
+struct Wrong {
+  int rank = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t first = 0;     // index in the receive buffer
+  std::uint64_t observed = 0;  // raw bits
+  std::uint64_t low = 0, high = 0;
+
+  bool operator==(const Wrong&) const = default;
+};
+
+// On host memory. `width` is the size of an element in bytes.
+void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill& fill);
+// Adds to `wrong`.
+void verify_host(const void* buffer,
+                 std::size_t width,
+                 const std::vector<Segment>& segments,
+                 Wrong& wrong);
+
+// A raw element as a number, for messages.
+[[nodiscard]] double value_of(Type type, std::uint64_t bits);
+
+}  // namespace muster::bench

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of one run, as seen by one of them: they meet at rank 0 over TCP, tell each other
+// small texts, and notice when one is gone or late. The benchmark's own data never go this way.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/launch/place.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+using Clock = std::chrono::steady_clock;
+
+// Why a run cannot go on.
+struct Trouble {
+  enum class Kind {
+    absent,    // ranks that did not come to the rendezvous in time
+    lost,      // a rank's process has ended, or its node is gone
+    late,      // a phase took longer than it may
+    given_up,  // a rank reported an error of its own
+    stopped,   // this process was told to end by a signal
+  };
+  Kind kind = Kind::lost;
+  std::string phase;         // "rendezvous", "start NCCL", "all_reduce of 8 MiB"
+  std::string what;          // a sentence: what is known
+  std::vector<int> ranks;    // who is missing, gone or late; may be empty
+  std::vector<int> arrived;  // who was there, or further; for absent and late
+};
+
+struct JoinOptions {
+  int rank = 0;
+  int world = 1;
+  // Rank 0 listens there (port 0: any), the others connect there, trying each in turn.
+  std::vector<Rendezvous> addresses;
+  Descriptor listener;         // rank 0: already open; else it opens addresses.front()
+  std::string secret;          // shared by the job; empty: none, and only the hello is checked
+  std::string name;            // this process, for messages: "gpu-0007 (pid 123)"
+  Clock::duration patience{};  // for all to arrive
+  // Called once, on a thread of the group's own, when the run cannot go on. The process is expected
+  // to report and end in it.
+  std::function<void(const Trouble&)> on_trouble;
+};
+
+class Group {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Group>> join(JoinOptions options);
+
+  Group() = default;
+  Group(const Group&) = delete;
+  Group(Group&&) = delete;
+  Group& operator=(const Group&) = delete;
+  Group& operator=(Group&&) = delete;
+  virtual ~Group() = default;  // says goodbye: leaving is no loss
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+
+  // Every rank calls the same of these in the same order. `gather` gives rank 0 the text of every
+  // rank, and the others nothing; `broadcast` gives everybody rank 0's.
+  [[nodiscard]] virtual Result<std::vector<std::string>> gather(std::string_view mine) = 0;
+  [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
+  [[nodiscard]] virtual Result<void> barrier() = 0;
+
+  // From here on this process is in `phase`, and must enter the next one within `limit`; else
+  // everybody's `on_trouble` is told who came how far. Cheap; no message is sent.
+  virtual void enter(std::string_view phase, Clock::duration limit) = 0;
+
+  // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
+  virtual void give_up(std::string_view why) = 0;
+};
+
+// A socket that listens on any free port of every interface, and how others may reach it.
+struct Listener {
+  Descriptor socket;
+  std::vector<Rendezvous> addresses;  // loopback last
+};
+
+[[nodiscard]] Result<Listener> listen_anywhere();
+
+}  // namespace muster::bench
