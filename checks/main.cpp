@@ -37,7 +37,7 @@ void keep_standard_numbers() {
 }
 
 int run(std::span<const char* const> arguments) {
-  const muster::app::World world{.console = muster::app::make_console(),
+  const muster::app::World world{.console = muster::make_console(),
                                  .variables = environment(),
                                  .started = muster::Clock::now()};
   const auto invocation = muster::app::parse(arguments);

@@ -10,13 +10,15 @@ lib/node     : lib/base
 lib/profile  : lib/base
 lib/report   : lib/base
 lib/probes   : lib/base lib/node
-checks/app   : lib/base lib/node lib/profile lib/report lib/probes checks
+lib/command  : lib/base
+lib/choice   : lib/base lib/node lib/profile lib/report
+checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks
 checks       : lib/base lib/node lib/profile lib/report
 bench/collectives : lib/base
 bench/launch : lib/base
 bench/group  : lib/base bench/launch
 bench/backends : lib/base bench/collectives
-bench/app    : lib/base lib/node lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends
+bench/app    : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 
@@ -57,6 +59,6 @@ confined '#include <(hwloc|infiniband/)' 'lib/probes/'
 confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml\.h>' 'lib/profile/'
 confined '#include <simdjson' 'lib/node/'
-confined '#include <CLI/' 'checks/(app/|main\.cpp)'
+confined '#include <CLI/' 'lib/command/'
 
 exit "$status"

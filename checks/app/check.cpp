@@ -10,8 +10,8 @@
 #include "checks/app/command.hpp"
 #include "checks/app/examine.hpp"
 #include "checks/app/rendering.hpp"
-#include "checks/app/version.hpp"
 #include "checks/run.hpp"
+#include "lib/command/version.hpp"
 #include "lib/probes/state.hpp"
 
 namespace muster::app {

@@ -1,74 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which profile a run judges by, and what that profile asks the probes to look for.
+// The profiles of checks, and what a profile asks the probes to look for.
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/node/snapshot.hpp"
+#include "lib/choice/choice.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/profile/recognise.hpp"
 
 namespace muster::app {
 
-// Why a command cannot go on, and with which exit status.
-struct Failure {
-  int status = 0;
-  std::string message;
-};
-
-template <class T>
-using Attempt = tl::expected<T, Failure>;
-
-[[nodiscard]] tl::unexpected<Failure> bad_configuration(const Error& error);
-[[nodiscard]] tl::unexpected<Failure> undecided(const Error& error);
-
-struct Choice {
-  Profile profile;
-  std::vector<std::string> evidence;  // how it was chosen
-};
-
-// The folder with the shipped profiles: MUSTER_DATA_DIR, else share/muster beside the program's
-// bin.
-[[nodiscard]] std::filesystem::path data_folder(
-    const std::map<std::string, std::string>& variables);
-
-[[nodiscard]] ProfileSources sources_of(const std::filesystem::path& data,
-                                        std::string_view root,
-                                        std::vector<std::string> settings);
-
 // load_profile, and every check and probe that the profile names exists.
 [[nodiscard]] Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name);
-
-// A profile's name, and who said it.
-struct Named {
-  std::string profile;
-  std::string evidence;
-  std::string place;  // in a file, where one names it: what errors begin with
-};
-
-// `name`, or where that is empty the one that the site's muster.yaml names. Nothing when nobody
-// names one: then the hardware has to tell.
-[[nodiscard]] Attempt<std::optional<Named>> profile_name(const ProfileSources& sources,
-                                                         const std::string& name);
-
-[[nodiscard]] Attempt<Choice> named_profile(const ProfileSources& sources, Named named);
-
-// `evidence`, and what recognition could not be told because a probe failed.
-[[nodiscard]] std::vector<std::string> with_gaps(std::vector<std::string> evidence,
-                                                 const Snapshot& snapshot);
-
-[[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);
-
-[[nodiscard]] Attempt<Choice> recognised_profile(const ProfileSources& sources,
-                                                 const Snapshot& snapshot);
 
 [[nodiscard]] Wanted wanted_of(const Profile& profile);
 

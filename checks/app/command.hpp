@@ -8,8 +8,8 @@
 
 #include "checks/app/choice.hpp"
 #include "checks/app/commands.hpp"
-#include "checks/app/output.hpp"
 #include "checks/app/supervise.hpp"
+#include "lib/command/output.hpp"
 
 namespace muster::app {
 

@@ -78,7 +78,7 @@ Attempt<Examined> examine(const Errand& errand,
   const auto root = open_root(errand.root);
   if (!root) {
     // A profile that is wrong is said first: no root would help it.
-    const auto named = *name ? named_profile(sources, **name) : Attempt<Choice>();
+    const auto named = *name ? named_profile(sources, **name, read_profile_of) : Attempt<Choice>();
     if (!named) return tl::unexpected(named.error());
     return undecided(root.error());
   }
@@ -92,7 +92,8 @@ Attempt<Examined> examine(const Errand& errand,
                                .variables = variables_of(*root, variables)};
   Attempt<Choice> choice;
   auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
-    choice = *name ? named_profile(sources, **name) : recognised_profile(sources, partial);
+    choice = *name ? named_profile(sources, **name, read_profile_of)
+                   : recognised_profile(sources, partial, read_profile_of);
     if (!choice) return std::nullopt;
     take_deadline(errand, choice->profile, started, deadline);
     return Plan{.probes = errand.probes(&choice->profile) | Probe::identity,

@@ -15,25 +15,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Result<void> take_text(std::string& target, std::string_view value) {
-  if (value.empty()) return make_error("expects a value, got an empty one");
-  target = value;
-  return {};
-}
-
-// The place of `value` among the words of a choice such as "text|json".
-Result<std::size_t> take_choice(std::string_view choices, std::string_view value) {
-  Words words;
-  for (const auto word : split(choices, '|')) words.emplace_back(word);
-  const auto found = std::ranges::find(words, value);
-  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  const auto near = nearest(value, words);
-  return make_error(fmt::format("expects {}, got \"{}\"{}",
-                                choices,
-                                printable(value, 80),
-                                near.empty() ? "" : fmt::format("; did you mean {}?", near)));
-}
-
 // A name that matches nothing is a slip: a check that was asked for would be missed, and one that
 // was not wanted would run.
 Result<void> take_checks(Words& target, std::string_view value) {
@@ -42,10 +23,8 @@ Result<void> take_checks(Words& target, std::string_view value) {
   for (const auto glob : split(value, ',')) {
     const auto matches = [&](const std::string& id) { return matches_glob(trim(glob), id); };
     if (std::ranges::any_of(ids, matches)) continue;
-    const auto near = nearest(trim(glob), ids);
-    return make_error(fmt::format("no check matches \"{}\"{}",
-                                  printable(glob, 80),
-                                  near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    return make_error(
+        fmt::format("no check matches \"{}\"{}", printable(glob, 80), suggestion(trim(glob), ids)));
   }
   for (const auto glob : split(value, ',')) target.emplace_back(trim(glob));
   return {};
@@ -57,17 +36,6 @@ Result<void> take_setting(Words& target, std::string_view value) {
                                   printable(value, 80)));
   }
   target.emplace_back(value);
-  return {};
-}
-
-Result<void> take_duration(std::optional<Seconds>& target, std::string_view value) {
-  constexpr double kLongest = 24.0 * 3600;
-  const auto duration = parse_quantity<SecondsKind>(value);
-  if (!duration) return tl::unexpected(duration.error());
-  if (duration->value <= 0 || duration->value > kLongest) {
-    return make_error("expects a time above zero and up to 24 h");
-  }
-  target = *duration;
   return {};
 }
 
@@ -260,12 +228,11 @@ constexpr std::array kProfilesOptions{
 
 template <class Command>
 CommandText text_of(std::string_view synopsis, std::string_view about) {
-  CommandText text{.name = Command::kName, .synopsis = synopsis, .about = about, .options = {}};
-  for (const auto& option : options_of<Command>()) {
-    text.options.push_back({option.name, option.argument, option.arity, option.help});
-  }
-  text.options.push_back({"-h,--help", "", Arity::flag, "print this help"});
-  return text;
+  return {.program = "muster",
+          .name = Command::kName,
+          .synopsis = synopsis,
+          .about = about,
+          .options = texts_of(options_of<Command>())};
 }
 
 }  // namespace

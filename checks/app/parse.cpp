@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -11,97 +10,36 @@
 #include <vector>
 
 #include "checks/app/option_table.hpp"
-#include "checks/app/version.hpp"
 #include "lib/base/text.hpp"
+#include "lib/command/command_line.hpp"
+#include "lib/command/version.hpp"
 
 namespace muster::app {
 namespace {
 
 using Words = std::vector<std::string>;
 
-std::string suggestion(std::string_view word, const Words& candidates) {
-  const auto near = nearest(word, candidates);
-  return near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
-}
-
-Words option_names(const CommandText& command) {
-  Words names;
-  for (const auto& option : command.options) {
-    for (const auto name : split(option.name, ',')) names.emplace_back(name);
-  }
-  return names;
-}
-
-// CLI11 knows options and hands values over; what a value means is the table's.
 template <class Command>
-class CommandLine {
+class Subcommand {
  public:
-  CommandLine(CLI::App& app, const CommandText& text)
-      : text_(text), app_(*app.add_subcommand(std::string(text.name))) {
-    app_.set_help_flag();
-    app_.allow_extras();
-    app_.add_flag("-h,--help", help_);
-    for (const auto& option : options_of<Command>()) add(option);
-  }
+  Subcommand(CLI::App& app, const CommandText& text)
+      : line_(*app.add_subcommand(std::string(text.name)), text, options_of<Command>()) {}
 
-  CommandLine(const CommandLine&) = delete;
-  CommandLine& operator=(const CommandLine&) = delete;
+  [[nodiscard]] bool chosen() const { return line_.chosen(); }
 
-  [[nodiscard]] bool chosen() const { return app_.parsed(); }
+  void take_words(Words& words) { line_.take_words(words); }
 
-  // Words that no option took, for the command's own use.
-  [[nodiscard]] CLI::Option* add_words(Words& words) {
-    return app_.add_option("words", words)->expected(-1);
-  }
-
-  // What was asked for, once CLI11 has parsed.
-  [[nodiscard]] Result<Invocation> result(const std::function<Result<void>(Command&)>& finish) {
-    if (help_) return SayCommand{command_help(text_)};
-    if (auto left = refuse_leftovers(); !left) return tl::unexpected(left.error());
-    if (!complaint_.empty()) return make_error(complaint_);
-    if (auto finished = finish(command_); !finished) return tl::unexpected(finished.error());
-    return command_;
+  [[nodiscard]] Result<Invocation> result(
+      const std::function<Result<void>(Command&)>& finish) const {
+    if (line_.help()) return SayCommand{command_help(line_.text())};
+    auto command = line_.result();
+    if (!command) return tl::unexpected(command.error());
+    if (auto finished = finish(*command); !finished) return tl::unexpected(finished.error());
+    return *std::move(command);
   }
 
  private:
-  void add(const Option<Command>& option) {
-    const std::string name(option.name);
-    const auto* entry = &option;
-    if (option.arity == Arity::flag) {
-      app_.add_flag_function(name, [this, entry](std::int64_t /*count*/) { apply(*entry, ""); });
-      return;
-    }
-    auto* added = app_.add_option_function<Words>(name, [this, entry](const Words& values) {
-      // The last one counts where only one can.
-      const auto first = entry->arity == Arity::one ? values.size() - 1 : 0;
-      for (auto i = first; i < values.size(); ++i) apply(*entry, values[i]);
-    });
-    added->allow_extra_args(option.arity == Arity::many);
-  }
-
-  void apply(const Option<Command>& option, std::string_view value) {
-    const auto done = option.set(command_, value);
-    if (done || !complaint_.empty()) return;
-    complaint_ = fmt::format("{}: {}", split(option.name, ',').back(), done.error().message);
-  }
-
-  [[nodiscard]] Result<void> refuse_leftovers() const {
-    const auto left = app_.remaining();
-    if (left.empty()) return {};
-    const std::string_view word = left.front();
-    if (!word.starts_with('-')) {
-      return make_error(fmt::format("unexpected argument \"{}\"", printable(word, 80)));
-    }
-    const auto name = word.substr(0, word.find('='));
-    return make_error(fmt::format(
-        "unknown option {}{}", printable(name, 80), suggestion(name, option_names(text_))));
-  }
-
-  CommandText text_;
-  CLI::App& app_;
-  Command command_;
-  std::string complaint_;
-  bool help_ = false;
+  CommandLine<Command> line_;
 };
 
 Result<void> finish_check(const CheckCommand& command) {
@@ -185,14 +123,14 @@ const CommandText& text_named(const std::vector<CommandText>& texts, std::string
 
 Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
   const auto texts = command_texts();
-  CommandLine<CheckCommand> check(app, text_named(texts, "check"));
-  CommandLine<SnapshotCommand> snapshot(app, text_named(texts, "snapshot"));
-  CommandLine<ListCommand> list(app, text_named(texts, "list"));
-  CommandLine<ExplainCommand> explain(app, text_named(texts, "explain"));
-  CommandLine<ProfilesCommand> profiles(app, text_named(texts, "profiles"));
+  Subcommand<CheckCommand> check(app, text_named(texts, "check"));
+  Subcommand<SnapshotCommand> snapshot(app, text_named(texts, "snapshot"));
+  Subcommand<ListCommand> list(app, text_named(texts, "list"));
+  Subcommand<ExplainCommand> explain(app, text_named(texts, "explain"));
+  Subcommand<ProfilesCommand> profiles(app, text_named(texts, "profiles"));
   Words words;
-  (void)explain.add_words(words);
-  (void)profiles.add_words(words);
+  explain.take_words(words);
+  profiles.take_words(words);
   bool help = false;
   bool version = false;
   app.add_flag("-h,--help", help);

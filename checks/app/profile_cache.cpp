@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "checks/app/choice.hpp"
+#include "lib/choice/hardware.hpp"
+
 namespace muster::app {
 namespace {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/app/choice.hpp"
+#include "lib/choice/choice.hpp"
 #include "lib/profile/candidates.hpp"
 
 namespace muster::app {

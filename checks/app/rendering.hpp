@@ -5,7 +5,7 @@
 #include <string>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/output.hpp"
+#include "lib/command/output.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {

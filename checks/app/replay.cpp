@@ -18,9 +18,9 @@
 #include "checks/app/in_order.hpp"
 #include "checks/app/profile_cache.hpp"
 #include "checks/app/rendering.hpp"
-#include "checks/app/version.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
+#include "lib/command/version.hpp"
 
 namespace muster::app {
 namespace {
@@ -156,7 +156,7 @@ int run_replay(const CheckCommand& command, const World& world) {
   if (!name) return fail(world, name.error());
   ProfileCache profiles(sources);
   if (*name) {
-    auto choice = named_profile(sources, **name);
+    auto choice = named_profile(sources, **name, read_profile_of);
     if (!choice) return fail(world, choice.error());
     profiles.fix(std::move(*choice));
   }

@@ -13,6 +13,7 @@
 
 #include "checks/check.hpp"
 #include "checks/support.hpp"
+#include "lib/node/pci_bus.hpp"
 
 namespace muster::checks::pci {
 
@@ -45,24 +46,8 @@ namespace muster::checks::pci {
   return device.responding && !*device.responding;
 }
 
-// Null where the bus does not list it.
-[[nodiscard]] inline const PciDevice* device_at(const Snapshot& snapshot,
-                                                std::string_view address) {
-  const auto& all = snapshot.pci->devices;
-  const auto found = std::ranges::find(all, address, &PciDevice::address);
-  return found == all.end() ? nullptr : &*found;
-}
-
-// Without the virtual functions of a host: they stand for parts of devices that are judged
-// themselves, and work in whatever container or guest they were given to.
-[[nodiscard]] inline std::vector<const PciDevice*> devices_of(const Snapshot& snapshot,
-                                                              PciKind kind) {
-  std::vector<const PciDevice*> found;
-  for (const auto& device : snapshot.pci->devices) {
-    if (device.kind == kind && !device.virtual_function) found.push_back(&device);
-  }
-  return found;
-}
+using muster::device_at;
+using muster::devices_of;
 
 // GPUs and HCAs that answer, GPUs first.
 [[nodiscard]] inline std::vector<const PciDevice*> endpoints(const Snapshot& snapshot) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/output.hpp"
+#include "lib/command/output.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
-namespace muster::app {
+namespace muster {
 namespace {
 
 // A reader that has gone needs no telling.
@@ -92,4 +92,4 @@ Result<void> Destination::finish() {
   return file_->finish();
 }
 
-}  // namespace muster::app
+}  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/output.hpp"
+#include "lib/command/output.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include "tests/support/temp_dir.hpp"
 
-namespace muster::app {
+namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,4 +91,4 @@ TEST(DestinationTest, NamesTheFileAndTheCause) {
 TEST(DestinationTest, AFullDiskIsAnError) { EXPECT_FALSE(write_file("/dev/full", "new")); }
 
 }  // namespace
-}  // namespace muster::app
+}  // namespace muster

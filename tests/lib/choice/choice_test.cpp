@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/choice.hpp"
+#include "lib/choice/choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/choice/hardware.hpp"
 #include "tests/support/temp_dir.hpp"
 
-namespace muster::app {
+namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,7 +123,7 @@ TEST(HardwareTest, DmiThatIsNotThereIsEmptyAndDmiThatHidesIsNotKnown) {
 }
 
 TEST(ChoiceTest, TheHardwareTellsTheProfile) {
-  const auto choice = recognised_profile(shipped(), h100_node());
+  const auto choice = recognised_profile(shipped(), h100_node(), load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
@@ -133,13 +134,13 @@ TEST(ChoiceTest, ANodeWithoutItsRdmaStackIsNotTheSizeWithoutInfiniBand) {
     snapshot.pci->devices.push_back({.kind = PciKind::hca, .vendor = 0x15b3, .device = 0x101e});
   }
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
-  const auto choice = recognised_profile(shipped(), snapshot);
+  const auto choice = recognised_profile(shipped(), snapshot, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
 
 TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
-  const auto choice = recognised_profile(shipped(), Snapshot{});
+  const auto choice = recognised_profile(shipped(), Snapshot{}, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "generic");
   EXPECT_THAT(choice->evidence,
@@ -154,7 +155,7 @@ TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
 TEST(ChoiceTest, AProbeThatFailedIsSaidBesideTheEvidence) {
   auto snapshot = h100_node();
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 2 s"};
-  const auto choice = recognised_profile(shipped(), snapshot);
+  const auto choice = recognised_profile(shipped(), snapshot, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->evidence.back(), "the memory probe did not help: no answer within 2 s");
 }
@@ -190,16 +191,16 @@ TEST(ChoiceTest, WithoutANameTheHardwareIsAsked) {
 }
 
 TEST(ChoiceTest, ANamedProfileIsLoadedAndSaysWhoNamedIt) {
-  const auto choice =
-      named_profile(shipped(), {.profile = "nd96asr_v4", .evidence = "a friend", .place = ""});
+  const auto choice = named_profile(
+      shipped(), {.profile = "nd96asr_v4", .evidence = "a friend", .place = ""}, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96asr_v4");
   EXPECT_THAT(choice->evidence, ElementsAre("a friend"));
 }
 
 TEST(ChoiceTest, AProfileThatDoesNotExistIsBadConfiguration) {
-  const auto choice =
-      named_profile(shipped(), {.profile = "nd96isr_h100_v6", .evidence = "", .place = ""});
+  const auto choice = named_profile(
+      shipped(), {.profile = "nd96isr_h100_v6", .evidence = "", .place = ""}, load_profile);
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().status, 78);
   EXPECT_THAT(choice.error().message, HasSubstr("nd96isr_h100_v6"));
@@ -212,7 +213,7 @@ TEST(ChoiceTest, AProfileThatTheSiteNamesAndNobodyKnowsIsSaidWithItsPlace) {
   sources.site = dir.path();
   const auto name = profile_name(sources, "");
   ASSERT_TRUE(name && *name);
-  const auto choice = named_profile(sources, **name);
+  const auto choice = named_profile(sources, **name, load_profile);
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().status, 78);
   EXPECT_EQ(choice.error().message,
@@ -221,27 +222,10 @@ TEST(ChoiceTest, AProfileThatTheSiteNamesAndNobodyKnowsIsSaidWithItsPlace) {
                         dir.path().string()));
 }
 
-TEST(WantedTest, IsWhatTheProfileNames) {
-  Profile profile;
-  profile.host.sysctl.values = {{"vm.zone_reclaim_mode", "0"}};
-  profile.host.programs = {.executable = {"/usr/bin/enroot"}, .present = {"/etc/slurm"}};
-  profile.host.container_storage.paths = {"/mnt/nvme"};
-  profile.host.mounts.answer_within = Seconds{1.5};
-  profile.env.libraries.required = {"libibverbs.so.1"};
-  profile.env.libraries.optional = {"libnccl.so.2"};
-  profile.topo.nccl_file.path = "/opt/topo.xml";
-  const auto wanted = wanted_of(profile);
-  EXPECT_THAT(wanted.sysctls, ElementsAre("vm.zone_reclaim_mode"));
-  EXPECT_THAT(wanted.files, ElementsAre("/usr/bin/enroot", "/etc/slurm", "/mnt/nvme"));
-  EXPECT_THAT(wanted.libraries, ElementsAre("libibverbs.so.1", "libnccl.so.2"));
-  EXPECT_EQ(wanted.nccl_topology, "/opt/topo.xml");
-  EXPECT_EQ(wanted.statfs_deadline, std::chrono::milliseconds(1500));
-}
-
 TEST(DataFolderTest, TheEnvironmentNamesItOrItLiesBesideTheProgram) {
   EXPECT_EQ(data_folder({{"MUSTER_DATA_DIR", "/opt/data"}}), "/opt/data");
   EXPECT_TRUE(data_folder({}).string().ends_with("/share/muster"));
 }
 
 }  // namespace
-}  // namespace muster::app
+}  // namespace muster

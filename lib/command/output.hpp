@@ -12,7 +12,7 @@
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/result.hpp"
 
-namespace muster::app {
+namespace muster {
 
 struct Console {
   // The answer; all of it, or an error. Its message is empty where the reader has gone.
@@ -54,4 +54,4 @@ class Destination {
   std::optional<FileReplacement> file_;
 };
 
-}  // namespace muster::app
+}  // namespace muster

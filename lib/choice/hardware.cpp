@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/choice/hardware.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "lib/node/pci_bus.hpp"
+
+namespace muster {
+namespace {
+
+const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
+  return hca.address ? device_at(snapshot, *hca.address) : nullptr;
+}
+
+bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
+  const PciDevice* device = on_bus(snapshot, hca);
+  return device != nullptr && device->kind == PciKind::ethernet;
+}
+
+// A host's own functions made for its guests are no HCAs of their own.
+bool is_for_guests(const Snapshot& snapshot, const Hca& hca) {
+  const PciDevice* device = on_bus(snapshot, hca);
+  return device != nullptr && device->virtual_function;
+}
+
+// An RDMA device that does not tell its link layer may be InfiniBand, unless its class on the bus
+// says otherwise.
+bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
+  if (!hca.ports || hca.ports->empty()) return !is_ethernet_on_bus(snapshot, hca);
+  return std::ranges::any_of(*hca.ports, [&](const IbPort& port) {
+    if (port.link_layer.empty()) return !is_ethernet_on_bus(snapshot, hca);
+    return port.link_layer == "InfiniBand";
+  });
+}
+
+// An HCA that the RDMA stack does not offer is still one: without its driver it is on the bus only.
+// None is known to be there where one of the two could not be asked and the other shows none.
+std::optional<int> count_hcas(const Snapshot& snapshot) {
+  const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
+    return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);
+  });
+  const auto listed = std::ssize(devices_of(snapshot, PciKind::hca));
+  const auto most = static_cast<int>(std::max(offered, listed));
+  const auto rdma = snapshot.infiniband.status;
+  const bool all_told = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);
+  if (most == 0 && !all_told) return std::nullopt;
+  return most;
+}
+
+std::optional<GpuIds> gpu_ids(const Snapshot& snapshot) {
+  if (!snapshot.pci.ok()) return std::nullopt;
+  GpuIds ids;
+  for (const auto& device : snapshot.pci->devices) {
+    if (device.kind != PciKind::gpu) continue;
+    ++ids[fmt::format("{:04x}:{:04x}", device.vendor, device.device)];
+  }
+  return ids;
+}
+
+std::optional<int> nvme_disks(const Snapshot& snapshot) {
+  if (!snapshot.pci.ok()) return std::nullopt;
+  return static_cast<int>(
+      std::ranges::count(snapshot.pci->devices, PciKind::nvme, &PciDevice::kind));
+}
+
+// A machine without DMI has no such text; one that could not be read may have any.
+std::optional<std::string> dmi_text(const Snapshot& snapshot, const Fact<std::string>& text) {
+  if (!snapshot.identity.ok() || text.is_unreadable()) return std::nullopt;
+  return text.value_or("");
+}
+
+template <class To, class From>
+std::optional<To> known(const Fact<From>& fact) {
+  if (!fact) return std::nullopt;
+  return static_cast<To>(*fact);
+}
+
+}  // namespace
+
+Hardware hardware_of(const Snapshot& snapshot) {
+  return {.chassis_asset_tag = dmi_text(snapshot, snapshot.identity->chassis_asset_tag),
+          .dmi_vendor = dmi_text(snapshot, snapshot.identity->dmi_vendor),
+          .gpu_pci_ids = gpu_ids(snapshot),
+          .infiniband_hcas = count_hcas(snapshot),
+          .nvme_disks = nvme_disks(snapshot),
+          .cores = known<int>(snapshot.cpu->cores),
+          .memory_bytes = known<double>(snapshot.memory->total_bytes)};
+}
+
+std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snapshot& snapshot) {
+  constexpr ProbeSet kAsked =
+      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    const bool failed = section.status == Status::timeout || section.status == Status::error;
+    if (!failed || !kAsked.contains(probe)) return;
+    evidence.push_back(
+        fmt::format("the {} probe did not help: {}", to_string(probe), section.reason));
+  });
+  return evidence;
+}
+
+}  // namespace muster

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/command/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::size_t kWidth = 90;
+constexpr std::size_t kHelpColumn = 28;
+
+// "-v, --verbose", "--profile NAME|FILE", "--snapshot FILE|DIR...".
+std::string form_of(const OptionText& option) {
+  std::string form;
+  for (const auto name : split(option.name, ',')) {
+    form += fmt::format("{}{}", form.empty() ? "" : ", ", name);
+  }
+  if (!option.argument.empty()) form += fmt::format(" {}", option.argument);
+  if (option.arity == Arity::many) form += "...";
+  return form;
+}
+
+std::string line_of(const OptionText& option) {
+  const auto form = form_of(option);
+  const auto help = wrapped(option.help, kHelpColumn);
+  const bool fits = form.size() + 4 <= kHelpColumn;
+  if (fits) return fmt::format("  {:{}}{}\n", form, kHelpColumn - 2, help);
+  return fmt::format("  {}\n{:{}}{}\n", form, "", kHelpColumn, help);
+}
+
+}  // namespace
+
+std::string wrapped(std::string_view text, std::size_t column) {
+  std::string lines;
+  std::size_t used = 0;
+  for (const auto word : split_words(text)) {
+    if (used > 0 && column + used + 1 + word.size() > kWidth) {
+      lines += fmt::format("\n{:{}}", "", column);
+      used = 0;
+    } else if (used > 0) {
+      lines.push_back(' ');
+      ++used;
+    }
+    lines += word;
+    used += word.size();
+  }
+  return lines;
+}
+
+std::string command_help(const CommandText& command) {
+  auto text = fmt::format("Usage: {}{}{} {}\n\n{}.\n\n",
+                          command.program,
+                          command.name.empty() ? "" : " ",
+                          command.name,
+                          command.synopsis,
+                          wrapped(command.about, 0));
+  for (const auto& option : command.options) text += line_of(option);
+  return text;
+}
+
+std::string suggestion(std::string_view word, const Words& candidates) {
+  const auto near = nearest(word, candidates);
+  return near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
+}
+
+Error unknown_option(std::string_view word, const CommandText& command) {
+  const auto name = word.substr(0, word.find('='));
+  Words names;
+  for (const auto& option : command.options) {
+    for (const auto each : split(option.name, ',')) names.emplace_back(each);
+  }
+  return {.message =
+              fmt::format("unknown option {}{}", printable(name, 80), suggestion(name, names))};
+}
+
+Result<void> take_text(std::string& target, std::string_view value) {
+  if (value.empty()) return make_error("expects a value, got an empty one");
+  target = value;
+  return {};
+}
+
+Result<std::size_t> take_choice(std::string_view choices, std::string_view value) {
+  Words words;
+  for (const auto word : split(choices, '|')) words.emplace_back(word);
+  const auto found = std::ranges::find(words, value);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  return make_error(fmt::format(
+      "expects {}, got \"{}\"{}", choices, printable(value, 80), suggestion(value, words)));
+}
+
+Result<void> take_duration(std::optional<Seconds>& target, std::string_view value) {
+  constexpr double kLongest = 24.0 * 3600;
+  const auto duration = parse_quantity<SecondsKind>(value);
+  if (!duration) return tl::unexpected(duration.error());
+  if (duration->value <= 0 || duration->value > kLongest) {
+    return make_error("expects a time above zero and up to 24 h");
+  }
+  target = *duration;
+  return {};
+}
+
+}  // namespace muster
