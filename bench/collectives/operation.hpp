@@ -33,7 +33,7 @@ struct Operation {
   Reduction reduction = Reduction::sum;
   int root = 0;
   bool in_place = false;
-  std::uint64_t bytes = 0;  // as asked for: what the table's column `size` says
+  std::uint64_t bytes = 0;  // as asked for; the parts of all ranks together where data are in parts
 
   bool operator==(const Operation&) const = default;
 };
@@ -51,12 +51,13 @@ struct Operation {
 [[nodiscard]] bool reduces(Collective collective);   // all_reduce, reduce_scatter, reduce
 [[nodiscard]] bool has_root(Collective collective);  // broadcast, reduce, gather, scatter
 
-// Elements that each rank sends and receives. What does not divide by the ranks is rounded down.
+// Elements that each rank sends and receives. What does not divide by the ranks is rounded down, to
+// parts of whole 16 bytes where data are in parts, as in nccl-tests.
 struct Shape {
   std::uint64_t count = 0;    // what the library is told: per rank and peer where data are in parts
   std::uint64_t send = 0;     // elements in the send buffer of `rank`
   std::uint64_t receive = 0;  // elements in the receive buffer of `rank`; 0 where it gets nothing
-  std::uint64_t bytes = 0;    // what algorithm bandwidth counts, after rounding
+  std::uint64_t bytes = 0;    // after rounding: the table's `size`, and what bandwidth counts
   // In place, the send buffer begins at this element of the one buffer (whose length is the larger
   // of the two), and the receive buffer at that one.
   std::uint64_t send_at = 0;

@@ -52,7 +52,8 @@ void verify_host(const void* buffer,
                  const std::vector<Segment>& segments,
                  Wrong& wrong);
 
-// A raw element as a number, for messages.
+// A raw element as a number, for messages; and back, rounded to the nearest.
 [[nodiscard]] double value_of(Type type, std::uint64_t bits);
+[[nodiscard]] std::uint64_t bits_of(Type type, double number);
 
 }  // namespace muster::bench

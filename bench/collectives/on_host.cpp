@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filling and verifying host memory at the speed of copying and comparing: the table of one period
+// is repeated into a block that stays in the cache.
+#include <algorithm>
+#include <cstring>
+
+#include "bench/collectives/pattern.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kBlock = 4096;  // elements, at least
+
+// The table as elements of the type's width, repeated; `count` elements will be asked for.
+template <class Word>
+std::vector<Word> block_of(const std::vector<std::uint64_t>& table, std::uint64_t count) {
+  const auto wanted = std::min<std::uint64_t>(count, kBlock) + table.size();
+  const auto copies = wanted / table.size();
+  std::vector<Word> block;
+  block.reserve(copies * table.size());
+  for (std::size_t copy = 0; copy < copies; ++copy) {
+    for (const auto bits : table) block.push_back(static_cast<Word>(bits));
+  }
+  return block;
+}
+
+// Calls `step(element, place in the block, elements)` for stretches that are whole in the block.
+template <class Step>
+void in_stretches(std::uint64_t count, std::size_t place, std::size_t block, Step step) {
+  for (std::uint64_t element = 0; element < count;) {
+    const auto elements =
+        static_cast<std::size_t>(std::min<std::uint64_t>(count - element, block - place));
+    step(element, place, elements);
+    element += elements;
+    place = 0;
+  }
+}
+
+template <class Word>
+void fill_words(Word* buffer, std::uint64_t count, const Fill& fill) {
+  const auto block = block_of<Word>(fill.bits, count);
+  in_stretches(count,
+               fill.shift % fill.bits.size(),
+               block.size(),
+               [&](std::uint64_t element, std::size_t place, std::size_t elements) {
+                 std::memcpy(buffer + element, block.data() + place, elements * sizeof(Word));
+               });
+}
+
+template <class Word>
+bool all_within(const Word* observed, const Word* low, const Word* high, std::size_t elements) {
+  unsigned outside = 0;
+  for (std::size_t i = 0; i < elements; ++i) {
+    outside |=
+        static_cast<unsigned>(observed[i] < low[i]) | static_cast<unsigned>(observed[i] > high[i]);
+  }
+  return outside == 0;
+}
+
+template <class Word>
+class Verifier {
+ public:
+  Verifier(const Segment& segment, Wrong& wrong)
+      : segment_(segment),
+        wrong_(wrong),
+        exact_(segment.low == segment.high),
+        low_(block_of<Word>(segment.low, segment.count)),
+        high_(exact_ ? low_ : block_of<Word>(segment.high, segment.count)) {}
+
+  void verify(const Word* buffer) {
+    in_stretches(segment_.count,
+                 segment_.shift % segment_.low.size(),
+                 low_.size(),
+                 [&](std::uint64_t element, std::size_t place, std::size_t elements) {
+                   const auto index = segment_.first + element;
+                   if (!right(buffer + index, place, elements)) {
+                     note(buffer + index, index, place, elements);
+                   }
+                 });
+  }
+
+ private:
+  [[nodiscard]] bool right(const Word* observed, std::size_t place, std::size_t elements) const {
+    const Word* const low = low_.data() + place;
+    if (exact_) return std::memcmp(observed, low, elements * sizeof(Word)) == 0;
+    return all_within(observed, low, high_.data() + place, elements);
+  }
+
+  void note(const Word* observed, std::uint64_t index, std::size_t place, std::size_t elements) {
+    for (std::size_t i = 0; i < elements; ++i) {
+      const Word low = low_[place + i];
+      const Word high = high_[place + i];
+      if (observed[i] >= low && observed[i] <= high) continue;
+      if (wrong_.elements++ != 0) continue;
+      wrong_.first = index + i;
+      wrong_.observed = observed[i];
+      wrong_.low = low;
+      wrong_.high = high;
+    }
+  }
+
+  const Segment& segment_;
+  Wrong& wrong_;
+  bool exact_;
+  std::vector<Word> low_, high_;
+};
+
+template <class Word>
+void verify_words(const void* buffer, const std::vector<Segment>& segments, Wrong& wrong) {
+  for (const auto& segment : segments) {
+    Verifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
+  }
+}
+
+}  // namespace
+
+void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill& fill) {
+  switch (width) {
+    case 1:
+      return fill_words(static_cast<std::uint8_t*>(buffer), count, fill);
+    case 2:
+      return fill_words(static_cast<std::uint16_t*>(buffer), count, fill);
+    case 4:
+      return fill_words(static_cast<std::uint32_t*>(buffer), count, fill);
+    default:
+      return fill_words(static_cast<std::uint64_t*>(buffer), count, fill);
+  }
+}
+
+void verify_host(const void* buffer,
+                 std::size_t width,
+                 const std::vector<Segment>& segments,
+                 Wrong& wrong) {
+  switch (width) {
+    case 1:
+      return verify_words<std::uint8_t>(buffer, segments, wrong);
+    case 2:
+      return verify_words<std::uint16_t>(buffer, segments, wrong);
+    case 4:
+      return verify_words<std::uint32_t>(buffer, segments, wrong);
+    default:
+      return verify_words<std::uint64_t>(buffer, segments, wrong);
+  }
+}
+
+}  // namespace muster::bench

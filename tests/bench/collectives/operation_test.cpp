@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/collectives/operation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace muster::bench {
+
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << "{count " << shape.count << ", send " << shape.send << ", receive " << shape.receive
+       << ", bytes " << shape.bytes << ", send_at " << shape.send_at << ", receive_at "
+       << shape.receive_at << "}";
+}
+
+namespace {
+
+TEST(OperationTest, ReadsTheNamesItWrites) {
+  for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
+    const auto collective = static_cast<Collective>(i);
+    EXPECT_EQ(parse_collective(to_string(collective)), collective);
+  }
+  for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8}) {
+    EXPECT_EQ(parse_type(to_string(type)), type);
+  }
+  for (const auto reduction : {Reduction::sum, Reduction::min, Reduction::max, Reduction::avg}) {
+    EXPECT_EQ(parse_reduction(to_string(reduction)), reduction);
+  }
+  EXPECT_FALSE(parse_collective("allreduce"));
+  EXPECT_FALSE(parse_type("float"));
+  EXPECT_FALSE(parse_reduction("prod"));
+}
+
+TEST(OperationTest, NamesTypesAsTheTableDoes) {
+  EXPECT_EQ(table_name(Type::f32), "float");
+  EXPECT_EQ(table_name(Type::f64), "double");
+  EXPECT_EQ(table_name(Type::f16), "half");
+  EXPECT_EQ(table_name(Type::bf16), "bfloat16");
+  EXPECT_EQ(table_name(Type::i32), "int32");
+  EXPECT_EQ(table_name(Type::u8), "uint8");
+}
+
+struct ShapeCase {
+  Operation operation;
+  int rank;
+  int ranks;
+  Shape shape;
+};
+
+class ShapeTest : public ::testing::TestWithParam<ShapeCase> {};
+
+TEST_P(ShapeTest, CountsAsNcclTestsDoes) {
+  const auto& [operation, rank, ranks, shape] = GetParam();
+  EXPECT_EQ(shape_of(operation, rank, ranks), shape)
+      << to_string(operation.collective) << " " << operation.bytes;
+}
+
+Operation of(Collective collective, std::uint64_t bytes, Type type = Type::f32, int root = 0) {
+  return {.collective = collective, .type = type, .root = root, .bytes = bytes};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Whole,
+    ShapeTest,
+    ::testing::Values(ShapeCase{of(Collective::all_reduce, 1024),
+                                1,
+                                4,
+                                {.count = 256, .send = 256, .receive = 256, .bytes = 1024}},
+                      // Bytes that make no whole element are left out.
+                      ShapeCase{of(Collective::all_reduce, 23, Type::f64),
+                                0,
+                                2,
+                                {.count = 2, .send = 2, .receive = 2, .bytes = 16}},
+                      ShapeCase{of(Collective::sendrecv, 6, Type::bf16),
+                                0,
+                                2,
+                                {.count = 3, .send = 3, .receive = 3, .bytes = 6}},
+                      ShapeCase{of(Collective::broadcast, 64, Type::u8, 1),
+                                1,
+                                2,
+                                {.count = 64, .send = 64, .receive = 64, .bytes = 64}},
+                      ShapeCase{of(Collective::broadcast, 64, Type::u8, 1),
+                                0,
+                                2,
+                                {.count = 64, .send = 0, .receive = 64, .bytes = 64}},
+                      ShapeCase{of(Collective::reduce, 64, Type::i32, 1),
+                                1,
+                                2,
+                                {.count = 16, .send = 16, .receive = 16, .bytes = 64}},
+                      ShapeCase{of(Collective::reduce, 64, Type::i32, 1),
+                                0,
+                                2,
+                                {.count = 16, .send = 16, .receive = 0, .bytes = 64}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    InParts,
+    ShapeTest,
+    ::testing::Values(
+        // 256 elements, 85 for each of 3 ranks, of which whole 16 bytes are 84.
+        ShapeCase{of(Collective::all_gather, 1024),
+                  2,
+                  3,
+                  {.count = 84, .send = 84, .receive = 252, .bytes = 1008, .send_at = 168}},
+        ShapeCase{of(Collective::reduce_scatter, 1024),
+                  2,
+                  3,
+                  {.count = 84, .send = 252, .receive = 84, .bytes = 1008, .receive_at = 168}},
+        ShapeCase{of(Collective::alltoall, 100, Type::u8),
+                  1,
+                  3,
+                  {.count = 32, .send = 96, .receive = 96, .bytes = 96}},
+        ShapeCase{of(Collective::gather, 100, Type::u8, 1),
+                  1,
+                  3,
+                  {.count = 32, .send = 32, .receive = 96, .bytes = 96, .send_at = 32}},
+        ShapeCase{of(Collective::gather, 100, Type::u8, 1),
+                  2,
+                  3,
+                  {.count = 32, .send = 32, .receive = 0, .bytes = 96}},
+        ShapeCase{of(Collective::scatter, 100, Type::u8, 1),
+                  1,
+                  3,
+                  {.count = 32, .send = 96, .receive = 32, .bytes = 96, .receive_at = 32}},
+        ShapeCase{of(Collective::scatter, 100, Type::u8, 1),
+                  0,
+                  3,
+                  {.count = 32, .send = 0, .receive = 32, .bytes = 96}},
+        // As nccl-tests' first rows: too small for a part of 16 bytes.
+        ShapeCase{of(Collective::all_gather, 16), 1, 2, {}},
+        ShapeCase{of(Collective::alltoall, 31, Type::f64), 1, 2, {}}));
+
+TEST(OperationTest, HasNoBusBandwidthForASingleRank) {
+  for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
+    EXPECT_EQ(bus_factor(static_cast<Collective>(i), 1), 0);
+  }
+}
+
+TEST(OperationTest, CountsBusBandwidthAsTheTableOfCollectives) {
+  EXPECT_EQ(bus_factor(Collective::all_reduce, 16), 1.875);
+  for (const auto collective : {Collective::all_gather,
+                                Collective::reduce_scatter,
+                                Collective::alltoall,
+                                Collective::gather,
+                                Collective::scatter}) {
+    EXPECT_EQ(bus_factor(collective, 16), 0.9375);
+  }
+  for (const auto collective : {Collective::broadcast, Collective::reduce, Collective::sendrecv}) {
+    EXPECT_EQ(bus_factor(collective, 16), 1);
+  }
+}
+
+TEST(OperationTest, KnowsWhatReducesAndWhatHasARoot) {
+  std::vector<std::string> reducing;
+  std::vector<std::string> rooted;
+  for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
+    const auto collective = static_cast<Collective>(i);
+    if (reduces(collective)) reducing.emplace_back(to_string(collective));
+    if (has_root(collective)) rooted.emplace_back(to_string(collective));
+  }
+  EXPECT_EQ(reducing, (std::vector<std::string>{"all_reduce", "reduce_scatter", "reduce"}));
+  EXPECT_EQ(rooted, (std::vector<std::string>{"broadcast", "reduce", "gather", "scatter"}));
+}
+
+}  // namespace
+}  // namespace muster::bench
