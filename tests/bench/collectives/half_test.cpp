@@ -45,7 +45,7 @@ template <class From, class To>
 void expect_rounding(std::uint16_t largest, From from, To to) {
   for (std::uint16_t bits = 0; bits < largest; ++bits) {
     const auto next = static_cast<std::uint16_t>(bits + 1);
-    const float middle = (from(bits) + from(next)) / 2;
+    const float middle = from(bits) + (from(next) - from(bits)) / 2;
     ASSERT_EQ(to(middle), bits % 2 == 0 ? bits : next) << bits;
     ASSERT_EQ(to(-middle), (bits % 2 == 0 ? bits : next) | 0x8000) << bits;
     ASSERT_EQ(to(std::nextafter(middle, 0.0F)), bits);

@@ -101,6 +101,8 @@ class PatternTest : public ::testing::TestWithParam<int> {};
 
 void expect_definition_of_all_types(Operation operation, int ranks) {
   for (const auto type : kTypes) {
+    // Of many ranks, the type that moves the smallest elements stands for all.
+    if (ranks > 9 && !reduces(operation.collective) && type != Type::u8) continue;
     operation.type = type;
     // About 60 elements for each rank and part.
     const auto parts = reduces(operation.collective) && ranks > 9 ? 4 : ranks;
