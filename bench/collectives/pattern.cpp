@@ -145,7 +145,8 @@ bool is_integer(Type type) { return type == Type::i32 || type == Type::u8; }
 void add_average(
     Type type, std::uint64_t sum, std::uint64_t ranks, std::uint64_t tolerance, Segment& segment) {
   if (is_integer(type) || sum == 0) {
-    const auto bits = bits_of(type, static_cast<double>(sum / ranks));
+    const auto quotient = sum / ranks;
+    const auto bits = bits_of(type, static_cast<double>(quotient));
     segment.low.push_back(bits);
     segment.high.push_back(bits);
     return;
