@@ -1,5 +1,9 @@
 # What `cmake --install` and the packages put where.
 install(TARGETS muster RUNTIME)
+if(TARGET muster_mpi)
+  # Beside the program's folder, where it looks for it: not in a library folder of the system.
+  install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster)
+endif()
 install(DIRECTORY configs/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/muster
   FILES_MATCHING PATTERN "*.yaml")
 install(FILES configs/muster.yaml configs/xids.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of one rank in host memory: reserved and touched once, filled and verified for each
+// operation.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "bench/backends/backend.hpp"
+#include "bench/collectives/operation.hpp"
+#include "bench/collectives/pattern.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+class HostMemory {
+ public:
+  HostMemory(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+
+  [[nodiscard]] Result<void> reserve(const Operation& largest);
+
+  // Where an operation finds its data. A broadcast has one buffer, out of place, too: the root has
+  // nothing to receive. `send` and `receive` are valid addresses even where nothing is sent.
+  struct Buffers {
+    Shape shape;
+    std::byte* send = nullptr;
+    std::byte* receive = nullptr;
+    std::byte* whole = nullptr;  // in place: the one buffer from its begin; else as `receive`
+  };
+
+  [[nodiscard]] Result<Buffers> lay_out(const Operation& operation) const;
+
+  void fill(const Operation& operation, const Buffers& buffers) const;
+  // Overwrites what may be a right result from before, and fills.
+  void poison_and_fill(const Operation& operation, const Buffers& buffers) const;
+  // Empty when every element is right.
+  [[nodiscard]] std::vector<Wrong> verify(const Operation& operation, const Buffers& buffers) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+
+  struct Area {
+    std::unique_ptr<std::byte, Free> memory;
+    std::size_t bytes = 0;
+  };
+
+  [[nodiscard]] static Result<Area> allocate(std::uint64_t bytes);
+
+  int rank_, ranks_;
+  Area send_, receive_;
+};
+
+// This process, on host memory.
+[[nodiscard]] Member host_member(int rank);
+
+}  // namespace muster::bench

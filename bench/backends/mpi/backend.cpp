@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/mpi/backend.hpp"
+
+#include <utility>
+
+#include "bench/backends/mpi/errors.hpp"
+#include "bench/backends/timing.hpp"
+
+namespace muster::bench::mpi {
+namespace {
+
+class MpiBackend : public Backend {
+ public:
+  MpiBackend(std::string library, int rank, int ranks, std::uint64_t most)
+      : library_(std::move(library)),
+        rank_(rank),
+        ranks_(ranks),
+        most_(most),
+        memory_(rank, ranks) {}
+
+  [[nodiscard]] std::string library() const override { return library_; }
+
+  [[nodiscard]] int ranks() const override { return ranks_; }
+
+  [[nodiscard]] std::vector<Member> members() const override { return {host_member(rank_)}; }
+
+  [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
+    if (pace.graph) return make_error("MPI on host memory has no CUDA graphs");
+    return can_count(operation, rank_, ranks_, most_);
+  }
+
+  [[nodiscard]] Result<void> reserve(const Operation& largest) override {
+    return memory_.reserve(largest);
+  }
+
+  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
+                                                     const Pace& pace,
+                                                     Progress& progress) override {
+    const auto buffers = lay_out(operation);
+    if (!buffers) return tl::unexpected(buffers.error());
+    memory_.fill(operation, *buffers);
+    const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
+
+    Samples samples{.rank = rank_};
+    samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
+    int code = MPI_SUCCESS;
+    const auto run = [&] {
+      code = plan.run(plan);
+      return code == MPI_SUCCESS;
+    };
+    const auto barrier = [&] {
+      code = MPI_Barrier(MPI_COMM_WORLD);
+      return code == MPI_SUCCESS;
+    };
+    if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
+      return tl::unexpected(check(code, plan.name).error());
+    }
+    return std::vector{std::move(samples)};
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
+    const auto buffers = lay_out(operation);
+    if (!buffers) return tl::unexpected(buffers.error());
+    memory_.poison_and_fill(operation, *buffers);
+    const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
+    if (auto run = check(plan.run(plan), plan.name); !run) return tl::unexpected(run.error());
+    return memory_.verify(operation, *buffers);
+  }
+
+ private:
+  // In place, MPI leaves what a rank gets of a reduce_scatter where the buffer begins.
+  [[nodiscard]] Result<HostMemory::Buffers> lay_out(const Operation& operation) const {
+    auto buffers = memory_.lay_out(operation);
+    if (buffers && operation.collective == Collective::reduce_scatter) {
+      buffers->receive = buffers->whole;
+    }
+    return buffers;
+  }
+
+  std::string library_;
+  int rank_, ranks_;
+  std::uint64_t most_;
+  HostMemory memory_;
+  Types types_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(std::string library,
+                                      int rank,
+                                      int ranks,
+                                      std::uint64_t most) {
+  return std::make_unique<MpiBackend>(std::move(library), rank, ranks, most);
+}
+
+}  // namespace muster::bench::mpi

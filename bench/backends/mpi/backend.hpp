@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of MPI on host memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "bench/backends/backend.hpp"
+#include "bench/backends/mpi/calls.hpp"
+
+namespace muster::bench::mpi {
+
+// MPI is running. `most`: elements that one call may have; smaller only in tests.
+[[nodiscard]] std::unique_ptr<Backend> make_backend(std::string library,
+                                                    int rank,
+                                                    int ranks,
+                                                    std::uint64_t most = kMostElements);
+
+}  // namespace muster::bench::mpi

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/mpi/module.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+
+#include "bench/backends/mpi/backend.hpp"
+#include "bench/backends/mpi/errors.hpp"
+
+namespace muster::bench::mpi {
+namespace {
+
+class Job : public MpiJob {
+ public:
+  [[nodiscard]] Result<void> start() {
+    int offered = 0;
+    if (auto ok = check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &offered),
+                        "MPI_Init_thread");
+        !ok) {
+      return ok;
+    }
+    if (auto ok = check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                        "MPI_Comm_set_errhandler");
+        !ok) {
+      return ok;
+    }
+    if (auto ok = check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank"); !ok) return ok;
+    return check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+
+  [[nodiscard]] int size() const override { return size_; }
+
+  [[nodiscard]] std::string library() const override {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    MPI_Get_library_version(text.data(), &length);
+    return library_name({text.data(), static_cast<std::size_t>(length)});
+  }
+
+  [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
+    std::uint64_t size = text.size();
+    if (auto ok = check(MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "MPI_Bcast"); !ok) {
+      return tl::unexpected(ok.error());
+    }
+    std::string all(text);
+    all.resize(size);
+    if (auto ok = check(MPI_Bcast(all.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD),
+                        "MPI_Bcast");
+        !ok) {
+      return tl::unexpected(ok.error());
+    }
+    return all;
+  }
+
+  [[nodiscard]] Result<void> barrier() override {
+    return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+  }
+
+  [[nodiscard]] Result<void> finish() override { return check(MPI_Finalize(), "MPI_Finalize"); }
+
+  [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend() override {
+    return mpi::make_backend(library(), rank_, size_);
+  }
+
+  void abort(int status) noexcept override { MPI_Abort(MPI_COMM_WORLD, status); }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace
+}  // namespace muster::bench::mpi
+
+extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_1(
+    std::string* why);
+
+extern "C" muster::bench::MpiJob* muster_mpi_start_1(std::string* why) {
+  auto job = std::make_unique<muster::bench::mpi::Job>();
+  if (const auto started = job->start(); !started) {
+    *why = started.error().message;
+    return nullptr;
+  }
+  return job.release();
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/mpi_module.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+namespace muster::bench {
+
+std::filesystem::path mpi_module_path() {
+  const char* const chosen = std::getenv("MUSTER_MPI_MODULE");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  std::error_code ignored;  // without /proc the path is a relative one, and the module not found
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return program.parent_path().parent_path() / "lib" / "muster" / "muster_mpi.so";
+}
+
+Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module) {
+  // Open MPI opens modules of its own, which look for its symbols among the global ones. Never
+  // closed: MPI leaves threads and handlers behind.
+  void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) return make_missing(fmt::format("open the MPI module: {}", ::dlerror()));
+  void* const entry = ::dlsym(library, kMpiEntry);
+  if (entry == nullptr) {
+    return make_error(
+        fmt::format("{} belongs to another version of this program", module.string()));
+  }
+  std::string why;
+  std::unique_ptr<MpiJob> job(reinterpret_cast<StartMpi>(entry)(&why));
+  if (!job) return make_error(fmt::format("start MPI: {}", why));
+  return job;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operation a back end on host memory offers, for tests that let it verify them all.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+
+namespace muster::bench {
+
+// All collectives, types, reductions and placements of this size.
+inline std::vector<Operation> all_operations(std::uint64_t bytes, int root) {
+  std::vector<Operation> operations;
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8}) {
+      for (const auto reduction :
+           {Reduction::sum, Reduction::min, Reduction::max, Reduction::avg}) {
+        if (!reduces(collective) && reduction != Reduction::sum) continue;
+        for (const bool in_place : {false, true}) {
+          operations.push_back({.collective = collective,
+                                .type = type,
+                                .reduction = reduction,
+                                .root = root,
+                                .in_place = in_place,
+                                .bytes = bytes});
+        }
+      }
+    }
+  }
+  return operations;
+}
+
+inline std::string show(const Operation& operation) {
+  return fmt::format("{} {} {} root {} {} {} bytes",
+                     to_string(operation.collective),
+                     to_string(operation.type),
+                     to_string(operation.reduction),
+                     operation.root,
+                     operation.in_place ? "in place" : "out of place",
+                     operation.bytes);
+}
+
+// Sentences about what went wrong; empty when every element of every operation was right. Every
+// rank calls this with the same arguments.
+inline std::vector<std::string> run_battery(Backend& backend,
+                                            const std::vector<std::uint64_t>& sizes,
+                                            const std::vector<int>& roots) {
+  std::vector<std::string> problems;
+  for (const auto bytes : sizes) {
+    for (const auto root : roots) {
+      for (const auto& operation : all_operations(bytes, root)) {
+        if (root != roots.front() && !has_root(operation.collective)) continue;
+        if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
+        const auto wrongs = backend.verify(operation);
+        if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};
+        for (const auto& wrong : *wrongs) {
+          problems.push_back(fmt::format("{}: rank {}, {} wrong, first {}: {} not in {} to {}",
+                                         show(operation),
+                                         wrong.rank,
+                                         wrong.elements,
+                                         wrong.first,
+                                         value_of(operation.type, wrong.observed),
+                                         value_of(operation.type, wrong.low),
+                                         value_of(operation.type, wrong.high)));
+        }
+      }
+    }
+  }
+  return problems;
+}
+
+}  // namespace muster::bench

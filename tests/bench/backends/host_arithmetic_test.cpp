@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/host_arithmetic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "bench/collectives/pattern.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::array kTypes{Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8};
+
+std::vector<std::byte> encoded(Type type, const std::vector<double>& numbers) {
+  std::vector<std::byte> bytes(numbers.size() * size_of(type));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto bits = bits_of(type, numbers[i]);
+    std::memcpy(bytes.data() + i * size_of(type), &bits, size_of(type));
+  }
+  return bytes;
+}
+
+// 17 elements: whole vectors and a rest, whatever the width of the machine's.
+std::vector<double> numbers_from(double first) {
+  std::vector<double> numbers(17);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = first + static_cast<double>(i * 5 % 7);
+  }
+  return numbers;
+}
+
+TEST(HostArithmeticTest, CombinesEveryType) {
+  const auto one = numbers_from(2);
+  const auto other = std::vector<double>(one.rbegin(), one.rend());
+  for (const auto type : kTypes) {
+    for (const auto reduction : {Reduction::sum, Reduction::min, Reduction::max, Reduction::avg}) {
+      std::vector<double> expected;
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        const double least = std::min(one[i], other[i]);
+        const double most = std::max(one[i], other[i]);
+        expected.push_back(reduction == Reduction::min   ? least
+                           : reduction == Reduction::max ? most
+                                                         : one[i] + other[i]);
+      }
+      auto both = encoded(type, other);
+      combine_of(type, reduction)(encoded(type, one).data(), both.data(), one.size());
+      EXPECT_EQ(both, encoded(type, expected)) << to_string(type) << " " << to_string(reduction);
+    }
+  }
+}
+
+TEST(HostArithmeticTest, DividesFloatsAndRoundsIntegersDown) {
+  const auto sums = numbers_from(1);
+  for (const auto type : kTypes) {
+    auto numbers = encoded(type, sums);
+    divide(type, numbers.data(), sums.size(), 2);
+    std::vector<double> expected;
+    for (const auto sum : sums) {
+      const bool whole = type == Type::i32 || type == Type::u8;
+      expected.push_back(whole ? std::floor(sum / 2) : sum / 2);
+    }
+    EXPECT_EQ(numbers, encoded(type, expected)) << to_string(type);
+  }
+}
+
+TEST(HostArithmeticTest, DividesBytesByMoreRanksThanAByteCounts) {
+  std::vector<std::uint8_t> sums{0, 1, 255};
+  divide(Type::u8, sums.data(), sums.size(), 256);
+  EXPECT_EQ(sums, (std::vector<std::uint8_t>{0, 0, 0}));
+}
+
+TEST(HostArithmeticTest, WrapsIntegersThatOverflow) {
+  std::vector<std::int32_t> one{2147483647};
+  std::vector<std::int32_t> both{1};
+  combine_of(Type::i32, Reduction::sum)(one.data(), both.data(), 1);
+  EXPECT_EQ(both.front(), -2147483647 - 1);
+}
+
+}  // namespace
+}  // namespace muster::bench

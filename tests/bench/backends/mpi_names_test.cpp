@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What needs no running MPI job: names, and modules that are none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/backends/mpi_module.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(MpiModuleTest, IsMissingWhereThereIsNone) {
+  const auto job = start_mpi("/nowhere/muster_mpi.so");
+  ASSERT_FALSE(job);
+  EXPECT_TRUE(job.error().missing);
+  EXPECT_THAT(job.error().message, StartsWith("open the MPI module: "));
+  EXPECT_THAT(job.error().message, HasSubstr("/nowhere/muster_mpi.so"));
+}
+
+TEST(MpiModuleTest, RefusesALibraryThatIsAnother) {
+  const auto job = start_mpi("libm.so.6");
+  ASSERT_FALSE(job);
+  EXPECT_FALSE(job.error().missing);
+  EXPECT_EQ(job.error().message, "libm.so.6 belongs to another version of this program");
+}
+
+TEST(MpiModuleTest, LiesBesideTheFolderOfTheProgram) {
+  ::unsetenv("MUSTER_MPI_MODULE");
+  EXPECT_THAT(mpi_module_path().string(), HasSubstr("/lib/muster/muster_mpi.so"));
+  ::setenv("MUSTER_MPI_MODULE", "/opt/muster_mpi.so", 1);
+  EXPECT_EQ(mpi_module_path(), "/opt/muster_mpi.so");
+  ::unsetenv("MUSTER_MPI_MODULE");
+}
+
+}  // namespace
+}  // namespace muster::bench

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The MPI module under mpirun: every rank runs the same tests in the same order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "bench/backends/mpi/backend.hpp"
+#include "bench/backends/mpi_module.hpp"
+#include "tests/bench/backends/battery.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::unique_ptr<MpiJob>& job() {
+  static std::unique_ptr<MpiJob> the_job;
+  return the_job;
+}
+
+TEST(MpiModuleTest, KnowsItsPlaceInTheJob) {
+  int rank = -1;
+  int size = -1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  EXPECT_EQ(job()->rank(), rank);
+  EXPECT_EQ(job()->size(), size);
+  EXPECT_GE(job()->library().size(), 5);
+}
+
+TEST(MpiModuleTest, TellsEverybodyTheTextOfRankZero) {
+  const std::string text = "10.0.0.4:5000 secret";
+  const auto told = job()->broadcast(job()->rank() == 0 ? text : "not this");
+  ASSERT_TRUE(told);
+  EXPECT_EQ(*told, text);
+  EXPECT_EQ(job()->broadcast(""), "");
+  EXPECT_TRUE(job()->barrier());
+}
+
+TEST(MpiBackendTest, SaysWhoItIs) {
+  const auto backend = job()->make_backend();
+  ASSERT_TRUE(backend);
+  EXPECT_EQ((*backend)->ranks(), job()->size());
+  EXPECT_EQ((*backend)->library(), job()->library());
+  ASSERT_EQ((*backend)->members().size(), 1);
+  const auto member = (*backend)->members().front();
+  EXPECT_EQ(member.rank, job()->rank());
+  EXPECT_EQ(member.pid, ::getpid());
+  EXPECT_EQ(member.device, "host memory");
+  EXPECT_NE(member.host, "");
+}
+
+TEST(MpiBackendTest, IsRightInEveryOperation) {
+  const auto backend = job()->make_backend();
+  ASSERT_TRUE(backend);
+  EXPECT_THAT(run_battery(**backend, {0, 64, 1000, 50000}, {0, job()->size() - 1}), IsEmpty());
+}
+
+TEST(MpiBackendTest, IsRightWhereOneCallCannotCountTheElements) {
+  // As if an int could count to 4096 only: several calls, and blocks of 16 bytes. Two types.
+  const auto backend = mpi::make_backend("MPI", job()->rank(), job()->size(), 4096);
+  std::vector<Operation> operations;
+  for (const auto& operation : all_operations(std::uint64_t{32768} * 4, 1)) {
+    if (operation.type != Type::bf16 && operation.type != Type::u8) continue;
+    if (backend->supports(operation, {})) operations.push_back(operation);
+  }
+  for (const auto& operation : operations) {
+    ASSERT_TRUE(backend->reserve(operation));
+    const auto wrongs = backend->verify(operation);
+    ASSERT_TRUE(wrongs) << show(operation) << ": " << wrongs.error().message;
+    EXPECT_THAT(*wrongs, IsEmpty()) << show(operation);
+  }
+}
+
+TEST(MpiBackendTest, RefusesWhatItCannotDo) {
+  const auto backend = mpi::make_backend("MPI", job()->rank(), job()->size(), 4096);
+  const Operation large{.collective = Collective::reduce_scatter,
+                        .bytes = static_cast<std::uint64_t>(job()->size()) * 32768};
+  EXPECT_EQ(backend->supports(large, {}).error().message,
+            fmt::format("MPI counts at most 4096 elements, and reduce_scatter of {} bytes has 8192 "
+                        "per rank",
+                        large.bytes));
+  EXPECT_EQ(backend->supports({.bytes = 8}, {.graph = true}).error().message,
+            "MPI on host memory has no CUDA graphs");
+}
+
+TEST(MpiBackendTest, FindsWhatIsWrong) {
+  const auto backend = job()->make_backend();
+  ASSERT_TRUE(backend);
+  // The last rank puts in integers where the others expect floating-point numbers.
+  const bool is_last = job()->rank() == job()->size() - 1;
+  const Operation operation{
+      .collective = Collective::all_gather, .type = is_last ? Type::i32 : Type::f32, .bytes = 4096};
+  ASSERT_TRUE((*backend)->reserve(operation));
+  const auto wrongs = (*backend)->verify(operation);
+  ASSERT_TRUE(wrongs);
+  ASSERT_EQ(wrongs->size(), 1);
+  EXPECT_EQ(wrongs->front().rank, job()->rank());
+  const auto count = shape_of(operation, 0, job()->size()).count;
+  const auto others = static_cast<std::uint64_t>(job()->size() - 1);
+  if (is_last) return;
+  EXPECT_EQ(wrongs->front().first, others * count);
+  EXPECT_GT(wrongs->front().elements, count * 9 / 10);
+  EXPECT_LE(wrongs->front().elements, count);
+}
+
+TEST(MpiBackendTest, TimesEveryIteration) {
+  const auto backend = job()->make_backend();
+  ASSERT_TRUE(backend);
+  const Operation operation{.bytes = 4096};
+  ASSERT_TRUE((*backend)->reserve(operation));
+  Progress progress;
+  const auto one_by_one = (*backend)->measure(operation, {.warm_up = 2, .iterations = 7}, progress);
+  ASSERT_TRUE(one_by_one);
+  ASSERT_EQ(one_by_one->size(), 1);
+  EXPECT_EQ(one_by_one->front().rank, job()->rank());
+  EXPECT_EQ(one_by_one->front().seconds.size(), 7);
+  EXPECT_EQ(progress.iteration, 7);
+  for (const auto seconds : one_by_one->front().seconds) EXPECT_GT(seconds, 0);
+
+  const auto in_a_row =
+      (*backend)->measure(operation, {.iterations = 9, .pipelined = true}, progress);
+  ASSERT_TRUE(in_a_row);
+  EXPECT_EQ(in_a_row->front().seconds, std::vector<double>(9, in_a_row->front().seconds.front()));
+}
+
+TEST(MpiBackendTest, SaysThatMemoryWasNotReserved) {
+  const auto backend = job()->make_backend();
+  ASSERT_TRUE(backend);
+  ASSERT_TRUE((*backend)->reserve({.bytes = 64}));
+  EXPECT_EQ((*backend)->verify({.bytes = 128}).error().message,
+            "all_reduce of 128 bytes needs more memory than was reserved");
+}
+
+TEST(MpiBackendTest, SaysWhatMpiSaysOfAnError) {
+  const auto backend = job()->make_backend();
+  ASSERT_TRUE(backend);
+  const Operation operation{
+      .collective = Collective::broadcast, .root = job()->size(), .bytes = 64};
+  ASSERT_TRUE((*backend)->reserve(operation));
+  const auto wrongs = (*backend)->verify(operation);
+  ASSERT_FALSE(wrongs);
+  EXPECT_THAT(wrongs.error().message, StartsWith("MPI_Bcast: "));
+}
+
+}  // namespace
+}  // namespace muster::bench
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  auto started = muster::bench::start_mpi(muster::bench::mpi_module_path());
+  if (!started) {
+    std::fputs(started.error().message.c_str(), stderr);
+    return 1;
+  }
+  muster::bench::job() = *std::move(started);
+  const int status = RUN_ALL_TESTS();
+  return muster::bench::job()->finish() ? status : 1;
+}
