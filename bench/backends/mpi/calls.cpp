@@ -142,6 +142,7 @@ constexpr std::array kCalls{
 };
 
 template <Type type, Reduction reduction>
+// NOLINTNEXTLINE(readability-non-const-parameter): the signature is MPI's
 void combine(void* one, void* both, int* count, MPI_Datatype* /*datatype*/) {
   combine_of(type, reduction)(one, both, static_cast<std::uint64_t>(*count));
 }
@@ -192,14 +193,16 @@ MPI_Datatype Types::datatype(Type type) {
 
 MPI_Op Types::op(Type type, Reduction reduction) const {
   const bool is_f16 = type == Type::f16;
-  const bool is_own = is_f16 || type == Type::bf16;
+  if (!is_f16 && type != Type::bf16) {
+    return reduction == Reduction::min ? MPI_MIN : reduction == Reduction::max ? MPI_MAX : MPI_SUM;
+  }
   switch (reduction) {
     case Reduction::min:
-      return is_own ? (is_f16 ? f16_min_ : bf16_min_) : MPI_MIN;
+      return is_f16 ? f16_min_ : bf16_min_;
     case Reduction::max:
-      return is_own ? (is_f16 ? f16_max_ : bf16_max_) : MPI_MAX;
+      return is_f16 ? f16_max_ : bf16_max_;
     default:
-      return is_own ? (is_f16 ? f16_sum_ : bf16_sum_) : MPI_SUM;
+      return is_f16 ? f16_sum_ : bf16_sum_;
   }
 }
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/tcp/backend.hpp"
+
+#include <utility>
+
+#include "bench/backends/host_memory.hpp"
+#include "bench/backends/tcp/collectives.hpp"
+#include "bench/backends/timing.hpp"
+
+namespace muster::bench::tcp {
+namespace {
+
+class TcpBackend : public Backend {
+ public:
+  explicit TcpBackend(Mesh mesh)
+      : mesh_(std::move(mesh)), collectives_(mesh_), memory_(mesh_.rank(), mesh_.ranks()) {}
+
+  [[nodiscard]] std::string library() const override { return "TCP of muster-bench"; }
+
+  [[nodiscard]] int ranks() const override { return mesh_.ranks(); }
+
+  [[nodiscard]] std::vector<Member> members() const override { return {host_member(mesh_.rank())}; }
+
+  [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
+                                      const Pace& pace) const override {
+    if (pace.graph) return make_error("TCP on host memory has no CUDA graphs");
+    return {};
+  }
+
+  [[nodiscard]] Result<void> reserve(const Operation& largest) override {
+    return memory_.reserve(largest);
+  }
+
+  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
+                                                     const Pace& pace,
+                                                     Progress& progress) override {
+    const auto buffers = memory_.lay_out(operation);
+    if (!buffers) return tl::unexpected(buffers.error());
+    memory_.fill(operation, *buffers);
+
+    Samples samples{.rank = mesh_.rank(), .seconds = {}};
+    samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
+    Result<void> last;
+    const auto run = [&] {
+      last = collectives_.run(operation, *buffers);
+      return last.has_value();
+    };
+    const auto barrier = [&] {
+      last = collectives_.barrier();
+      return last.has_value();
+    };
+    if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
+      return tl::unexpected(last.error());
+    }
+    return std::vector{std::move(samples)};
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
+    const auto buffers = memory_.lay_out(operation);
+    if (!buffers) return tl::unexpected(buffers.error());
+    memory_.poison_and_fill(operation, *buffers);
+    auto run = collectives_.run(operation, *buffers);
+    if (!run) return tl::unexpected(run.error());
+    return memory_.verify(operation, *buffers);
+  }
+
+  void abort() noexcept override { mesh_.shut_down(); }
+
+ private:
+  Mesh mesh_;
+  Collectives collectives_;
+  HostMemory memory_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_backend(const Options& options) {
+  auto mesh =
+      Mesh::connect(options.rank, options.ranks, options.token, options.exchange, options.patience);
+  if (!mesh) return tl::unexpected(mesh.error());
+  return std::make_unique<TcpBackend>(*std::move(mesh));
+}
+
+}  // namespace muster::bench::tcp

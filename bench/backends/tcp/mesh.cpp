@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/tcp/mesh.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench::tcp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kTokenBytes = 64;
+constexpr std::size_t kMostStrangers = 64;  // that may be waited for at once
+
+// What the two ends of a new connection tell each other. All ranks run the same program, on
+// machines of one kind.
+struct Hello {
+  std::array<char, 16> magic{};
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::array<char, kTokenBytes> token{};
+};
+
+constexpr std::string_view kMagic = "muster-bench/1";
+
+Hello hello_of(int from, int to, std::string_view token) {
+  Hello hello{.from = static_cast<std::uint32_t>(from), .to = static_cast<std::uint32_t>(to)};
+  std::ranges::copy(kMagic, hello.magic.begin());
+  std::ranges::copy(token.substr(0, kTokenBytes), hello.token.begin());
+  return hello;
+}
+
+// In the same time whatever differs: the token cannot be found out piece by piece.
+bool same(const Hello& a, const Hello& b) {
+  const auto left = std::as_bytes(std::span(&a, 1));
+  const auto right = std::as_bytes(std::span(&b, 1));
+  auto difference = std::byte{0};
+  for (std::size_t i = 0; i < left.size(); ++i) difference |= left[i] ^ right[i];
+  return difference == std::byte{0};
+}
+
+struct Stranger {
+  Descriptor socket;
+  Hello hello;
+  std::size_t received = 0;
+};
+
+class Assembly {
+ public:
+  Assembly(int rank, int ranks, std::string_view token, Deadline deadline)
+      : rank_(rank),
+        token_(token),
+        deadline_(deadline),
+        sockets_(static_cast<std::size_t>(ranks)) {}
+
+  // Nobody has to accept for this to return: connections wait in the listener's queue.
+  [[nodiscard]] Result<void> greet(int peer, const std::vector<std::string>& addresses) {
+    auto socket = connect_to(addresses, deadline_);
+    if (!socket) return socket_error(peer, socket.error());
+    const auto hello = hello_of(rank_, peer, token_);
+    const auto sent = transfer(
+        {.socket = socket->get(), .bytes = std::as_bytes(std::span(&hello, 1))}, {}, &deadline_);
+    if (!sent) return socket_error(peer, sent.error());
+    socket_of(peer) = *std::move(socket);
+    return {};
+  }
+
+  // The answers of those greeted.
+  [[nodiscard]] Result<void> hear(int peer) {
+    Hello answer;
+    const auto received = transfer(
+        {},
+        {.socket = socket_of(peer).get(), .bytes = std::as_writable_bytes(std::span(&answer, 1))},
+        &deadline_);
+    if (!received) return socket_error(peer, received.error());
+    if (!same(answer, hello_of(peer, rank_, token_))) {
+      return socket_error(peer, {.message = "who answers is not of this job"});
+    }
+    return {};
+  }
+
+  // Waits until all higher ranks have come.
+  [[nodiscard]] Result<void> welcome(const Descriptor& listener) {
+    while (missing() != 0) {
+      if (Clock::now() >= deadline_) {
+        return make_error(
+            fmt::format("{} of {} ranks did not connect in time", missing(), sockets_.size()));
+      }
+      if (auto waited = wait(listener); !waited) return waited;
+      if (auto accepted = accept(listener); !accepted) return accepted;
+      if (auto listened = listen_to_strangers(); !listened) return listened;
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Descriptor> take() { return std::move(sockets_); }
+
+ private:
+  [[nodiscard]] static tl::unexpected<Error> socket_error(int peer, const Error& error) {
+    return make_error(fmt::format("connect to rank {}: {}", peer, error.message));
+  }
+
+  [[nodiscard]] Descriptor& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
+
+  [[nodiscard]] std::int64_t missing() const {
+    return std::count_if(sockets_.begin() + rank_ + 1,
+                         sockets_.end(),
+                         [](const Descriptor& socket) { return !socket.is_open(); });
+  }
+
+  [[nodiscard]] Result<void> wait(const Descriptor& listener) const {
+    std::vector<pollfd> all{{.fd = listener.get(), .events = POLLIN, .revents = 0}};
+    for (const auto& stranger : strangers_) {
+      all.push_back({.fd = stranger.socket.get(), .events = POLLIN, .revents = 0});
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+    const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1000));
+    if (::poll(all.data(), all.size(), timeout) < 0 && errno != EINTR) {
+      return make_error(fmt::format("poll: {}", std::strerror(errno)));
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> accept(const Descriptor& listener) {
+    auto socket = accept_from(listener);
+    if (!socket) return tl::unexpected(socket.error());
+    if (!socket->is_open()) return {};
+    // Who says nothing for long makes room for others.
+    if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
+    strangers_.push_back({.socket = *std::move(socket), .hello = {}});
+    return {};
+  }
+
+  [[nodiscard]] Result<void> listen_to_strangers() {
+    for (auto& stranger : strangers_) {
+      if (auto heard = listen_to(stranger); !heard) return heard;
+    }
+    std::erase_if(strangers_, [](const Stranger& one) { return !one.socket.is_open(); });
+    return {};
+  }
+
+  // Takes what has come. Who is of the job gets an answer and its place, and who is not is closed.
+  [[nodiscard]] Result<void> listen_to(Stranger& stranger) {
+    const auto hello = std::as_writable_bytes(std::span(&stranger.hello, 1));
+    const auto rest = hello.subspan(stranger.received);
+    const auto got = ::recv(stranger.socket.get(), rest.data(), rest.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+    if (got > 0) stranger.received += static_cast<std::size_t>(got);
+    if (got > 0 && stranger.received < hello.size()) return {};
+    const auto from = stranger.hello.from;
+    const bool right = got > 0 && from > static_cast<std::uint32_t>(rank_) &&
+                       from < sockets_.size() && !sockets_[from].is_open() &&
+                       same(stranger.hello, hello_of(static_cast<int>(from), rank_, token_));
+    if (!right) {
+      stranger.socket = Descriptor{};
+      return {};
+    }
+    const auto answer = hello_of(rank_, static_cast<int>(from), token_);
+    const auto sent =
+        transfer({.socket = stranger.socket.get(), .bytes = std::as_bytes(std::span(&answer, 1))},
+                 {},
+                 &deadline_);
+    if (!sent) return socket_error(static_cast<int>(from), sent.error());
+    sockets_[from] = std::move(stranger.socket);
+    stranger.socket = Descriptor{};
+    return {};
+  }
+
+  int rank_;
+  std::string_view token_;
+  Deadline deadline_;
+  std::vector<Descriptor> sockets_;
+  std::vector<Stranger> strangers_;
+};
+
+// One line for each rank, its addresses divided by commas.
+Result<std::vector<std::vector<std::string>>> share(const Exchange& exchange,
+                                                    const std::vector<std::string>& mine,
+                                                    int ranks) {
+  const auto gathered = exchange.gather(fmt::format("{}", fmt::join(mine, ",")));
+  if (!gathered) return tl::unexpected(gathered.error());
+  const auto told = exchange.broadcast(fmt::format("{}", fmt::join(*gathered, "\n")));
+  if (!told) return tl::unexpected(told.error());
+  std::vector<std::vector<std::string>> all;
+  for (const auto line : split(*told, '\n')) {
+    auto& one = all.emplace_back();
+    for (const auto address : split(line, ',')) one.emplace_back(address);
+  }
+  if (all.size() != static_cast<std::size_t>(ranks)) {
+    return make_error(fmt::format("{} ranks told their addresses, expected {}", all.size(), ranks));
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<Mesh> Mesh::connect(int rank,
+                           int ranks,
+                           std::string_view token,
+                           const Exchange& exchange,
+                           std::chrono::milliseconds patience) {
+  const auto listening = listen_on_any_port();
+  if (!listening) return tl::unexpected(listening.error());
+  const auto addresses = share(exchange, listening->addresses, ranks);
+  if (!addresses) return tl::unexpected(addresses.error());
+
+  Assembly assembly(rank, ranks, token, Clock::now() + patience);
+  for (int peer = 0; peer < rank; ++peer) {
+    auto greeted = assembly.greet(peer, (*addresses)[static_cast<std::size_t>(peer)]);
+    if (!greeted) return tl::unexpected(greeted.error());
+  }
+  if (auto all = assembly.welcome(listening->socket); !all) return tl::unexpected(all.error());
+  for (int peer = 0; peer < rank; ++peer) {
+    if (auto heard = assembly.hear(peer); !heard) return tl::unexpected(heard.error());
+  }
+  return Mesh(rank, assembly.take());
+}
+
+Result<void> Mesh::exchange(int to,
+                            std::span<const std::byte> out,
+                            int from,
+                            std::span<std::byte> in) const {
+  auto moved = transfer({.socket = sockets_[static_cast<std::size_t>(to)].get(), .bytes = out},
+                        {.socket = sockets_[static_cast<std::size_t>(from)].get(), .bytes = in});
+  if (moved) return moved;
+  const auto whom =
+      to == from ? fmt::format("rank {}", to) : fmt::format("ranks {} and {}", to, from);
+  return make_error(fmt::format("exchange data with {}: {}", whom, moved.error().message));
+}
+
+void Mesh::shut_down() const noexcept {
+  for (const auto& socket : sockets_) {
+    if (socket.is_open()) (void)::shutdown(socket.get(), SHUT_RDWR);
+  }
+}
+
+}  // namespace muster::bench::tcp

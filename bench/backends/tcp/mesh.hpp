@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection between every two ranks of a job, and nobody else.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/backends/tcp/sockets.hpp"
+
+namespace muster::bench::tcp {
+
+// Every rank calls these in the same order: `gather` gives rank 0 the text of every rank, and
+// `broadcast` gives everybody rank 0's.
+struct Exchange {
+  std::function<Result<std::vector<std::string>>(std::string_view mine)> gather;
+  std::function<Result<std::string>(std::string_view text)> broadcast;
+};
+
+class Mesh {
+ public:
+  // `token` is known to the job's ranks only; who connects and does not know it is turned away.
+  [[nodiscard]] static Result<Mesh> connect(int rank,
+                                            int ranks,
+                                            std::string_view token,
+                                            const Exchange& exchange,
+                                            std::chrono::milliseconds patience);
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(sockets_.size()); }
+
+  // Both at once; either may be empty. Not with this rank itself.
+  [[nodiscard]] Result<void> exchange(int to,
+                                      std::span<const std::byte> out,
+                                      int from,
+                                      std::span<std::byte> in) const;
+
+  [[nodiscard]] Result<void> send(int to, std::span<const std::byte> bytes) const {
+    return exchange(to, bytes, to, {});
+  }
+
+  [[nodiscard]] Result<void> receive(int from, std::span<std::byte> bytes) const {
+    return exchange(from, {}, from, bytes);
+  }
+
+  // From any thread: whoever waits for one of these connections gets an error, on both ends.
+  void shut_down() const noexcept;
+
+ private:
+  Mesh(int rank, std::vector<Descriptor> sockets) : rank_(rank), sockets_(std::move(sockets)) {}
+
+  int rank_;
+  std::vector<Descriptor> sockets_;  // by rank; none at its own place
+};
+
+}  // namespace muster::bench::tcp

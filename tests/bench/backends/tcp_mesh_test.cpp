@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "bench/backends/tcp/collectives.hpp"
+#include "bench/backends/tcp/mesh.hpp"
+#include "lib/base/text.hpp"
+#include "tests/bench/backends/tcp_ranks.hpp"
+
+namespace muster::bench::tcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kElement = 4321;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+TEST(TcpMeshTest, MovesMoreThanSocketsHoldBothWaysAtOnce) {
+  run_ranks(2, [](int rank, const Exchange& exchange) {
+    const auto mesh = Mesh::connect(rank, 2, "token", exchange, 10s);
+    ASSERT_TRUE(mesh);
+    const std::vector<std::byte> out(std::size_t{8} << 20U, std::byte(rank + 1));
+    std::vector<std::byte> in(out.size());
+    ASSERT_TRUE(mesh->exchange(1 - rank, out, 1 - rank, in));
+    EXPECT_EQ(in, std::vector<std::byte>(out.size(), std::byte(2 - rank)));
+  });
+}
+
+TEST(TcpMeshTest, TurnsAwayWhoDoesNotKnowTheToken) {
+  run_ranks(2, [](int rank, const Exchange& exchange) {
+    const auto mesh = Mesh::connect(rank, 2, rank == 0 ? "right" : "wrong", exchange, 300ms);
+    ASSERT_FALSE(mesh);
+    EXPECT_EQ(mesh.error().message,
+              rank == 0 ? "1 of 2 ranks did not connect in time"
+                        : "connect to rank 0: the connection was closed");
+  });
+}
+
+TEST(TcpMeshTest, IsNotHeldUpByStrangers) {
+  // As many as wait at once and more: some silent, some that say nonsense, some that are gone.
+  std::vector<Descriptor> strangers;
+  run_ranks(2, [&](int rank, const Exchange& exchange) {
+    auto visited = exchange;
+    visited.broadcast = [&](std::string_view text) {
+      auto told = exchange.broadcast(text);
+      if (rank != 1) return told;
+      const auto address = std::string(split(split(*told, '\n').front(), ',').back());
+      for (int i = 0; i < 100; ++i) {
+        auto socket = connect_to({address}, std::chrono::steady_clock::now() + 5s);
+        EXPECT_TRUE(socket);
+        const auto nonsense = bytes_of(
+            "GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: of some length, "
+            "longer than what a rank says when it comes\r\n\r\n");
+        if (i % 3 == 0) ::send(socket->get(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL);
+        if (i % 3 != 1) strangers.push_back(*std::move(socket));
+      }
+      return told;
+    };
+    const auto mesh = Mesh::connect(rank, 2, "token", visited, 10s);
+    ASSERT_TRUE(mesh) << mesh.error().message;
+    std::vector<std::byte> in(5);
+    const auto out = bytes_of(rank == 0 ? "hello" : "there");
+    ASSERT_TRUE(mesh->exchange(1 - rank, out, 1 - rank, in));
+    EXPECT_EQ(in[0], std::byte(rank == 0 ? 't' : 'h'));
+  });
+}
+
+TEST(TcpMeshTest, SaysWhichRankIsGone) {
+  run_ranks(3, [](int rank, const Exchange& exchange) {
+    auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    ASSERT_TRUE(mesh);
+    if (rank == 2) return;  // and its connections with it
+    std::vector<std::byte> in(1);
+    EXPECT_EQ(mesh->receive(2, in).error().message,
+              "exchange data with rank 2: the connection was closed");
+  });
+}
+
+TEST(TcpMeshTest, RefusesAListThatIsNotOfAllRanks) {
+  const Exchange exchange{
+      .gather = [](std::string_view /*mine*/) { return std::vector<std::string>{"a 1"}; },
+      .broadcast = [](std::string_view text) { return std::string(text); }};
+  EXPECT_EQ(Mesh::connect(0, 2, "token", exchange, 1s).error().message,
+            "1 ranks told their addresses, expected 2");
+}
+
+// One wrong element on one rank is found at its place on every rank, and no other.
+TEST(TcpCollectivesTest, LetOneWrongElementBeFound) {
+  run_ranks(3, [](int rank, const Exchange& exchange) {
+    const auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    ASSERT_TRUE(mesh);
+    const Operation operation{.bytes = 100'000};
+    HostMemory memory(rank, 3);
+    ASSERT_TRUE(memory.reserve(operation));
+    const auto buffers = memory.lay_out(operation);
+    ASSERT_TRUE(buffers);
+    memory.poison_and_fill(operation, *buffers);
+    if (rank == 1) buffers->send[kElement * 4 + 3] ^= std::byte{0x80};
+    ASSERT_TRUE(Collectives(*mesh).run(operation, *buffers));
+    const auto wrongs = memory.verify(operation, *buffers);
+    ASSERT_EQ(wrongs.size(), 1);
+    EXPECT_EQ(wrongs.front().rank, rank);
+    EXPECT_EQ(wrongs.front().elements, 1);
+    EXPECT_EQ(wrongs.front().first, kElement);
+  });
+}
+
+}  // namespace
+}  // namespace muster::bench::tcp
