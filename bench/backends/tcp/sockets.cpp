@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kBetweenAttempts{50};
 constexpr milliseconds kPatienceForOneAddress{2000};
+constexpr std::int64_t kLongestPoll = 3'600'000;  // milliseconds, of what poll() can be told
 
 tl::unexpected<Error> system_error(std::string_view call, int error) {
   return make_error(fmt::format("{}: {}", call, std::strerror(error)));
@@ -38,7 +39,7 @@ void set_option(int socket, int level, int name, int value) {
 int until(const Deadline* deadline) {
   if (deadline == nullptr) return -1;
   const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3600 * 1000));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kLongestPoll));
 }
 
 Result<Descriptor> listen_with(int family, const sockaddr* address, socklen_t size) {
@@ -180,6 +181,17 @@ Result<void> wait_for_either(const Outgoing& out, const Incoming& in, const Dead
   return {};
 }
 
+// What moved in both directions together; 0 where neither can go on now.
+Result<std::size_t> move_some(Outgoing& out, Incoming& in) {
+  const auto sent = out.bytes.empty() ? Result<std::size_t>(0) : send_some(out);
+  if (!sent) return sent;
+  out.bytes = out.bytes.subspan(*sent);
+  const auto received = in.bytes.empty() ? Result<std::size_t>(0) : receive_some(in);
+  if (!received) return received;
+  in.bytes = in.bytes.subspan(*received);
+  return *sent + *received;
+}
+
 }  // namespace
 
 Result<Listening> listen_on_any_port() {
@@ -223,20 +235,9 @@ Result<Descriptor> accept_from(const Descriptor& listener) {
 
 Result<void> transfer(Outgoing out, Incoming in, const Deadline* deadline) {
   while (!out.bytes.empty() || !in.bytes.empty()) {
-    std::size_t moved = 0;
-    if (!out.bytes.empty()) {
-      const auto sent = send_some(out);
-      if (!sent) return tl::unexpected(sent.error());
-      out.bytes = out.bytes.subspan(*sent);
-      moved += *sent;
-    }
-    if (!in.bytes.empty()) {
-      const auto received = receive_some(in);
-      if (!received) return tl::unexpected(received.error());
-      in.bytes = in.bytes.subspan(*received);
-      moved += *received;
-    }
-    if (moved != 0 || (out.bytes.empty() && in.bytes.empty())) continue;
+    const auto moved = move_some(out, in);
+    if (!moved) return tl::unexpected(moved.error());
+    if (*moved != 0) continue;
     if (auto ready = wait_for_either(out, in, deadline); !ready) return ready;
   }
   return {};

@@ -45,33 +45,45 @@ inline std::string show(const Operation& operation) {
                      operation.bytes);
 }
 
-// Sentences about what went wrong; empty when every element of every operation was right. Every
+// What is wrong with one operation, as sentences.
+inline std::vector<std::string> problems_of(Backend& backend, const Operation& operation) {
+  if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
+  const auto wrongs = backend.verify(operation);
+  if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};
+  std::vector<std::string> problems;
+  for (const auto& wrong : *wrongs) {
+    problems.push_back(fmt::format("{}: rank {}, {} wrong, first {}: {} not in {} to {}",
+                                   show(operation),
+                                   wrong.rank,
+                                   wrong.elements,
+                                   wrong.first,
+                                   value_of(operation.type, wrong.observed),
+                                   value_of(operation.type, wrong.low),
+                                   value_of(operation.type, wrong.high)));
+  }
+  return problems;
+}
+
+// Of these sizes and roots, all operations; empty when every element of every one was right. Every
 // rank calls this with the same arguments.
 inline std::vector<std::string> run_battery(Backend& backend,
                                             const std::vector<std::uint64_t>& sizes,
                                             const std::vector<int>& roots) {
-  std::vector<std::string> problems;
+  std::vector<Operation> operations;
   for (const auto bytes : sizes) {
     for (const auto root : roots) {
       for (const auto& operation : all_operations(bytes, root)) {
-        if (root != roots.front() && !has_root(operation.collective)) continue;
-        if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
-        const auto wrongs = backend.verify(operation);
-        if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};
-        for (const auto& wrong : *wrongs) {
-          problems.push_back(fmt::format("{}: rank {}, {} wrong, first {}: {} not in {} to {}",
-                                         show(operation),
-                                         wrong.rank,
-                                         wrong.elements,
-                                         wrong.first,
-                                         value_of(operation.type, wrong.observed),
-                                         value_of(operation.type, wrong.low),
-                                         value_of(operation.type, wrong.high)));
-        }
+        if (root == roots.front() || has_root(operation.collective))
+          operations.push_back(operation);
       }
     }
   }
-  return problems;
+  std::vector<std::string> all;
+  for (const auto& operation : operations) {
+    const auto problems = problems_of(backend, operation);
+    all.insert(all.end(), problems.begin(), problems.end());
+  }
+  return all;
 }
 
 }  // namespace muster::bench

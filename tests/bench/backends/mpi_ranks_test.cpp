@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <iostream>
 
 #include "bench/backends/mpi/backend.hpp"
 #include "bench/backends/mpi_module.hpp"
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   auto started = muster::bench::start_mpi(muster::bench::mpi_module_path());
   if (!started) {
-    std::fputs(started.error().message.c_str(), stderr);
+    std::cerr << started.error().message << '\n';
     return 1;
   }
   muster::bench::job() = *std::move(started);

@@ -53,9 +53,8 @@ TEST_P(TcpBackendTest, IsRightWithLongVectors) {
         const bool chosen = operation.type == Type::f32 && (operation.reduction == Reduction::sum ||
                                                             operation.reduction == Reduction::avg);
         if (!chosen) continue;
-        if (!backend.reserve(operation)) return std::vector<std::string>{"no memory"};
-        const auto wrongs = backend.verify(operation);
-        if (!wrongs || !wrongs->empty()) problems.push_back(show(operation));
+        const auto found = problems_of(backend, operation);
+        problems.insert(problems.end(), found.begin(), found.end());
       }
     }
     return problems;

@@ -41,6 +41,7 @@ class Blackboard {
 inline void run_ranks(int ranks, const std::function<void(int, const Exchange&)>& work) {
   Blackboard blackboard(ranks);
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] { work(rank, blackboard.exchange(rank)); });
   }
