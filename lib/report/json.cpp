@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.hpp"
+#include "lib/report/measurement_json.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster {
@@ -89,6 +90,9 @@ std::string to_json(const Report& report, const RenderOptions& options, int inde
     document["findings"].push_back(to_object(finding));
   }
   for (const auto& probe : report.probes) document["probes"].push_back(to_object(probe));
+  for (const auto& measurement : report.measurements) {
+    document["measurements"].push_back(to_object(measurement, options.every_iteration));
+  }
   return fmt::format("{}\n", document.dump(indent > 0 ? indent : -1));
 }
 

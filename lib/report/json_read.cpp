@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/report/measurement_json.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster {
@@ -136,6 +137,19 @@ void read_evidence(Reader& reader, const Json& document, Report& report) {
   }
 }
 
+void read_measurements(Reader& reader, const Json& document, Report& report) {
+  reader.objects(document, "measurements", [&](const Json& object, std::string_view place) {
+    auto measurement = read_measurement(object);
+    if (!measurement) {
+      const auto& message = measurement.error().message;
+      const auto colon = message.find(": ");
+      return reader.complain(fmt::format("{}{}", place, message.substr(0, colon)),
+                             message.substr(colon + 2));
+    }
+    report.measurements.push_back(*std::move(measurement));
+  });
+}
+
 Report read_report(Reader& reader, const Json& document) {
   Report report;
   reader.string(document, "", "node", report.node);
@@ -165,6 +179,7 @@ Report read_report(Reader& reader, const Json& document) {
     reader.number(object, place, "duration_ms", probe.duration_ms);
     report.probes.push_back(std::move(probe));
   });
+  if (document.contains("measurements")) read_measurements(reader, document, report);
   return report;
 }
 

@@ -9,6 +9,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/report/finding.hpp"
+#include "lib/report/measurement.hpp"
 
 namespace muster {
 
@@ -57,15 +58,17 @@ struct Report {
   std::vector<ProbeResult> probes;
   std::string muster;    // the version that judged
   std::string snapshot;  // the file that a recorded node was read from; empty for this node
+  std::vector<Measurement> measurements;  // of a benchmark; a check makes none
 
   bool operator==(const Report&) const = default;
 };
 
 struct RenderOptions {
-  bool verbose = false;   // plain passes too
-  bool quiet = false;     // text: the verdict line and what is not a pass
-  bool colour = false;    // text, on a terminal
-  std::size_t width = 0;  // text: where long lines wrap; 0 for never
+  bool verbose = false;          // plain passes too
+  bool quiet = false;            // text: the verdict line and what is not a pass
+  bool colour = false;           // text, on a terminal
+  std::size_t width = 0;         // text: where long lines wrap; 0 for never
+  bool every_iteration = false;  // JSON: the time of each iteration of a measurement
 };
 
 // A complete report in, text out. Each ends with a newline.

@@ -75,6 +75,34 @@ inline Report healthy_report() {
           .muster = "0.1.0"};
 }
 
+// What a benchmark reports.
+inline Report measured_report() {
+  auto report = healthy_report();
+  report.probes.clear();
+  report.measurements = {{.quantity = "busbw",
+                          .value = 187.5,
+                          .unit = "GB/s",
+                          .conditions = {.collective = "all_reduce",
+                                         .type = "f32",
+                                         .reduction = "sum",
+                                         .placement = "out_of_place",
+                                         .size_bytes = 8589934592,
+                                         .ranks = 16,
+                                         .nodes = 2,
+                                         .backend = "nccl",
+                                         .library = "NCCL 2.28.3",
+                                         .algorithm = "ring",
+                                         .iterations = 3},
+                          .statistics = {.median_us = 85900,
+                                         .p5_us = 85899.1,
+                                         .p95_us = 85900.9,
+                                         .min_us = 85899,
+                                         .mean_us = 85900},
+                          .wrong_elements = 0,
+                          .iterations_us = {85899, 85900, 85901}}};
+  return report;
+}
+
 // Checks that all do not apply, or none at all: nothing was judged, and no finding says why.
 inline Report undecided_report(int skipped) {
   auto report = healthy_report();

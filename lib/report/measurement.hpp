@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One number that a benchmark measured, with its unit and the conditions it was taken under.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+inline constexpr std::string_view kMeasurementSchema = "muster.measurement/1";
+
+// Without these two numbers cannot be compared.
+struct MeasurementConditions {
+  std::string collective;  // all_reduce
+  std::string type;        // f32
+  std::string reduction;   // sum; empty where nothing is reduced
+  std::string placement;   // in_place, out_of_place
+  std::int64_t size_bytes = 0;
+  std::int64_t ranks = 0;
+  std::int64_t nodes = 0;
+  std::string backend;    // nccl
+  std::string library;    // NCCL 2.28.3
+  std::string algorithm;  // ring; empty where it is not known
+  std::int64_t iterations = 0;
+
+  bool operator==(const MeasurementConditions&) const = default;
+};
+
+// Of the time of one operation, which is the maximum over ranks, in microseconds.
+struct MeasurementStatistics {
+  double median_us = 0;
+  std::optional<double> median_low_us, median_high_us;  // 95% confidence
+  double p5_us = 0;
+  double p95_us = 0;
+  double min_us = 0;
+  double mean_us = 0;
+
+  bool operator==(const MeasurementStatistics&) const = default;
+};
+
+struct Measurement {
+  std::string quantity;  // busbw
+  double value = 0;      // of the median
+  std::string unit;      // GB/s
+  MeasurementConditions conditions;
+  MeasurementStatistics statistics;
+  std::optional<std::int64_t> wrong_elements;  // empty: not checked
+  std::vector<double> iterations_us;           // each; rendered only when asked for
+
+  bool operator==(const Measurement&) const = default;
+};
+
+}  // namespace muster
