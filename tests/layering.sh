@@ -18,7 +18,8 @@ bench/collectives : lib/base
 bench/launch : lib/base
 bench/group  : lib/base bench/launch
 bench/backends : lib/base bench/collectives
-bench/app    : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends
+bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
+bench/app    : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends bench/results
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace muster::bench {
+namespace {
+
+constexpr double kMicro = 1e6;
+constexpr double kGiga = 1e9;
+
+// Every rank must have said something usable: a missing one would make the others look good.
+Result<void> check(int ranks, const std::vector<Samples>& samples) {
+  if (samples.size() != static_cast<std::size_t>(ranks)) {
+    return make_error(fmt::format("{} of {} ranks gave their times", samples.size(), ranks));
+  }
+  std::vector<bool> seen(static_cast<std::size_t>(ranks));
+  for (const auto& [rank, seconds] : samples) {
+    if (rank < 0 || rank >= ranks || seen[static_cast<std::size_t>(rank)]) {
+      return make_error(fmt::format("rank {} gave its times twice, or is no rank", rank));
+    }
+    seen[static_cast<std::size_t>(rank)] = true;
+    if (seconds.empty() || seconds.size() != samples.front().seconds.size()) {
+      return make_error(fmt::format("rank {} gave {} times, rank {} gave {}",
+                                    rank,
+                                    seconds.size(),
+                                    samples.front().rank,
+                                    samples.front().seconds.size()));
+    }
+    for (const double each : seconds) {
+      if (std::isfinite(each) && each > 0) continue;
+      return make_error(fmt::format("rank {} gave a time of {} s", rank, each));
+    }
+  }
+  return {};
+}
+
+std::vector<double> slowest(const std::vector<Samples>& samples) {
+  std::vector<double> seconds = samples.front().seconds;
+  for (const auto& each : samples) {
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      seconds[i] = std::max(seconds[i], each.seconds[i]);
+    }
+  }
+  return seconds;
+}
+
+double mean_of_ranks(const std::vector<Samples>& samples) {
+  double sum = 0;
+  for (const auto& [rank, seconds] : samples) {
+    sum +=
+        std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+  }
+  return sum / static_cast<double>(samples.size());
+}
+
+Bandwidth bandwidth_of(std::uint64_t bytes, double seconds, double factor) {
+  const double algorithm = static_cast<double>(bytes) / seconds;
+  return {.algorithm = algorithm, .bus = algorithm * factor};
+}
+
+Measurement measurement_of(const Row& row,
+                           const Timing& timing,
+                           bool in_place,
+                           const RunConditions& run) {
+  const auto& [count, median, p5, p95, min, mean, confidence] = timing.statistics;
+  const auto& operation = row.operation;
+  Measurement measurement{
+      .quantity = "busbw",
+      .value = timing.judged.bus / kGiga,
+      .unit = "GB/s",
+      .conditions = {.collective = std::string(to_string(operation.collective)),
+                     .type = std::string(to_string(operation.type)),
+                     .reduction = std::string(
+                         reduces(operation.collective) ? to_string(operation.reduction) : ""),
+                     .placement = in_place ? "in_place" : "out_of_place",
+                     .size_bytes = static_cast<std::int64_t>(operation.bytes),
+                     .ranks = row.ranks,
+                     .nodes = run.nodes,
+                     .backend = run.backend,
+                     .library = run.library,
+                     .algorithm = run.algorithm,
+                     .iterations = static_cast<std::int64_t>(count)},
+      .statistics = {.median_us = median * kMicro,
+                     .p5_us = p5 * kMicro,
+                     .p95_us = p95 * kMicro,
+                     .min_us = min * kMicro,
+                     .mean_us = timing.mean_of_ranks * kMicro}};
+  if (confidence) {
+    measurement.statistics.median_low_us = confidence->low * kMicro;
+    measurement.statistics.median_high_us = confidence->high * kMicro;
+  }
+  if (timing.checked) {
+    measurement.wrong_elements = static_cast<std::int64_t>(wrong_elements(timing));
+  }
+  for (const double each : timing.seconds) measurement.iterations_us.push_back(each * kMicro);
+  return measurement;
+}
+
+}  // namespace
+
+Result<Timing> timing_of(const Operation& operation,
+                         int ranks,
+                         const std::vector<Samples>& samples,
+                         std::size_t shared) {
+  if (auto fit = check(ranks, samples); !fit) return tl::unexpected(fit.error());
+  Timing timing;
+  timing.seconds = slowest(samples);
+  timing.statistics = statistics_of(timing.seconds, shared);
+  timing.mean_of_ranks = mean_of_ranks(samples);
+  const auto bytes = shape_of(operation, 0, ranks).bytes;
+  const double factor = bus_factor(operation.collective, ranks);
+  timing.judged = bandwidth_of(bytes, timing.statistics.median, factor);
+  timing.shown = bandwidth_of(bytes, timing.mean_of_ranks, factor);
+  return timing;
+}
+
+Row row_of(Operation operation, int ranks) {
+  operation.in_place = false;
+  return {.operation = operation, .shape = shape_of(operation, 0, ranks), .ranks = ranks};
+}
+
+std::optional<Timing>& placement_of(Row& row, const Operation& operation) {
+  return operation.in_place ? row.in_place : row.out_of_place;
+}
+
+std::uint64_t wrong_elements(const Timing& timing) {
+  std::uint64_t sum = 0;
+  for (const auto& each : timing.wrong) sum += each.elements;
+  return sum;
+}
+
+std::vector<Measurement> measurements_of(const Row& row, const RunConditions& run) {
+  std::vector<Measurement> measurements;
+  if (row.out_of_place) {
+    measurements.push_back(measurement_of(row, *row.out_of_place, false, run));
+  }
+  if (row.in_place) measurements.push_back(measurement_of(row, *row.in_place, true, run));
+  return measurements;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one operation of one size came to: its times over all ranks, its bandwidths, and whether its
+// data were right. One line of the table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+#include "bench/collectives/operation.hpp"
+#include "bench/collectives/pattern.hpp"
+#include "bench/results/statistics.hpp"
+#include "lib/base/result.hpp"
+#include "lib/report/measurement.hpp"
+
+namespace muster::bench {
+
+// In bytes per second.
+struct Bandwidth {
+  double algorithm = 0;
+  double bus = 0;
+
+  bool operator==(const Bandwidth&) const = default;
+};
+
+// One placement. Two times are kept: the median over iterations of the slowest rank, which is
+// judged, and the mean as nccl-tests prints it (each rank's mean over iterations, then the mean
+// over ranks), which the table shows, so that it can be compared with theirs.
+struct Timing {
+  std::vector<double> seconds;  // each iteration, maximum over ranks
+  Statistics statistics;        // of those
+  double mean_of_ranks = 0;     // seconds
+  Bandwidth judged;             // of the median
+  Bandwidth shown;              // of mean_of_ranks
+  bool checked = false;
+  std::vector<Wrong> wrong;  // each rank that received wrong elements
+};
+
+struct Row {
+  Operation operation;  // without its placement
+  Shape shape;          // of rank 0
+  int ranks = 1;
+  std::optional<Timing> out_of_place, in_place;
+};
+
+// The samples of every rank, each once, with as many iterations each. `shared` as for
+// statistics_of.
+[[nodiscard]] Result<Timing> timing_of(const Operation& operation,
+                                       int ranks,
+                                       const std::vector<Samples>& samples,
+                                       std::size_t shared = 1);
+
+[[nodiscard]] Row row_of(Operation operation, int ranks);
+// The place for the timing of this operation.
+[[nodiscard]] std::optional<Timing>& placement_of(Row& row, const Operation& operation);
+
+[[nodiscard]] std::uint64_t wrong_elements(const Timing& timing);
+
+// The conditions that all rows of a run share.
+struct RunConditions {
+  int nodes = 1;
+  std::string backend;    // nccl
+  std::string library;    // NCCL 2.28.3
+  std::string algorithm;  // ring; empty where it is not known
+};
+
+// One for each placement that was run.
+[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row, const RunConditions& run);
+
+}  // namespace muster::bench

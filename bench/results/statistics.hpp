@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What many times of the same operation say: its median and how well it is known.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace muster::bench {
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+
+  bool operator==(const Interval&) const = default;
+};
+
+struct Statistics {
+  std::size_t count = 0;
+  double median = 0;
+  double p5 = 0;
+  double p95 = 0;
+  double min = 0;
+  double mean = 0;
+  // Of the median, with 95% confidence, whatever the distribution; empty below six independent
+  // values.
+  std::optional<Interval> confidence;
+
+  bool operator==(const Statistics&) const = default;
+};
+
+// `shared`: so many values in a row are one mean, as where iterations are pipelined; they are one
+// independent value. The values must not be empty.
+[[nodiscard]] Statistics statistics_of(const std::vector<double>& values, std::size_t shared = 1);
+
+[[nodiscard]] double median_of(std::vector<double> values);  // of at least one
+
+// May iterations end? Half the confidence interval is at most this share of the median.
+[[nodiscard]] bool narrow_enough(const Statistics& statistics, double share);
+
+}  // namespace muster::bench

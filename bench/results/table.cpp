@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr double kMicro = 1e6;
+constexpr double kGiga = 1e9;
+constexpr std::size_t kTimeWidth = 7;
+constexpr std::size_t kBandwidthWidth = 6;
+constexpr std::string_view kNone = "N/A";
+
+std::string fields(std::string_view time,
+                   std::string_view algorithm,
+                   std::string_view bus,
+                   std::string_view wrong) {
+  return fmt::format("  {:>{}}  {:>{}}  {:>{}}  {:>6}",
+                     time,
+                     kTimeWidth,
+                     algorithm,
+                     kBandwidthWidth,
+                     bus,
+                     kBandwidthWidth,
+                     wrong);
+}
+
+std::string placement(const std::optional<Timing>& timing) {
+  if (!timing) return fields(kNone, kNone, kNone, kNone);
+  return fields(table_number(timing->mean_of_ranks * kMicro, kTimeWidth),
+                table_number(timing->shown.algorithm / kGiga, kBandwidthWidth),
+                table_number(timing->shown.bus / kGiga, kBandwidthWidth),
+                timing->checked ? fmt::format("{}", wrong_elements(*timing)) : std::string(kNone));
+}
+
+// "gpu3" is 3; what has no number is 0.
+std::string device_number(std::string_view id) {
+  const auto digits = id.find_last_not_of("0123456789") + 1;
+  return digits < id.size() ? std::string(id.substr(digits)) : "0";
+}
+
+// Without the function, as nccl-tests has it.
+std::string_view bus_id(const Member& member) {
+  const std::string_view address = member.pci_address;
+  return address.empty() ? "host" : address.substr(0, address.find('.'));
+}
+
+std::string device_line(const Member& member) {
+  return fmt::format("#  Rank {:>2} Group  0 Pid {:>6} on {:>10} device {:>2} [{}] {}\n",
+                     member.rank,
+                     member.pid,
+                     printable(member.host),
+                     device_number(member.device_id),
+                     printable(bus_id(member)),
+                     printable(member.device));
+}
+
+}  // namespace
+
+std::string table_number(double value, std::size_t width) {
+  constexpr int kMostDecimals = 2;
+  for (int decimals = kMostDecimals; decimals > 0; --decimals) {
+    auto text = fmt::format("{:.{}f}", value, decimals);
+    if (text.size() <= width) return text;
+  }
+  return fmt::format("{:.0f}", value);
+}
+
+std::string table_header(const TableHead& head) {
+  const auto step = head.factor == 0 ? "0(list)" : fmt::format("{}(factor)", head.factor);
+  std::string text = fmt::format(
+      "# muster-bench {}, {}\n"
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: "
+      "1 validation: {} graph: {}\n#\n# Using devices\n",
+      to_string(head.collective),
+      printable(head.library),
+      head.min_bytes,
+      head.max_bytes,
+      step,
+      head.pace.warm_up,
+      head.pace.iterations,
+      head.check ? 1 : 0,
+      head.pace.graph ? 1 : 0);
+  for (const auto& member : head.members) text += device_line(member);
+  constexpr std::string_view kColumns = "     time   algbw   busbw  #wrong";
+  constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)        ";
+  return text.append("#\n")
+      .append(fmt::format("#{:75}{:31}{}\n", "", "out-of-place", "in-place          "))
+      .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
+                          "size",
+                          "count",
+                          "type",
+                          "redop",
+                          "root",
+                          kColumns,
+                          kColumns))
+      .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
+                          "(B)",
+                          "(elements)",
+                          "",
+                          "",
+                          "",
+                          kUnits,
+                          kUnits));
+}
+
+std::string table_row(const Row& row) {
+  const auto& operation = row.operation;
+  return fmt::format(
+      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
+      operation.bytes,
+      row.shape.count,
+      table_name(operation.type),
+      reduces(operation.collective) ? to_string(operation.reduction) : "none",
+      has_root(operation.collective) ? fmt::format("{}", operation.root) : std::string("-1"),
+      placement(row.out_of_place),
+      placement(row.in_place));
+}
+
+void TableTotals::add(const Row& row) {
+  for (const auto* timing : {&row.out_of_place, &row.in_place}) {
+    if (!*timing) continue;
+    ++timings;
+    if ((*timing)->checked) ++checked;
+    out_of_bounds += (*timing)->wrong.size();
+    bus += (*timing)->shown.bus;
+  }
+}
+
+std::string table_footer(const TableTotals& totals) {
+  const double mean =
+      totals.timings == 0 ? 0 : totals.bus / static_cast<double>(totals.timings) / kGiga;
+  // Six digits; with a point, and without an exponent: scripts look for [0-9.]+ or for both parts.
+  auto average =
+      mean >= 1e-4 && mean < 1e6 ? fmt::format("{:.6g}", mean) : fmt::format("{:.6f}", mean);
+  if (average.find('.') == std::string::npos) average += ".0";
+  return fmt::format("{}# Out of bounds values : {} {}\n# Avg bus bandwidth    : {}\n#\n",
+                     totals.checked == totals.timings
+                         ? std::string()
+                         : fmt::format("# {} of {} results were not checked\n",
+                                       totals.timings - totals.checked,
+                                       totals.timings),
+                     totals.out_of_bounds,
+                     totals.out_of_bounds == 0 ? "OK" : "FAILED",
+                     average);
+}
+
+}  // namespace muster::bench
