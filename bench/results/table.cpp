@@ -89,9 +89,9 @@ std::string table_header(const TableHead& head) {
       head.pace.graph ? 1 : 0);
   for (const auto& member : head.members) text += device_line(member);
   constexpr std::string_view kColumns = "     time   algbw   busbw  #wrong";
-  constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)        ";
+  constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)";
   return text.append("#\n")
-      .append(fmt::format("#{:75}{:31}{}\n", "", "out-of-place", "in-place          "))
+      .append(fmt::format("#{:62}{:35}{}\n", "", "out-of-place", "in-place"))
       .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
                           "size",
                           "count",
@@ -107,14 +107,14 @@ std::string table_header(const TableHead& head) {
                           "",
                           "",
                           kUnits,
-                          kUnits));
+                          fmt::format("{:8}{}", "", kUnits)));
 }
 
 std::string table_row(const Row& row) {
   const auto& operation = row.operation;
   return fmt::format(
       "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
-      operation.bytes,
+      row.shape.bytes,
       row.shape.count,
       table_name(operation.type),
       reduces(operation.collective) ? to_string(operation.reduction) : "none",

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/row.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/bench/results/sample_rows.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string complaint_about(int ranks, const std::vector<Samples>& samples) {
+  const auto timing = timing_of(all_reduce_of(64), ranks, samples);
+  return timing ? "accepted" : timing.error().message;
+}
+
+TEST(TimingTest, AnIterationTakesAsLongAsItsSlowestRank) {
+  const auto timing = timing_of(all_reduce_of(64), 2, {{0, {1, 5, 3}}, {1, {2, 4, 4}}});
+  ASSERT_TRUE(timing) << timing.error().message;
+  EXPECT_THAT(timing->seconds, ElementsAre(2, 5, 4));
+  EXPECT_EQ(timing->statistics.median, 4);
+  EXPECT_EQ(timing->statistics.min, 2);
+}
+
+TEST(TimingTest, TheMeanIsThatOfNcclTests) {
+  const auto timing = timing_of(all_reduce_of(64), 2, {{0, {1, 1, 4}}, {1, {3, 3, 6}}});
+  ASSERT_TRUE(timing);
+  EXPECT_DOUBLE_EQ(timing->mean_of_ranks, 3);
+}
+
+// 8 GiB over 16 ranks in 84929 us, as in a published run on ND A100 v4.
+TEST(TimingTest, BusBandwidthIsThatOfNccl) {
+  const std::vector<Samples> all = [] {
+    std::vector<Samples> samples;
+    for (int rank = 0; rank < 16; ++rank) samples.push_back({rank, {84929e-6}});
+    return samples;
+  }();
+  const auto timing = timing_of(all_reduce_of(8 * kGibibyte), 16, all);
+  ASSERT_TRUE(timing);
+  EXPECT_THAT(timing->judged.algorithm, DoubleNear(101.14e9, 1e7));
+  EXPECT_THAT(timing->judged.bus, DoubleNear(189.64e9, 1e7));
+  EXPECT_DOUBLE_EQ(timing->shown.bus, timing->judged.bus);
+}
+
+TEST(TimingTest, OneRankHasNoBusBandwidth) {
+  const auto timing = timing_of(all_reduce_of(64), 1, {{0, {1e-6}}});
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->judged.bus, 0);
+  EXPECT_GT(timing->judged.algorithm, 0);
+}
+
+TEST(TimingTest, ARankThatSaidNothingUsableIsAnError) {
+  EXPECT_EQ(complaint_about(2, {{0, {1}}}), "1 of 2 ranks gave their times");
+  EXPECT_EQ(complaint_about(2, {{0, {1}}, {0, {1}}}), "rank 0 gave its times twice, or is no rank");
+  EXPECT_EQ(complaint_about(2, {{0, {1}}, {2, {1}}}), "rank 2 gave its times twice, or is no rank");
+  EXPECT_EQ(complaint_about(2, {{0, {1, 1}}, {1, {1}}}), "rank 1 gave 1 times, rank 0 gave 2");
+  EXPECT_EQ(complaint_about(1, {{0, {}}}), "rank 0 gave 0 times, rank 0 gave 0");
+  EXPECT_EQ(complaint_about(1, {{0, {0}}}), "rank 0 gave a time of 0 s");
+  EXPECT_EQ(complaint_about(1, {{0, {std::numeric_limits<double>::quiet_NaN()}}}),
+            "rank 0 gave a time of nan s");
+}
+
+TEST(RowTest, HasAPlaceForEachPlacement) {
+  auto operation = all_reduce_of(1024);
+  operation.in_place = true;
+  auto row = row_of(operation, 4);
+  EXPECT_EQ(row.shape.count, 256U);
+  EXPECT_FALSE(row.operation.in_place);
+  placement_of(row, operation) = Timing{};
+  EXPECT_TRUE(row.in_place.has_value());
+  EXPECT_FALSE(row.out_of_place.has_value());
+}
+
+TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
+  const auto row = row_at(all_reduce_of(8 * kGibibyte), 16, 187);
+  const RunConditions run{
+      .nodes = 2, .backend = "nccl", .library = "NCCL 2.28.3", .algorithm = "ring"};
+  const auto measurements = measurements_of(row, run);
+  ASSERT_THAT(measurements, SizeIs(2));
+  EXPECT_THAT(measurements[0].value, DoubleNear(187, 1e-9));
+  EXPECT_EQ(measurements[0].unit, "GB/s");
+  EXPECT_EQ(measurements[0].conditions,
+            (MeasurementConditions{.collective = "all_reduce",
+                                   .type = "f32",
+                                   .reduction = "sum",
+                                   .placement = "out_of_place",
+                                   .size_bytes = 8589934592,
+                                   .ranks = 16,
+                                   .nodes = 2,
+                                   .backend = "nccl",
+                                   .library = "NCCL 2.28.3",
+                                   .algorithm = "ring",
+                                   .iterations = 20}));
+  EXPECT_EQ(measurements[1].conditions.placement, "in_place");
+  EXPECT_EQ(measurements[0].wrong_elements, 0);
+  EXPECT_THAT(measurements[0].iterations_us, SizeIs(20));
+  EXPECT_EQ(measurements[0].statistics.median_low_us, measurements[0].statistics.median_us);
+}
+
+TEST(MeasurementsOfRowTest, WhatWasNotRunOrCheckedIsNotThere) {
+  auto operation = all_reduce_of(64);
+  operation.collective = Collective::all_gather;
+  auto row = row_of(operation, 2);
+  EXPECT_THAT(measurements_of(row, {}), IsEmpty());
+  row.out_of_place = timing_at(operation, 2, {1});
+  row.out_of_place->checked = false;
+  const auto measurements = measurements_of(row, {});
+  ASSERT_THAT(measurements, SizeIs(1));
+  EXPECT_EQ(measurements[0].wrong_elements, std::nullopt);
+  EXPECT_EQ(measurements[0].conditions.reduction, "");
+  EXPECT_EQ(measurements[0].statistics.median_low_us, std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::bench
