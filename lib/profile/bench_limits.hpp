@@ -3,6 +3,7 @@
 // healthy hardware does, below `warn_below` it is looked at, below `fail_below` it is taken out.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,24 @@ struct BenchLimit {
   }
 };
 
+struct BenchTransport {
+  Words require;
+
+  template <class Self = BenchTransport>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("require", &Self::require, "what NCCL must use between nodes: ib, gdr, sharp")};
+  }
+};
+
 struct BenchLimits {
   BenchLimit<BytesPerSecond> host_copy, peer_copy, gpu_memory, stream, node_all_reduce,
       loopback_all_reduce;
   BenchLimit<BitsPerSecond> hca_write;
   BenchLimit<Flops> gemm;
   std::vector<BenchLimit<BytesPerSecond>> job_all_reduce;
+  BenchTransport transport;
+  std::map<std::string, std::string> environment;
 
   template <class Self = BenchLimits>
   static constexpr auto fields() {
@@ -54,7 +67,11 @@ struct BenchLimits {
               "bus bandwidth of one node through its HCAs"),
         field("hca_write", &Self::hca_write, "RDMA write, each HCA"),
         field("gemm", &Self::gemm, "matrix products, each GPU"),
-        field("job_all_reduce", &Self::job_all_reduce, "bus bandwidth over nodes")};
+        field("job_all_reduce", &Self::job_all_reduce, "bus bandwidth over nodes"),
+        field("transport", &Self::transport, "what must not be fallen back from"),
+        field("environment",
+              &Self::environment,
+              "variables of NCCL, UCX and Open MPI that muster-bench sets where nobody else did")};
   }
 };
 

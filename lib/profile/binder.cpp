@@ -52,6 +52,7 @@ const std::vector<Choice>& choices() {
       {"ib.pkey.require", {"non_default_full_member", "default_full_member", "any_full_member"}},
       {"topo.pairing.nearest", {"", "same_switch", "same_numa"}},
       {"topo.nvlink_matrix.ends_in", {"", "switch", "gpu"}},
+      {"bench.transport.require", {"ib", "gdr", "sharp"}},
       {"bench.*.memory", {"gpu", "host"}},
       {"bench.*.algorithm", {"ring", "tree", "nvls", "collnet", "any"}}};
   return all;

@@ -95,11 +95,11 @@ Result<void> check_bench(const Profile& profile) {
     if (!done) return;
     const std::string path = fmt::format("bench.{}", each.name);
     const auto& limit = profile.bench.*each.member;
-    if constexpr (requires { limit.size(); }) {
+    if constexpr (requires { limit.front().fail_below; }) {
       for (std::size_t i = 0; done && i < limit.size(); ++i) {
         done = check_job(profile, fmt::format("{}.{}", path, i), limit[i]);
       }
-    } else {
+    } else if constexpr (requires { limit.fail_below; }) {
       done = check_order(profile, path, limit);
     }
   });

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 // ND H100 v5's facts; `bench` begins on line 9.
 constexpr std::string_view kNdH100 = R"(as_of: 2026-05-01
@@ -156,6 +157,22 @@ TEST_F(BenchLimitsTest, WhereNoCeilingIsKnownALimitIsAccepted) {
   EXPECT_EQ(
       files.error_in("bench: {peer_copy: {expected: 9 TB/s}, hca_write: {expected: 9 Tb/s}}\n"),
       "");
+}
+
+TEST_F(BenchLimitsTest, TransportsHaveNames) {
+  EXPECT_EQ(error_in("  transport: {require: [ib, gdr, sharp]}\n"), "");
+  EXPECT_EQ(
+      error_in("  transport: {require: [ib, rdma]}\n"),
+      "profiles/x.yaml:10: 'bench.transport.require' is \"rdma\"; it must be ib, gdr or sharp");
+}
+
+TEST_F(BenchLimitsTest, TheEnvironmentMergesVariableByVariable) {
+  files.shipped("base", "bench: {environment: {A: \"1\", B: \"2\", C: \"3\"}}\n");
+  files.shipped("x", "extends: base\nbench: {environment: {B: \"7\", C: null}}\n");
+  const auto profile = load_profile(files.sources({"bench.environment.NCCL_ALGO=Ring"}), "x");
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  EXPECT_THAT(profile->bench.environment,
+              ElementsAre(Pair("A", "1"), Pair("B", "7"), Pair("NCCL_ALGO", "Ring")));
 }
 
 std::vector<std::string> review_of(const ProfileFiles& files, std::string_view body) {

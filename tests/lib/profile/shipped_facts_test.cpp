@@ -19,7 +19,9 @@ namespace muster {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::Optional;
 
 fs::path configs() { return fs::path(MUSTER_SOURCE_DIR) / "configs"; }
@@ -148,6 +150,47 @@ TEST(ShippedFactsTest, AsShippedTheSitesFileChoosesNothing) {
   const auto name = site_profile(shipped(configs()));
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_EQ(name->profile, "");
+}
+
+TEST(ShippedFactsTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
+  for (const auto* name : {"nd96asr_v4", "nd96amsr_a100_v4"}) {
+    const auto of_node = profile(name);
+    ASSERT_EQ(of_node.bench.job_all_reduce.size(), 1U);
+    const auto& limit = of_node.bench.job_all_reduce.front();
+    EXPECT_EQ(limit.fail_below, BytesPerSecond{185e9});
+    EXPECT_EQ(limit.expected, BytesPerSecond{188e9});
+    EXPECT_EQ(limit.size, Bytes{8.0 * 1024 * 1024 * 1024});
+    EXPECT_EQ(limit.algorithm, "any");
+    EXPECT_EQ(limit.nodes_at_least, 2);
+  }
+}
+
+// Where several nodes are used, a fall-back to TCP is a failure of its own.
+TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
+  for (const auto* name : {"nd40rs_v2",
+                           "nd96asr_v4",
+                           "nd96isr_h100_v5",
+                           "nd96isr_h200_v5",
+                           "nd128isr_ndr_gb200_v6",
+                           "nd128isr_gb300_v6"}) {
+    const auto of_node = profile(name);
+    EXPECT_THAT(of_node.bench.transport.require, Contains("ib")) << name;
+    EXPECT_EQ(of_node.bench.environment.count("NCCL_ALGO"), 0U) << name;
+  }
+  for (const auto* name : {"nd96is_h100_v5", "nc80adis_h100_v5", "generic", "hb176rs_v4"}) {
+    EXPECT_THAT(profile(name).bench.transport.require, IsEmpty()) << name;
+  }
+}
+
+// What the image writes into /etc/nccl.conf is what a run in a container has to be told.
+TEST(ShippedFactsTest, RunsAreGivenWhatTheNodesOwnFileSays) {
+  for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
+    const auto of_node = profile(name);
+    for (const auto& [variable, value] : of_node.env.nccl.require) {
+      ASSERT_TRUE(of_node.bench.environment.contains(variable)) << name << ' ' << variable;
+      EXPECT_EQ(of_node.bench.environment.at(variable), value) << name << ' ' << variable;
+    }
+  }
 }
 
 }  // namespace
