@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bandwidth against its limit: which limit holds for this run, whether a value lies so near to it
+// that it has to be measured again, and what it comes to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "bench/results/row.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/profile/profile.hpp"
+#include "lib/report/finding.hpp"
+
+namespace muster::bench {
+
+// What the limits of a profile ask about a run.
+struct RunFacts {
+  int nodes = 1;
+  int ranks = 1;
+  std::string node;       // the name of the only node; findings about several are about the "job"
+  std::string backend;    // nccl, mpi, tcp, sim
+  bool gpus = false;      // the data lie in GPU memory, or in a model of it
+  std::string algorithm;  // as NCCL or a profile names it; empty where it is not known
+};
+
+// --min-busbw and --at, which come before the profile's limits.
+struct Demand {
+  std::optional<BytesPerSecond> min_busbw;
+  std::optional<std::uint64_t> at;  // bytes; empty: the largest size that was run
+};
+
+// The limit that holds for this run, and the size it holds for.
+struct Standard {
+  std::string check;   // bench.node_all_reduce, bench.job_all_reduce, bench.min_busbw
+  std::string device;  // "job", or the node's name
+  std::uint64_t bytes = 0;
+  Limit<BytesPerSecond> expected, warn_below, fail_below;
+  std::string from;  // "profile nd96asr_v4", "--min-busbw"
+};
+
+// A word of a profile (ring, tree, nvls, collnet) for an algorithm as NCCL names it, such as RING,
+// Tree, NVLSTree or CollNetDirect; else the name in lower case.
+[[nodiscard]] std::string algorithm_word(std::string_view name);
+
+// Or a finding that says why nothing can be judged. A limit holds for the size, type, algorithm,
+// number of nodes and ranks per node that it names, and for no other.
+[[nodiscard]] std::variant<Standard, Finding> standard_for(const std::vector<Row>& rows,
+                                                           const Profile& profile,
+                                                           const RunFacts& facts,
+                                                           const Demand& demand = {});
+
+// Bus bandwidths in bytes per second. Is `value` below the limit, within 2% of it, or the limit
+// within the confidence interval of the value? Two more runs then decide together with the first.
+[[nodiscard]] bool needs_repeat(double value,
+                                const std::optional<Interval>& confidence,
+                                double limit);
+// The median of all runs, never the best of them.
+[[nodiscard]] double decide(const std::vector<double>& values);
+
+// What has to be run twice more before `judge` may decide; empty where nothing has, or where it has
+// been. A row for each run: repeats of an operation stand in `rows` beside the first.
+[[nodiscard]] std::optional<Operation> to_repeat(const std::vector<Row>& rows,
+                                                 const Profile& profile,
+                                                 const RunFacts& facts,
+                                                 const Demand& demand = {});
+inline constexpr int kRepeats = 2;
+
+// One finding. Of two placements the slower one is judged.
+[[nodiscard]] Finding judge(const std::vector<Row>& rows,
+                            const Profile& profile,
+                            const RunFacts& facts,
+                            const Demand& demand = {});
+
+}  // namespace muster::bench

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/outcomes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+const Member* member_of(const std::vector<Member>& members, int rank) {
+  const auto found = std::ranges::find(members, rank, &Member::rank);
+  return found == members.end() ? nullptr : &*found;
+}
+
+// "rank 5 (gpu5 on gpu-0007)"
+std::string name_of(const std::vector<Member>& members, int rank) {
+  const auto* member = member_of(members, rank);
+  if (member == nullptr) return fmt::format("rank {}", rank);
+  return fmt::format("rank {} ({} on {})", rank, member->device_id, member->host);
+}
+
+// "0-4,6-15"
+std::string list_of(const std::vector<int>& ranks) {
+  std::vector<unsigned> sorted;
+  for (const int rank : ranks) sorted.push_back(static_cast<unsigned>(std::max(0, rank)));
+  std::ranges::sort(sorted);
+  return to_cpu_list(sorted);
+}
+
+struct WrongResult {
+  const Row* row;
+  bool in_place;
+  Wrong wrong;
+};
+
+std::string range_text(Type type, const Wrong& wrong) {
+  const double low = value_of(type, wrong.low);
+  if (wrong.low == wrong.high) return fmt::format("{}", low);
+  return fmt::format("{} to {}", low, value_of(type, wrong.high));
+}
+
+std::string text_of(const WrongResult& result, const std::vector<Member>& members) {
+  const auto& [row, in_place, wrong] = result;
+  const auto& operation = row->operation;
+  return fmt::format("{}: element {} is {}, expected {}, after {} of {} {}; {} wrong there",
+                     name_of(members, wrong.rank),
+                     wrong.first,
+                     value_of(operation.type, wrong.observed),
+                     range_text(operation.type, wrong),
+                     to_string(operation.collective),
+                     to_string(Bytes{static_cast<double>(operation.bytes)}),
+                     in_place ? "in place" : "out of place",
+                     wrong.elements == 1 ? std::string("1 element is")
+                                         : fmt::format("{} elements are", wrong.elements));
+}
+
+std::string device_of(const std::vector<Member>& members, int rank) {
+  const auto* member = member_of(members, rank);
+  return member == nullptr ? fmt::format("rank {}", rank)
+                           : fmt::format("{}/{}", member->host, member->device_id);
+}
+
+Finding wrong_finding(const WrongResult& first,
+                      std::string device,
+                      std::string message,
+                      const Row& row) {
+  const auto type = row.operation.type;
+  return {.check = "bench.data",
+          .device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .observed = value_of(type, first.wrong.observed),
+          .limit = value_of(type, first.wrong.low),
+          .remedy = Remedy::report_to_provider};
+}
+
+std::vector<WrongResult> wrong_results(const std::vector<Row>& rows) {
+  std::vector<WrongResult> results;
+  const auto add = [&](const Row& row, const std::optional<Timing>& timing, bool in_place) {
+    if (!timing) return;
+    for (const auto& wrong : timing->wrong) results.push_back({&row, in_place, wrong});
+  };
+  for (const auto& row : rows) {
+    add(row, row.out_of_place, false);
+    add(row, row.in_place, true);
+  }
+  return results;
+}
+
+// The results of each rank together, ranks in the order of their first.
+std::vector<Finding> findings_by_rank(const std::vector<WrongResult>& results,
+                                      const std::vector<Member>& members) {
+  std::vector<Finding> findings;
+  std::set<int> seen;
+  for (const auto& first : results) {
+    const int rank = first.wrong.rank;
+    if (!seen.insert(rank).second) continue;
+    auto message = text_of(first, members);
+    const auto others = std::ranges::count_if(
+        results, [&](const WrongResult& each) { return each.wrong.rank == rank; });
+    if (others > 1) message.append(fmt::format("; wrong in {} results", others));
+    findings.push_back(
+        wrong_finding(first, device_of(members, rank), std::move(message), *first.row));
+  }
+  return findings;
+}
+
+Finding data_is_right(const std::vector<Row>& rows) {
+  std::size_t results = 0;
+  std::size_t checked = 0;
+  for (const auto& row : rows) {
+    for (const auto* timing : {&row.out_of_place, &row.in_place}) {
+      if (!*timing) continue;
+      ++results;
+      if ((*timing)->checked) ++checked;
+    }
+  }
+  Finding finding{.check = "bench.data", .device = "job"};
+  if (checked == 0) {
+    finding.outcome = Outcome::skip;
+    finding.message = "no result was checked";
+    return finding;
+  }
+  finding.outcome = Outcome::pass;
+  finding.message = fmt::format("every element is right in {} results of {}", checked, results);
+  return finding;
+}
+
+std::string_view verb_of(Stop::Kind kind, bool many) {
+  switch (kind) {
+    case Stop::Kind::absent:
+      return "did not come to";
+    case Stop::Kind::lost:
+      return many ? "were lost in" : "was lost in";
+    case Stop::Kind::late:
+      return "did not finish";
+    case Stop::Kind::given_up:
+      return "gave up in";
+    case Stop::Kind::stopped:
+      break;
+  }
+  return many ? "were stopped in" : "was stopped in";
+}
+
+std::string who(const std::vector<int>& ranks, const std::vector<Member>& members) {
+  if (ranks.empty()) return "the job";
+  if (ranks.size() == 1) return name_of(members, ranks.front());
+  return fmt::format("ranks {}", list_of(ranks));
+}
+
+// The node that all of these ranks are on, where there is one.
+std::string node_of(const std::vector<int>& ranks, const std::vector<Member>& members) {
+  std::set<std::string> hosts;
+  for (const int rank : ranks) {
+    const auto* member = member_of(members, rank);
+    hosts.insert(member == nullptr ? "" : member->host);
+  }
+  return hosts.size() == 1 && !hosts.begin()->empty() ? *hosts.begin() : "job";
+}
+
+Remedy remedy_for(Stop::Kind kind) {
+  switch (kind) {
+    case Stop::Kind::absent:
+    case Stop::Kind::given_up:
+      return Remedy::fix_config;
+    case Stop::Kind::lost:
+    case Stop::Kind::late:
+      return Remedy::report_to_provider;
+    case Stop::Kind::stopped:
+      break;
+  }
+  return Remedy::restart_app;
+}
+
+bool is_bandwidth(const Finding& finding) {
+  return finding.check == "bench.node_all_reduce" || finding.check == "bench.job_all_reduce" ||
+         finding.check == "bench.min_busbw";
+}
+
+void leave_to_transport(std::vector<Finding>& findings) {
+  const bool fell_back = std::ranges::any_of(findings, [](const Finding& each) {
+    return each.check == "bench.transport" && each.outcome == Outcome::fail;
+  });
+  if (!fell_back) return;
+  for (auto& finding : findings) {
+    const bool low = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
+    if (!low || !is_bandwidth(finding)) continue;
+    finding.outcome = Outcome::skip;
+    finding.remedy = Remedy::none;
+    finding.message.append("; bench.transport says why");
+  }
+}
+
+Verdict verdict_of(const std::vector<Finding>& findings) {
+  bool judged = false;
+  Verdict verdict = Verdict::healthy;
+  for (const auto& finding : findings) {
+    if (finding.outcome == Outcome::fail) return Verdict::unhealthy;
+    judged = judged || finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
+    if (finding.outcome == Outcome::unknown) verdict = Verdict::unknown;
+  }
+  return judged ? verdict : Verdict::unknown;
+}
+
+}  // namespace
+
+std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<Member>& members) {
+  constexpr std::size_t kMost = 8;
+  const auto results = wrong_results(rows);
+  if (results.empty()) return {data_is_right(rows)};
+  auto findings = findings_by_rank(results, members);
+  if (findings.size() <= kMost) return findings;
+  const auto& first = results.front();
+  return {wrong_finding(first,
+                        "job",
+                        fmt::format("{}; {} other ranks have wrong elements too",
+                                    text_of(first, members),
+                                    findings.size() - 1),
+                        *first.row)};
+}
+
+Finding judge_completion(const Stop& stop, const std::vector<Member>& members) {
+  auto message = fmt::format(
+      "{} {} {}", who(stop.ranks, members), verb_of(stop.kind, stop.ranks.size() > 1), stop.phase);
+  if (!stop.what.empty()) message.append(fmt::format(": {}", stop.what));
+  if (!stop.arrived.empty()) {
+    message.append(fmt::format(
+        "; {} {} there", who(stop.arrived, members), stop.arrived.size() == 1 ? "was" : "were"));
+  }
+  // Somebody's signal says nothing about the machines.
+  const bool on_purpose = stop.kind == Stop::Kind::stopped;
+  return {.check = "bench.completion",
+          .device = node_of(stop.ranks, members),
+          .outcome = on_purpose ? Outcome::unknown : Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy_for(stop.kind)};
+}
+
+Finding completed(int ranks) {
+  return {.check = "bench.completion",
+          .device = "job",
+          .outcome = Outcome::pass,
+          .message = ranks == 1 ? std::string("the only rank came to the end")
+                                : fmt::format("all {} ranks came to the end", ranks)};
+}
+
+std::vector<std::string> required_transports(const std::vector<std::string>& asked,
+                                             const Profile& profile,
+                                             bool gpus,
+                                             int nodes) {
+  if (!asked.empty()) return asked;
+  if (!gpus || nodes < 2) return {};
+  return profile.bench.transport.require;
+}
+
+Finding judge_transport(const std::vector<std::string>& required, const TransportFacts& facts) {
+  Finding finding{
+      .check = "bench.transport", .device = "job", .outcome = Outcome::pass, .message = facts.used};
+  if (!facts.known) {
+    finding.outcome = required.empty() ? Outcome::skip : Outcome::unknown;
+    finding.message = "the library does not tell which transport it used";
+    if (!required.empty()) {
+      finding.message.append(fmt::format("; required: {}", fmt::join(required, ", ")));
+    }
+    return finding;
+  }
+  if (finding.message.empty()) finding.message = "the library's log names no transport";
+  if (!facts.missing.empty()) {
+    std::vector<std::string> parts;
+    for (const auto& [requirement, cause] : facts.missing) {
+      parts.push_back(cause.empty() ? fmt::format("{} was not used", requirement)
+                                    : fmt::format("{} was not used: {}", requirement, cause));
+    }
+    finding.outcome = Outcome::fail;
+    finding.message = fmt::format("{}; used: {}", fmt::join(parts, "; "), finding.message);
+    finding.remedy = Remedy::fix_config;
+  } else if (!required.empty() && facts.used.empty()) {
+    finding.outcome = Outcome::unknown;
+  }
+  if (!required.empty()) {
+    finding.observed = facts.used;
+    finding.limit = fmt::format("{}", fmt::join(required, ", "));
+  }
+  return finding;
+}
+
+void conclude(Report& report) {
+  leave_to_transport(report.findings);
+  std::ranges::stable_sort(
+      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
+  report.checks.clear();
+  for (const auto& finding : report.findings) {
+    // The first of a check is its worst.
+    if (std::ranges::count(report.checks, finding.check, &CheckResult::id) > 0) continue;
+    report.checks.push_back({finding.check, finding.outcome});
+  }
+  std::ranges::sort(report.checks, {}, &CheckResult::id);
+  report.verdict = verdict_of(report.findings);
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What else a run is judged by: whether its data were right, whether it came to its end, and
+// whether it used the transport that it has to. And what all of it comes to.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/results/row.hpp"
+#include "lib/profile/profile.hpp"
+#include "lib/report/finding.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench {
+
+// bench.data. One finding for each rank that received wrong elements, about its first; where more
+// than eight did, as after a wrong sum, one for all of them. `members` are those of all ranks.
+[[nodiscard]] std::vector<Finding> judge_data(const std::vector<Row>& rows,
+                                              const std::vector<Member>& members);
+
+// Why a run did not come to its end.
+struct Stop {
+  enum class Kind {
+    absent,    // ranks that did not come to the rendezvous in time
+    lost,      // a rank's process has ended, or its node is gone
+    late,      // a phase took longer than it may
+    given_up,  // a rank reported an error of its own
+    stopped,   // told to end by a signal
+  };
+  Kind kind = Kind::lost;
+  std::string phase;         // "rendezvous", "all_reduce of 8 MiB"
+  std::string what;          // a sentence: what is known
+  std::vector<int> ranks;    // who is missing, gone or late; may be empty
+  std::vector<int> arrived;  // who was there, or further
+};
+
+// bench.completion. `members`: of the ranks that are known; may be empty.
+[[nodiscard]] Finding judge_completion(const Stop& stop, const std::vector<Member>& members);
+[[nodiscard]] Finding completed(int ranks);
+
+// What the library's own log says it chose.
+struct TransportFacts {
+  bool known = false;  // there was a log to read
+  std::string used;    // "NET/IB with GPUDirect between nodes, P2P inside"; may be empty
+
+  struct Missing {
+    std::string requirement;  // ib
+    std::string cause;        // "no HCA is visible"; may be empty
+  };
+
+  std::vector<Missing> missing;
+};
+
+// What must be used: what the command line says, else what the profile says for GPUs on several
+// nodes.
+[[nodiscard]] std::vector<std::string> required_transports(const std::vector<std::string>& asked,
+                                                           const Profile& profile,
+                                                           bool gpus,
+                                                           int nodes);
+
+// bench.transport.
+[[nodiscard]] Finding judge_transport(const std::vector<std::string>& required,
+                                      const TransportFacts& facts);
+
+// Leaves to a failed bench.transport the bandwidth that it explains, ranks the findings, and fills
+// in the checks and the verdict as `muster check` does: nothing judged is not healthy.
+void conclude(Report& report);
+
+}  // namespace muster::bench

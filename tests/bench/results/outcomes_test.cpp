@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/outcomes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "tests/bench/results/sample_rows.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<Member> members() {
+  std::vector<Member> all;
+  for (int rank = 0; rank < 16; ++rank) {
+    all.push_back({.rank = rank,
+                   .host = rank < 8 ? "gpu-0007" : "gpu-0008",
+                   .device_id = fmt::format("gpu{}", rank % 8)});
+  }
+  return all;
+}
+
+Wrong wrong_at(int rank, std::uint64_t element) {
+  return {.rank = rank,
+          .elements = 1,
+          .first = element,
+          .observed = std::bit_cast<std::uint32_t>(7.0F),
+          .low = std::bit_cast<std::uint32_t>(8.0F),
+          .high = std::bit_cast<std::uint32_t>(8.0F)};
+}
+
+std::vector<Row> two_sizes() {
+  return {row_at(all_reduce_of(1024), 16, 1), row_at(all_reduce_of(8 << 20), 16, 50)};
+}
+
+TEST(DataTest, RightElementsPass) {
+  EXPECT_THAT(judge_data(two_sizes(), members()),
+              ElementsAre(Finding{.check = "bench.data",
+                                  .device = "job",
+                                  .outcome = Outcome::pass,
+                                  .message = "every element is right in 4 results of 4"}));
+}
+
+TEST(DataTest, WhatWasNotCheckedIsNotRight) {
+  auto rows = two_sizes();
+  rows[0].in_place->checked = false;
+  EXPECT_EQ(judge_data(rows, members())[0].message, "every element is right in 3 results of 4");
+  rows = {row_at(all_reduce_of(1024), 16, 1)};
+  rows[0].in_place.reset();
+  rows[0].out_of_place->checked = false;
+  EXPECT_EQ(judge_data(rows, members())[0].outcome, Outcome::skip);
+  EXPECT_EQ(judge_data({}, members())[0].outcome, Outcome::skip);
+}
+
+TEST(DataTest, AWrongElementIsNamed) {
+  auto rows = two_sizes();
+  rows[1].in_place->wrong = {wrong_at(13, 1234)};
+  EXPECT_THAT(judge_data(rows, members()),
+              ElementsAre(Finding{
+                  .check = "bench.data",
+                  .device = "gpu-0008/gpu5",
+                  .outcome = Outcome::fail,
+                  .message = "rank 13 (gpu5 on gpu-0008): element 1234 is 7, expected 8, after "
+                             "all_reduce of 8 MiB in place; 1 element is wrong there",
+                  .observed = 7.0,
+                  .limit = 8.0,
+                  .remedy = Remedy::report_to_provider}));
+}
+
+TEST(DataTest, ARankIsOneFindingHoweverOftenItIsWrong) {
+  auto rows = two_sizes();
+  rows[0].out_of_place->wrong = {wrong_at(3, 9), wrong_at(5, 9)};
+  rows[1].out_of_place->wrong = {wrong_at(3, 9)};
+  rows[1].out_of_place->wrong[0].elements = 2;
+  const auto findings = judge_data(rows, members());
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].message,
+            "rank 3 (gpu3 on gpu-0007): element 9 is 7, expected 8, after all_reduce of 1 KiB out "
+            "of place; 1 element is wrong there; wrong in 2 results");
+  EXPECT_EQ(findings[1].device, "gpu-0007/gpu5");
+}
+
+TEST(DataTest, AWrongSumOnAllRanksIsOneFinding) {
+  auto rows = two_sizes();
+  for (int rank = 0; rank < 16; ++rank) rows[0].in_place->wrong.push_back(wrong_at(rank, 0));
+  const auto findings = judge_data(rows, members());
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].device, "job");
+  EXPECT_EQ(findings[0].message,
+            "rank 0 (gpu0 on gpu-0007): element 0 is 7, expected 8, after all_reduce of 1 KiB in "
+            "place; 1 element is wrong there; 15 other ranks have wrong elements too");
+}
+
+TEST(DataTest, AnElementWithAToleranceNamesItsRange) {
+  auto rows = two_sizes();
+  rows[0].in_place->wrong = {wrong_at(0, 0)};
+  rows[0].in_place->wrong[0].high = std::bit_cast<std::uint32_t>(8.5F);
+  EXPECT_THAT(judge_data(rows, {})[0].message,
+              testing::StartsWith("rank 0: element 0 is 7, expected 8 to 8.5, after"));
+}
+
+TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
+  struct Case {
+    Stop stop;
+    Finding expected;
+  };
+
+  const auto finding = [](std::string device, Outcome outcome, std::string message, Remedy remedy) {
+    return Finding{.check = "bench.completion",
+                   .device = std::move(device),
+                   .outcome = outcome,
+                   .message = std::move(message),
+                   .remedy = remedy};
+  };
+  const std::vector<Case> cases{
+      {{Stop::Kind::absent, "the rendezvous", "waited 60 s", {5}, {0, 1, 2, 3, 4, 6}},
+       finding("gpu-0007",
+               Outcome::fail,
+               "rank 5 (gpu5 on gpu-0007) did not come to the rendezvous: waited 60 s; ranks "
+               "0-4,6 were there",
+               Remedy::fix_config)},
+      {{Stop::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
+       finding("gpu-0008",
+               Outcome::fail,
+               "ranks 8-9 were lost in all_reduce of 8 MiB: its connection is closed",
+               Remedy::report_to_provider)},
+      {{Stop::Kind::late, "all_reduce of 8 MiB", "", {1, 9}, {0}},
+       finding("job",
+               Outcome::fail,
+               "ranks 1,9 did not finish all_reduce of 8 MiB; rank 0 (gpu0 on gpu-0007) was there",
+               Remedy::report_to_provider)},
+      {{Stop::Kind::given_up, "start NCCL", "NCCL: unhandled system error", {0}, {}},
+       finding("gpu-0007",
+               Outcome::fail,
+               "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: unhandled system error",
+               Remedy::fix_config)},
+      {{Stop::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
+       finding("job",
+               Outcome::unknown,
+               "the job was stopped in all_reduce of 8 MiB: SIGTERM",
+               Remedy::restart_app)}};
+  for (const auto& [stop, expected] : cases) {
+    EXPECT_EQ(judge_completion(stop, members()), expected);
+  }
+}
+
+TEST(CompletionTest, RanksThatNobodyKnowsAreNumbers) {
+  const auto finding = judge_completion({Stop::Kind::absent, "the rendezvous", "", {5}, {}}, {});
+  EXPECT_EQ(finding.device, "job");
+  EXPECT_EQ(finding.message, "rank 5 did not come to the rendezvous");
+}
+
+TEST(CompletionTest, TheEndIsAPass) {
+  EXPECT_EQ(completed(16).message, "all 16 ranks came to the end");
+  EXPECT_EQ(completed(1).message, "the only rank came to the end");
+  EXPECT_EQ(completed(16).outcome, Outcome::pass);
+}
+
+TEST(RequiredTransportsTest, TheCommandLineComesBeforeTheProfile) {
+  Profile profile;
+  profile.bench.transport.require = {"ib", "gdr"};
+  EXPECT_THAT(required_transports({}, profile, true, 2), ElementsAre("ib", "gdr"));
+  EXPECT_THAT(required_transports({"ib"}, profile, true, 2), ElementsAre("ib"));
+  EXPECT_THAT(required_transports({"ib"}, profile, false, 1), ElementsAre("ib"));
+  EXPECT_THAT(required_transports({}, profile, true, 1), IsEmpty());
+  EXPECT_THAT(required_transports({}, profile, false, 2), IsEmpty());
+}
+
+TEST(TransportTest, IsJudgedByWhatIsRequired) {
+  struct Case {
+    std::vector<std::string> required;
+    TransportFacts facts;
+    Outcome outcome;
+    std::string message;
+  };
+
+  const std::string used = "NET/IB with GPUDirect between nodes";
+  const std::vector<Case> cases{
+      {{}, {.known = true, .used = used}, Outcome::pass, used},
+      {{"ib"}, {.known = true, .used = used}, Outcome::pass, used},
+      {{}, {}, Outcome::skip, "the library does not tell which transport it used"},
+      {{"ib", "gdr"},
+       {},
+       Outcome::unknown,
+       "the library does not tell which transport it used; required: ib, gdr"},
+      {{"ib"}, {.known = true}, Outcome::unknown, "the library's log names no transport"},
+      {{"ib", "gdr"},
+       {.known = true,
+        .used = "NET/Socket between nodes",
+        .missing = {{"ib", "no HCA is visible"}, {"gdr", ""}}},
+       Outcome::fail,
+       "ib was not used: no HCA is visible; gdr was not used; used: NET/Socket between nodes"}};
+  for (const auto& [required, facts, outcome, message] : cases) {
+    const auto finding = judge_transport(required, facts);
+    EXPECT_EQ(finding.outcome, outcome) << message;
+    EXPECT_EQ(finding.message, message);
+    EXPECT_EQ(finding.check, "bench.transport");
+    EXPECT_EQ(finding.remedy, outcome == Outcome::fail ? Remedy::fix_config : Remedy::none);
+  }
+}
+
+Finding of(std::string check, Outcome outcome) {
+  return {.check = std::move(check), .device = "job", .outcome = outcome, .message = "m"};
+}
+
+Report concluded(std::vector<Finding> findings) {
+  Report report;
+  report.findings = std::move(findings);
+  conclude(report);
+  return report;
+}
+
+TEST(ConcludeTest, TheVerdictIsThatOfMusterCheck) {
+  struct Case {
+    std::vector<Outcome> outcomes;
+    Verdict verdict;
+  };
+
+  for (const auto& [outcomes, verdict] :
+       {Case{{Outcome::pass, Outcome::warn, Outcome::skip}, Verdict::healthy},
+        Case{{Outcome::pass, Outcome::fail, Outcome::unknown}, Verdict::unhealthy},
+        Case{{Outcome::pass, Outcome::unknown}, Verdict::unknown},
+        Case{{Outcome::skip}, Verdict::unknown},
+        Case{{}, Verdict::unknown}}) {
+    std::vector<Finding> findings;
+    for (const auto outcome : outcomes) findings.push_back(of("bench.data", outcome));
+    EXPECT_EQ(concluded(findings).verdict, verdict);
+  }
+}
+
+TEST(ConcludeTest, ChecksHaveTheirWorstOutcome) {
+  const auto report = concluded({of("bench.job_all_reduce", Outcome::skip),
+                                 of("bench.data", Outcome::pass),
+                                 of("bench.data", Outcome::fail)});
+  EXPECT_THAT(report.checks,
+              ElementsAre(CheckResult{"bench.data", Outcome::fail},
+                          CheckResult{"bench.job_all_reduce", Outcome::skip}));
+  EXPECT_EQ(report.findings[0].outcome, Outcome::fail);
+}
+
+TEST(ConcludeTest, AFallBackExplainsALowBandwidth) {
+  const auto report =
+      concluded({of("bench.job_all_reduce", Outcome::fail), of("bench.transport", Outcome::fail)});
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  ASSERT_THAT(report.findings, SizeIs(2));
+  EXPECT_EQ(report.findings[0].check, "bench.transport");
+  EXPECT_EQ(report.findings[1].outcome, Outcome::skip);
+  EXPECT_EQ(report.findings[1].message, "m; bench.transport says why");
+}
+
+TEST(ConcludeTest, NothingElseExplainsALowBandwidth) {
+  const auto report = concluded({of("bench.job_all_reduce", Outcome::fail),
+                                 of("bench.transport", Outcome::unknown),
+                                 of("bench.data", Outcome::fail)});
+  EXPECT_THAT(report.checks, testing::Contains(CheckResult{"bench.job_all_reduce", Outcome::fail}));
+}
+
+}  // namespace
+}  // namespace muster::bench
