@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rates and latencies. The ceilings are those that profiles are held to (lib/profile/ceilings.cpp),
+// at the efficiency that the cluster says.
+#include "bench/backends/sim/cluster.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace muster::bench {
+namespace {
+
+constexpr double kBitsPerByte = 8;
+
+// In bytes per second, of the slowest part: everybody waits for it.
+struct Rates {
+  double network;  // all that a node sends to others
+  double hca;      // what one rank sends to another node
+  double link;     // one GPU inside its node
+};
+
+// Next to each other in the ring of nodes.
+bool are_neighbours(const SimCluster& cluster, std::uint64_t a, std::uint64_t b) {
+  const auto apart = a < b ? b - a : a - b;
+  return apart == 1 || apart + 1 == static_cast<std::uint64_t>(cluster.nodes);
+}
+
+// A ring and a tree use the edges of the ring of nodes only.
+bool uses_every_pair(Collective collective) {
+  return collective == Collective::alltoall || collective == Collective::gather ||
+         collective == Collective::scatter;
+}
+
+double slowest_link(const SimCluster& cluster) {
+  double factor = 1;
+  for (const auto& fault : cluster.faults) {
+    if (fault.kind == SimFault::Kind::slow_gpu || fault.kind == SimFault::Kind::slow_node) {
+      factor = std::min(factor, fault.factor);
+    }
+  }
+  return factor;
+}
+
+double slowest_network(const SimCluster& cluster, Collective collective) {
+  double factor = 1;
+  for (const auto& fault : cluster.faults) {
+    const bool on_node =
+        fault.kind == SimFault::Kind::slow_hca || fault.kind == SimFault::Kind::slow_node;
+    const bool on_edge =
+        fault.kind == SimFault::Kind::slow_link &&
+        (uses_every_pair(collective) || are_neighbours(cluster, fault.first, fault.second));
+    if (on_node || on_edge) factor = std::min(factor, fault.factor);
+  }
+  return factor;
+}
+
+Rates rates_of(const SimCluster& cluster, Collective collective) {
+  const bool tcp = uses_tcp(cluster);
+  const double hcas = tcp ? 1 : cluster.hcas;
+  const double rate =
+      tcp ? cluster.tcp_rate.value : cluster.hca_rate.value / kBitsPerByte * cluster.efficiency;
+  const double hca = rate * slowest_network(cluster, collective);
+  return {.network = hcas * hca,
+          .hca = hca,
+          .link = cluster.link_rate.value * cluster.link_efficiency * slowest_link(cluster)};
+}
+
+// What crosses the network of a node, as bus bandwidth.
+double network_bandwidth(const SimCluster& cluster, const Rates& rates, Collective collective) {
+  const double k = cluster.nodes;
+  const double g = cluster.gpus;
+  const double n = k * g;
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return cluster.tree ? rates.network * (n - 1) / (g * (k - 1)) : rates.network;
+    case Collective::broadcast:
+    case Collective::reduce:
+      return rates.network;
+    case Collective::alltoall:
+      return rates.network * (n - 1) / (g * (n - g));
+    case Collective::sendrecv:
+      return rates.hca;
+    case Collective::gather:
+    case Collective::scatter:
+      break;
+  }
+  return rates.hca * (n - 1) / (n - g);
+}
+
+double steps(int parts) { return std::bit_width(static_cast<unsigned>(parts) - 1U); }
+
+// Small messages take NCCL's trees: a step for each doubling, and back again after a reduction.
+double latency_of(const SimCluster& cluster, Collective collective) {
+  constexpr double kInside = 0.25;
+  constexpr double kTcp = 4;
+  const double between = cluster.latency.value * (uses_tcp(cluster) ? kTcp : 1);
+  const double inside = cluster.latency.value * kInside;
+  const double there = std::max(1.0, steps(cluster.gpus)) * inside + steps(cluster.nodes) * between;
+  return collective == Collective::all_reduce ? 2 * there : there;
+}
+
+// A fixed mixing of the bits of a counter (SplitMix64), so that every machine has the same noise.
+std::uint64_t mixed(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
+  return value ^ value >> 31U;
+}
+
+}  // namespace
+
+int ranks_of(const SimCluster& cluster) { return cluster.nodes * cluster.gpus; }
+
+bool uses_tcp(const SimCluster& cluster) {
+  return cluster.hcas == 0 ||
+         std::ranges::count(cluster.faults, SimFault::Kind::tcp_fallback, &SimFault::kind) > 0;
+}
+
+double seconds_of(const SimCluster& cluster, const Operation& operation) {
+  const int ranks = ranks_of(cluster);
+  const double latency = latency_of(cluster, operation.collective);
+  const double factor = bus_factor(operation.collective, ranks);
+  if (ranks < 2) return latency;
+  const auto rates = rates_of(cluster, operation.collective);
+  const double bandwidth =
+      cluster.nodes == 1
+          ? rates.link
+          : std::min(rates.link, network_bandwidth(cluster, rates, operation.collective));
+  const auto bytes = static_cast<double>(shape_of(operation, 0, ranks).bytes);
+  return latency + bytes * factor / bandwidth;
+}
+
+double noise_factor(const SimCluster& cluster, std::uint64_t iteration) {
+  constexpr double kHundred = 100;
+  constexpr unsigned kMantissa = 53;
+  constexpr unsigned kUnused = 64 - kMantissa;
+  const auto bits = mixed(cluster.seed ^ mixed(iteration)) >> kUnused;
+  const double share =
+      static_cast<double>(bits) / static_cast<double>(std::uint64_t{1} << kMantissa);
+  return 1 + cluster.noise.value / kHundred * (2 * share - 1);
+}
+
+}  // namespace muster::bench

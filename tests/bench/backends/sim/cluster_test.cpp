@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/sim/cluster.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace muster::bench {
+namespace {
+
+constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
+
+SimCluster cluster_of(std::string_view words) {
+  const auto cluster = parse_sim(words);
+  EXPECT_TRUE(cluster) << words << ": " << cluster.error().message;
+  return cluster.value_or(SimCluster());
+}
+
+Operation operation_of(Collective collective, std::uint64_t bytes = 8 * kGibibyte) {
+  Operation operation;
+  operation.collective = collective;
+  operation.bytes = bytes;
+  return operation;
+}
+
+// In GB/s.
+double bus_of(const SimCluster& cluster, const Operation& operation) {
+  const int ranks = ranks_of(cluster);
+  return static_cast<double>(shape_of(operation, 0, ranks).bytes) *
+         bus_factor(operation.collective, ranks) / seconds_of(cluster, operation) / 1e9;
+}
+
+double all_reduce(std::string_view words) {
+  return bus_of(cluster_of(words), operation_of(Collective::all_reduce));
+}
+
+TEST(SimClusterTest, AHealthyOneIsNdA100) {
+  EXPECT_NEAR(all_reduce(""), 187.4, 0.2);
+  EXPECT_NEAR(all_reduce("nodes=1"), 232.4, 0.2);
+  EXPECT_GT(all_reduce("nodes=64"), 185);
+}
+
+struct Fault {
+  std::string words;
+  double gbps;
+};
+
+class SimFaultTest : public ::testing::TestWithParam<Fault> {};
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         SimFaultTest,
+                         ::testing::Values(Fault{"fault=slow_hca:1:3:0.5", 93.7},
+                                           Fault{"fault=slow_hca:1:3:0.5,fault=slow_hca:0:1:0.25",
+                                                 46.9},
+                                           Fault{"fault=slow_gpu:0:7:0.5", 116.2},
+                                           // Its links are still faster than the HCAs.
+                                           Fault{"fault=slow_gpu:0:7:0.9", 187.4},
+                                           Fault{"fault=slow_node:0:0.8", 149.9},
+                                           Fault{"fault=slow_link:0:1:0.5", 93.7},
+                                           Fault{"nodes=4,fault=slow_link:3:0:0.5", 93.7},
+                                           // A ring of nodes does not use this edge.
+                                           Fault{"nodes=4,fault=slow_link:0:2:0.5", 187.4},
+                                           Fault{"fault=tcp_fallback", 10},
+                                           Fault{"fault=tcp_fallback,tcp=1GB/s", 1},
+                                           Fault{"hcas=0", 10},
+                                           // None of these makes anything slower.
+                                           Fault{"fault=wrong:3:7,fault=hang:1:5", 187.4},
+                                           Fault{"nodes=1,fault=slow_hca:0:3:0.5", 232.4},
+                                           Fault{"nodes=1,fault=slow_gpu:0:3:0.5", 116.2},
+                                           Fault{"nodes=1,fault=tcp_fallback", 232.4}));
+
+TEST_P(SimFaultTest, LeavesWhatItsSlowestPartCarries) {
+  const auto& [words, gbps] = GetParam();
+  EXPECT_NEAR(all_reduce(words), gbps, 0.3) << words;
+}
+
+// The ceilings of profiles, at full efficiency and without latency to speak of.
+TEST(SimClusterTest, ReachesTheCeilingsOfItsHardware) {
+  struct Case {
+    std::string words;
+    Collective collective;
+    double gbps;
+  };
+
+  const std::string perfect =
+      "hcas=8x400Gb/s,link=2000GB/s,efficiency=1,link_efficiency=1,latency=0.000001us,";
+  for (const auto& [words, collective, gbps] :
+       {Case{"nodes=8", Collective::all_reduce, 400},
+        Case{"nodes=2,algorithm=tree", Collective::all_reduce, 750},
+        Case{"nodes=3,algorithm=tree", Collective::all_gather, 575},
+        Case{"nodes=8,algorithm=tree", Collective::reduce_scatter, 450},
+        Case{"nodes=2", Collective::alltoall, 93.75},
+        Case{"nodes=8", Collective::alltoall, 56.25},
+        Case{"nodes=8", Collective::broadcast, 400},
+        Case{"nodes=8", Collective::reduce, 400},
+        Case{"nodes=2", Collective::sendrecv, 50},
+        Case{"nodes=2", Collective::gather, 93.75},
+        Case{"nodes=2", Collective::scatter, 93.75}}) {
+    const auto cluster = cluster_of(perfect + words);
+    EXPECT_NEAR(bus_of(cluster, operation_of(collective)), gbps, 0.01)
+        << words << ' ' << to_string(collective);
+  }
+}
+
+TEST(SimClusterTest, SmallMessagesTakeAsLongAsTheirLatency) {
+  const SimCluster cluster;
+  const double empty = seconds_of(cluster, operation_of(Collective::all_reduce, 8));
+  EXPECT_NEAR(empty, 42e-6, 1e-6);
+  EXPECT_LT(seconds_of(cluster, operation_of(Collective::all_reduce, 4096)), empty * 1.01);
+  EXPECT_GT(seconds_of(cluster_of("nodes=64"), operation_of(Collective::all_reduce, 8)), empty);
+  EXPECT_GT(seconds_of(cluster_of("fault=tcp_fallback"), operation_of(Collective::all_reduce, 8)),
+            empty);
+}
+
+TEST(SimClusterTest, EverythingTakesLongerWhenItIsLarger) {
+  const SimCluster cluster;
+  for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
+    double before = 0;
+    for (std::uint64_t bytes = 1024; bytes <= kGibibyte; bytes *= 32) {
+      const double now = seconds_of(cluster, operation_of(static_cast<Collective>(i), bytes));
+      EXPECT_GT(now, before) << i;
+      before = now;
+    }
+  }
+}
+
+TEST(SimClusterTest, ALonelyRankSendsNothing) {
+  const auto cluster = cluster_of("nodes=1,gpus=1");
+  EXPECT_EQ(bus_of(cluster, operation_of(Collective::all_reduce)), 0);
+  EXPECT_GT(seconds_of(cluster, operation_of(Collective::all_reduce)), 0);
+}
+
+TEST(SimNoiseTest, IsTheSameOnEveryMachine) {
+  const auto cluster = cluster_of("noise=3%,seed=7");
+  EXPECT_EQ(noise_factor(cluster, 0), 0x1.fcbace48edcccp-1);
+  EXPECT_EQ(noise_factor(cluster, 1), noise_factor(cluster, 1));
+  EXPECT_NE(noise_factor(cluster, 0), noise_factor(cluster, 1));
+  EXPECT_NE(noise_factor(cluster, 0), noise_factor(cluster_of("noise=3%,seed=8"), 0));
+}
+
+TEST(SimNoiseTest, StaysWithinItsShareAndAroundOne) {
+  const auto cluster = cluster_of("noise=3%");
+  double sum = 0;
+  double least = 2;
+  double most = 0;
+  constexpr int kIterations = 10000;
+  for (int i = 0; i < kIterations; ++i) {
+    const double factor = noise_factor(cluster, static_cast<std::uint64_t>(i));
+    sum += factor;
+    least = std::min(least, factor);
+    most = std::max(most, factor);
+  }
+  EXPECT_GE(least, 0.97);
+  EXPECT_LT(least, 0.971);
+  EXPECT_LE(most, 1.03);
+  EXPECT_GT(most, 1.029);
+  EXPECT_NEAR(sum / kIterations, 1, 1e-3);
+  EXPECT_EQ(noise_factor(SimCluster(), 5), 1);
+}
+
+}  // namespace
+}  // namespace muster::bench

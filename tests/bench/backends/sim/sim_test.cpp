@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/sim/sim.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+namespace muster::bench {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::unique_ptr<Backend> sim_of(std::string_view words) {
+  const auto cluster = parse_sim(words);
+  EXPECT_TRUE(cluster) << words << ": " << cluster.error().message;
+  return make_sim_backend(cluster.value_or(SimCluster()));
+}
+
+Operation all_reduce_of(std::uint64_t bytes) {
+  Operation operation;
+  operation.bytes = bytes;
+  return operation;
+}
+
+std::vector<Samples> measured(Backend& backend, const Pace& pace = {}) {
+  Progress progress;
+  const auto samples = backend.measure(all_reduce_of(1 << 20), pace, progress);
+  EXPECT_TRUE(samples) << samples.error().message;
+  return samples.value_or(std::vector<Samples>());
+}
+
+TEST(SimTest, OneProcessIsAllRanks) {
+  const auto sim = sim_of("nodes=2,gpus=2");
+  EXPECT_EQ(sim->ranks(), 4);
+  const auto members = sim->members();
+  ASSERT_THAT(members, SizeIs(4));
+  EXPECT_EQ(members[3].rank, 3);
+  EXPECT_EQ(members[3].host, "sim1");
+  EXPECT_EQ(members[3].device_id, "gpu1");
+}
+
+TEST(SimTest, EveryRankHasItsSamples) {
+  const auto sim = sim_of("nodes=2,gpus=2");
+  const auto samples = measured(*sim, {.warm_up = 2, .iterations = 3});
+  ASSERT_THAT(samples, SizeIs(4));
+  EXPECT_EQ(samples[3].rank, 3);
+  EXPECT_THAT(samples[3].seconds, SizeIs(3));
+  EXPECT_THAT(samples[3].seconds,
+              Each(seconds_of(*parse_sim("nodes=2,gpus=2"), all_reduce_of(1 << 20))));
+}
+
+TEST(SimTest, ARunIsTheSameAgainToTheBit) {
+  const auto run = [] {
+    const auto sim = sim_of("noise=5%,seed=3");
+    auto seconds = measured(*sim)[0].seconds;
+    const auto again = measured(*sim)[0].seconds;
+    EXPECT_NE(seconds, again);  // a repeat has noise of its own
+    seconds.insert(seconds.end(), again.begin(), again.end());
+    return seconds;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+TEST(SimTest, HealthyDataAreRight) {
+  const auto sim = sim_of("");
+  const auto wrong = sim->verify(all_reduce_of(1024));
+  ASSERT_TRUE(wrong);
+  EXPECT_THAT(*wrong, IsEmpty());
+}
+
+TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
+  for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8}) {
+    const auto sim = sim_of("fault=wrong:13:100");
+    auto operation = all_reduce_of(1024);
+    operation.type = type;
+    const auto wrong = sim->verify(operation);
+    ASSERT_TRUE(wrong);
+    ASSERT_THAT(*wrong, SizeIs(1)) << to_string(type);
+    const auto& [rank, elements, first, observed, low, high] = wrong->front();
+    EXPECT_EQ(rank, 13);
+    EXPECT_EQ(elements, 1U);
+    EXPECT_EQ(first, 100U);
+    EXPECT_TRUE(observed < low || observed > high) << to_string(type);
+    EXPECT_NE(value_of(type, observed), value_of(type, low));
+  }
+}
+
+TEST(SimTest, AnElementThatIsNotReceivedCannotBeWrong) {
+  const auto sim = sim_of("fault=wrong:13:256");
+  EXPECT_THAT(sim->verify(all_reduce_of(1024)).value(), IsEmpty());
+  auto gather = all_reduce_of(1024);
+  gather.collective = Collective::gather;
+  EXPECT_THAT(sim_of("fault=wrong:13:0")->verify(gather).value(), IsEmpty());
+}
+
+TEST(SimTest, NobodyGoesOnWhereARankHangsUntilItIsGivenUp) {
+  const auto sim = sim_of("fault=hang:5:7");
+  measured(*sim, {.warm_up = 0, .iterations = 4});
+  Progress progress;
+  auto call = std::async(std::launch::async, [&] {
+    return sim->measure(all_reduce_of(64), {.warm_up = 0, .iterations = 9}, progress);
+  });
+  while (progress.iteration < 3) std::this_thread::yield();
+  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  sim->abort();
+  const auto samples = call.get();
+  ASSERT_FALSE(samples);
+  EXPECT_EQ(samples.error().message, "rank 5 did not come to operation 7");
+  EXPECT_EQ(progress.iteration, 3U);
+}
+
+TEST(SimTest, AVerificationMayHangToo) {
+  const auto sim = sim_of("fault=hang:5:0");
+  sim->abort();
+  EXPECT_EQ(sim->verify(all_reduce_of(64)).error().message, "rank 5 did not come to operation 0");
+}
+
+TEST(SimTest, RefusesARootThatIsNoRank) {
+  const auto sim = sim_of("");
+  auto operation = all_reduce_of(64);
+  operation.root = 16;
+  EXPECT_EQ(sim->supports(operation, {}).error().message, "there is no rank 16");
+  operation.root = 15;
+  EXPECT_TRUE(sim->supports(operation, {}));
+  EXPECT_TRUE(sim->reserve(operation));
+}
+
+TEST(SimTest, LogsInTheWordsOfNccl) {
+  const auto sim = sim_of("gpus=2");
+  EXPECT_THAT(sim->log(), HasSubstr("sim0:0:0 [0] NCCL INFO Using network IB\n"));
+  EXPECT_THAT(sim->log(),
+              HasSubstr("sim0:1:1 [1] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via "
+                        "NET/IB/0/GDRDMA\n"));
+  EXPECT_THAT(sim->log(), HasSubstr("Channel 00/0 : 2[0] -> 3[1] via P2P/CUMEM\n"));
+  EXPECT_THAT(sim->log(), Not(HasSubstr("Algo")));
+  measured(*sim);
+  EXPECT_THAT(sim->log(), HasSubstr("AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE"));
+}
+
+TEST(SimTest, LogsAFallBackWithItsCause) {
+  const auto sim = sim_of("fault=tcp_fallback");
+  EXPECT_THAT(sim->log(), HasSubstr("NET/IB : No device found.\n"));
+  EXPECT_THAT(sim->log(), HasSubstr("Using network Socket\n"));
+  EXPECT_THAT(sim->log(), HasSubstr("7[7] -> 8[0] [send] via NET/Socket/0\n"));
+  EXPECT_THAT(sim->log(), Not(HasSubstr("GDRDMA")));
+}
+
+TEST(SimTest, OneNodeHasNoNetwork) {
+  EXPECT_THAT(sim_of("nodes=1")->log(), Not(HasSubstr("via NET")));
+  EXPECT_THAT(sim_of("nodes=1,gpus=1")->log(), Not(HasSubstr("Channel")));
+}
+
+}  // namespace
+}  // namespace muster::bench
