@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -17,6 +18,8 @@ using Variables = std::map<std::string, std::string>;
 enum class Launcher { flags, torchrun, open_mpi, hydra, pmix, slurm, tf_config, alone };
 
 [[nodiscard]] std::string_view to_string(Launcher launcher);
+// The inverse: what --launch takes.
+[[nodiscard]] Result<Launcher> parse_launcher(std::string_view name);
 
 // Where rank 0 listens.
 struct Rendezvous {
@@ -26,10 +29,17 @@ struct Rendezvous {
   bool operator==(const Rendezvous&) const = default;
 };
 
+// "node1:6105", "[fd00::1]:6105".
+[[nodiscard]] Result<Rendezvous> parse_rendezvous(std::string_view text);
+
+// Added to a port that is somebody else's: that of torchrun's own store, of TensorFlow's servers.
+inline constexpr std::uint16_t kPortOffset = 97;
+
 struct LaunchFlags {
   std::optional<Launcher> launcher;  // --launch: this one, whatever else is there
   std::optional<int> rank, world;    // --rank, --world
   std::optional<Rendezvous> rendezvous;
+  std::uint16_t port_offset = kPortOffset;
 };
 
 struct Place {

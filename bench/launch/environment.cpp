@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::uint64_t kMostRanks = 1U << 24U;
+constexpr std::string_view kRemedy = "correct it or unset it, or name the launcher with --launch";
+
+tl::unexpected<Error> malformed(std::string_view name,
+                                std::string_view value,
+                                std::string_view expected) {
+  return make_error(
+      fmt::format("{}={} is not {}: {}", name, printable(value, 60), expected, kRemedy));
+}
+
+Result<void> check_below(int number, std::string_view name, int bound, std::string_view of) {
+  if (number < bound) return {};
+  return make_error(fmt::format(
+      "{}={} contradicts {}={}: ranks are counted from 0; {}", name, number, of, bound, kRemedy));
+}
+
+}  // namespace
+
+std::string_view Environment::text(std::string_view name) const {
+  const auto found = variables_->find(std::string(name));
+  return found == variables_->end() ? std::string_view{} : std::string_view(found->second);
+}
+
+std::vector<std::string_view> Environment::missing(
+    const std::vector<std::string_view>& names) const {
+  std::vector<std::string_view> result;
+  for (const auto name : names) {
+    if (!has(name)) result.push_back(name);
+  }
+  return result;
+}
+
+Result<std::optional<int>> Environment::number(std::string_view name) const {
+  const auto value = text(name);
+  if (value.empty()) return std::nullopt;
+  const auto parsed = parse_unsigned(value);
+  if (!parsed || *parsed > kMostRanks) return malformed(name, value, "a whole number");
+  return static_cast<int>(*parsed);
+}
+
+Result<int> Environment::needed(std::string_view name) const {
+  const auto value = number(name);
+  if (!value) return tl::unexpected(value.error());
+  if (!*value) return make_error(fmt::format("{} is not set", name));
+  return **value;
+}
+
+Result<std::uint16_t> Environment::port(std::string_view name, std::uint16_t otherwise) const {
+  const auto value = text(name);
+  if (value.empty()) return otherwise;
+  const auto parsed = parse_unsigned(value);
+  if (!parsed || *parsed == 0 || *parsed > UINT16_MAX) {
+    return malformed(name, value, "a port from 1 to 65535");
+  }
+  return static_cast<std::uint16_t>(*parsed);
+}
+
+std::string setting(const Environment& environment, std::string_view name) {
+  return fmt::format("{}={}", name, printable(environment.text(name), 60));
+}
+
+Result<void> check_place(const Place& place, const SizeNames& names) {
+  if (place.world == 0) {
+    return make_error(fmt::format("{}=0 is no number of ranks: {}", names.world, kRemedy));
+  }
+  if (auto fits = check_below(place.rank, names.rank, place.world, names.world); !fits) return fits;
+  if (place.local_rank && place.local_world) {
+    return check_below(*place.local_rank, names.local_rank, *place.local_world, names.local_world);
+  }
+  return {};
+}
+
+Result<Place> read_place(const Environment& environment, const SizeNames& names) {
+  const auto rank = environment.needed(names.rank);
+  if (!rank) return tl::unexpected(rank.error());
+  const auto world = environment.needed(names.world);
+  if (!world) return tl::unexpected(world.error());
+  const auto local_rank = environment.number(names.local_rank);
+  if (!local_rank) return tl::unexpected(local_rank.error());
+  const auto local_world = environment.number(names.local_world);
+  if (!local_world) return tl::unexpected(local_world.error());
+  Place place{
+      .rank = *rank, .world = *world, .local_rank = *local_rank, .local_world = *local_world};
+  if (const auto fits = check_place(place, names); !fits) return tl::unexpected(fits.error());
+  if (place.local_world && *place.local_world > place.world) {
+    return make_error(fmt::format("{}={} is more than {}={}: {}",
+                                  names.local_world,
+                                  *place.local_world,
+                                  names.world,
+                                  place.world,
+                                  kRemedy));
+  }
+  return place;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables of this process as launchers mean them: empty ones are not set, numbers are whole.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/launch/place.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+class Environment {
+ public:
+  explicit Environment(const Variables& variables) : variables_(&variables) {}
+
+  // Empty where it is not set.
+  [[nodiscard]] std::string_view text(std::string_view name) const;
+
+  [[nodiscard]] bool has(std::string_view name) const { return !text(name).empty(); }
+
+  // Those of `names` that are not set.
+  [[nodiscard]] std::vector<std::string_view> missing(
+      const std::vector<std::string_view>& names) const;
+
+  // A whole number from 0 to 2^24; an error names the variable. Nothing where it is not set.
+  [[nodiscard]] Result<std::optional<int>> number(std::string_view name) const;
+  // The same for a variable that is known to be set.
+  [[nodiscard]] Result<int> needed(std::string_view name) const;
+  // 1 to 65535; `otherwise` where it is not set.
+  [[nodiscard]] Result<std::uint16_t> port(std::string_view name, std::uint16_t otherwise) const;
+
+ private:
+  const Variables* variables_;
+};
+
+// "RANK=1".
+[[nodiscard]] std::string setting(const Environment& environment, std::string_view name);
+
+// The names of the variables that state these, for messages.
+struct SizeNames {
+  std::string_view rank, world;
+  std::string_view local_rank = {}, local_world = {};
+};
+
+// Rank and sizes from variables of these names, checked against each other.
+[[nodiscard]] Result<Place> read_place(const Environment& environment, const SizeNames& names);
+
+// What is there of `place` fits together: rank below world, local below global.
+[[nodiscard]] Result<void> check_place(const Place& place, const SizeNames& names);
+
+}  // namespace muster::bench

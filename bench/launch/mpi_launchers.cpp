@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Open MPI's mpirun, hydra as MPICH and Intel MPI have it, and PMIx.
+#include <fmt/format.h>
+
+#include "bench/launch/rendezvous.hpp"
+#include "bench/launch/sightings.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr SizeNames kOpenMpi{.rank = "OMPI_COMM_WORLD_RANK",
+                             .world = "OMPI_COMM_WORLD_SIZE",
+                             .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+                             .local_world = "OMPI_COMM_WORLD_LOCAL_SIZE"};
+
+constexpr SizeNames kHydra{.rank = "PMI_RANK",
+                           .world = "PMI_SIZE",
+                           .local_rank = "MPI_LOCALRANKID",
+                           .local_world = "MPI_LOCALNRANKS"};
+
+Result<Place> read_mpi_place(const Environment& environment,
+                             Launcher launcher,
+                             const SizeNames& names,
+                             std::string_view program) {
+  auto place = read_place(environment, names);
+  if (!place) return place;
+  place->launcher = launcher;
+  place->mpi = true;
+  place->evidence.push_back(fmt::format("started by {}: {} of {}",
+                                        program,
+                                        setting(environment, names.rank),
+                                        setting(environment, names.world)));
+  if (const auto added = add_mpi_rendezvous(environment, *place); !added) {
+    return tl::unexpected(added.error());
+  }
+  return place;
+}
+
+Sighting see(const Environment& environment,
+             Launcher launcher,
+             const SizeNames& names,
+             std::string_view program) {
+  Sighting result{.launcher = launcher, .missing = environment.missing({names.rank, names.world})};
+  if (!environment.has(names.rank)) return result;
+  result.seen = setting(environment, names.rank);
+  if (!result.missing.empty()) return result;
+  result.seen = fmt::format("{} of {}", result.seen, setting(environment, names.world));
+  result.place = read_mpi_place(environment, launcher, names, program);
+  return result;
+}
+
+// srun --mpi=pmi2 sets these too; hydra alone numbers the ranks of a node.
+bool is_of_srun(const Environment& environment) {
+  return !environment.has(kHydra.local_rank) && environment.has("PMI_RANK") &&
+         environment.text("PMI_RANK") == environment.text("SLURM_PROCID") &&
+         environment.text("PMI_SIZE") == environment.text("SLURM_NTASKS");
+}
+
+}  // namespace
+
+Sighting see_open_mpi(const Environment& environment, const LaunchFlags& /*flags*/) {
+  return see(environment, Launcher::open_mpi, kOpenMpi, "Open MPI's mpirun");
+}
+
+Sighting see_hydra(const Environment& environment, const LaunchFlags& /*flags*/) {
+  auto result = see(environment, Launcher::hydra, kHydra, "mpiexec of MPICH or Intel MPI");
+  if (is_of_srun(environment)) result.unsuited = "it is srun's";
+  return result;
+}
+
+// PMIx has no variable for the number of ranks; srun, which starts such ranks, has one.
+Sighting see_pmix(const Environment& environment, const LaunchFlags& /*flags*/) {
+  constexpr std::string_view kRank = "PMIX_RANK";
+  Sighting result{.launcher = Launcher::pmix, .missing = environment.missing({kRank})};
+  if (!environment.has(kRank) ||
+      environment.text(kRank) == environment.text("OMPI_COMM_WORLD_RANK")) {
+    return result;
+  }
+  result.seen = setting(environment, kRank);
+  const auto world =
+      environment.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  if (!environment.has(world)) {
+    result.place = make_error(fmt::format(
+        "{} is set, and nothing says how many ranks there are: give --rank, --world and "
+        "--rendezvous, or start with mpirun or srun --mpi=pmix",
+        result.seen));
+    return result;
+  }
+  result.seen = fmt::format("{} of {}", result.seen, setting(environment, world));
+  auto slurm = see_slurm(environment, {});
+  const auto own = read_place(environment, {.rank = kRank, .world = world});
+  if (!own || !slurm.place) {
+    result.place = own ? slurm.place : own;
+    return result;
+  }
+  if (slurm.missing.empty() && slurm.place->rank != own->rank) {
+    result.place =
+        make_error(fmt::format("{} contradicts {}: unset one of them, or name the launcher with "
+                               "--launch",
+                               setting(environment, kRank),
+                               setting(environment, "SLURM_PROCID")));
+    return result;
+  }
+  result.place = slurm.missing.empty() ? *slurm.place : *own;
+  result.place->launcher = Launcher::pmix;
+  result.place->mpi = true;
+  result.place->evidence = {fmt::format("started with PMIx: {}", result.seen)};
+  return result;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/place.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "bench/launch/environment.hpp"
+#include "bench/launch/sightings.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using Sightings = std::vector<Sighting>;
+
+constexpr std::array<std::pair<Launcher, std::string_view>, 8> kNames{
+    std::pair{Launcher::flags, std::string_view("flags")},
+    {Launcher::torchrun, "torchrun"},
+    {Launcher::open_mpi, "open_mpi"},
+    {Launcher::hydra, "hydra"},
+    {Launcher::pmix, "pmix"},
+    {Launcher::slurm, "slurm"},
+    {Launcher::tf_config, "tf_config"},
+    {Launcher::alone, "alone"}};
+
+// In the order of trust. Slurm comes late: inside an allocation all that mpirun starts find
+// SLURM_PROCID=0, and would be so many times rank 0.
+Sightings look_around(const Environment& environment, const LaunchFlags& flags) {
+  return {see_torchrun(environment, flags),
+          see_open_mpi(environment, flags),
+          see_hydra(environment, flags),
+          see_pmix(environment, flags),
+          see_slurm(environment, flags),
+          see_tf_config(environment, flags)};
+}
+
+std::string why_ignored(const Sighting& ignored, const Place& place, const LaunchFlags& flags) {
+  if (flags.launcher) return fmt::format("--launch names {}", to_string(*flags.launcher));
+  if (place.launcher == Launcher::flags) return "--rank and --world come first";
+  if (!ignored.missing.empty()) {
+    return fmt::format("{} {} not set",
+                       fmt::join(ignored.missing, " and "),
+                       ignored.missing.size() == 1 ? "is" : "are");
+  }
+  const bool mpirun = place.launcher == Launcher::open_mpi || place.launcher == Launcher::hydra;
+  if (mpirun && ignored.launcher == Launcher::slurm) return "mpirun inside an allocation";
+  if (!ignored.unsuited.empty()) return ignored.unsuited;
+  return fmt::format("{} comes first", to_string(place.launcher));
+}
+
+void add_ignored(const Sightings& sightings, const LaunchFlags& flags, Place& place) {
+  for (const auto& each : sightings) {
+    if (each.seen.empty() || each.launcher == place.launcher) continue;
+    const bool same = each.missing.empty() && each.place && each.place->rank == place.rank &&
+                      each.place->world == place.world;
+    if (same) continue;
+    place.evidence.push_back(
+        fmt::format("{} is ignored: {}", each.seen, why_ignored(each, place, flags)));
+  }
+}
+
+// RANK and WORLD_SIZE together with another launcher. A real torchrun may itself have been started
+// by one, once for each node; without LOCAL_WORLD_SIZE it was not torchrun, and then the two must
+// say the same.
+Result<void> reconcile(const Sightings& sightings, Place& place) {
+  for (const auto& other : sightings) {
+    const bool counts = other.suited() && other.place && other.launcher != Launcher::torchrun &&
+                        other.launcher != Launcher::tf_config && other.place->world > 1;
+    if (!counts) continue;
+    const bool same = other.place->rank == place.rank && other.place->world == place.world;
+    if (!same && !place.local_world) {
+      return make_error(
+          fmt::format("RANK={} of WORLD_SIZE={} and {} contradict each other: unset RANK and "
+                      "WORLD_SIZE, or say "
+                      "which is right with --launch torchrun or --launch {}",
+                      place.rank,
+                      place.world,
+                      other.seen,
+                      to_string(other.launcher)));
+    }
+    if (!same || !other.place->mpi) continue;
+    place.mpi = true;
+    place.evidence.push_back(fmt::format("{} says the same: MPI_Init may be called", other.seen));
+    if (!place.local_rank) place.local_rank = other.place->local_rank;
+    if (!place.local_world) place.local_world = other.place->local_world;
+    return {};
+  }
+  return {};
+}
+
+Result<Place> from_flags(const LaunchFlags& flags) {
+  if (!flags.rank || !flags.world) {
+    return make_error(fmt::format("--rank and --world belong together: {} is not given",
+                                  flags.rank ? "--world" : "--rank"));
+  }
+  Place place{.launcher = Launcher::flags, .rank = *flags.rank, .world = *flags.world};
+  if (place.rank < 0 || place.rank >= place.world) {
+    return make_error(fmt::format(
+        "--rank {} contradicts --world {}: ranks are counted from 0", place.rank, place.world));
+  }
+  if (place.world > 1 && !flags.rendezvous) {
+    return make_error("--rank and --world need --rendezvous: where rank 0 listens");
+  }
+  place.evidence.push_back(
+      fmt::format("told by --rank and --world: rank {} of {}", place.rank, place.world));
+  return place;
+}
+
+Place all_alone(std::string why) {
+  Place place{.local_rank = 0, .local_world = 1};
+  place.evidence.push_back(std::move(why));
+  return place;
+}
+
+Result<Place> forced(const Sightings& sightings, Launcher launcher) {
+  if (launcher == Launcher::alone) return all_alone("a single process: --launch alone");
+  const auto found = std::ranges::find(sightings, launcher, &Sighting::launcher);
+  if (!found->missing.empty()) {
+    return make_error(fmt::format("--launch {} needs {} in the environment",
+                                  to_string(launcher),
+                                  fmt::join(found->missing, ", ")));
+  }
+  return found->place;
+}
+
+// Nothing suits, yet RANK and WORLD_SIZE say that there are others: better no run than as many runs
+// of one process.
+Result<Place> alone_or_lost(const Environment& environment, const Sighting& torchrun) {
+  const bool others = environment.has("RANK") && environment.has("WORLD_SIZE") &&
+                      environment.text("WORLD_SIZE") != "1";
+  if (!others) return all_alone("a single process: no launcher is recognised");
+  return make_error(fmt::format(
+      "{} is set, and MASTER_ADDR is not: set it to rank 0's host, or give --rendezvous, or "
+      "--launch alone for a single process",
+      torchrun.seen));
+}
+
+Result<Place> choose(const Environment& environment,
+                     const LaunchFlags& flags,
+                     const Sightings& sightings) {
+  const bool numbered = flags.rank || flags.world;
+  if (flags.launcher && *flags.launcher != Launcher::flags) {
+    if (!numbered) return forced(sightings, *flags.launcher);
+    return make_error(fmt::format("--rank and --world contradict --launch {}: give one of the two",
+                                  to_string(*flags.launcher)));
+  }
+  if (numbered || flags.launcher) return from_flags(flags);
+  const auto found = std::ranges::find_if(sightings, &Sighting::suited);
+  if (found == sightings.end()) return alone_or_lost(environment, sightings.front());
+  auto place = found->place;
+  if (place && place->launcher == Launcher::torchrun) {
+    if (const auto agreed = reconcile(sightings, *place); !agreed) {
+      return tl::unexpected(agreed.error());
+    }
+  }
+  return place;
+}
+
+}  // namespace
+
+std::string_view to_string(Launcher launcher) {
+  return std::ranges::find(kNames, launcher, &std::pair<Launcher, std::string_view>::first)->second;
+}
+
+Result<Launcher> parse_launcher(std::string_view name) {
+  const auto found =
+      std::ranges::find(kNames, name, &std::pair<Launcher, std::string_view>::second);
+  if (found != kNames.end()) return found->first;
+  std::vector<std::string_view> names;
+  for (const auto& [launcher, each] : kNames) names.push_back(each);
+  return make_error(fmt::format(
+      "unknown launcher \"{}\": expected {}", printable(name, 60), fmt::join(names, ", ")));
+}
+
+Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {
+  const Environment environment(variables);
+  const auto sightings = look_around(environment, flags);
+  auto place = choose(environment, flags, sightings);
+  if (!place) return place;
+  add_ignored(sightings, flags, *place);
+  if (flags.rendezvous) {
+    place->rendezvous = flags.rendezvous;
+    place->evidence.push_back(fmt::format("rank 0 listens on {} port {}: --rendezvous",
+                                          flags.rendezvous->host,
+                                          flags.rendezvous->port));
+  }
+  return place;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's TF_CONFIG: {"cluster": {"chief": […], "worker": […]}, "task": {"type", "index"}}.
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "bench/launch/rendezvous.hpp"
+#include "bench/launch/sightings.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kName = "TF_CONFIG";
+
+tl::unexpected<Error> wrong(std::string_view why) {
+  return make_error(
+      fmt::format("TF_CONFIG {}: correct it or unset it, or name the launcher with --launch", why));
+}
+
+// Of an object; null where there is none.
+Json member(const Json& object, const std::string& name) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(name);
+  return found == object.end() ? Json{} : *found;
+}
+
+// The ranks in their order: the chief, then the workers. `rank` is the place of the task in it.
+struct Cluster {
+  std::vector<Rendezvous> addresses;
+  std::optional<std::size_t> rank;
+};
+
+Result<Cluster> read_cluster(const Json& config, const std::string& type, std::uint64_t index) {
+  constexpr std::array<const char*, 3> kTypes{"chief", "master", "worker"};
+  Cluster result;
+  for (const auto* each : kTypes) {
+    const auto addresses = member(member(config, "cluster"), each);
+    if (addresses.is_null()) continue;
+    if (!addresses.is_array()) return wrong(fmt::format("has a {} that is no list", each));
+    if (each == type && index < addresses.size()) {
+      result.rank = result.addresses.size() + static_cast<std::size_t>(index);
+    }
+    for (const auto& address : addresses) {
+      auto parsed = parse_rendezvous(address.is_string() ? address.get<std::string>() : "");
+      if (!parsed)
+        return wrong(fmt::format("has an address of {}: {}", each, parsed.error().message));
+      result.addresses.push_back(*std::move(parsed));
+    }
+  }
+  return result;
+}
+
+Result<Place> read_tf_place(std::string_view text, std::uint16_t offset) {
+  const auto config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return wrong("is no JSON object");
+  const auto type = member(member(config, "task"), "type");
+  const auto index = member(member(config, "task"), "index");
+  if (!type.is_string() || !index.is_number_unsigned()) {
+    return wrong("has no task with a type and an index");
+  }
+  const auto role = type.get<std::string>();
+  auto cluster = read_cluster(config, role, index.get<std::uint64_t>());
+  if (!cluster) return tl::unexpected(cluster.error());
+  if (!cluster->rank) {
+    return wrong(fmt::format("has the task {} {}, which is no chief and no worker of its cluster",
+                             printable(role, 40),
+                             index.get<std::uint64_t>()));
+  }
+  auto first = cluster->addresses.front();
+  first.port = beside(first.port, offset);
+  Place place{.launcher = Launcher::tf_config,
+              .rank = static_cast<int>(*cluster->rank),
+              .world = static_cast<int>(cluster->addresses.size())};
+  place.evidence.push_back(fmt::format("TF_CONFIG names {} {} as rank {} of {}",
+                                       role,
+                                       index.get<std::uint64_t>(),
+                                       place.rank,
+                                       place.world));
+  place.evidence.push_back(fmt::format(
+      "rank 0 listens on {} port {}: the first address of TF_CONFIG, its port moved by {}",
+      printable(first.host, 100),
+      first.port,
+      offset));
+  place.rendezvous = std::move(first);
+  return place;
+}
+
+}  // namespace
+
+Sighting see_tf_config(const Environment& environment, const LaunchFlags& flags) {
+  Sighting result{.launcher = Launcher::tf_config, .missing = environment.missing({kName})};
+  if (!environment.has(kName)) return result;
+  result.seen = kName;
+  const auto text = environment.text(kName);
+  const auto config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (config.is_object() && member(config, "cluster").empty()) {
+    result.unsuited = "it names no cluster";
+  }
+  result.place = read_tf_place(text, flags.port_offset);
+  return result;
+}
+
+}  // namespace muster::bench
