@@ -46,10 +46,19 @@ struct JoinOptions {
   // Called once, on a thread of the group's own, when the run cannot go on. The process is expected
   // to report and end in it.
   std::function<void(const Trouble&)> on_trouble;
+  // Rank 0: told of each stranger that was turned away, a sentence. On the group's own thread.
+  std::function<void(std::string_view)> note;
+  // How long a process may take to say where it is, and rank 0 to report, once there is trouble.
+  Clock::duration grace = std::chrono::seconds(2);
+  // How long somebody who has connected may take to say who it is.
+  Clock::duration hello_limit = std::chrono::seconds(5);
 };
 
+// Ranks other than 0 are told of trouble once rank 0 has reported it and ended, or after the grace:
+// a launcher that ends all ranks when one ends does not cut off the report.
 class Group {
  public:
+  // Where ranks are missing, `on_trouble` is called first, and then this is an error.
   [[nodiscard]] static Result<std::unique_ptr<Group>> join(JoinOptions options);
 
   Group() = default;
@@ -69,10 +78,12 @@ class Group {
   [[nodiscard]] virtual Result<void> barrier() = 0;
 
   // From here on this process is in `phase`, and must enter the next one within `limit`; else
-  // everybody's `on_trouble` is told who came how far. Cheap; no message is sent.
+  // everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank enters
+  // the same phases in the same order: who has entered fewer is behind.
   virtual void enter(std::string_view phase, Clock::duration limit) = 0;
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
+  // Returns once they are told and rank 0 has ended, or after twice the grace.
   virtual void give_up(std::string_view why) = 0;
 };
 

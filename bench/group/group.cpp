@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/group/group.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "bench/group/board.hpp"
+#include "bench/group/hub.hpp"
+#include "bench/group/member.hpp"
+#include "bench/group/sockets.hpp"
+
+namespace muster::bench {
+namespace {
+
+// A process has one thread that speaks for it, and answers even while the process hangs.
+class TcpGroup final : public Group {
+ public:
+  TcpGroup(JoinOptions options, std::unique_ptr<Board> board)
+      : options_(std::move(options)), board_(std::move(board)) {}
+
+  TcpGroup(const TcpGroup&) = delete;
+  TcpGroup(TcpGroup&&) = delete;
+  TcpGroup& operator=(const TcpGroup&) = delete;
+  TcpGroup& operator=(TcpGroup&&) = delete;
+
+  ~TcpGroup() override {
+    board_->leave();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  [[nodiscard]] Result<void> begin() {
+    // Signals are the process' own: none is handled on this thread.
+    sigset_t all{};
+    sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { work(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return board_->wait_joined();
+  }
+
+  [[nodiscard]] int rank() const override { return options_.rank; }
+
+  [[nodiscard]] int size() const override { return options_.world; }
+
+  [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override {
+    if (options_.rank != 0) {
+      if (auto sent = board_->post(Kind::gather, mine); !sent) return tl::unexpected(sent.error());
+      return std::vector<std::string>{};
+    }
+    if (mine.size() > kMaxText) return make_error("the text of rank 0 is too long");
+    auto others = board_->collect(Kind::gather);
+    if (!others) return others;
+    others->insert(others->begin(), std::string(mine));
+    return others;
+  }
+
+  [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
+    if (options_.rank == 0) {
+      if (auto sent = board_->post(Kind::broadcast, text); !sent) {
+        return tl::unexpected(sent.error());
+      }
+      return std::string(text);
+    }
+    auto received = board_->collect(Kind::broadcast);
+    if (!received) return tl::unexpected(received.error());
+    return std::move(received->front());
+  }
+
+  [[nodiscard]] Result<void> barrier() override {
+    if (options_.rank != 0) {
+      if (auto sent = board_->post(Kind::barrier, {}); !sent) return sent;
+    }
+    const auto met = board_->collect(Kind::barrier);
+    if (!met) return tl::unexpected(met.error());
+    return options_.rank == 0 ? board_->post(Kind::barrier, {}) : Result<void>{};
+  }
+
+  void enter(std::string_view phase, Clock::duration limit) override {
+    board_->enter(phase, limit);
+  }
+
+  void give_up(std::string_view why) override { board_->give_up(why, 2 * options_.grace); }
+
+ private:
+  void work() {
+    if (options_.rank == 0) {
+      Hub(options_, *board_, std::move(options_.listener)).run();
+    } else {
+      Member(options_, *board_).run();
+    }
+    board_->mark_ended();
+  }
+
+  JoinOptions options_;
+  std::unique_ptr<Board> board_;
+  std::thread thread_;
+};
+
+Result<void> prepare(JoinOptions& options) {
+  if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
+    return make_error(fmt::format(
+        "rank {} of {} is no rank: they are counted from 0", options.rank, options.world));
+  }
+  if (options.world == 1 || options.listener.is_open()) return {};
+  if (options.addresses.empty()) {
+    return make_error(fmt::format(
+        "nothing says where rank 0 of {} listens: give --rendezvous HOST:PORT", options.world));
+  }
+  if (options.rank != 0) return {};
+  auto listener = listen_on(options.addresses.front());
+  if (!listener) return tl::unexpected(listener.error());
+  options.listener = *std::move(listener);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
+  if (const auto ready = prepare(options); !ready) return tl::unexpected(ready.error());
+  constexpr std::size_t kOthers = 256;  // what the process itself has open
+  const auto others = static_cast<std::size_t>(options.world - 1);
+  if (options.rank == 0) allow_descriptors(others + kOthers);
+  auto board = Board::make(options.rank == 0 ? others : 1);
+  if (!board) return tl::unexpected(board.error());
+  auto group = std::make_unique<TcpGroup>(std::move(options), *std::move(board));
+  if (const auto joined = group->begin(); !joined) return tl::unexpected(joined.error());
+  return group;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// poll(2) over sockets that are listed anew each time.
+#pragma once
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <ctime>
+#include <vector>
+
+#include "bench/group/group.hpp"
+
+namespace muster::bench {
+
+// Never overflows: what is years away is for ever.
+[[nodiscard]] inline Clock::time_point after(Clock::duration wait) {
+  constexpr auto kForever = std::chrono::hours(24 * 365);
+  return wait > kForever ? Clock::time_point::max() : Clock::now() + wait;
+}
+
+class Poller {
+ public:
+  void clear() { sockets_.clear(); }
+
+  // The slot to ask for after wait().
+  std::size_t add(int descriptor, bool writing = false) {
+    const auto events = static_cast<short>(POLLIN | POLLRDHUP | (writing ? POLLOUT : 0));
+    sockets_.push_back({.fd = descriptor, .events = events, .revents = 0});
+    return sockets_.size() - 1;
+  }
+
+  // For sending alone: what comes meanwhile does not wake.
+  void add_writing(int descriptor) {
+    sockets_.push_back({.fd = descriptor, .events = POLLOUT, .revents = 0});
+  }
+
+  void wait(Clock::time_point until) {
+    constexpr Clock::duration kLongest = std::chrono::hours(1);
+    const auto left = std::clamp(until - Clock::now(), Clock::duration::zero(), kLongest);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec limit{.tv_sec = seconds.count(),
+                         .tv_nsec = std::chrono::nanoseconds(left - seconds).count()};
+    const int ready = ::ppoll(sockets_.data(), sockets_.size(), &limit, nullptr);
+    if (ready >= 0) return;
+    for (auto& socket : sockets_) socket.revents = 0;
+  }
+
+  [[nodiscard]] bool is_ready(std::size_t slot) const { return sockets_[slot].revents != 0; }
+
+ private:
+  std::vector<pollfd> sockets_;
+};
+
+}  // namespace muster::bench

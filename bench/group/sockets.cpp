@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/group/sockets.hpp"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace muster::bench {
+namespace {
+
+constexpr int kBacklog = 4096;  // the kernel takes what it allows
+
+void set_option(int socket, int level, int name, int value) {
+  // One that a kernel does not know changes nothing but how soon a lost node is noticed.
+  [[maybe_unused]] const int ignored = ::setsockopt(socket, level, name, &value, sizeof value);
+}
+
+// A node that is gone is noticed after about 15 s, whether it was last heard or last spoken to.
+void prepare(int socket) {
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 6);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 3);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 15000);
+}
+
+Result<Descriptor> listen_at(const Address& address) {
+  const int family = address.storage.ss_family;
+  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return make_error(std::strerror(errno));
+  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (family == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (::bind(socket.get(), address.get(), address.length) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
+    return make_error(std::strerror(errno));
+  }
+  return socket;
+}
+
+Address any_of(int family, std::uint16_t port) {
+  Address address;
+  if (family == AF_INET6) {
+    const sockaddr_in6 any{.sin6_family = AF_INET6, .sin6_port = ::htons(port)};
+    std::memcpy(&address.storage, &any, sizeof any);
+    address.length = sizeof any;
+  } else {
+    const sockaddr_in any{.sin_family = AF_INET, .sin_port = ::htons(port)};
+    std::memcpy(&address.storage, &any, sizeof any);
+    address.length = sizeof any;
+  }
+  return address;
+}
+
+Result<std::vector<Address>> look_up(const Rendezvous& where, int flags) {
+  const addrinfo hints{
+      .ai_flags = flags | AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  const auto port = fmt::to_string(where.port);
+  const int error = ::getaddrinfo(where.host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) {
+    return make_error(fmt::format("look up {}: {}", where.host, ::gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  std::vector<Address> result;
+  for (const auto* each = found; each != nullptr; each = each->ai_next) {
+    Address address{.length = each->ai_addrlen};
+    std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
+    result.push_back(address);
+  }
+  return result;
+}
+
+bool is_loopback(const Rendezvous& where) {
+  return where.host.starts_with("127.") || where.host == "::1";
+}
+
+}  // namespace
+
+std::string to_text(const Address& address) {
+  std::array<char, NI_MAXHOST> host{};
+  const int error = ::getnameinfo(address.get(),
+                                  address.length,
+                                  host.data(),
+                                  static_cast<socklen_t>(host.size()),
+                                  nullptr,
+                                  0,
+                                  NI_NUMERICHOST);
+  if (error != 0) return "an unknown address";
+  constexpr std::string_view kMapped = "::ffff:";  // a peer of IPv4 on a socket for both
+  const std::string_view text(host.data());
+  return std::string(text.starts_with(kMapped) ? text.substr(kMapped.size()) : text);
+}
+
+Result<std::vector<Address>> resolve(const Rendezvous& where) {
+  // Addresses need no name server.
+  if (auto numeric = look_up(where, AI_NUMERICHOST)) return numeric;
+  return look_up(where, 0);
+}
+
+Result<Descriptor> listen_on(const Rendezvous& where) {
+  const auto failed = [&](const Error& error) {
+    return make_error(
+        fmt::format("listen on {} port {}: {}", where.host, where.port, error.message));
+  };
+  if (is_loopback(where)) {
+    const auto addresses = resolve(where);
+    if (!addresses) return tl::unexpected(addresses.error());
+    auto socket = listen_at(addresses->front());
+    if (!socket) return failed(socket.error());
+    return socket;
+  }
+  if (auto both = listen_at(any_of(AF_INET6, where.port))) return both;
+  auto socket = listen_at(any_of(AF_INET, where.port));
+  if (!socket) return failed(socket.error());
+  return socket;
+}
+
+Result<Descriptor> start_connecting(const Address& address) {
+  Descriptor socket(
+      ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return make_error(std::strerror(errno));
+  prepare(socket.get());
+  if (::connect(socket.get(), address.get(), address.length) != 0 && errno != EINPROGRESS) {
+    return make_error(std::strerror(errno));
+  }
+  return socket;
+}
+
+int error_of(int descriptor) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+Descriptor accept_one(int listener, Address& from) {
+  from.length = sizeof from.storage;
+  Descriptor socket(::accept4(listener, from.get(), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket.is_open()) prepare(socket.get());
+  return socket;
+}
+
+void allow_descriptors(std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = limit.rlim_max;
+  // Where it is refused, accepting will fail and say so.
+  [[maybe_unused]] const int ignored = ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace muster::bench

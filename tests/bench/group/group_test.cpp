@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that meet, exchange texts and part.
+#include "bench/group/group.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "bench/group/wire.hpp"
+#include "tests/bench/group/harness.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Nobody was told of trouble, and everybody joined.
+void expect_calm(const std::vector<Rank>& ranks) {
+  for (const auto& rank : ranks) {
+    EXPECT_EQ(rank.error, "") << "rank " << rank.rank;
+    EXPECT_EQ(rank.troubles, 0) << "rank " << rank.rank << ": "
+                                << (rank.trouble ? rank.trouble->what : "");
+  }
+}
+
+class SizesTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(SizesTest, GatherGivesRank0TheTextsInOrder) {
+  std::vector<std::string> wanted;
+  for (int rank = 0; rank < GetParam(); ++rank) wanted.push_back(fmt::format("I am {}", rank));
+  const auto ranks = run_threads({.world = GetParam()}, [&](Group& group) {
+    const auto texts = group.gather(fmt::format("I am {}", group.rank()));
+    ASSERT_TRUE(texts) << texts.error().message;
+    EXPECT_EQ(*texts, group.rank() == 0 ? wanted : std::vector<std::string>{});
+  });
+  expect_calm(ranks);
+}
+
+TEST_P(SizesTest, BroadcastGivesEverybodyTheTextOfRank0) {
+  const auto ranks = run_threads({.world = GetParam()}, [&](Group& group) {
+    EXPECT_EQ(group.size(), GetParam());
+    const auto text = group.broadcast(group.rank() == 0 ? "from rank 0" : "not this");
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ(*text, "from rank 0");
+  });
+  expect_calm(ranks);
+}
+
+TEST_P(SizesTest, BarrierLetsNobodyThroughBeforeAllAreThere) {
+  std::atomic<int> came = 0;
+  const auto ranks = run_threads({.world = GetParam()}, [&](Group& group) {
+    for (int round = 1; round <= 3; ++round) {
+      ++came;
+      ASSERT_TRUE(group.barrier());
+      EXPECT_GE(came, round * GetParam());
+    }
+  });
+  expect_calm(ranks);
+}
+
+TEST_P(SizesTest, ASecretThatAllHaveLetsAllIn) {
+  const auto ranks = run_threads({.world = GetParam(), .secret = "of this job"},
+                                 [](Group& group) { ASSERT_TRUE(group.barrier()); });
+  expect_calm(ranks);
+  for (const auto& rank : ranks) EXPECT_THAT(rank.notes, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, SizesTest, ::testing::Values(1, 2, 3, 8, 64));
+
+TEST(GroupTest, TextsKeepTheirOrderOverManyRounds) {
+  const auto ranks = run_threads({.world = 3}, [](Group& group) {
+    for (int round = 0; round < 50; ++round) {
+      const auto texts = group.gather(fmt::format("{} {}", group.rank(), round));
+      ASSERT_TRUE(texts);
+      const auto text = group.broadcast(texts->empty() ? "" : texts->back());
+      ASSERT_TRUE(text);
+      EXPECT_EQ(*text, fmt::format("2 {}", round));
+    }
+  });
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, LongTextsArriveWhole) {
+  const std::string text(3'000'000, 'x');
+  const auto ranks = run_threads({.world = 3}, [&](Group& group) {
+    const auto texts = group.gather(text);
+    ASSERT_TRUE(texts);
+    EXPECT_EQ(group.broadcast(text).value(), text);
+    const std::vector<std::string> all(3, text);
+    EXPECT_EQ(*texts, group.rank() == 0 ? all : std::vector<std::string>{});
+  });
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, ATextThatIsTooLongIsAnErrorAndNoMore) {
+  const auto ranks = run_threads({.world = 2}, [](Group& group) {
+    if (group.rank() == 1) {
+      EXPECT_FALSE(group.gather(std::string(kMaxText + 1, 'x')));
+    }
+    EXPECT_TRUE(group.barrier());
+  });
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, WhoLeavesAfterItsLastWordIsNoLoss) {
+  const auto ranks = run_threads({.world = 3}, [](Group& group) {
+    if (group.rank() == 2) {
+      ASSERT_TRUE(group.gather("bye"));
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    ASSERT_TRUE(group.gather("hello"));
+  });
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, WaitingForSomebodyWhoHasLeftIsAnError) {
+  const auto ranks = run_threads({.world = 2}, [](Group& group) {
+    if (group.rank() == 1) return;
+    const auto texts = group.gather("anybody?");
+    ASSERT_FALSE(texts);
+    EXPECT_THAT(texts.error().message, HasSubstr("left"));
+  });
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, RanksMayComeBeforeRank0Listens) {
+  // A port that was free a moment ago.
+  auto listener = listen_here();
+  const auto addresses = listener.addresses;
+  listener.socket = Descriptor();
+  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}};
+  const Setting setting{.world = 2};
+  const auto work = [](Group& group) { ASSERT_TRUE(group.barrier()); };
+  std::thread early([&] { live(options_for(setting, listener, ranks[1]), ranks[1], work); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  Listener none{.addresses = addresses};
+  live(options_for(setting, none, ranks[0]), ranks[0], work);
+  early.join();
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, AnAddressThatLeadsNowhereIsPassedOver) {
+  auto listener = listen_here();
+  auto elsewhere = listen_here();
+  elsewhere.socket = Descriptor();  // nobody listens there any more
+  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}};
+  const Setting setting{.world = 2};
+  const auto work = [](Group& group) { ASSERT_TRUE(group.barrier()); };
+  auto hub = options_for(setting, listener, ranks[0]);
+  auto member = options_for(setting, listener, ranks[1]);
+  member.addresses.insert(member.addresses.begin(), elsewhere.addresses.front());
+  std::thread other([&] { live(std::move(member), ranks[1], work); });
+  live(std::move(hub), ranks[0], work);
+  other.join();
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, ASizeThatMakesNoSenseIsAnError) {
+  EXPECT_FALSE(Group::join({.rank = 2, .world = 2}));
+  EXPECT_FALSE(Group::join({.rank = -1, .world = 2}));
+  EXPECT_FALSE(Group::join({.rank = 0, .world = 0}));
+  EXPECT_THAT(Group::join({.rank = 1, .world = 2}).error().message, HasSubstr("--rendezvous"));
+}
+
+TEST(GroupTest, APortThatIsTakenIsAnError) {
+  const auto listener = listen_here();
+  const auto group = Group::join({.rank = 0, .world = 2, .addresses = listener.addresses});
+  ASSERT_FALSE(group);
+  EXPECT_THAT(group.error().message, HasSubstr("Address already in use"));
+}
+
+TEST(GroupTest, ListeningAnywhereNamesLoopbackLast) {
+  const auto listener = listen_anywhere();
+  ASSERT_TRUE(listener);
+  ASSERT_FALSE(listener->addresses.empty());
+  const auto& last = listener->addresses.back();
+  EXPECT_TRUE(last.host == "127.0.0.1" || last.host == "::1") << last.host;
+  for (const auto& address : listener->addresses) EXPECT_EQ(address.port, last.port);
+}
+
+}  // namespace
+}  // namespace muster::bench

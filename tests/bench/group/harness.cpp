@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/group/harness.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+#include "bench/group/sockets.hpp"
+
+namespace muster::bench {
+
+Listener listen_here() {
+  auto listener = listen_anywhere().value();
+  listener.addresses = {{"127.0.0.1", listener.addresses.back().port}};
+  return listener;
+}
+
+JoinOptions options_for(const Setting& setting, Listener& listener, Rank& into) {
+  JoinOptions options{.rank = into.rank,
+                      .world = setting.world,
+                      .addresses = listener.addresses,
+                      .secret = setting.secret,
+                      .name = "test",
+                      .patience = setting.patience,
+                      .grace = setting.grace,
+                      .hello_limit = setting.hello_limit};
+  if (into.rank == 0) options.listener = std::move(listener.socket);
+  options.on_trouble = [&into](const Trouble& trouble) {
+    ++into.troubles;
+    into.trouble = trouble;
+  };
+  options.note = [&into](std::string_view note) { into.notes.emplace_back(note); };
+  return options;
+}
+
+void live(JoinOptions options, Rank& into, const Work& work) {
+  const auto group = Group::join(std::move(options));
+  if (!group) {
+    into.error = group.error().message;
+    return;
+  }
+  work(**group);
+}
+
+std::vector<Rank> run_threads(const Setting& setting, const Work& work) {
+  auto listener = listen_here();
+  std::vector<Rank> ranks(static_cast<std::size_t>(setting.world));
+  std::vector<std::thread> threads;
+  int number = 0;
+  for (auto& rank : ranks) {
+    rank.rank = number++;
+    auto options = options_for(setting, listener, rank);
+    threads.emplace_back([options = std::move(options), &rank, &work]() mutable {
+      live(std::move(options), rank, work);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return ranks;
+}
+
+Process::Process(const Setting& setting, Listener& listener, int rank, const Work& work)
+    : pid_(::fork()) {
+  if (pid_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Rank into{.rank = rank};
+  auto options = options_for(setting, listener, into);
+  options.on_trouble = [](const Trouble& /*trouble*/) { ::_exit(kTold); };
+  live(std::move(options), into, work);
+  ::_exit(into.error.empty() ? 0 : 1);
+}
+
+Process::~Process() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void Process::signal(int number) const { ::kill(pid_, number); }
+
+bool Process::has_ended() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid_;
+}
+
+int Process::wait() {
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace muster::bench
