@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/local.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "bench/launch/supervisor.hpp"
+
+namespace muster::bench {
+namespace {
+
+tl::unexpected<Error> failed(std::string_view what) {
+  return make_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+Result<void> check(const Place& place, int count) {
+  constexpr int kMost = 1024;
+  if (count < 1 || count > kMost) {
+    return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMost));
+  }
+  if (place.world > INT_MAX / count)
+    return make_error(fmt::format("--local {} is too many", count));
+  if (place.mpi || place.local_world.value_or(1) > 1) {
+    return make_error(fmt::format(
+        "--local {} contradicts the launcher ({}), which starts each rank by itself: leave out "
+        "--local, or give --launch alone",
+        count,
+        to_string(place.launcher)));
+  }
+  return {};
+}
+
+// Rank 0's, on loopback at any free port.
+Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
+  Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = ::htonl(INADDR_LOOPBACK)}};
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  if (!listener.is_open() || ::bind(listener.get(), generic, length) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0 ||
+      ::getsockname(listener.get(), generic, &length) != 0) {
+    return failed("listen on 127.0.0.1");
+  }
+  return std::pair{std::move(listener),
+                   Rendezvous{.host = "127.0.0.1", .port = ::ntohs(address.sin_port)}};
+}
+
+Result<std::string> draw_secret() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return failed("draw random bytes");
+  }
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+// What is the same for all ranks of this process.
+Result<LocalRank> prepare(const Place& place, int count) {
+  if (const auto good = check(place, count); !good) return tl::unexpected(good.error());
+  LocalRank common{.place = place};
+  common.place.world = place.world * count;
+  common.place.local_world = count;
+  common.place.evidence.push_back(fmt::format("--local: this process becomes ranks {} to {} of {}",
+                                              place.rank * count,
+                                              (place.rank + 1) * count - 1,
+                                              common.place.world));
+  if (place.world > 1 || place.rendezvous) return common;
+  auto listening = listen_on_loopback();
+  if (!listening) return tl::unexpected(listening.error());
+  auto secret = draw_secret();
+  if (!secret) return tl::unexpected(secret.error());
+  common.listener = std::move(listening->first);
+  common.place.rendezvous = std::move(listening->second);
+  common.secret = *std::move(secret);
+  return common;
+}
+
+LocalRank become(LocalRank common, int rank_of_process, int index) {
+  auto& place = common.place;
+  place.rank = rank_of_process * *place.local_world + index;
+  place.local_rank = index;
+  if (place.rank != 0) common.listener = Descriptor();
+  return common;
+}
+
+}  // namespace
+
+Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
+                                                           const LocalOptions& options) {
+  auto common = prepare(place, options.count);
+  if (!common) return tl::unexpected(common.error());
+  std::fflush(nullptr);  // or each child would write what lies in the buffers
+  const HeldSignals signals;
+  Supervisor supervisor(signals, options.grace);
+  const pid_t parent = ::getpid();
+  for (int index = 0; index < options.count; ++index) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(1);  // it ended before the line above
+      return become(*std::move(common), place.rank, index);
+    }
+    if (pid < 0) {
+      const auto error = failed(fmt::format("start rank {} of {}", index, options.count));
+      supervisor.kill_all();
+      [[maybe_unused]] const auto end = supervisor.wait();
+      return error;
+    }
+    supervisor.add(place.rank * options.count + index, pid);
+  }
+  common->listener = Descriptor();
+  return supervisor.wait();
+}
+
+}  // namespace muster::bench

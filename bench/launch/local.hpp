@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process becomes the ranks of its node: where there is no launcher, or one that starts a
+// single process in each pod or node.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bench/launch/place.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+// In a child: who it is now.
+struct LocalRank {
+  Place place;
+  Descriptor listener;  // rank 0 of a run on this node alone: open at place.rendezvous already
+  std::string secret;   // drawn for a run on this node alone; else empty
+};
+
+// In the process itself, once all children have ended.
+struct LocalEnd {
+  int status = 0;                  // the one to end with
+  std::vector<std::string> notes;  // who was killed, and why, a sentence each
+};
+
+struct LocalOptions {
+  int count = 1;  // ranks of this process
+  // For the others to end by themselves once one has failed, or all were told to end; then they are
+  // killed.
+  std::chrono::milliseconds grace = std::chrono::seconds(5);
+};
+
+// Returns in each of the children, and at last in the process itself, which passes SIGTERM, SIGINT
+// and SIGHUP on until then. No child outlives it, however it ends. Its status is rank 0's, or that
+// of another rank where rank 0 has none of its own or succeeded. Before any thread is started.
+[[nodiscard]] Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(
+    const Place& place, const LocalOptions& options);
+
+}  // namespace muster::bench

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/launch/supervisor.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+namespace muster::bench {
+namespace {
+
+constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGHUP};
+
+bool exited_with_failure(int status) { return WIFEXITED(status) && WEXITSTATUS(status) != 0; }
+
+}  // namespace
+
+HeldSignals::HeldSignals() {
+  ::sigemptyset(&held_);
+  ::sigaddset(&held_, SIGCHLD);
+  for (const int number : kPassedOn) ::sigaddset(&held_, number);
+  ::sigprocmask(SIG_BLOCK, &held_, &before_);
+}
+
+void HeldSignals::restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+std::optional<siginfo_t> HeldSignals::next(std::chrono::steady_clock::time_point until) const {
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(1);
+  const auto left = std::clamp<std::chrono::nanoseconds>(
+      until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero(), kLongest);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+  siginfo_t info{};
+  return ::sigtimedwait(&held_, &info, &limit) > 0 ? std::optional(info) : std::nullopt;
+}
+
+LocalEnd Supervisor::wait() {
+  for (reap(); !all_ended(); reap()) {
+    if (const auto signal = signals_.next(kill_at_)) pass_on(*signal);
+    if (!killed_ && Clock::now() >= kill_at_) {
+      for (const auto& child : children_) {
+        if (child.status) continue;
+        notes_.push_back(fmt::format("rank {} (pid {}) did not end within {} ms and was killed",
+                                     child.rank,
+                                     child.pid,
+                                     grace_.count()));
+      }
+      kill_all();
+    }
+  }
+  return {.status = status(), .notes = notes_};
+}
+
+void Supervisor::kill_all() {
+  killed_ = true;
+  kill_at_ = Clock::time_point::max();
+  send_all(SIGKILL);
+}
+
+void Supervisor::reap() {
+  for (auto& child : children_) {
+    int status = 0;
+    if (child.status || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+    child.status = status;
+    note_end(child);
+  }
+}
+
+void Supervisor::note_end(const Child& child) {
+  const int status = *child.status;
+  if (WIFSIGNALED(status) && !killed_) {
+    notes_.push_back(fmt::format(
+        "rank {} (pid {}) was ended by signal {}", child.rank, child.pid, WTERMSIG(status)));
+  }
+  const bool failed = WIFSIGNALED(status) || exited_with_failure(status);
+  if (failed && !killed_) kill_at_ = std::min(kill_at_, Clock::now() + grace_);
+}
+
+void Supervisor::pass_on(const siginfo_t& signal) {
+  if (signal.si_signo == SIGCHLD) return;
+  // What comes from the terminal has reached the children already.
+  if (signal.si_code != SI_KERNEL) send_all(signal.si_signo);
+  if (!killed_) kill_at_ = std::min(kill_at_, Clock::now() + grace_);
+}
+
+void Supervisor::send_all(int number) const {
+  for (const auto& child : children_) {
+    if (!child.status) ::kill(child.pid, number);
+  }
+}
+
+bool Supervisor::all_ended() const {
+  return std::ranges::all_of(children_,
+                             [](const Child& child) { return child.status.has_value(); });
+}
+
+int Supervisor::status() const {
+  if (children_.empty()) return 0;
+  if (const int first = *children_.front().status; exited_with_failure(first)) {
+    return WEXITSTATUS(first);
+  }
+  int worst = 0;
+  int signal = 0;
+  for (const auto& child : children_) {
+    if (WIFSIGNALED(*child.status)) signal = std::max(signal, WTERMSIG(*child.status));
+    if (exited_with_failure(*child.status)) worst = std::max(worst, WEXITSTATUS(*child.status));
+  }
+  constexpr int kKilled = 128;  // as shells count
+  return worst == 0 && signal != 0 ? kKilled + signal : worst;
+}
+
+}  // namespace muster::bench

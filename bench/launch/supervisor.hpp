@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for child processes, passes signals on to them, and lets none go on alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/launch/local.hpp"
+
+namespace muster::bench {
+
+// Signals that wait to be asked for instead of ending the process.
+class HeldSignals {
+ public:
+  HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  ~HeldSignals() { restore(); }
+
+  void restore() const;
+  // The next one, or nothing by `until`.
+  [[nodiscard]] std::optional<siginfo_t> next(std::chrono::steady_clock::time_point until) const;
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+};
+
+class Supervisor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Supervisor(const HeldSignals& signals, std::chrono::milliseconds grace)
+      : signals_(signals), grace_(grace) {}
+
+  void add(int rank, pid_t pid) { children_.push_back({.rank = rank, .pid = pid}); }
+
+  // Until the last child has ended.
+  [[nodiscard]] LocalEnd wait();
+  void kill_all();
+
+ private:
+  struct Child {
+    int rank = 0;
+    pid_t pid = -1;
+    std::optional<int> status{};  // as wait(2) has it
+  };
+
+  void reap();
+  void note_end(const Child& child);
+  void pass_on(const siginfo_t& signal);
+  void send_all(int number) const;
+  [[nodiscard]] bool all_ended() const;
+  [[nodiscard]] int status() const;
+
+  const HeldSignals& signals_;
+  std::chrono::milliseconds grace_;
+  std::vector<Child> children_;
+  std::vector<std::string> notes_;
+  Clock::time_point kill_at_ = Clock::time_point::max();
+  bool killed_ = false;
+};
+
+}  // namespace muster::bench

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that becomes several. Each test does so in a child of its own.
+#include "bench/launch/local.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr auto kGrace = std::chrono::milliseconds(100);
+
+// Forked ranks do `work` and end with what it returns. What the process itself gets at last.
+LocalEnd run(const Place& place, int count, const std::function<int(LocalRank&)>& work) {
+  auto result = fork_local_ranks(place, {.count = count, .grace = kGrace});
+  EXPECT_TRUE(result) << result.error().message;
+  if (!result) return {};
+  if (auto* rank = std::get_if<LocalRank>(&*result)) ::_exit(work(*rank));
+  return std::get<LocalEnd>(*result);
+}
+
+TEST(LocalTest, EachChildIsARankOfItsOwn) {
+  const auto end = run({}, 3, [](LocalRank& rank) {
+    const auto& place = rank.place;
+    const bool good = place.world == 3 && place.local_world == 3 &&
+                      place.local_rank == place.rank && !place.mpi && place.rendezvous &&
+                      place.rendezvous->host == "127.0.0.1" && rank.secret.size() == 32;
+    // Rank 0's status counts first, so the others tell by failing alone.
+    return good && rank.listener.is_open() == (place.rank == 0) ? 0 : 10 + place.rank;
+  });
+  EXPECT_EQ(end.status, 0);
+  EXPECT_THAT(end.notes, IsEmpty());
+}
+
+TEST(LocalTest, RanksOfAPodFollowThoseOfThePodsBefore) {
+  const Place pod{.launcher = Launcher::torchrun,
+                  .rank = 1,
+                  .world = 2,
+                  .rendezvous = Rendezvous{.host = "master", .port = 23456}};
+  const auto end = run(pod, 2, [](LocalRank& rank) {
+    const auto& place = rank.place;
+    const bool good = place.world == 4 && place.rank == 2 + *place.local_rank &&
+                      place.rendezvous == Rendezvous{"master", 23456} && !rank.listener.is_open() &&
+                      rank.secret.empty();
+    return good ? 0 : 10;
+  });
+  EXPECT_EQ(end.status, 0);
+}
+
+TEST(LocalTest, TheStatusIsThatOfRankZero) {
+  EXPECT_EQ(run({}, 2, [](LocalRank& rank) { return rank.place.rank == 0 ? 1 : 3; }).status, 1);
+}
+
+TEST(LocalTest, TheStatusIsTheWorstWhereRankZeroSucceeds) {
+  EXPECT_EQ(run({}, 3, [](LocalRank& rank) { return rank.place.rank; }).status, 2);
+}
+
+TEST(LocalTest, ARankThatIsKilledIsNoted) {
+  const auto end = run({}, 2, [](LocalRank& rank) {
+    if (rank.place.rank == 1) ::raise(SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(end.status, 128 + SIGKILL);
+  ASSERT_EQ(end.notes.size(), 1U);
+  EXPECT_THAT(end.notes.front(), HasSubstr("rank 1 (pid "));
+  EXPECT_THAT(end.notes.front(), HasSubstr("was ended by signal 9"));
+}
+
+TEST(LocalTest, WhoDoesNotEndAfterAnothersFailureIsKilled) {
+  const auto end = run({}, 2, [](LocalRank& rank) {
+    if (rank.place.rank == 1) return 5;
+    for (;;) ::pause();
+  });
+  EXPECT_EQ(end.status, 5);
+  EXPECT_THAT(end.notes, ElementsAre(HasSubstr("did not end within 100 ms and was killed")));
+}
+
+TEST(LocalTest, WhoEndsWellDoesNotHurryTheOthers) {
+  const auto end = run({}, 2, [](LocalRank& rank) {
+    if (rank.place.rank == 1) std::this_thread::sleep_for(2 * kGrace);
+    return 0;
+  });
+  EXPECT_EQ(end.status, 0);
+  EXPECT_THAT(end.notes, IsEmpty());
+}
+
+// Memory that parents and children share.
+struct Shared {
+  std::atomic<int> ready{0};
+  std::atomic<int> told{0};
+  std::array<std::atomic<pid_t>, 2> pids{};
+};
+
+Shared& shared_memory() {
+  void* page =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *new (page) Shared;
+}
+
+Shared* g_shared = nullptr;  // for the handler of a signal
+
+// A supervisor in a process of its own, with two ranks that wait for signals.
+pid_t start_supervisor(Shared& shared) {
+  g_shared = &shared;
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  const auto end = run({}, 2, [&shared](LocalRank& rank) {
+    ::signal(SIGTERM, [](int /*number*/) {
+      ++g_shared->told;
+      ::_exit(7);
+    });
+    shared.pids.at(static_cast<std::size_t>(rank.place.rank)) = ::getpid();
+    ++shared.ready;
+    for (;;) ::pause();
+    return 0;
+  });
+  ::_exit(end.status);
+}
+
+// Whoever adopted it may take its time to bury it.
+bool is_zombie(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');
+  return name_end != std::string::npos && line.substr(name_end + 2, 1) == "Z";
+}
+
+void wait_until(const std::function<bool()>& done) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!done()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), limit);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST(LocalTest, SignalsArePassedOn) {
+  auto& shared = shared_memory();
+  const pid_t supervisor = start_supervisor(shared);
+  wait_until([&] { return shared.ready == 2; });
+  ::kill(supervisor, SIGTERM);
+  int status = 0;
+  ::waitpid(supervisor, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(shared.told, 2);
+}
+
+TEST(LocalTest, NoChildOutlivesTheProcess) {
+  auto& shared = shared_memory();
+  const pid_t supervisor = start_supervisor(shared);
+  wait_until([&] { return shared.ready == 2; });
+  ::kill(supervisor, SIGKILL);
+  ::waitpid(supervisor, nullptr, 0);
+  for (const auto& pid : shared.pids) {
+    wait_until([&] { return ::kill(pid, 0) != 0 || is_zombie(pid); });
+  }
+}
+
+TEST(LocalTest, WhatMakesNoSenseIsAnError) {
+  EXPECT_THAT(fork_local_ranks({}, {.count = 0}).error().message, HasSubstr("--local 0"));
+  EXPECT_THAT(fork_local_ranks({}, {.count = 5000}).error().message, HasSubstr("1 to 1024 ranks"));
+  EXPECT_THAT(
+      fork_local_ranks({.launcher = Launcher::open_mpi, .world = 2, .mpi = true}, {.count = 2})
+          .error()
+          .message,
+      HasSubstr("--local 2 contradicts the launcher (open_mpi)"));
+  EXPECT_THAT(
+      fork_local_ranks({.launcher = Launcher::torchrun, .world = 8, .local_world = 8}, {.count = 2})
+          .error()
+          .message,
+      HasSubstr("--local 2 contradicts the launcher (torchrun)"));
+}
+
+}  // namespace
+}  // namespace muster::bench
