@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What muster needs of the interfaces of the CUDA driver and of NCCL, declared by itself: no header
+// of either is needed to build, and one program runs with whatever version a node has.
+#pragma once
+
+#include <array>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+
+namespace muster::bench::cuda {
+
+using Context = struct ContextOpaque*;
+using Stream = struct StreamOpaque*;
+using Event = struct EventOpaque*;
+using Module = struct ModuleOpaque*;
+using Kernel = struct KernelOpaque*;
+using Graph = struct GraphOpaque*;
+using GraphRun = struct GraphRunOpaque*;
+using Pointer = unsigned long long;  // NOLINT(google-runtime-int): as the driver declares it
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kInvalidValue = 1;
+inline constexpr int kOutOfMemory = 2;
+inline constexpr int kNotInitialised = 3;
+inline constexpr int kStubLibrary = 34;
+inline constexpr int kNoDevice = 100;
+inline constexpr int kInvalidDevice = 101;
+inline constexpr int kInvalidContext = 201;
+inline constexpr int kUncorrectableEcc = 214;
+inline constexpr int kInvalidPtx = 218;
+inline constexpr int kNvlinkUncorrectable = 220;
+inline constexpr int kInvalidHandle = 400;
+inline constexpr int kNotFound = 500;
+inline constexpr int kNotReady = 600;
+inline constexpr int kIllegalAddress = 700;
+inline constexpr int kLaunchFailed = 719;
+inline constexpr int kSystemNotReady = 802;
+inline constexpr int kSystemDriverMismatch = 803;
+inline constexpr int kCaptureUnsupported = 900;
+inline constexpr int kCaptureInvalidated = 901;
+
+inline constexpr int kMultiprocessors = 16;  // an attribute of a device
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr int kCaptureThreadLocal = 1;
+
+}  // namespace muster::bench::cuda
+
+namespace muster::bench::nccl {
+
+using Communicator = struct CommunicatorOpaque*;
+
+struct UniqueId {
+  std::array<char, 128> bytes;
+};
+
+static_assert(sizeof(UniqueId) == 128);
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kUnhandledCuda = 1;
+inline constexpr int kSystem = 2;
+inline constexpr int kInternal = 3;
+inline constexpr int kInvalidArgument = 4;
+inline constexpr int kInvalidUsage = 5;
+inline constexpr int kRemote = 6;
+inline constexpr int kInProgress = 7;
+inline constexpr int kTimeout = 8;
+
+// Types and operations as the library numbers them.
+inline constexpr int kInt8 = 0;
+inline constexpr int kUint8 = 1;
+inline constexpr int kInt32 = 2;
+inline constexpr int kFloat16 = 6;
+inline constexpr int kFloat32 = 7;
+inline constexpr int kFloat64 = 8;
+inline constexpr int kBfloat16 = 9;
+inline constexpr int kSum = 0;
+inline constexpr int kMax = 2;
+inline constexpr int kMin = 3;
+inline constexpr int kAvg = 4;
+
+// As of 2.18; a newer library fills in what came later, and an older one since 2.14 reads the
+// beginning that its own version has.
+struct Config {
+  std::size_t size = sizeof(Config);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 21800;
+  int blocking = INT_MIN;  // INT_MIN: not set
+  int cga_cluster_size = INT_MIN;
+  int min_ctas = INT_MIN;
+  int max_ctas = INT_MIN;
+  const char* net_name = nullptr;
+  int split_share = INT_MIN;
+};
+
+static_assert(sizeof(Config) == 48);
+static_assert(offsetof(Config, net_name) == 32);
+
+}  // namespace muster::bench::nccl

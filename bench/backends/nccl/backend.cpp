@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "bench/backends/nccl/communicator.hpp"
+#include "bench/backends/nccl/gpu.hpp"
+#include "bench/backends/nccl/log.hpp"
+#include "bench/backends/nccl/nccl.hpp"
+#include "bench/backends/nccl/ordinal.hpp"
+#include "bench/backends/nccl/trouble.hpp"
+#include "lib/base/quantity.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr int kSendSince = 2700;       // 2.7.0
+constexpr int kBfloat16Since = 21000;  // 2.10.0
+constexpr int kAverageSince = 21000;   // 2.10.0
+constexpr int kGraphsSince = 20900;    // 2.9.0
+
+// What a buffer is read from, and written to; in place both lie in the second.
+struct Sizes {
+  std::uint64_t send = 0;
+  std::uint64_t receive = 0;
+};
+
+Sizes bytes_of(const Operation& operation, const Shape& shape) {
+  const auto width = size_of(operation.type);
+  if (!operation.in_place) return {.send = shape.send * width, .receive = shape.receive * width};
+  const auto end = std::max(shape.send_at + shape.send, shape.receive_at + shape.receive);
+  return {.send = 0, .receive = end * width};
+}
+
+bool in_parts(Collective collective) {
+  return collective == Collective::alltoall || collective == Collective::sendrecv ||
+         collective == Collective::gather || collective == Collective::scatter;
+}
+
+class NcclBackend final : public Backend {
+ public:
+  NcclBackend(NcclOptions options,
+              const cuda::Library& cuda,
+              const nccl::Library& nccl,
+              Ordinal ordinal)
+      : options_(std::move(options)), cuda_(cuda), nccl_(nccl), ordinal_(std::move(ordinal)) {}
+
+  NcclBackend(const NcclBackend&) = delete;
+  NcclBackend& operator=(const NcclBackend&) = delete;
+
+  ~NcclBackend() override {
+    communicator_.reset();  // before the memory that it uses
+    if (gpu_ == nullptr || !gpu_->use()) return;
+    gpu_->release(send_);
+    gpu_->release(receive_);
+  }
+
+  [[nodiscard]] Result<void> start();
+
+  [[nodiscard]] std::string library() const override {
+    return fmt::format("NCCL {}", nccl_version_text(version_));
+  }
+
+  [[nodiscard]] int ranks() const override { return options_.ranks; }
+
+  [[nodiscard]] std::vector<Member> members() const override {
+    return {{.rank = options_.rank,
+             .host = options_.host,
+             .pid = ::getpid(),
+             .device = gpu_->name(),
+             .device_id = ordinal_.device_id,
+             .pci_address = gpu_->pci_address()}};
+  }
+
+  [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override;
+  [[nodiscard]] Result<void> reserve(const Operation& largest) override;
+  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
+                                                     const Pace& pace,
+                                                     Progress& progress) override;
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override;
+
+  [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
+
+  void abort() noexcept override { communicator_->abort(); }
+
+ private:
+  struct Run {
+    Operation operation;
+    Shape shape;
+    Buffers buffers;
+  };
+
+  [[nodiscard]] Result<Run> prepare(const Operation& operation);
+  [[nodiscard]] Result<void> fill(const Run& run);
+  [[nodiscard]] Result<void> grow(cuda::Pointer& memory, std::uint64_t& has, std::uint64_t needs);
+  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace);
+  [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress);
+  [[nodiscard]] Result<void> capture(const Run& run);
+  [[nodiscard]] Result<std::vector<double>> one_by_one(const Run& run,
+                                                       const Pace& pace,
+                                                       Progress& progress);
+  [[nodiscard]] Result<std::vector<double>> back_to_back(const Run& run,
+                                                         const Pace& pace,
+                                                         Progress& progress);
+
+  [[nodiscard]] Result<void> wait() {
+    return gpu_->wait([this] { return communicator_->healthy(); });
+  }
+
+  // Who and where, before what.
+  [[nodiscard]] tl::unexpected<Error> named(Error error) const {
+    error.message = fmt::format(
+        "rank {} on {} ({}): {}", options_.rank, options_.host, ordinal_.device_id, error.message);
+    return tl::unexpected<Error>(std::move(error));
+  }
+
+  NcclOptions options_;
+  cuda::Library cuda_;
+  nccl::Library nccl_;
+  Ordinal ordinal_;
+  int version_ = 0;
+  std::unique_ptr<Gpu> gpu_;
+  std::unique_ptr<Communicator> communicator_;
+  cuda::Pointer send_ = 0;
+  cuda::Pointer receive_ = 0;
+  std::uint64_t send_bytes_ = 0;
+  std::uint64_t receive_bytes_ = 0;
+};
+
+Result<void> NcclBackend::start() {
+  const int code = nccl_.version.call(&version_);
+  if (code != nccl::kSuccess) return named(trouble(nccl_, nccl_.version.name, code, nullptr));
+  auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
+  if (!gpu) return named(gpu.error());
+  gpu_ = std::move(*gpu);
+  communicator_ = std::make_unique<Communicator>(nccl_, options_.rank, options_.ranks);
+  std::string id;
+  if (options_.rank == 0) {
+    auto made = communicator_->make_id();
+    if (!made) return named(made.error());
+    id = std::move(*made);
+  }
+  auto shared = options_.broadcast(std::move(id));
+  if (!shared) return tl::unexpected(shared.error());
+  auto joined = communicator_->join(*shared, options_.blocking);
+  if (!joined) return named(joined.error());
+  return {};
+}
+
+Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace) const {
+  const auto lacks = [this](std::string_view what) {
+    return make_error(fmt::format("NCCL {} has no {}", nccl_version_text(version_), what));
+  };
+  if (operation.root < 0 || operation.root >= options_.ranks) {
+    return make_error(fmt::format("there is no rank {} for a root", operation.root));
+  }
+  if (operation.type == Type::bf16 && version_ < kBfloat16Since) return lacks("bf16");
+  if (reduces(operation.collective) && operation.reduction == Reduction::avg &&
+      version_ < kAverageSince) {
+    return lacks("average");
+  }
+  if (in_parts(operation.collective) &&
+      (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
+    return lacks(
+        fmt::format("sends and receives, which {} is made of", to_string(operation.collective)));
+  }
+  // What is sent would be overwritten by what is received at the same time.
+  if (operation.in_place && (operation.collective == Collective::alltoall ||
+                             operation.collective == Collective::sendrecv)) {
+    return lacks(fmt::format("{} in place", to_string(operation.collective)));
+  }
+  if (!pace.graph) return {};
+  if (version_ < kGraphsSince) return lacks("support of CUDA graphs");
+  if (cuda_.capture_begin.call == nullptr || cuda_.capture_end.call == nullptr ||
+      cuda_.graph_instantiate.call == nullptr || cuda_.graph_launch.call == nullptr ||
+      cuda_.graph_destroy.call == nullptr || cuda_.graph_run_destroy.call == nullptr) {
+    return make_error("the CUDA driver has no graphs: it is older than CUDA 11.4");
+  }
+  return {};
+}
+
+Result<void> NcclBackend::grow(cuda::Pointer& memory, std::uint64_t& has, std::uint64_t needs) {
+  if (needs <= has) return {};
+  gpu_->release(std::exchange(memory, 0));
+  has = 0;
+  auto made = gpu_->allocate(needs);
+  if (!made) return named(made.error());
+  memory = *made;
+  has = needs;
+  return {};
+}
+
+Result<void> NcclBackend::reserve(const Operation& largest) {
+  auto used = gpu_->use();
+  if (!used) return named(used.error());
+  Sizes needed{.send = sizeof(double), .receive = sizeof(double)};
+  for (const bool in_place : {false, true}) {
+    auto operation = largest;
+    operation.in_place = in_place;
+    const auto bytes = bytes_of(operation, shape_of(operation, options_.rank, options_.ranks));
+    needed.send = std::max(needed.send, bytes.send);
+    needed.receive = std::max(needed.receive, bytes.receive);
+  }
+  auto grown = grow(send_, send_bytes_, needed.send);
+  if (grown) grown = grow(receive_, receive_bytes_, needed.receive);
+  return grown;
+}
+
+Result<NcclBackend::Run> NcclBackend::prepare(const Operation& operation) {
+  auto used = gpu_->use();
+  if (!used) return named(used.error());
+  Run run{.operation = operation, .shape = shape_of(operation, options_.rank, options_.ranks)};
+  const auto bytes = bytes_of(operation, run.shape);
+  if (bytes.send > send_bytes_ || bytes.receive > receive_bytes_) {
+    return named({fmt::format("{} needs buffers of {} and {} B, and {} and {} B are reserved",
+                              to_string(operation.collective),
+                              bytes.send,
+                              bytes.receive,
+                              send_bytes_,
+                              receive_bytes_)});
+  }
+  const auto width = size_of(operation.type);
+  run.buffers.receive = receive_ + run.shape.receive_at * width;
+  run.buffers.send = operation.in_place ? receive_ + run.shape.send_at * width : send_;
+  return run;
+}
+
+// What is received must have been written: nothing right is there before.
+Result<void> NcclBackend::fill(const Run& run) {
+  auto done = gpu_->poison(receive_, bytes_of(run.operation, run.shape).receive);
+  if (!done) return named(done.error());
+  done = gpu_->fill(run.buffers.send,
+                    run.shape.send,
+                    size_of(run.operation.type),
+                    input_of(run.operation, options_.rank, options_.ranks));
+  if (done) done = wait();
+  if (!done) return named(done.error());
+  return {};
+}
+
+Result<void> NcclBackend::once(const Run& run, const Pace& pace) {
+  if (pace.graph) return gpu_->launch_graph();
+  return communicator_->enqueue(run.operation, run.shape, run.buffers, gpu_->stream());
+}
+
+// The first operation makes connections, which a graph must not hold.
+Result<void> NcclBackend::warm_up(const Run& run, const Pace& pace, Progress& progress) {
+  const int rounds = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
+  for (int i = 0; i < rounds; ++i) {
+    auto done = once(run, {});
+    if (done && !pace.pipelined) done = wait();
+    if (!done) return done;
+    ++progress.iteration;
+  }
+  return wait();
+}
+
+Result<void> NcclBackend::capture(const Run& run) {
+  auto done = gpu_->begin_capture();
+  if (done) done = once(run, {});
+  if (done) done = gpu_->end_capture();
+  if (done) done = gpu_->launch_graph();  // the first launch puts the graph on the GPU
+  return done ? wait() : done;
+}
+
+Result<std::vector<double>> NcclBackend::one_by_one(const Run& run,
+                                                    const Pace& pace,
+                                                    Progress& progress) {
+  std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(pace.iterations));
+  for (int i = 0; i < pace.iterations; ++i) {
+    auto done = gpu_->mark(0);
+    if (done) done = once(run, pace);
+    if (done) done = gpu_->mark(1);
+    if (done) done = wait();
+    if (!done) return tl::unexpected(done.error());
+    const auto took = gpu_->seconds_between(0, 1);
+    if (!took) return tl::unexpected(took.error());
+    seconds.push_back(*took);
+    ++progress.iteration;
+  }
+  return seconds;
+}
+
+Result<std::vector<double>> NcclBackend::back_to_back(const Run& run,
+                                                      const Pace& pace,
+                                                      Progress& progress) {
+  const auto rounds = static_cast<std::size_t>(pace.iterations);
+  auto done = gpu_->mark(rounds);  // makes all events before the first is needed
+  for (std::size_t i = 0; done && i < rounds; ++i) done = gpu_->mark(i);
+  if (done) done = wait();
+  if (done) done = gpu_->mark(0);
+  for (std::size_t i = 0; done && i < rounds; ++i) {
+    done = once(run, pace);
+    if (done) done = gpu_->mark(i + 1);
+    ++progress.iteration;
+  }
+  if (done) done = wait();
+  if (!done) return tl::unexpected(done.error());
+  std::vector<double> seconds;
+  seconds.reserve(rounds);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    const auto took = gpu_->seconds_between(i, i + 1);
+    if (!took) return tl::unexpected(took.error());
+    seconds.push_back(*took);
+  }
+  return seconds;
+}
+
+Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
+                                                  const Pace& pace,
+                                                  Progress& progress) {
+  auto supported = supports(operation, pace);
+  if (!supported) return tl::unexpected(supported.error());
+  auto run = prepare(operation);
+  if (!run) return tl::unexpected(run.error());
+  auto done = fill(*run);
+  if (!done) return tl::unexpected(done.error());
+  done = warm_up(*run, pace, progress);
+  if (done && pace.graph) done = capture(*run);
+  if (!done) return named(done.error());
+  auto seconds =
+      pace.pipelined ? back_to_back(*run, pace, progress) : one_by_one(*run, pace, progress);
+  gpu_->drop_graph();
+  if (!seconds) return named(seconds.error());
+  return std::vector<Samples>{{.rank = options_.rank, .seconds = std::move(*seconds)}};
+}
+
+Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation) {
+  auto supported = supports(operation, {});
+  if (!supported) return tl::unexpected(supported.error());
+  auto run = prepare(operation);
+  if (!run) return tl::unexpected(run.error());
+  auto done = fill(*run);
+  if (!done) return tl::unexpected(done.error());
+  done = once(*run, {});
+  if (done) done = wait();
+  if (!done) return named(done.error());
+  Wrong wrong{.rank = options_.rank};
+  for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
+    done = gpu_->verify(run->buffers.receive, size_of(operation.type), segment, wrong, [this] {
+      return communicator_->healthy();
+    });
+    if (!done) return named(done.error());
+  }
+  if (wrong.elements == 0) return std::vector<Wrong>{};
+  return std::vector<Wrong>{wrong};
+}
+
+}  // namespace
+
+std::string nccl_version_text(int version) {
+  const int major = version >= 10000 ? version / 10000 : version / 1000;
+  const int rest = version >= 10000 ? version % 10000 : version % 1000;
+  return fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
+}
+
+Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
+  if (options.log) keep_nccl_log(options.log_operations);
+  auto cuda = cuda::open_library(options.cuda);
+  if (!cuda) return tl::unexpected(cuda.error());
+  auto nccl = nccl::open_library(options.nccl);
+  if (!nccl) return tl::unexpected(nccl.error());
+  MUSTER_CUDA_TRY(*cuda, init, 0);
+  int gpus = 0;
+  MUSTER_CUDA_TRY(*cuda, device_count, &gpus);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets it while the back end is made
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  auto ordinal =
+      choose_gpu(options.rank, options.local_rank, gpus, visible == nullptr ? "" : visible);
+  if (!ordinal) return tl::unexpected(ordinal.error());
+  auto backend =
+      std::make_unique<NcclBackend>(std::move(options), *cuda, *nccl, std::move(*ordinal));
+  const auto started = backend->start();
+  if (!started) return tl::unexpected(started.error());
+  return backend;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's communicator: begun without blocking where the version can, watched for asynchronous
+// errors, and given up from another thread when it hangs.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "bench/backends/nccl/gpu.hpp"
+#include "bench/backends/nccl/library.hpp"
+#include "bench/collectives/operation.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+// What one rank hands to a collective.
+struct Buffers {
+  cuda::Pointer send = 0;
+  cuda::Pointer receive = 0;
+};
+
+class Communicator {
+ public:
+  Communicator(nccl::Library library, int rank, int ranks)
+      : library_(library), rank_(rank), ranks_(ranks) {}
+
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+
+  // 128 bytes that every rank must have; made by one.
+  [[nodiscard]] Result<std::string> make_id() const;
+  // Returns when every rank has come. `blocking`: see NcclOptions.
+  [[nodiscard]] Result<void> join(const std::string& id, bool blocking);
+
+  // Puts the collective on the stream, and returns when it is there.
+  [[nodiscard]] Result<void> enqueue(const Operation& operation,
+                                     const Shape& shape,
+                                     const Buffers& buffers,
+                                     cuda::Stream stream);
+
+  // An error that came up meanwhile, or that the communicator was given up.
+  [[nodiscard]] Result<void> healthy();
+
+  // From any thread, whatever the others do. Returns within seconds, though NCCL may hang.
+  void abort() noexcept;
+
+ private:
+  [[nodiscard]] int call(const Operation& operation,
+                         const Shape& shape,
+                         const Buffers& buffers,
+                         cuda::Stream stream);
+  [[nodiscard]] int call_in_parts(const Operation& operation,
+                                  const Shape& shape,
+                                  const Buffers& buffers,
+                                  cuda::Stream stream);
+  // The state of the communicator, as far as it can be asked.
+  [[nodiscard]] int state(int& asked);
+  // Waits until a call that answered "in progress" is done.
+  [[nodiscard]] Result<void> settle(std::string_view what, int code);
+  void leave();
+
+  nccl::Library library_;
+  int rank_;
+  int ranks_;
+  std::atomic<nccl::Communicator> handle_{nullptr};
+  std::atomic<bool> given_up_{false};
+  bool failed_ = false;
+  std::mutex asking_;  // held while NCCL is asked for its state, and not while it works
+};
+
+}  // namespace muster::bench

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/nccl/gpu.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <thread>
+
+#include "bench/backends/nccl/kernels.hpp"
+#include "bench/backends/nccl/trouble.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kBlocksPerMultiprocessor = 8;
+constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+// A rank that sleeps comes late to the next operation, so short ones are waited for awake.
+constexpr auto kAwake = std::chrono::milliseconds(50);
+constexpr auto kNap = std::chrono::microseconds(100);
+constexpr auto kLookRound = std::chrono::milliseconds(1);
+
+std::size_t index_of(std::size_t width) {
+  return static_cast<std::size_t>(std::countr_zero(width));
+}
+
+std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
+
+}  // namespace
+
+Result<std::unique_ptr<Gpu>> Gpu::open(const cuda::Library& library, int ordinal) {
+  std::unique_ptr<Gpu> gpu(new Gpu(library));  // NOLINT(modernize-make-unique): private
+  auto ready = gpu->set_up(ordinal);
+  if (ready) ready = gpu->load_kernels();
+  if (!ready) return tl::unexpected(ready.error());
+  return gpu;
+}
+
+Result<void> Gpu::set_up(int ordinal) {
+  MUSTER_CUDA_TRY(library_, device, &device_, ordinal);
+  std::array<char, 256> text{};
+  MUSTER_CUDA_TRY(library_, device_name, text.data(), static_cast<int>(text.size()) - 1, device_);
+  name_ = printable(text.data(), 100);
+  text.fill('\0');
+  MUSTER_CUDA_TRY(library_, device_pci, text.data(), static_cast<int>(text.size()) - 1, device_);
+  pci_address_ = printable(text.data(), 40);
+  std::ranges::transform(pci_address_, pci_address_.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  int multiprocessors = 0;
+  MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
+  blocks_ = kBlocksPerMultiprocessor * static_cast<unsigned>(std::max(1, multiprocessors));
+  MUSTER_CUDA_TRY(library_, retain, &context_, device_);
+  retained_ = true;
+  MUSTER_CUDA_TRY(library_, set_current, context_);
+  MUSTER_CUDA_TRY(library_, stream_create, &stream_, cuda::kStreamNonBlocking);
+  return {};
+}
+
+Result<void> Gpu::load_kernels() {
+  const std::string ptx(kernels_ptx());
+  MUSTER_CUDA_TRY(library_, module_load, &module_, ptx.c_str());
+  for (std::size_t i = 0; i < fill_.size(); ++i) {
+    const auto fill = fmt::format("muster_fill_{}", 1 << i);
+    const auto verify = fmt::format("muster_verify_{}", 1 << i);
+    MUSTER_CUDA_TRY(library_, module_function, &fill_.at(i), module_, fill.c_str());
+    MUSTER_CUDA_TRY(library_, module_function, &verify_.at(i), module_, verify.c_str());
+  }
+  MUSTER_CUDA_TRY(library_, allocate, &result_, 2 * kWord);
+  return {};
+}
+
+// Where the GPU no longer answers, giving back fails; there is nothing to be done about it here.
+Gpu::~Gpu() {
+  if (!use()) return;
+  drop_graph();
+  for (auto* event : events_) library_.event_destroy.call(event);
+  if (table_ != 0) library_.free.call(table_);
+  if (result_ != 0) library_.free.call(result_);
+  if (module_ != nullptr) library_.module_unload.call(module_);
+  if (stream_ != nullptr) library_.stream_destroy.call(stream_);
+  if (retained_) library_.release.call(device_);
+}
+
+Result<void> Gpu::use() const {
+  MUSTER_CUDA_TRY(library_, set_current, context_);
+  return {};
+}
+
+Result<cuda::Pointer> Gpu::allocate(std::uint64_t bytes) {
+  cuda::Pointer memory = 0;
+  const int code = library_.allocate.call(&memory, bytes);
+  if (code == cuda::kSuccess) return memory;
+  auto message = fmt::format("allocate {} on the GPU: {}",
+                             size_text(bytes),
+                             trouble(library_, "cuMemAlloc", code).message);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (library_.memory_info.call(&free, &total) == cuda::kSuccess) {
+    message = fmt::format("{}; {} of {} are free", message, size_text(free), size_text(total));
+  }
+  return make_error(std::move(message));
+}
+
+void Gpu::release(cuda::Pointer memory) {
+  if (memory != 0) library_.free.call(memory);
+}
+
+Result<void> Gpu::poison(cuda::Pointer memory, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  MUSTER_CUDA_TRY(library_, set_bytes, memory, 0xff, bytes, stream_);
+  return {};
+}
+
+// The words of both, one behind the other, at the table's beginning. They are copied before the
+// call returns, and on the stream: what runs before still sees the words of before.
+Result<void> Gpu::upload(const std::vector<std::uint64_t>& first,
+                         const std::vector<std::uint64_t>& second) {
+  std::vector<std::uint64_t> words(first);
+  words.insert(words.end(), second.begin(), second.end());
+  const auto bytes = words.size() * kWord;
+  if (bytes > table_bytes_) {
+    if (table_ != 0) MUSTER_CUDA_TRY(library_, free, table_);
+    table_ = 0;
+    MUSTER_CUDA_TRY(library_, allocate, &table_, bytes);
+    table_bytes_ = bytes;
+  }
+  MUSTER_CUDA_TRY(library_, copy_in, table_, words.data(), bytes, stream_);
+  return {};
+}
+
+Result<void> Gpu::launch(cuda::Kernel kernel, std::uint64_t count, void** arguments) {
+  const auto needed = (count + kThreads - 1) / kThreads;
+  const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(needed, blocks_));
+  MUSTER_CUDA_TRY(
+      library_, launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_, arguments, nullptr);
+  return {};
+}
+
+Result<void> Gpu::fill(cuda::Pointer memory,
+                       std::uint64_t count,
+                       std::size_t width,
+                       const Fill& fill) {
+  if (count == 0 || fill.bits.empty()) return {};
+  auto uploaded = upload(fill.bits, {});
+  if (!uploaded) return uploaded;
+  std::uint64_t period = fill.bits.size();
+  std::uint64_t shift = fill.shift;
+  std::array<void*, 5> arguments{&memory, &count, &table_, &period, &shift};
+  return launch(fill_.at(index_of(width)), count, arguments.data());
+}
+
+Result<void> Gpu::verify(cuda::Pointer memory,
+                         std::size_t width,
+                         const Segment& segment,
+                         Wrong& wrong,
+                         const Watch& watch) {
+  if (segment.count == 0 || segment.low.empty()) return {};
+  auto uploaded = upload(segment.low, segment.high);
+  if (!uploaded) return uploaded;
+  const std::array<std::uint64_t, 2> nothing{0, ~std::uint64_t{0}};
+  MUSTER_CUDA_TRY(library_, copy_in, result_, nothing.data(), sizeof nothing, stream_);
+  cuda::Pointer at = memory + segment.first * width;
+  std::uint64_t first = segment.first;
+  std::uint64_t count = segment.count;
+  std::uint64_t period = segment.low.size();
+  std::uint64_t shift = segment.shift;
+  cuda::Pointer high = table_ + period * kWord;
+  std::array<void*, 8> arguments{&at, &first, &count, &table_, &high, &period, &shift, &result_};
+  auto launched = launch(verify_.at(index_of(width)), count, arguments.data());
+  if (!launched) return launched;
+  return find_wrong(memory, width, segment, first, wrong, watch);
+}
+
+// Reads what the kernel counted, and the wrong element itself.
+Result<void> Gpu::find_wrong(cuda::Pointer memory,
+                             std::size_t width,
+                             const Segment& segment,
+                             std::uint64_t first,
+                             Wrong& wrong,
+                             const Watch& watch) {
+  std::array<std::uint64_t, 2> found{};
+  MUSTER_CUDA_TRY(library_, copy_out, found.data(), result_, sizeof found, stream_);
+  auto waited = wait(watch);
+  if (!waited || found[0] == 0) return waited;
+  const bool earlier = wrong.elements == 0 || found[1] < wrong.first;
+  wrong.elements += found[0];
+  if (!earlier) return {};
+  wrong.first = found[1];
+  wrong.observed = 0;  // an element is shorter than the word, which begins with its low bytes
+  MUSTER_CUDA_TRY(
+      library_, copy_out, &wrong.observed, memory + wrong.first * width, width, stream_);
+  const auto entry = (wrong.first - first + segment.shift) % segment.low.size();
+  wrong.low = segment.low[entry];
+  wrong.high = segment.high[entry];
+  return wait(watch);
+}
+
+Result<void> Gpu::mark(std::size_t index) {
+  while (events_.size() <= index) {
+    cuda::Event event = nullptr;
+    MUSTER_CUDA_TRY(library_, event_create, &event, 0);
+    events_.push_back(event);
+  }
+  MUSTER_CUDA_TRY(library_, event_record, events_[index], stream_);
+  return {};
+}
+
+Result<double> Gpu::seconds_between(std::size_t first, std::size_t second) {
+  float milliseconds = 0;
+  MUSTER_CUDA_TRY(library_, event_elapsed, &milliseconds, events_.at(first), events_.at(second));
+  return static_cast<double>(milliseconds) / 1e3;
+}
+
+Result<void> Gpu::wait(const Watch& watch) {
+  const auto begin = SteadyClock::now();
+  auto look_round = begin + kLookRound;
+  for (;;) {
+    const int code = library_.stream_query.call(stream_);
+    if (code == cuda::kSuccess) return watch();
+    if (code != cuda::kNotReady) {
+      const auto seen = watch();  // NCCL may know better why
+      if (!seen) return seen;
+      return tl::unexpected(trouble(library_, library_.stream_query.name, code));
+    }
+    const auto now = SteadyClock::now();
+    if (now >= look_round) {
+      auto seen = watch();
+      if (!seen) return seen;
+      look_round = now + kLookRound;
+    }
+    if (now - begin < kAwake) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+}
+
+Result<void> Gpu::begin_capture() {
+  drop_graph();
+  MUSTER_CUDA_TRY(library_, capture_begin, stream_, cuda::kCaptureThreadLocal);
+  return {};
+}
+
+Result<void> Gpu::end_capture() {
+  MUSTER_CUDA_TRY(library_, capture_end, stream_, &graph_);
+  MUSTER_CUDA_TRY(library_, graph_instantiate, &graph_run_, graph_, 0);
+  return {};
+}
+
+Result<void> Gpu::launch_graph() {
+  MUSTER_CUDA_TRY(library_, graph_launch, graph_run_, stream_);
+  return {};
+}
+
+void Gpu::drop_graph() {
+  if (graph_run_ != nullptr) library_.graph_run_destroy.call(graph_run_);
+  if (graph_ != nullptr) library_.graph_destroy.call(graph_);
+  graph_run_ = nullptr;
+  graph_ = nullptr;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU of this process: its context, one stream, memory, events, and the kernels that fill and
+// verify. All work is put on the stream; nothing here waits without looking round.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/backends/nccl/library.hpp"
+#include "bench/collectives/pattern.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+class Gpu {
+ public:
+  // Asked now and then while the stream is waited for; an error ends the wait.
+  using Watch = std::function<Result<void>()>;
+
+  [[nodiscard]] static Result<std::unique_ptr<Gpu>> open(const cuda::Library& library, int ordinal);
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+  ~Gpu();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  [[nodiscard]] const std::string& pci_address() const { return pci_address_; }
+
+  [[nodiscard]] cuda::Stream stream() const { return stream_; }
+
+  // Makes the GPU that of the calling thread.
+  [[nodiscard]] Result<void> use() const;
+
+  [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
+  void release(cuda::Pointer memory);
+
+  // Bytes of 0xff: as an element, no value that a collective may leave.
+  [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
+  [[nodiscard]] Result<void> fill(cuda::Pointer memory,
+                                  std::uint64_t count,
+                                  std::size_t width,
+                                  const Fill& fill);
+  // Adds to `wrong`. Waits for the stream.
+  [[nodiscard]] Result<void> verify(cuda::Pointer memory,
+                                    std::size_t width,
+                                    const Segment& segment,
+                                    Wrong& wrong,
+                                    const Watch& watch);
+
+  // Records event `index`, which is made when it is first used.
+  [[nodiscard]] Result<void> mark(std::size_t index);
+  [[nodiscard]] Result<double> seconds_between(std::size_t first, std::size_t second);
+
+  [[nodiscard]] Result<void> wait(const Watch& watch);
+
+  // What is put on the stream between the two is kept as a graph, and not run.
+  [[nodiscard]] Result<void> begin_capture();
+  [[nodiscard]] Result<void> end_capture();
+  [[nodiscard]] Result<void> launch_graph();
+  void drop_graph();
+
+ private:
+  explicit Gpu(const cuda::Library& library) : library_(library) {}
+
+  [[nodiscard]] Result<void> set_up(int ordinal);
+  [[nodiscard]] Result<void> load_kernels();
+  [[nodiscard]] Result<void> upload(const std::vector<std::uint64_t>& first,
+                                    const std::vector<std::uint64_t>& second);
+  [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t count, void** arguments);
+  [[nodiscard]] Result<void> find_wrong(cuda::Pointer memory,
+                                        std::size_t width,
+                                        const Segment& segment,
+                                        std::uint64_t first,
+                                        Wrong& wrong,
+                                        const Watch& watch);
+
+  cuda::Library library_;
+  int device_ = 0;
+  bool retained_ = false;
+  unsigned blocks_ = 0;
+  cuda::Context context_ = nullptr;
+  cuda::Stream stream_ = nullptr;
+  cuda::Module module_ = nullptr;
+  std::array<cuda::Kernel, 4> fill_{};  // for elements of 1, 2, 4 and 8 bytes
+  std::array<cuda::Kernel, 4> verify_{};
+  cuda::Pointer table_ = 0;  // what fill and verify compare with
+  std::uint64_t table_bytes_ = 0;
+  cuda::Pointer result_ = 0;
+  std::vector<cuda::Event> events_;
+  cuda::Graph graph_ = nullptr;
+  cuda::GraphRun graph_run_ = nullptr;
+  std::string name_;
+  std::string pci_address_;
+};
+
+}  // namespace muster::bench

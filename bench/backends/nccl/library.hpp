@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA driver and NCCL, opened by name when they are needed. What a version does not have is
+// looked up all the same and left empty, so that the answer is "not offered" and no crash.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bench/backends/nccl/abi.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+template <class Signature>
+struct Symbol {
+  std::string_view name;
+  bool required = false;
+  Signature* call = nullptr;
+};
+
+// What is asked of a library: member, need, name, signature. Where the driver has two forms of a
+// function, the name is that of the 64-bit one.
+// clang-format off
+#define MUSTER_CUDA_FUNCTIONS(X) \
+  X(init, true, "cuInit", int(unsigned)) \
+  X(version, true, "cuDriverGetVersion", int(int*)) \
+  X(error_name, true, "cuGetErrorName", int(int, const char**)) \
+  X(error_string, true, "cuGetErrorString", int(int, const char**)) \
+  X(device_count, true, "cuDeviceGetCount", int(int*)) \
+  X(device, true, "cuDeviceGet", int(int*, int)) \
+  X(device_name, true, "cuDeviceGetName", int(char*, int, int)) \
+  X(device_pci, true, "cuDeviceGetPCIBusId", int(char*, int, int)) \
+  X(device_attribute, true, "cuDeviceGetAttribute", int(int*, int, int)) \
+  X(retain, true, "cuDevicePrimaryCtxRetain", int(Context*, int)) \
+  X(release, true, "cuDevicePrimaryCtxRelease_v2", int(int)) \
+  X(set_current, true, "cuCtxSetCurrent", int(Context)) \
+  X(memory_info, true, "cuMemGetInfo_v2", int(std::size_t*, std::size_t*)) \
+  X(allocate, true, "cuMemAlloc_v2", int(Pointer*, std::size_t)) \
+  X(free, true, "cuMemFree_v2", int(Pointer)) \
+  X(copy_in, true, "cuMemcpyHtoDAsync_v2", int(Pointer, const void*, std::size_t, Stream)) \
+  X(copy_out, true, "cuMemcpyDtoHAsync_v2", int(void*, Pointer, std::size_t, Stream)) \
+  X(set_bytes, true, "cuMemsetD8Async", int(Pointer, unsigned char, std::size_t, Stream)) \
+  X(stream_create, true, "cuStreamCreate", int(Stream*, unsigned)) \
+  X(stream_destroy, true, "cuStreamDestroy_v2", int(Stream)) \
+  X(stream_query, true, "cuStreamQuery", int(Stream)) \
+  X(event_create, true, "cuEventCreate", int(Event*, unsigned)) \
+  X(event_destroy, true, "cuEventDestroy_v2", int(Event)) \
+  X(event_record, true, "cuEventRecord", int(Event, Stream)) \
+  X(event_elapsed, true, "cuEventElapsedTime", int(float*, Event, Event)) \
+  X(module_load, true, "cuModuleLoadData", int(Module*, const void*)) \
+  X(module_unload, true, "cuModuleUnload", int(Module)) \
+  X(module_function, true, "cuModuleGetFunction", int(Kernel*, Module, const char*)) \
+  X(launch, true, "cuLaunchKernel", int(Kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**)) \
+  X(capture_begin, false, "cuStreamBeginCapture_v2", int(Stream, int)) \
+  X(capture_end, false, "cuStreamEndCapture", int(Stream, Graph*)) \
+  X(graph_instantiate, false, "cuGraphInstantiateWithFlags", int(GraphRun*, Graph, unsigned long long)) \
+  X(graph_launch, false, "cuGraphLaunch", int(GraphRun, Stream)) \
+  X(graph_destroy, false, "cuGraphDestroy", int(Graph)) \
+  X(graph_run_destroy, false, "cuGraphExecDestroy", int(GraphRun))
+
+#define MUSTER_NCCL_FUNCTIONS(X) \
+  X(version, true, "ncclGetVersion", int(int*)) \
+  X(unique_id, true, "ncclGetUniqueId", int(UniqueId*)) \
+  X(error_string, true, "ncclGetErrorString", const char*(int)) \
+  X(last_error, false, "ncclGetLastError", const char*(Communicator)) \
+  X(init, true, "ncclCommInitRank", int(Communicator*, int, UniqueId, int)) \
+  X(init_config, false, "ncclCommInitRankConfig", int(Communicator*, int, UniqueId, int, Config*)) \
+  X(finalize, false, "ncclCommFinalize", int(Communicator)) \
+  X(destroy, true, "ncclCommDestroy", int(Communicator)) \
+  X(abort, true, "ncclCommAbort", int(Communicator)) \
+  X(async_error, true, "ncclCommGetAsyncError", int(Communicator, int*)) \
+  X(all_reduce, true, "ncclAllReduce", int(const void*, void*, std::size_t, int, int, Communicator, cuda::Stream)) \
+  X(all_gather, true, "ncclAllGather", int(const void*, void*, std::size_t, int, Communicator, cuda::Stream)) \
+  X(reduce_scatter, true, "ncclReduceScatter", int(const void*, void*, std::size_t, int, int, Communicator, cuda::Stream)) \
+  X(broadcast, true, "ncclBroadcast", int(const void*, void*, std::size_t, int, int, Communicator, cuda::Stream)) \
+  X(reduce, true, "ncclReduce", int(const void*, void*, std::size_t, int, int, int, Communicator, cuda::Stream)) \
+  X(send, false, "ncclSend", int(const void*, std::size_t, int, int, Communicator, cuda::Stream)) \
+  X(receive, false, "ncclRecv", int(void*, std::size_t, int, int, Communicator, cuda::Stream)) \
+  X(group_start, true, "ncclGroupStart", int()) \
+  X(group_end, true, "ncclGroupEnd", int())
+
+// clang-format on
+
+#define MUSTER_BENCH_MEMBER(member, required, name, ...) Symbol<__VA_ARGS__> member{name, required};
+
+namespace cuda {
+
+struct Library {
+  std::string path;
+  MUSTER_CUDA_FUNCTIONS(MUSTER_BENCH_MEMBER)
+};
+
+// The named file, or libcuda.so.1 where none is named. `missing` where there is none. Nothing is
+// ever closed: a thread may hang in it.
+[[nodiscard]] Result<Library> open_library(const std::string& named);
+
+}  // namespace cuda
+
+namespace nccl {
+
+struct Library {
+  std::string path;
+  MUSTER_NCCL_FUNCTIONS(MUSTER_BENCH_MEMBER)
+};
+
+[[nodiscard]] Result<Library> open_library(const std::string& named);
+
+}  // namespace nccl
+
+#undef MUSTER_BENCH_MEMBER
+
+}  // namespace muster::bench

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The back end that runs NCCL on this process' GPU.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "bench/backends/backend.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+struct NcclOptions {
+  std::string cuda;  // the file of libcuda.so.1; empty: found by its name
+  std::string nccl;  // the file of libnccl.so.2; likewise
+  int rank = 0;
+  int ranks = 1;
+  int local_rank = 0;
+  std::string host;
+  // Gives every rank the text of rank 0; the others' own text does not count.
+  std::function<Result<std::string>(std::string)> broadcast;
+  // NCCL's calls return before they are done, so that even a hang while it begins can be given up.
+  // NCCL then starts a thread for each operation, which operations below about 1 MiB feel; else
+  // only the process' end helps where NCCL hangs in a call.
+  bool blocking = false;
+  bool log = true;              // keep NCCL's log, unless the user has set NCCL_DEBUG
+  bool log_operations = false;  // and which algorithm each operation took: not for timing
+};
+
+// How many GPUs this process could use, or why none: the driver is asked, in a child process, since
+// a process that has asked must not fork any more. `missing` where there is no driver.
+[[nodiscard]] Result<int> usable_gpus(const std::string& cuda_file);
+
+// Returns when all ranks are there.
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options);
+
+// "2.28.9"; versions before 2.9 count their parts otherwise.
+[[nodiscard]] std::string nccl_version_text(int version);
+
+}  // namespace muster::bench

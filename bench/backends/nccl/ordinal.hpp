@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the GPUs that a process sees is its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+struct Ordinal {
+  int ordinal = 0;        // as the driver counts those that are visible
+  std::string device_id;  // "gpu3": as CUDA_VISIBLE_DEVICES numbers them, where it does
+
+  bool operator==(const Ordinal&) const = default;
+};
+
+// `visible` is CUDA_VISIBLE_DEVICES, empty where it is not set. Where it names one GPU, the
+// launcher gave this process its own one, and the local rank does not choose.
+[[nodiscard]] Result<Ordinal> choose_gpu(int rank,
+                                         int local_rank,
+                                         int gpus,
+                                         std::string_view visible);
+
+}  // namespace muster::bench

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Makes bench/backends/nccl/kernels.ptx of kernels.cu with nvcc, or the file that is named. The code
+# uses nothing newer than Volta, and nvcc no longer makes PTX for it: version and target are lowered
+# here, so that drivers since CUDA 10.1 take it and make machine code for every GPU since V100.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+nvcc=${NVCC:-nvcc}
+source=bench/backends/nccl/kernels.cu
+target=${1:-bench/backends/nccl/kernels.ptx}
+
+made=$(mktemp)
+trap 'rm --force "$made"' EXIT
+"$nvcc" -arch=compute_75 -ptx -O3 --output-file "$made" "$source"
+
+release=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\), V\([0-9.]*\).*/\2/p')
+{
+  echo '// SPDX-License-Identifier: Apache-2.0'
+  echo "// Made by tools/make-ptx.sh of kernels.cu with nvcc $release: do not edit."
+  sed --regexp-extended \
+    -e '/^\/\//d' -e '/^$/d' \
+    -e 's/^\.version .*/.version 6.4/' \
+    -e 's/^\.target .*/.target sm_70/' "$made"
+} >"$target"
