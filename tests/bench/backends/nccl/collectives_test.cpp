@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NCCL back end on the fake libraries: what is moved is right, and what is wrong is found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "tests/bench/backends/nccl/ranks.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr std::array kTypes{Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8};
+constexpr std::array kReductions{Reduction::sum, Reduction::min, Reduction::max, Reduction::avg};
+
+std::string text_of(const Operation& operation) {
+  return fmt::format("{} {} {} root {}{}",
+                     to_string(operation.collective),
+                     to_string(operation.type),
+                     to_string(operation.reduction),
+                     operation.root,
+                     operation.in_place ? " in place" : "");
+}
+
+std::string text_of(const std::vector<Wrong>& wrongs) {
+  std::string text;
+  for (const auto& wrong : wrongs) {
+    text += fmt::format("rank {}: {} wrong, first {}: {:x} for {:x}",
+                        wrong.rank,
+                        wrong.elements,
+                        wrong.first,
+                        wrong.observed,
+                        wrong.low);
+  }
+  return text;
+}
+
+// Runs one operation; empty where all is right.
+std::string trouble_with(Backend& backend, const Operation& operation) {
+  if (!backend.supports(operation, {})) return {};
+  const auto wrongs = backend.verify(operation);
+  if (!wrongs) return fmt::format("{}: {}\n", text_of(operation), wrongs.error().message);
+  if (wrongs->empty()) return {};
+  return fmt::format("{}: {}\n", text_of(operation), text_of(*wrongs));
+}
+
+std::string verify_types(Backend& backend, Operation operation) {
+  std::string trouble;
+  for (const auto type : kTypes) {
+    operation.type = type;
+    for (const auto reduction : kReductions) {
+      operation.reduction = reduction;
+      trouble += trouble_with(backend, operation);
+      if (!reduces(operation.collective)) break;
+    }
+  }
+  return trouble;
+}
+
+std::string verify_all(Backend& backend) {
+  std::string trouble;
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    Operation operation{.collective = static_cast<Collective>(i), .bytes = 12000};
+    const auto reserved = backend.reserve(operation);
+    if (!reserved) return reserved.error().message;
+    for (const bool in_place : {false, true}) {
+      operation.in_place = in_place;
+      operation.root = 0;
+      trouble += verify_types(backend, operation);
+      operation.root = backend.ranks() - 1;
+      if (has_root(operation.collective)) trouble += verify_types(backend, operation);
+    }
+  }
+  return trouble;
+}
+
+TEST(NcclCollectivesTest, MovesEveryTypeByEveryCollective) {
+  EXPECT_THAT(run_ranks({.ranks = 4}, verify_all), Each(IsEmpty()));
+}
+
+TEST(NcclCollectivesTest, MovesThemWithBlockingCallsToo) {
+  EXPECT_THAT(run_ranks({.ranks = 3, .blocking = true}, verify_all), Each(IsEmpty()));
+}
+
+TEST(NcclCollectivesTest, MovesWhatAnOldLibraryCan) {
+  EXPECT_THAT(run_ranks({.ranks = 3, .cuda = "cuda_old", .nccl = "nccl_old"}, verify_all),
+              Each(IsEmpty()));
+}
+
+TEST(NcclCollectivesTest, MovesThingsWithinOneRank) {
+  EXPECT_THAT(run_ranks({.ranks = 1}, verify_all), Each(IsEmpty()));
+}
+
+std::string verify_all_reduce(Backend& backend, std::uint64_t bytes) {
+  const Operation operation{.bytes = bytes};
+  const auto reserved = backend.reserve(operation);
+  if (!reserved) return reserved.error().message;
+  const auto wrongs = backend.verify(operation);
+  return wrongs ? text_of(*wrongs) : wrongs.error().message;
+}
+
+TEST(NcclCollectivesTest, FindsOneWrongElement) {
+  const auto answers =
+      run_ranks({.ranks = 4, .scenario = R"({"wrong": {"rank": 2, "operation": 0, "index": 777}})"},
+                [](Backend& backend) { return verify_all_reduce(backend, 4096); });
+  EXPECT_THAT(answers, ElementsAre("", "", StartsWith("rank 2: 1 wrong, first 777: "), ""));
+}
+
+TEST(NcclCollectivesTest, FindsOneWrongElementFarBehind) {
+  const auto answers = run_ranks(
+      {.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "operation": 0, "index": 1610612736}})"},
+      [](Backend& backend) { return verify_all_reduce(backend, 8UL << 30); });
+  EXPECT_THAT(answers, ElementsAre("", StartsWith("rank 1: 1 wrong, first 1610612736: ")));
+}
+
+TEST(NcclCollectivesTest, NamesTheRankAndTheGpuOfAnAsynchronousError) {
+  const auto answers = run_ranks(
+      {.ranks = 2,
+       .scenario =
+           R"({"async_error": {"rank": 1, "operation": 0, "code": 6, "text": "peer closed"}})",
+       .patience = std::chrono::milliseconds(1500)},
+      [](Backend& backend) { return verify_all_reduce(backend, 64); });
+  EXPECT_THAT(answers,
+              ElementsAre(HasSubstr("no answer"),
+                          "rank 1 on node0 (gpu1): NCCL reports an error while it works: remote "
+                          "process exited or there was a network error (NCCL 6): peer closed"));
+}
+
+// What every rank says after it was stopped from another thread.
+std::string stop_while_it_hangs(Backend& backend) {
+  std::thread stopper([&backend] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    backend.abort();
+  });
+  auto said = verify_all_reduce(backend, 64);
+  stopper.join();
+  return said;
+}
+
+TEST(NcclCollectivesTest, EndsAHangWhenItIsGivenUp) {
+  const auto answers =
+      run_ranks({.ranks = 3, .scenario = R"({"hang": {"rank": 1}})"}, stop_while_it_hangs);
+  EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was given up")));
+}
+
+TEST(NcclCollectivesTest, EndsThoughNcclHangsInGivingUp) {
+  const auto answers =
+      run_ranks({.ranks = 2, .scenario = R"({"hang": {"rank": 1}, "abort_hangs": true})"},
+                stop_while_it_hangs);
+  EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was given up")));
+}
+
+}  // namespace
+}  // namespace muster::bench

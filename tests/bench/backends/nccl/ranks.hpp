@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as processes of their own, each with the NCCL back end on the fake libraries.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/backends/nccl/nccl.hpp"
+#include "lib/base/child.hpp"
+
+namespace muster::bench {
+
+struct World {
+  int ranks = 2;
+  std::string scenario = "{}";  // JSON, as tests/fakes/cuda/scenario.hpp says
+  std::string cuda = "cuda";    // the folder of the fake: cuda, cuda_old
+  std::string nccl = "nccl";    // nccl, nccl_old
+  int gpus = 8;                 // on each node, for the local ranks
+  bool blocking = false;
+  bool log = true;
+  bool log_operations = false;
+  std::chrono::milliseconds patience{20000};
+};
+
+// What each rank's work returned, or why its back end could not be made: "error: …". A rank that
+// came to no end within the world's patience says so: "no answer within …".
+[[nodiscard]] std::vector<std::string> run_ranks(const World& world,
+                                                 const std::function<std::string(Backend&)>& work);
+
+// The file of a fake.
+[[nodiscard]] std::string fake_cuda(std::string_view folder = "cuda");
+[[nodiscard]] std::string fake_nccl(std::string_view folder = "nccl");
+
+// What one process of its own returns, with the scenario in its environment.
+[[nodiscard]] std::string run_alone(const std::string& scenario,
+                                    const std::function<std::string()>& work);
+
+}  // namespace muster::bench

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the fake GPUs.
+#include "tests/fakes/cuda/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tests/fakes/cuda/state.hpp"
+
+namespace muster::fakes::gpu {
+namespace {
+
+struct Allocation {
+  int gpu = 0;
+  std::uint64_t size = 0;
+  std::map<std::uint64_t, std::uint64_t> real;  // from, to: what holds something
+};
+
+std::map<std::uint64_t, Allocation>& allocations() {
+  static std::map<std::uint64_t, Allocation> all;
+  return all;
+}
+
+// The allocation with this address, and the offset in it.
+std::pair<Allocation*, std::uint64_t> find(std::uint64_t address) {
+  auto after = allocations().upper_bound(address);
+  if (after == allocations().begin()) return {nullptr, 0};
+  --after;
+  const auto offset = address - after->first;
+  if (offset >= after->second.size) return {nullptr, 0};
+  return {&after->second, offset};
+}
+
+std::uint64_t number(const void* memory) {
+  return reinterpret_cast<std::uint64_t>(memory);  // NOLINT: addresses are numbers to CUDA
+}
+
+void forget(Allocation& allocation, std::uint64_t first, std::uint64_t end) {
+  std::map<std::uint64_t, std::uint64_t> left;
+  for (const auto& [from, to] : allocation.real) {
+    if (from < first) left[from] = std::min(to, first);
+    if (to > end) left[std::max(from, end)] = to;
+  }
+  allocation.real = std::move(left);
+}
+
+}  // namespace
+
+std::uint64_t used_memory(int gpu) {
+  std::uint64_t used = 0;
+  for (const auto& [address, allocation] : allocations()) {
+    if (allocation.gpu == gpu) used += allocation.size;
+  }
+  return used;
+}
+
+std::uint64_t reserve(int gpu, std::uint64_t size) {
+  void* memory = ::mmap(
+      nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return 0;  // NOLINT: the macro's cast
+  allocations()[number(memory)] = {.gpu = gpu, .size = size, .real = {}};
+  return number(memory);
+}
+
+bool give_back(std::uint64_t address) {
+  const auto found = allocations().find(address);
+  if (found == allocations().end()) return false;
+  ::munmap(reinterpret_cast<void*>(address), found->second.size);  // NOLINT: as above
+  allocations().erase(found);
+  return true;
+}
+
+std::uint64_t reach(const void* memory) {
+  const auto [allocation, offset] = find(number(memory));
+  if (allocation == nullptr || allocation->gpu != current_gpu()) return 0;
+  return allocation->size - offset;
+}
+
+std::uint64_t real_bytes(const void* memory, std::uint64_t bytes) {
+  for (const auto& range : real_ranges(memory, bytes)) {
+    if (range.first == 0) return range.end;
+  }
+  return 0;
+}
+
+std::vector<Range> real_ranges(const void* memory, std::uint64_t bytes) {
+  std::vector<Range> ranges;
+  const auto [allocation, offset] = find(number(memory));
+  if (allocation == nullptr) return ranges;
+  for (const auto& [from, to] : allocation->real) {
+    const auto first = std::max(from, offset);
+    const auto end = std::min(to, offset + bytes);
+    if (first >= end) continue;
+    if (!ranges.empty() && ranges.back().end == first - offset) {
+      ranges.back().end = end - offset;
+    } else {
+      ranges.push_back({.first = first - offset, .end = end - offset});
+    }
+  }
+  return ranges;
+}
+
+void written(const void* memory, std::uint64_t bytes, std::uint64_t real) {
+  const auto [allocation, offset] = find(number(memory));
+  if (allocation == nullptr || bytes == 0) return;
+  forget(*allocation, offset, offset + bytes);
+  if (real > 0) allocation->real[offset] = offset + real;
+}
+
+void touched(const void* memory, std::uint64_t bytes) {
+  if (real_bytes(memory, bytes) < bytes) written(memory, bytes, bytes);
+}
+
+}  // namespace muster::fakes::gpu

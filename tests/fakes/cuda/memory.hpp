@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the fake GPUs, as the driver's functions use it.
+#pragma once
+
+#include <cstdint>
+
+namespace muster::fakes::gpu {
+
+[[nodiscard]] std::uint64_t used_memory(int gpu);
+// An address, or 0.
+[[nodiscard]] std::uint64_t reserve(int gpu, std::uint64_t size);
+// Whether it was the address of an allocation.
+[[nodiscard]] bool give_back(std::uint64_t address);
+
+}  // namespace muster::fakes::gpu

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakes/cuda/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace muster::fakes::gpu {
+namespace {
+
+using Json = nlohmann::json;
+
+When when_of(const Json& json) {
+  When when{.rank = json.at("rank").get<int>(), .operation = {}};
+  if (json.contains("operation")) when.operation = json.at("operation").get<std::uint64_t>();
+  return when;
+}
+
+template <class T>
+void take(const Json& json, const char* key, T& value) {
+  if (json.contains(key)) value = json.at(key).get<T>();
+}
+
+void take_faults(const Json& json, Scenario& scenario) {
+  if (json.contains("slow")) {
+    const auto& slow = json.at("slow");
+    scenario.slow = Slow{.when = when_of(slow), .us = slow.at("us").get<double>()};
+  }
+  if (json.contains("wrong")) {
+    const auto& wrong = json.at("wrong");
+    scenario.wrong = Wrong{.when = when_of(wrong), .index = wrong.at("index").get<std::uint64_t>()};
+  }
+  if (json.contains("hang")) scenario.hang = when_of(json.at("hang"));
+  if (json.contains("absent")) scenario.absent = json.at("absent").get<int>();
+  if (json.contains("async_error")) {
+    const auto& error = json.at("async_error");
+    scenario.async_error = AsyncError{.when = when_of(error), .code = 6, .text = {}};
+    take(error, "code", scenario.async_error->code);
+    take(error, "text", scenario.async_error->text);
+  }
+}
+
+Scenario scenario_of(const Json& json) {
+  Scenario scenario;
+  take(json, "gpus", scenario.gpus);
+  if (json.contains("memory_gib")) {
+    scenario.memory = json.at("memory_gib").get<std::uint64_t>() << 30U;
+  }
+  take(json, "name", scenario.model);
+  take(json, "hosts", scenario.hosts);
+  take(json, "busbw", scenario.busbw_gbs);
+  take(json, "latency_us", scenario.latency_us);
+  take(json, "answers", scenario.answers);
+  take(json, "network", scenario.network);
+  take(json, "cause", scenario.cause);
+  take(json, "inside", scenario.inside);
+  take(json, "log", scenario.log);
+  take(json, "cuda_version", scenario.cuda_version);
+  take(json, "nccl_version", scenario.nccl_version);
+  take(json, "abort_hangs", scenario.abort_hangs);
+  take_faults(json, scenario);
+  return scenario;
+}
+
+}  // namespace
+
+int Scenario::host_of(int rank) const {
+  const auto index = static_cast<std::size_t>(rank);
+  if (index < hosts.size()) return hosts[index];
+  return gpus > 0 ? rank / gpus : 0;
+}
+
+double Scenario::busbw_of(std::string_view collective) const {
+  for (const auto& name : {std::string(collective), std::string("*")}) {
+    const auto found = busbw_gbs.find(name);
+    if (found != busbw_gbs.end()) return found->second;
+  }
+  return 100;
+}
+
+Result<Scenario> parse_scenario(std::string_view json) {
+  try {
+    return scenario_of(Json::parse(json));
+  } catch (const Json::exception& error) {
+    return make_error(fmt::format("MUSTER_FAKE_GPU: {}", error.what()));
+  }
+}
+
+}  // namespace muster::fakes::gpu

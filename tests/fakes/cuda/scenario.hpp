@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fake CUDA driver and the fake NCCL present: a small cluster with named faults. It comes
+// from the JSON file that MUSTER_FAKE_GPU names; docs of each key stand at its member.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace muster::fakes::gpu {
+
+// On one rank, at one operation of the communicator (counted from 0) or, without it, at each.
+struct When {
+  int rank = 0;
+  std::optional<std::uint64_t> operation;
+
+  [[nodiscard]] bool is(int at_rank, std::uint64_t at_operation) const {
+    return rank == at_rank && (!operation || *operation == at_operation);
+  }
+};
+
+struct Wrong {
+  When when;
+  std::uint64_t index = 0;  // of the element in the receive buffer; its lowest bit is turned over
+};
+
+struct AsyncError {
+  When when;
+  int code = 6;
+  std::string text;
+};
+
+struct Slow {
+  When when;
+  double us = 0;  // that the rank comes late
+};
+
+struct Scenario {
+  int gpus = 8;                                 // "gpus": on each node
+  std::uint64_t memory = 80UL << 30;            // "memory_gib": of each GPU
+  std::string model = "NVIDIA H100 80GB HBM3";  // "name"
+  std::vector<int> hosts;  // "hosts": [0, 0, 1, 1]: the node of each rank; else by `gpus`
+  std::map<std::string, double> busbw_gbs;  // "busbw": {"all_reduce": 187, "*": 100}
+  double latency_us = 0;                    // "latency_us": of each operation
+  std::optional<Slow> slow;                 // "slow": {"rank": 3, "us": 500}
+  std::optional<Wrong> wrong;               // "wrong": {"rank": 5, "operation": 0, "index": 7}
+  std::optional<When> hang;                 // "hang": {"rank": 2, "operation": 3}
+  std::optional<int> absent;                // "absent": 4: the rank never comes to the communicator
+  std::optional<AsyncError>
+      async_error;  // "async_error": {"rank": 1, "operation": 2, "code": 6, "text": …}
+  std::map<std::string, int> answers;  // "answers": {"cuInit": 802}: what a function answers
+  std::string network = "ib+gdr";      // "network": ib+gdr, ib, socket
+  std::string cause = "no_device";     // "cause" of socket: no_device, disabled, net, plugin
+  std::string inside = "p2p";          // "inside": p2p, shm, nvls
+  std::vector<std::string> log;        // "log": further lines, without their prefix
+  int cuda_version = 13000;            // "cuda_version"
+  int nccl_version = 22809;            // "nccl_version"
+  bool abort_hangs = false;            // "abort_hangs": ncclCommAbort never returns
+
+  [[nodiscard]] int host_of(int rank) const;
+  [[nodiscard]] double busbw_of(std::string_view collective) const;
+};
+
+[[nodiscard]] Result<Scenario> parse_scenario(std::string_view json);
+
+}  // namespace muster::fakes::gpu

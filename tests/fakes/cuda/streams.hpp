@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, events and graphs of the fake CUDA driver.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tests/fakes/cuda/state.hpp"
+
+namespace muster::fakes::gpu {
+
+struct GraphWork {
+  std::vector<Work> work;
+};
+
+struct StreamState {
+  int gpu = 0;
+  Time now = 0;
+  std::deque<Work> waiting;
+  Step running;
+  std::unique_ptr<GraphWork> captured;  // while work is not run but kept
+  bool capture_broken = false;
+};
+
+struct EventState {
+  int gpu = 0;
+  bool recorded = false;
+  bool pending = false;
+  Time at = 0;
+};
+
+// Runs what can be run; whether nothing is left.
+[[nodiscard]] bool advance(StreamState& stream);
+
+// `elapsed` as the driver tells it, in milliseconds, never more than it was.
+[[nodiscard]] float milliseconds(Time elapsed);
+
+}  // namespace muster::fakes::gpu

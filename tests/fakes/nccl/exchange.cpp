@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakes/nccl/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "bench/backends/nccl/abi.hpp"
+#include "tests/fakes/nccl/arithmetic.hpp"
+
+namespace muster::fakes::gpu {
+namespace {
+
+namespace nccl = bench::nccl;
+
+// One run of a call on this rank.
+class Execution {
+ public:
+  Execution(std::shared_ptr<Member> member, const Call& call)
+      : member_(std::move(member)), call_(call) {}
+
+  bool advance(Time& now) {
+    if (member_->given_up) return true;
+    if (member_->error != 0) return false;
+    if (!numbered_) {
+      number_ = member_->executed++;
+      numbered_ = true;
+    }
+    if (!published_ && !publish(now)) return false;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (seat(rank).arrived.load(std::memory_order_acquire) <= number_) return false;
+    }
+    return finish(now);
+  }
+
+ private:
+  [[nodiscard]] int ranks() const { return member_->writer.ranks; }
+
+  [[nodiscard]] int own() const { return member_->writer.rank; }
+
+  [[nodiscard]] Seat& seat(int rank) const {
+    return member_->meeting->seats.at(static_cast<std::size_t>(rank));
+  }
+
+  [[nodiscard]] Slot& slot(int rank) const {
+    return member_->meeting->slots.at(number_ % 2).at(static_cast<std::size_t>(rank));
+  }
+
+  // Gives what others need; false while this rank hangs, or others still read what lies there.
+  bool publish(Time now) {
+    const auto& faults = scenario();
+    if (faults.hang && faults.hang->is(own(), number_)) return false;
+    if (faults.async_error && faults.async_error->when.is(own(), number_)) {
+      fail(*member_, faults.async_error->code, faults.async_error->text);
+      return false;
+    }
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (seat(rank).finished.load(std::memory_order_acquire) + 1 < number_) return false;
+    }
+    auto& mine = slot(own());
+    mine.request = call_.request;
+    mine.ready = now;
+    if (faults.slow && faults.slow->when.is(own(), number_)) {
+      mine.ready += static_cast<Time>(faults.slow->us * 1e9);
+    }
+    mine.parts = call_.gifts.size();
+    const auto room = call_.gifts.empty() ? 0 : kSlotBytes / call_.gifts.size() / 8 * 8;
+    for (std::size_t i = 0; i < call_.gifts.size(); ++i) {
+      const auto& gift = call_.gifts[i];
+      auto& part = mine.part.at(i);
+      part = {.peer = gift.peer,
+              .bytes = gift.bytes,
+              .real = std::min(real_bytes(gift.from, gift.bytes), room),
+              .at = i * room};
+      if (part.real > 0) std::memcpy(&mine.data.at(part.at), gift.from, part.real);
+    }
+    seat(own()).arrived.store(number_ + 1, std::memory_order_release);
+    published_ = true;
+    return true;
+  }
+
+  // All are there: takes what this rank gets, and moves the clock.
+  bool finish(Time& now) {
+    Time ready = 0;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (slot(rank).request != call_.request) {
+        fail(*member_,
+             nccl::kInvalidUsage,
+             fmt::format("rank {} and rank {} do not call the same operation with the same count",
+                         own(),
+                         rank));
+        return false;
+      }
+      ready = std::max(ready, slot(rank).ready);
+    }
+    if (!take()) return false;
+    spoil();
+    now = ready + duration();
+    log_operation(member_->writer, name(), call_.request.count * width());
+    seat(own()).finished.store(number_ + 1, std::memory_order_release);
+    return true;
+  }
+
+  [[nodiscard]] std::size_t width() const { return width_of(call_.request.type); }
+
+  // The part that a rank gave to this one, the n-th of them.
+  [[nodiscard]] const Part* part_from(int rank, std::uint64_t nth) const {
+    const auto& theirs = slot(rank);
+    for (std::uint64_t i = 0; i < theirs.parts; ++i) {
+      const auto& part = theirs.part.at(i);
+      if (part.peer != -1 && part.peer != own()) continue;
+      if (nth-- == 0) return &part;
+    }
+    return nullptr;
+  }
+
+  bool take() {
+    const bool reduces = call_.kind == Kind::all_reduce || call_.kind == Kind::reduce_scatter ||
+                         call_.kind == Kind::reduce;
+    std::map<int, std::uint64_t> taken;
+    for (const auto& taking : call_.takings) {
+      if (reduces) {
+        take_reduced(taking);
+      } else if (!take_copy(taking, taken[taking.peer]++)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void take_reduced(const Taking& taking) const {
+    std::uint64_t real = taking.bytes;
+    std::vector<const std::byte*> inputs;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const auto* part = part_from(rank, 0);
+      real = std::min(real, part->real);
+      inputs.push_back(slot(rank).data.data() + part->at);
+    }
+    const auto count = real / width();
+    reduce(call_.request.type, call_.request.reduction, count, inputs, taking.to);
+    written(taking.to, taking.bytes, count * width());
+  }
+
+  bool take_copy(const Taking& taking, std::uint64_t nth) {
+    const auto* part = part_from(taking.peer, nth);
+    if (part == nullptr || part->bytes != taking.bytes) {
+      fail(*member_,
+           nccl::kInvalidUsage,
+           fmt::format("rank {} receives {} bytes from rank {}, which sends it {}",
+                       own(),
+                       taking.bytes,
+                       taking.peer,
+                       part == nullptr ? "none" : fmt::format("{}", part->bytes)));
+      return false;
+    }
+    if (part->real > 0) {
+      std::memcpy(taking.to, slot(taking.peer).data.data() + part->at, part->real);
+    }
+    written(taking.to, taking.bytes, part->real);
+    return true;
+  }
+
+  void spoil() const {
+    const auto& wrong = scenario().wrong;
+    if (!wrong || !wrong->when.is(own(), number_) || call_.takings.empty()) return;
+    auto at = wrong->index * width();
+    for (const auto& taking : call_.takings) {
+      if (at >= taking.bytes) {
+        at -= taking.bytes;
+        continue;
+      }
+      taking.to[at] ^= std::byte{1};
+      touched(taking.to + at, width());
+      return;
+    }
+  }
+
+  // What a group of sends and receives of all ranks amounts to.
+  [[nodiscard]] std::string_view name_of_parts() const {
+    std::uint64_t parts = 0;
+    std::uint64_t most = 0;
+    bool one_taker = true;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const auto& theirs = slot(rank);
+      parts += theirs.parts;
+      most = std::max(most, theirs.parts);
+      for (std::uint64_t i = 0; i < theirs.parts; ++i) {
+        one_taker = one_taker && theirs.part.at(i).peer == slot(0).part.at(0).peer;
+      }
+    }
+    const auto all = static_cast<std::uint64_t>(ranks());
+    if (parts == all * all && all > 1) return "alltoall";
+    if (most == all && all > 1) return "scatter";
+    return one_taker && all > 1 ? "gather" : "sendrecv";
+  }
+
+  [[nodiscard]] std::string_view name() const {
+    constexpr std::array<std::string_view, 5> kNames{
+        "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"};
+    if (call_.kind == Kind::parts) return name_of_parts();
+    return kNames.at(static_cast<std::size_t>(call_.kind));
+  }
+
+  [[nodiscard]] Time duration() const {
+    const auto what = name();
+    const auto n = static_cast<long double>(ranks());
+    auto bytes = static_cast<long double>(call_.request.count * width());
+    long double factor = 1;
+    if (what == "all_reduce") {
+      factor = 2 * (n - 1) / n;
+    } else if (what != "broadcast" && what != "reduce" && what != "sendrecv") {
+      bytes *= n;
+      factor = (n - 1) / n;
+    }
+    const auto rate = static_cast<long double>(scenario().busbw_of(what)) * 1e9L;
+    const auto seconds =
+        static_cast<long double>(scenario().latency_us) * 1e-6L + bytes * factor / rate;
+    return static_cast<Time>(seconds * 1e15L);
+  }
+
+  std::shared_ptr<Member> member_;
+  Call call_;
+  std::uint64_t number_ = 0;
+  bool numbered_ = false;
+  bool published_ = false;
+};
+
+}  // namespace
+
+Work work_of(const std::shared_ptr<Member>& member, Call call) {
+  return [member, call = std::move(call)]() -> Step {
+    const auto execution = std::make_shared<Execution>(member, call);
+    return [execution](Time& now) { return execution->advance(now); };
+  };
+}
+
+void fail(Member& member, int code, std::string text) {
+  member.error = code;
+  member.text = std::move(text);
+  log_warning(member.writer, member.text);
+}
+
+}  // namespace muster::fakes::gpu

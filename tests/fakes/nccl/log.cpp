@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakes/nccl/log.hpp"
+
+#include <fmt/format.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace muster::fakes::gpu {
+namespace {
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets any now
+  return text == nullptr ? "" : text;
+}
+
+bool asked(const char* subsystem) {
+  const auto wanted = variable("NCCL_DEBUG_SUBSYS");
+  return wanted.empty() ? std::string_view(subsystem) != "TUNING"
+                        : wanted.find(subsystem) != std::string::npos;
+}
+
+bool informs() { return ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0; }
+
+std::string host_name(int rank) { return fmt::format("node{}", scenario().host_of(rank)); }
+
+// Opened once, at the first line, as NCCL does.
+std::FILE* file(int rank) {
+  static std::FILE* const kFile = [rank]() -> std::FILE* {
+    const auto path = variable("NCCL_DEBUG_FILE");
+    if (path.empty()) return stdout;
+    std::string expanded;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      if (path[i] != '%' || i + 1 == path.size()) {
+        expanded.push_back(path[i]);
+      } else if (path[++i] == 'h') {
+        expanded += host_name(rank);
+      } else if (path[i] == 'p') {
+        expanded += std::to_string(::getpid());
+      }
+    }
+    auto* opened = std::fopen(expanded.c_str(), "w");
+    return opened == nullptr ? stdout : opened;
+  }();
+  return kFile;
+}
+
+void write(const Writer& writer, std::string_view level, std::string_view text) {
+  auto* out = file(writer.rank);
+  fmt::print(out,
+             "{}:{}:{} [{}] {} {}\n",
+             host_name(writer.rank),
+             ::getpid(),
+             ::getpid(),
+             writer.gpu,
+             level,
+             text);
+  std::fflush(out);  // NOLINT(cert-err33-c): as much as a log can do
+}
+
+void inform(const Writer& writer, const char* subsystem, std::string_view text) {
+  if (informs() && asked(subsystem)) write(writer, "NCCL INFO", text);
+}
+
+int gpu_of(int rank) { return scenario().gpus > 0 ? rank % scenario().gpus : 0; }
+
+void log_socket(const Writer& writer) {
+  const auto& cause = scenario().cause;
+  if (cause == "disabled") {
+    inform(writer, "ENV", "NCCL_IB_DISABLE set by environment to 1.");
+  } else if (cause == "net") {
+    inform(writer, "ENV", "NCCL_NET set by environment to Socket.");
+  } else if (cause == "plugin") {
+    inform(writer,
+           "NET",
+           "NET/Plugin: Could not find: libnccl-net-sharp.so. Using internal net plugin.");
+    inform(writer, "NET", "NET/IB : No device found.");
+  } else {
+    inform(writer, "NET", "NET/IB : No device found.");
+  }
+  inform(writer, "NET", "NET/Socket : Using [0]eth0:10.0.0.4<0>");
+  inform(writer, "INIT", "Using network Socket");
+}
+
+void log_infiniband(const Writer& writer) {
+  inform(
+      writer, "NET", "NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>");
+  const bool direct = scenario().network == "ib+gdr";
+  for (int i = 0; i < 2; ++i) {
+    inform(writer,
+           "NET",
+           fmt::format("NET/IB : GPU Direct RDMA {} for HCA {} 'mlx5_ib{}'",
+                       direct ? "Enabled" : "Disabled",
+                       i,
+                       i));
+  }
+  inform(writer, "INIT", "Using network IB");
+}
+
+void log_pair(const Writer& writer, int from, int to, bool sends) {
+  const auto pair =
+      fmt::format("Channel 00/0 : {}[{}] -> {}[{}]", from, gpu_of(from), to, gpu_of(to));
+  if (scenario().host_of(from) == scenario().host_of(to)) {
+    if (!sends) return;
+    const bool shared = scenario().inside == "shm";
+    inform(writer,
+           shared ? "SHM" : "P2P",
+           fmt::format("{} via {}", pair, shared ? "SHM/direct/direct" : "P2P/CUMEM"));
+    return;
+  }
+  std::string_view path = "NET/Socket/0";
+  if (scenario().network == "ib") path = "NET/IB/0";
+  if (scenario().network == "ib+gdr") path = "NET/IB/0/GDRDMA";
+  inform(writer, "NET", fmt::format("{} [{}] via {}", pair, sends ? "send" : "receive", path));
+}
+
+}  // namespace
+
+void log_warning(const Writer& writer, std::string_view text) {
+  if (!variable("NCCL_DEBUG").empty()) {
+    write(writer, "NCCL WARN", text);
+  }
+}
+
+void log_begin(const Writer& writer) {
+  inform(writer, "INIT", "NCCL version 2.28.9+cuda13.0");
+  if (scenario().network == "socket") {
+    log_socket(writer);
+  } else {
+    log_infiniband(writer);
+  }
+  inform(writer,
+         "INIT",
+         fmt::format("NVLS multicast support is {}available on dev {}",
+                     scenario().inside == "nvls" ? "" : "not ",
+                     writer.gpu));
+  inform(
+      writer,
+      "INIT",
+      fmt::format("ncclCommInitRankConfig comm 0x5581d8f0 rank {} nranks {} cudaDev {} nvmlDev {} "
+                  "busId {:x}000a000 commId 0x1a2b3c4d - Init COMPLETE",
+                  writer.rank,
+                  writer.ranks,
+                  writer.gpu,
+                  writer.gpu,
+                  writer.gpu + 1));
+  for (const auto& line : scenario().log) inform(writer, "INIT", line);
+}
+
+void log_connections(const Writer& writer) {
+  if (writer.ranks > 1) {
+    const int next = (writer.rank + 1) % writer.ranks;
+    const int previous = (writer.rank + writer.ranks - 1) % writer.ranks;
+    log_pair(writer, previous, writer.rank, false);
+    log_pair(writer, writer.rank, next, true);
+  }
+  inform(writer,
+         "INIT",
+         fmt::format("Connected all rings, use ring PXN 0 GDR {}",
+                     scenario().network == "ib+gdr" ? 1 : 0));
+  if (scenario().inside == "nvls") inform(writer, "INIT", "Connected NVLS tree");
+}
+
+void log_operation(const Writer& writer, std::string_view name, std::uint64_t bytes) {
+  inform(writer,
+         "TUNING",
+         fmt::format(
+             "{}: {} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..15}}", name, bytes));
+}
+
+}  // namespace muster::fakes::gpu
