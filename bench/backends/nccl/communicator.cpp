@@ -18,7 +18,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 // NCCL is known to hang in both; the process goes on to its end without it.
 constexpr auto kLeavingLimit = std::chrono::seconds(10);
-constexpr auto kAbortLimit = std::chrono::seconds(2);
+constexpr auto kAbortLimit = std::chrono::seconds(1);
 
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast,performance-no-int-to-ptr): NCCL's
 // form

@@ -26,7 +26,7 @@ struct When {
 
 struct Wrong {
   When when;
-  std::uint64_t index = 0;  // of the element in the receive buffer; its lowest bit is turned over
+  std::uint64_t index = 0;  // of the element in the receive buffer; its highest bit is turned over
 };
 
 struct AsyncError {

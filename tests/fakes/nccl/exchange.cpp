@@ -172,7 +172,7 @@ class Execution {
         at -= taking.bytes;
         continue;
       }
-      taking.to[at] ^= std::byte{1};
+      taking.to[at + width() - 1] ^= std::byte{0x80};
       touched(taking.to + at, width());
       return;
     }

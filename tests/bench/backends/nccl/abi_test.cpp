@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// muster's own declarations of CUDA and NCCL against NVIDIA's headers, where they are.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+#include "bench/backends/nccl/library.hpp"
+
+#ifdef MUSTER_HAS_CUDA_H
+#include <cuda.h>
+#endif
+#ifdef MUSTER_HAS_NCCL_H
+#include <nccl.h>
+#endif
+
+namespace muster::bench {
+namespace {
+
+// How a value is handed to a function: only this must be the same in ours and in theirs.
+enum class Way { integer, floating, pointer, memory };
+
+struct Passed {
+  Way way = Way::integer;
+  std::size_t size = 0;
+
+  bool operator==(const Passed&) const = default;
+};
+
+template <class T>
+constexpr Passed passed() {
+  if constexpr (std::is_pointer_v<T>) return {Way::pointer, sizeof(T)};
+  if constexpr (std::is_floating_point_v<T>) return {Way::floating, sizeof(T)};
+  if constexpr (std::is_class_v<T>) return {Way::memory, sizeof(T)};
+  return {Way::integer, sizeof(T)};
+}
+
+// The answer and the arguments of a function.
+template <class Answer, class... Arguments>
+std::vector<Passed> shape_of_call(Answer (*)(Arguments...)) {
+  return {passed<Answer>(), passed<Arguments>()...};
+}
+
+[[maybe_unused]] const char* kNoHeader = "the header is not on this machine";
+
+// The type is all that is asked for: nothing is linked.
+#define EXPECT_SAME_CALL(member, theirs)                            \
+  EXPECT_EQ(shape_of_call(library.member.call),                     \
+            shape_of_call(static_cast<decltype(&theirs)>(nullptr))) \
+      << #theirs
+
+#ifdef MUSTER_HAS_CUDA_H
+
+TEST(NcclAbiTest, CudaFunctionsAreCalledAsTheHeaderSays) {
+  const cuda::Library library;
+  EXPECT_SAME_CALL(init, cuInit);
+  EXPECT_SAME_CALL(version, cuDriverGetVersion);
+  EXPECT_SAME_CALL(error_name, cuGetErrorName);
+  EXPECT_SAME_CALL(error_string, cuGetErrorString);
+  EXPECT_SAME_CALL(device_count, cuDeviceGetCount);
+  EXPECT_SAME_CALL(device, cuDeviceGet);
+  EXPECT_SAME_CALL(device_name, cuDeviceGetName);
+  EXPECT_SAME_CALL(device_pci, cuDeviceGetPCIBusId);
+  EXPECT_SAME_CALL(device_attribute, cuDeviceGetAttribute);
+  EXPECT_SAME_CALL(retain, cuDevicePrimaryCtxRetain);
+  EXPECT_SAME_CALL(release, cuDevicePrimaryCtxRelease);
+  EXPECT_SAME_CALL(set_current, cuCtxSetCurrent);
+  EXPECT_SAME_CALL(memory_info, cuMemGetInfo);
+  EXPECT_SAME_CALL(allocate, cuMemAlloc);
+  EXPECT_SAME_CALL(free, cuMemFree);
+  EXPECT_SAME_CALL(copy_in, cuMemcpyHtoDAsync);
+  EXPECT_SAME_CALL(copy_out, cuMemcpyDtoHAsync);
+  EXPECT_SAME_CALL(set_bytes, cuMemsetD8Async);
+  EXPECT_SAME_CALL(stream_create, cuStreamCreate);
+  EXPECT_SAME_CALL(stream_destroy, cuStreamDestroy);
+  EXPECT_SAME_CALL(stream_query, cuStreamQuery);
+  EXPECT_SAME_CALL(event_create, cuEventCreate);
+  EXPECT_SAME_CALL(event_destroy, cuEventDestroy);
+  EXPECT_SAME_CALL(event_record, cuEventRecord);
+  EXPECT_SAME_CALL(event_elapsed, cuEventElapsedTime);
+  EXPECT_SAME_CALL(module_load, cuModuleLoadData);
+  EXPECT_SAME_CALL(module_unload, cuModuleUnload);
+  EXPECT_SAME_CALL(module_function, cuModuleGetFunction);
+  EXPECT_SAME_CALL(launch, cuLaunchKernel);
+  EXPECT_SAME_CALL(capture_begin, cuStreamBeginCapture);
+  EXPECT_SAME_CALL(capture_end, cuStreamEndCapture);
+  EXPECT_SAME_CALL(graph_instantiate, cuGraphInstantiateWithFlags);
+  EXPECT_SAME_CALL(graph_launch, cuGraphLaunch);
+  EXPECT_SAME_CALL(graph_destroy, cuGraphDestroy);
+  EXPECT_SAME_CALL(graph_run_destroy, cuGraphExecDestroy);
+}
+
+// The names that the header's own names stand for.
+TEST(NcclAbiTest, CudaFunctionsHaveTheNamesOfTheHeader) {
+  const cuda::Library library;
+#define MUSTER_TEXT_OF(name) #name
+#define MUSTER_NAME_OF(name) MUSTER_TEXT_OF(name)
+  EXPECT_EQ(library.release.name, MUSTER_NAME_OF(cuDevicePrimaryCtxRelease));
+  EXPECT_EQ(library.memory_info.name, MUSTER_NAME_OF(cuMemGetInfo));
+  EXPECT_EQ(library.allocate.name, MUSTER_NAME_OF(cuMemAlloc));
+  EXPECT_EQ(library.free.name, MUSTER_NAME_OF(cuMemFree));
+  EXPECT_EQ(library.copy_in.name, MUSTER_NAME_OF(cuMemcpyHtoDAsync));
+  EXPECT_EQ(library.copy_out.name, MUSTER_NAME_OF(cuMemcpyDtoHAsync));
+  EXPECT_EQ(library.stream_destroy.name, MUSTER_NAME_OF(cuStreamDestroy));
+  EXPECT_EQ(library.event_destroy.name, MUSTER_NAME_OF(cuEventDestroy));
+  EXPECT_EQ(library.capture_begin.name, MUSTER_NAME_OF(cuStreamBeginCapture));
+}
+
+TEST(NcclAbiTest, CudaConstantsAreThoseOfTheHeader) {
+  EXPECT_EQ(cuda::kInvalidValue, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuda::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuda::kNotInitialised, CUDA_ERROR_NOT_INITIALIZED);
+  EXPECT_EQ(cuda::kStubLibrary, CUDA_ERROR_STUB_LIBRARY);
+  EXPECT_EQ(cuda::kNoDevice, CUDA_ERROR_NO_DEVICE);
+  EXPECT_EQ(cuda::kInvalidDevice, CUDA_ERROR_INVALID_DEVICE);
+  EXPECT_EQ(cuda::kInvalidContext, CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(cuda::kUncorrectableEcc, CUDA_ERROR_ECC_UNCORRECTABLE);
+  EXPECT_EQ(cuda::kInvalidPtx, CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(cuda::kNvlinkUncorrectable, CUDA_ERROR_NVLINK_UNCORRECTABLE);
+  EXPECT_EQ(cuda::kInvalidHandle, CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuda::kNotFound, CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(cuda::kNotReady, CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuda::kIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(cuda::kLaunchFailed, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(cuda::kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_READY);
+  EXPECT_EQ(cuda::kSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+  EXPECT_EQ(cuda::kCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(cuda::kCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(cuda::kMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  EXPECT_EQ(cuda::kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
+  EXPECT_EQ(cuda::kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+}
+
+#else
+
+TEST(NcclAbiTest, ComparesWithTheHeaderOfCuda) { GTEST_SKIP() << kNoHeader; }
+
+#endif
+
+#ifdef MUSTER_HAS_NCCL_H
+
+TEST(NcclAbiTest, NcclFunctionsAreCalledAsTheHeaderSays) {
+  const nccl::Library library;
+  EXPECT_SAME_CALL(version, ncclGetVersion);
+  EXPECT_SAME_CALL(unique_id, ncclGetUniqueId);
+  EXPECT_SAME_CALL(error_string, ncclGetErrorString);
+  EXPECT_SAME_CALL(last_error, ncclGetLastError);
+  EXPECT_SAME_CALL(init, ncclCommInitRank);
+  EXPECT_SAME_CALL(init_config, ncclCommInitRankConfig);
+  EXPECT_SAME_CALL(finalize, ncclCommFinalize);
+  EXPECT_SAME_CALL(destroy, ncclCommDestroy);
+  EXPECT_SAME_CALL(abort, ncclCommAbort);
+  EXPECT_SAME_CALL(async_error, ncclCommGetAsyncError);
+  EXPECT_SAME_CALL(all_reduce, ncclAllReduce);
+  EXPECT_SAME_CALL(all_gather, ncclAllGather);
+  EXPECT_SAME_CALL(reduce_scatter, ncclReduceScatter);
+  EXPECT_SAME_CALL(broadcast, ncclBroadcast);
+  EXPECT_SAME_CALL(reduce, ncclReduce);
+  EXPECT_SAME_CALL(send, ncclSend);
+  EXPECT_SAME_CALL(receive, ncclRecv);
+  EXPECT_SAME_CALL(group_start, ncclGroupStart);
+  EXPECT_SAME_CALL(group_end, ncclGroupEnd);
+}
+
+TEST(NcclAbiTest, TheConfigurationBeginsAsThatOfTheHeader) {
+  EXPECT_LE(sizeof(nccl::Config), sizeof(ncclConfig_t));
+  EXPECT_EQ(offsetof(nccl::Config, magic), offsetof(ncclConfig_t, magic));
+  EXPECT_EQ(offsetof(nccl::Config, version), offsetof(ncclConfig_t, version));
+  EXPECT_EQ(offsetof(nccl::Config, blocking), offsetof(ncclConfig_t, blocking));
+  EXPECT_EQ(offsetof(nccl::Config, max_ctas), offsetof(ncclConfig_t, maxCTAs));
+  EXPECT_EQ(offsetof(nccl::Config, net_name), offsetof(ncclConfig_t, netName));
+  EXPECT_EQ(offsetof(nccl::Config, split_share), offsetof(ncclConfig_t, splitShare));
+  const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+  const nccl::Config ours;
+  EXPECT_EQ(ours.magic, theirs.magic);
+  EXPECT_EQ(ours.blocking, theirs.blocking);
+  EXPECT_EQ(sizeof(nccl::UniqueId), sizeof(ncclUniqueId));
+}
+
+TEST(NcclAbiTest, NcclConstantsAreThoseOfTheHeader) {
+  EXPECT_EQ(nccl::kUnhandledCuda, ncclUnhandledCudaError);
+  EXPECT_EQ(nccl::kSystem, ncclSystemError);
+  EXPECT_EQ(nccl::kInternal, ncclInternalError);
+  EXPECT_EQ(nccl::kInvalidArgument, ncclInvalidArgument);
+  EXPECT_EQ(nccl::kInvalidUsage, ncclInvalidUsage);
+  EXPECT_EQ(nccl::kRemote, ncclRemoteError);
+  EXPECT_EQ(nccl::kInProgress, ncclInProgress);
+  EXPECT_EQ(nccl::kUint8, ncclUint8);
+  EXPECT_EQ(nccl::kInt32, ncclInt32);
+  EXPECT_EQ(nccl::kFloat16, ncclFloat16);
+  EXPECT_EQ(nccl::kFloat32, ncclFloat32);
+  EXPECT_EQ(nccl::kFloat64, ncclFloat64);
+  EXPECT_EQ(nccl::kBfloat16, ncclBfloat16);
+  EXPECT_EQ(nccl::kSum, ncclSum);
+  EXPECT_EQ(nccl::kMax, ncclMax);
+  EXPECT_EQ(nccl::kMin, ncclMin);
+  EXPECT_EQ(nccl::kAvg, ncclAvg);
+}
+
+#else
+
+TEST(NcclAbiTest, ComparesWithTheHeaderOfNccl) { GTEST_SKIP() << kNoHeader; }
+
+#endif
+
+}  // namespace
+}  // namespace muster::bench

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the NCCL back end begins, and what it says where it cannot.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "bench/backends/nccl/library.hpp"
+#include "bench/backends/nccl/ordinal.hpp"
+#include "tests/bench/backends/nccl/ranks.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string count_gpus(const std::string& file) {
+  const auto gpus = usable_gpus(file);
+  return gpus ? fmt::format("{}", *gpus) : gpus.error().message;
+}
+
+std::string make_alone(NcclOptions options) {
+  options.broadcast = [](std::string text) -> Result<std::string> { return text; };
+  const auto backend = make_nccl_backend(std::move(options));
+  return backend ? (*backend)->library() : backend.error().message;
+}
+
+TEST(NcclStartTest, CountsTheGpusThatCanBeUsed) {
+  const auto count = [] { return count_gpus(fake_cuda()); };
+  EXPECT_EQ(run_alone(R"({"gpus": 8})", count), "8");
+  EXPECT_EQ(
+      run_alone(R"({"gpus": 0})", count),
+      "cuInit: no CUDA-capable device is detected (CUDA 100, CUDA_ERROR_NO_DEVICE): no GPU is "
+      "visible to this process");
+  EXPECT_EQ(
+      run_alone(R"({"answers": {"cuInit": 802}})", count),
+      "cuInit: system not yet initialized (CUDA 802, CUDA_ERROR_SYSTEM_NOT_READY): the Fabric "
+      "Manager is not running, or has not set up the NVSwitches");
+  EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 34}})", count), HasSubstr("stub for building"));
+}
+
+TEST(NcclStartTest, CountsInAChildSoThatThisProcessMayStillFork) {
+  EXPECT_EQ(run_alone("{}",
+                      [] {
+                        const auto counted = count_gpus(fake_cuda());
+                        const auto library = cuda::open_library(fake_cuda());
+                        int count = 0;
+                        return fmt::format(
+                            "{}, {} here", counted, library->device_count.call(&count));
+                      }),
+            "8, 3 here");
+}
+
+TEST(NcclStartTest, ANodeWithoutADriverIsNoFailure) {
+  const auto gpus = usable_gpus("/nowhere/libcuda.so.1");
+  ASSERT_FALSE(gpus);
+  EXPECT_TRUE(gpus.error().missing);
+  EXPECT_THAT(gpus.error().message, HasSubstr("/nowhere/libcuda.so.1"));
+}
+
+TEST(NcclStartTest, NamesTheLibraryThatIsMissingOrLacksFunctions) {
+  const auto without = [](const std::string& cuda, const std::string& nccl) {
+    return run_alone("{}", [&] { return make_alone({.cuda = cuda, .nccl = nccl}); });
+  };
+  EXPECT_THAT(without("/nowhere/libcuda.so.1", fake_nccl()), HasSubstr("/nowhere/libcuda.so.1"));
+  EXPECT_THAT(without(fake_cuda(), "/nowhere/libnccl.so.2"), HasSubstr("/nowhere/libnccl.so.2"));
+  EXPECT_THAT(without(fake_cuda(), fake_cuda()),
+              AllOf(HasSubstr("is no NCCL library that can be used: it lacks ncclGetVersion, "),
+                    HasSubstr("ncclGroupEnd")));
+}
+
+TEST(NcclStartTest, NamesTheVersion) {
+  const auto version = [](const std::string& nccl) {
+    return run_alone("{}", [&] { return make_alone({.cuda = fake_cuda(), .nccl = nccl}); });
+  };
+  EXPECT_EQ(version(fake_nccl()), "NCCL 2.28.9");
+  EXPECT_EQ(version(fake_nccl("nccl_old")), "NCCL 2.8.4");
+  EXPECT_EQ(nccl_version_text(21805), "2.18.5");
+  EXPECT_EQ(nccl_version_text(2708), "2.7.8");
+}
+
+TEST(NcclStartTest, SaysWhoItIs) {
+  const auto answers =
+      run_ranks({.ranks = 4, .scenario = R"({"gpus": 2})", .gpus = 2}, [](Backend& backend) {
+        const auto member = backend.members().front();
+        return fmt::format("{} {} {} {} {}",
+                           member.rank,
+                           member.host,
+                           member.device,
+                           member.device_id,
+                           member.pci_address);
+      });
+  EXPECT_EQ(answers[0], "0 node0 NVIDIA H100 80GB HBM3 gpu0 0001:0a:00.0");
+  EXPECT_THAT(answers[1], StartsWith("1 node0 NVIDIA H100 80GB HBM3 gpu1 0002:0a:00.0"));
+}
+
+TEST(NcclStartTest, ChoosesTheGpuOfTheLocalRank) {
+  const auto chosen = [](int local_rank, int gpus, std::string_view visible) {
+    const auto choice = choose_gpu(5, local_rank, gpus, visible);
+    return choice ? fmt::format("{} {}", choice->ordinal, choice->device_id)
+                  : choice.error().message;
+  };
+  EXPECT_EQ(chosen(3, 8, ""), "3 gpu3");
+  EXPECT_EQ(chosen(1, 3, "6,2,7"), "1 gpu2");
+  EXPECT_EQ(chosen(1, 2, "GPU-6cf8,GPU-77aa"), "1 gpu1");
+  // The launcher gave each process a GPU of its own.
+  EXPECT_EQ(chosen(3, 1, "3"), "0 gpu3");
+  EXPECT_EQ(chosen(2, 2, ""), "rank 5 is local rank 2, and only 2 GPUs are visible");
+  EXPECT_EQ(chosen(1, 1, ""), "rank 5 is local rank 1, and only 1 GPU is visible");
+  EXPECT_EQ(chosen(2, 2, "0,1"),
+            "rank 5 is local rank 2, and only 2 GPUs are visible (CUDA_VISIBLE_DEVICES=0,1)");
+}
+
+TEST(NcclStartTest, UsesTheGpusThatAreVisible) {
+  EXPECT_EQ(run_alone("{}",
+                      [] {
+                        ::setenv("CUDA_VISIBLE_DEVICES", "6,2", 1);  // NOLINT: one thread
+                        NcclOptions options{.cuda = fake_cuda(), .nccl = fake_nccl()};
+                        options.local_rank = 1;
+                        options.broadcast = [](std::string text) -> Result<std::string> {
+                          return text;
+                        };
+                        const auto backend = make_nccl_backend(std::move(options));
+                        if (!backend) return backend.error().message;
+                        const auto member = (*backend)->members().front();
+                        return fmt::format("{} {}", member.device_id, member.pci_address);
+                      }),
+            "gpu2 0003:0a:00.0");
+}
+
+TEST(NcclStartTest, TellsThatTwoRanksHaveOneGpu) {
+  const auto answers = run_ranks({.ranks = 2, .scenario = R"({"hosts": [0, 0]})", .gpus = 1},
+                                 [](Backend&) { return std::string("began"); });
+  EXPECT_THAT(answers,
+              Each(AllOf(HasSubstr("ncclCommInitRankConfig: invalid usage"),
+                         HasSubstr("(NCCL 5): Duplicate GPU detected : rank "))));
+}
+
+TEST(NcclStartTest, WaitsForARankThatNeverComes) {
+  const auto answers = run_ranks(
+      {.ranks = 3, .scenario = R"({"absent": 1})", .patience = std::chrono::milliseconds(400)},
+      [](Backend&) { return std::string("began"); });
+  EXPECT_THAT(answers, Each(HasSubstr("no answer within")));
+}
+
+TEST(NcclStartTest, SaysWhatAVersionLacks) {
+  const auto lacks = [](const World& world) {
+    return run_ranks(world, [](Backend& backend) {
+      std::string text;
+      const auto ask = [&](const Operation& operation, const Pace& pace) {
+        const auto supported = backend.supports(operation, pace);
+        text += fmt::format("{}\n", supported ? "yes" : supported.error().message);
+      };
+      ask({}, {});
+      ask({.type = Type::bf16}, {});
+      ask({.reduction = Reduction::avg}, {});
+      ask({}, {.graph = true});
+      ask({.collective = Collective::alltoall}, {});
+      ask({.collective = Collective::alltoall, .in_place = true}, {});
+      ask({.collective = Collective::broadcast, .root = 1}, {});
+      return text;
+    });
+  };
+  EXPECT_THAT(lacks({.ranks = 1}),
+              ElementsAre("yes\nyes\nyes\nyes\nyes\nNCCL 2.28.9 has no alltoall in place\n"
+                          "there is no rank 1 for a root\n"));
+  EXPECT_THAT(lacks({.ranks = 1, .nccl = "nccl_old"}),
+              ElementsAre("yes\nNCCL 2.8.4 has no bf16\nNCCL 2.8.4 has no average\n"
+                          "NCCL 2.8.4 has no support of CUDA graphs\nyes\n"
+                          "NCCL 2.8.4 has no alltoall in place\n"
+                          "there is no rank 1 for a root\n"));
+  EXPECT_THAT(lacks({.ranks = 1, .cuda = "cuda_old"}),
+              ElementsAre(HasSubstr("the CUDA driver has no graphs: it is older than CUDA 11.4")));
+}
+
+std::string reduce_once(Backend& backend) {
+  const Operation operation{.bytes = 1024};
+  const auto reserved = backend.reserve(operation);
+  if (!reserved) return reserved.error().message;
+  Progress progress;
+  const auto samples = backend.measure(operation, {.warm_up = 1, .iterations = 3}, progress);
+  return samples ? backend.log() : samples.error().message;
+}
+
+std::size_t count_of(const std::string& text, std::string_view part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(NcclStartTest, KeepsNcclsLog) {
+  const auto answers = run_ranks({.ranks = 2}, reduce_once);
+  for (const auto& log : answers) {
+    EXPECT_THAT(log,
+                AllOf(HasSubstr("Using network IB"),
+                      HasSubstr("Channel 00/0 : "),
+                      HasSubstr(" via P2P/CUMEM")));
+    // What is written at every operation would be timed with it.
+    EXPECT_EQ(count_of(log, "-> Algo "), 0);
+  }
+}
+
+TEST(NcclStartTest, KeepsTheLogOfEveryOperationWhereItIsAsked) {
+  const auto answers = run_ranks({.ranks = 2, .log_operations = true}, reduce_once);
+  EXPECT_EQ(count_of(answers[0], "-> Algo RING proto SIMPLE"), 4);
+}
+
+TEST(NcclStartTest, KeepsNoLogWhereTheUserAskedForOne) {
+  ::setenv("NCCL_DEBUG", "WARN", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  const auto answers = run_ranks({.ranks = 2}, reduce_once);
+  ::unsetenv("NCCL_DEBUG");  // NOLINT(concurrency-mt-unsafe): likewise
+  EXPECT_THAT(answers, ElementsAre("", ""));
+  EXPECT_THAT(run_ranks({.ranks = 2, .log = false}, reduce_once), ElementsAre("", ""));
+}
+
+}  // namespace
+}  // namespace muster::bench

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seconds that the NCCL back end measures, on the fake libraries' virtual clock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/base/text.hpp"
+#include "tests/bench/backends/nccl/ranks.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Lt;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kGib = 1UL << 30;
+
+// The seconds, one behind the other; or what is wrong.
+std::string measure(Backend& backend, const Operation& operation, const Pace& pace) {
+  const auto reserved = backend.reserve(operation);
+  if (!reserved) return reserved.error().message;
+  Progress progress;
+  const auto samples = backend.measure(operation, pace, progress);
+  if (!samples) return samples.error().message;
+  if (samples->size() != 1) return "not one rank's samples";
+  const auto rounds = static_cast<std::uint64_t>(pace.warm_up + pace.iterations);
+  if (progress.iteration != rounds) return fmt::format("{} rounds", progress.iteration.load());
+  return fmt::format("{:.12e}", fmt::join(samples->front().seconds, " "));
+}
+
+// The bus bandwidth of each iteration of a rank, in GB/s.
+std::vector<double> busbw(const std::string& answer, const Operation& operation, int ranks) {
+  std::vector<double> rates;
+  for (const auto word : split_words(answer)) {
+    const auto seconds = parse_number(word);
+    if (!seconds) ADD_FAILURE() << answer;
+    if (!seconds) return {};
+    const auto shape = shape_of(operation, 0, ranks);
+    rates.push_back(static_cast<double>(shape.bytes) / *seconds / 1e9 *
+                    bus_factor(operation.collective, ranks));
+  }
+  return rates;
+}
+
+struct Case {
+  std::string name;
+  double busbw_gbs;
+  Pace pace;
+};
+
+class NcclTimingTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(NcclTimingTest, TellsTheBandwidthOf16RanksExactly) {
+  const auto& now = GetParam();
+  const Operation operation{.bytes = 8 * kGib};
+  const auto answers = run_ranks(
+      {.ranks = 16, .scenario = fmt::format(R"({{"busbw": {{"all_reduce": {}}}}})", now.busbw_gbs)},
+      [&](Backend& backend) { return measure(backend, operation, now.pace); });
+  for (const auto& answer : answers) {
+    const auto rates = busbw(answer, operation, 16);
+    EXPECT_THAT(rates, SizeIs(static_cast<std::size_t>(now.pace.iterations)));
+    // Never less than was said, and not so much more that a limit would be passed by it.
+    EXPECT_THAT(rates, Each(AllOf(Ge(now.busbw_gbs), Lt(now.busbw_gbs * (1 + 3e-7)))));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Paces,
+    NcclTimingTest,
+    ::testing::Values(Case{"OneByOne", 187, {.warm_up = 2, .iterations = 5}},
+                      Case{"BackToBack", 184.9, {.warm_up = 2, .iterations = 5, .pipelined = true}},
+                      Case{"AtTheLimit", 185, {.warm_up = 1, .iterations = 2}},
+                      Case{"Graphs", 187, {.warm_up = 1, .iterations = 3, .graph = true}},
+                      Case{"GraphsBackToBack",
+                           184.9,
+                           {.warm_up = 1, .iterations = 3, .pipelined = true, .graph = true}}),
+    [](const auto& param) { return param.param.name; });
+
+TEST(NcclTimingOfTest, TellsTheBandwidthOfEveryCollective) {
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
+    const auto answers = run_ranks(
+        {.ranks = 4,
+         .scenario = fmt::format(R"({{"busbw": {{"{}": 50}}}})", to_string(operation.collective))},
+        [&](Backend& backend) {
+          return measure(backend, operation, {.warm_up = 1, .iterations = 2});
+        });
+    for (const auto& answer : answers) {
+      EXPECT_THAT(busbw(answer, operation, 4), Each(AllOf(Ge(50), Lt(50.0001))))
+          << to_string(operation.collective);
+    }
+  }
+}
+
+TEST(NcclTimingOfTest, ARankThatComesLateCostsTheOthersTime) {
+  const Operation operation{.bytes = 1 << 20};
+  const auto answers = run_ranks(
+      {.ranks = 3, .scenario = R"({"busbw": {"*": 100}, "slow": {"rank": 1, "us": 500}})"},
+      [&](Backend& backend) {
+        return measure(backend, operation, {.warm_up = 0, .iterations = 1});
+      });
+  const double expected = 500e-6 + (1 << 20) * (4.0 / 3) / 100e9;
+  EXPECT_NEAR(*parse_number(answers[0]), expected, 1e-9);
+}
+
+TEST(NcclTimingOfTest, NeedsReservedMemory) {
+  const auto answers = run_ranks({.ranks = 1}, [](Backend& backend) {
+    Progress progress;
+    const auto samples = backend.measure({.bytes = 1024}, {}, progress);
+    return samples ? std::string("measured") : samples.error().message;
+  });
+  EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, and 0 and 0 B are")));
+}
+
+TEST(NcclTimingOfTest, SaysHowMuchMemoryIsFreeWhenItIsTooLittle) {
+  const auto answers =
+      run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 10})"}, [](Backend& backend) {
+        const auto reserved = backend.reserve({.bytes = 8 * kGib});
+        return reserved ? std::string("reserved") : reserved.error().message;
+      });
+  EXPECT_THAT(answers,
+              Each(AllOf(HasSubstr("rank 0 on node0 (gpu0): allocate 8 GiB on the GPU: cuMemAlloc: "
+                                   "out of memory (CUDA 2, CUDA_ERROR_OUT_OF_MEMORY)"),
+                         HasSubstr("of 10 GiB are free"))));
+}
+
+}  // namespace
+}  // namespace muster::bench
