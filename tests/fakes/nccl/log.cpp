@@ -132,6 +132,10 @@ void log_begin(const Writer& writer) {
     log_infiniband(writer);
   }
   inform(writer,
+         "GRAPH",
+         fmt::format("          + {}",
+                     scenario().inside == "shm" ? "PCI[24.0] - CPU/0-0" : "NVL[240.0] - NVS/0"));
+  inform(writer,
          "INIT",
          fmt::format("NVLS multicast support is {}available on dev {}",
                      scenario().inside == "nvls" ? "" : "not ",

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/nccl/requirements.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <functional>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using Answer = Taken::Answer;
+
+struct Name {
+  std::string_view word;
+  Way way;
+};
+
+constexpr std::array kNames{Name{"ib", Way::ib},
+                            Name{"gdr", Way::gdr},
+                            Name{"p2p", Way::p2p},
+                            Name{"nvlink", Way::nvlink},
+                            Name{"mnnvl", Way::mnnvl},
+                            Name{"nvls", Way::nvls},
+                            Name{"sharp", Way::sharp},
+                            Name{"net/ib", Way::ib},
+                            Name{"gdrdma", Way::gdr},
+                            Name{"p2p/mnnvl", Way::mnnvl},
+                            Name{"collnet", Way::sharp}};
+
+bool is_set(const Transport& transport, const char* name) {
+  const auto found = transport.settings.find(name);
+  return found != transport.settings.end() && found->second != "0" && !found->second.empty();
+}
+
+// The first of these that the environment sets, as NAME=value.
+std::string setting_of(const Transport& transport, const std::vector<const char*>& names) {
+  for (const auto* name : names) {
+    const auto found = transport.settings.find(name);
+    if (found != transport.settings.end()) return fmt::format("{}={} is set", name, found->second);
+  }
+  return {};
+}
+
+std::string cause_without_ib(const Transport& transport) {
+  if (is_set(transport, "NCCL_IB_DISABLE")) return setting_of(transport, {"NCCL_IB_DISABLE"});
+  const auto net = transport.settings.find("NCCL_NET");
+  if (net != transport.settings.end() && !net->second.starts_with("IB")) {
+    return setting_of(transport, {"NCCL_NET"});
+  }
+  if (transport.no_hca) {
+    const auto named = setting_of(transport, {"NCCL_IB_HCA"});
+    return fmt::format(
+        "NCCL sees no HCA{}{}: in a container, /dev/infiniband and the limit on "
+        "locked memory must be given to it",
+        named.empty() ? "" : "; ",
+        named);
+  }
+  if (!transport.plugins.empty()) return *transport.plugins.begin();
+  if (!transport.hcas.empty() && transport.networks.contains("Socket")) {
+    return "NCCL sees HCAs on some nodes only";
+  }
+  return {};
+}
+
+std::string cause_without_gdr(const Transport& transport) {
+  if (transport.networks.contains("Socket")) return cause_without_ib(transport);
+  auto cause = setting_of(transport, {"NCCL_NET_GDR_LEVEL", "NCCL_IB_GDR_LEVEL"});
+  if (!cause.empty()) return cause;
+  if (!transport.without_gdr.empty()) {
+    return fmt::format(
+        "GPUDirect RDMA is not offered for {}: neither nvidia_peermem is loaded nor "
+        "dma-buf usable",
+        fmt::join(transport.without_gdr, ", "));
+  }
+  if (!transport.with_gdr.empty()) {
+    const auto file = transport.settings.find("NCCL_TOPO_FILE");
+    return fmt::format("the HCAs offer it, and NCCL takes them to be too far from the GPUs ({})",
+                       file == transport.settings.end()
+                           ? "NCCL_TOPO_FILE is not set"
+                           : fmt::format("NCCL_TOPO_FILE={}", file->second));
+  }
+  return {};
+}
+
+std::string cause_without_peers(const Transport& transport) {
+  auto cause = setting_of(transport, {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"});
+  if (!cause.empty()) return cause;
+  return transport.refused.empty() ? "" : *transport.refused.begin();
+}
+
+std::string cause_without_nvls(const Transport& transport) {
+  auto cause = setting_of(transport, {"NCCL_NVLS_ENABLE", "NCCL_ALGO"});
+  if (!cause.empty()) return cause;
+  if (transport.nvls_missing) {
+    return "multicast is not available on the GPUs: they lack it, or the Fabric Manager or IMEX "
+           "has "
+           "not set it up";
+  }
+  return {};
+}
+
+std::string cause_without_sharp(const Transport& transport) {
+  if (!is_set(transport, "NCCL_COLLNET_ENABLE")) return "NCCL_COLLNET_ENABLE=1 is not set";
+  if (!transport.plugins.empty()) return *transport.plugins.begin();
+  return setting_of(transport, {"NCCL_ALGO"});
+}
+
+bool uses_algorithm(const Transport& transport, std::string_view beginning) {
+  return std::ranges::any_of(transport.algorithms, [&](const auto& function) {
+    return std::ranges::any_of(function.second, [&](const std::string& algorithm) {
+      return algorithm.starts_with(beginning);
+    });
+  });
+}
+
+using Test = std::function<bool(const std::string& way)>;
+
+bool is_network(const std::string& way) { return way.starts_with("NET/"); }
+
+class Judge {
+ public:
+  Judge(const Transport& transport, const std::vector<int>& nodes)
+      : transport_(transport), nodes_(nodes) {}
+
+  [[nodiscard]] Taken taken(Way way) const {
+    if (transport_.empty()) return {.way = way, .what = "NCCL's log says nothing"};
+    switch (way) {
+      case Way::ib:
+        return of_pairs(way, false, [](const std::string& path) {
+          return path.starts_with("NET/IB") || path == "P2P/MNNVL";
+        });
+      case Way::gdr:
+        return of_pairs(way, false, [](const std::string& path) {
+          return path.find("/GDRDMA") != std::string::npos || !is_network(path);
+        });
+      case Way::p2p:
+        return of_pairs(way, true, [](const std::string& path) {
+          return path.starts_with("P2P") && path != "P2P/indirect";
+        });
+      case Way::nvlink:
+        return nvlink();
+      case Way::mnnvl:
+        return of_pairs(way, false, [](const std::string& path) { return path == "P2P/MNNVL"; });
+      case Way::nvls:
+        return of_run(way, transport_.nvls_connected || uses_algorithm(transport_, "NVLS"));
+      case Way::sharp:
+        return of_run(way,
+                      transport_.collnet_connected || !transport_.in_network.empty() ||
+                          uses_algorithm(transport_, "COLLNET"));
+    }
+    return {.way = way};
+  }
+
+ private:
+  [[nodiscard]] int node_of(int rank) const {
+    const auto index = static_cast<std::size_t>(rank);
+    return index < nodes_.size() ? nodes_[index] : -1;
+  }
+
+  [[nodiscard]] std::string cause(Way way) const {
+    switch (way) {
+      case Way::ib:
+        return cause_without_ib(transport_);
+      case Way::gdr:
+        return cause_without_gdr(transport_);
+      case Way::p2p:
+      case Way::nvlink:
+        return cause_without_peers(transport_);
+      case Way::nvls:
+        return cause_without_nvls(transport_);
+      case Way::sharp:
+        return cause_without_sharp(transport_);
+      case Way::mnnvl:
+        return setting_of(transport_, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
+    }
+    return {};
+  }
+
+  // Every way of every pair of ranks on one node, or on different ones, must be right.
+  [[nodiscard]] Taken of_pairs(Way way, bool inside, const Test& right) const {
+    std::size_t pairs = 0;
+    std::size_t wrong = 0;
+    std::set<std::string> others;
+    for (const auto& pair : transport_.pairs) {
+      if ((node_of(pair.first.first) == node_of(pair.first.second)) != inside) continue;
+      ++pairs;
+      bool all_right = true;
+      for (const auto& path : pair.second) {
+        if (right(path)) continue;
+        all_right = false;
+        others.insert(path);
+      }
+      wrong += all_right ? 0 : 1;
+    }
+    const auto* const where = inside ? "one node" : "different nodes";
+    if (pairs == 0) return no_pairs(way, inside, where);
+    if (wrong == 0) return {.way = way, .answer = Answer::yes};
+    return {
+        .way = way,
+        .answer = Answer::no,
+        .what = fmt::format(
+            "{} of {} pairs of ranks on {} use {}", wrong, pairs, where, fmt::join(others, ", ")),
+        .cause = cause(way)};
+  }
+
+  // No data between two ranks of the kind. That is as it must be where there are none; else the
+  // network that NCCL chose may tell.
+  [[nodiscard]] Taken no_pairs(Way way, bool inside, std::string_view where) const {
+    bool exists = false;
+    for (std::size_t i = 1; i < nodes_.size() && !exists; ++i) {
+      exists = inside ? std::ranges::count(nodes_, nodes_[i]) > 1 : nodes_[i] != nodes_[0];
+    }
+    if (!exists) {
+      return {.way = way,
+              .answer = Answer::does_not_apply,
+              .what = fmt::format("there are no two ranks on {}", where)};
+    }
+    if (!inside && transport_.networks.contains("Socket")) {
+      return {.way = way,
+              .answer = Answer::no,
+              .what = "NCCL uses the network Socket",
+              .cause = cause(way)};
+    }
+    return {.way = way, .what = fmt::format("NCCL's log tells no way between ranks on {}", where)};
+  }
+
+  // A peer may be reached over NVLink or over PCIe; the topology in the log tells which there is.
+  [[nodiscard]] Taken nvlink() const {
+    auto taken = of_pairs(Way::nvlink, true, [](const std::string& path) {
+      return path.starts_with("P2P") && path != "P2P/indirect";
+    });
+    if (taken.answer != Answer::yes || transport_.links.contains("NVL")) return taken;
+    if (transport_.links.empty()) {
+      return {.way = Way::nvlink,
+              .what = "the GPUs are peers, and NCCL's log does not tell over which links"};
+    }
+    return {.way = Way::nvlink,
+            .answer = Answer::no,
+            .what = "the GPUs are peers over PCIe",
+            .cause = "NCCL finds no NVLink in the topology"};
+  }
+
+  [[nodiscard]] Taken of_run(Way way, bool used) const {
+    if (used) return {.way = way, .answer = Answer::yes};
+    return {.way = way,
+            .answer = Answer::no,
+            .what = fmt::format("NCCL's log tells of no {}", way == Way::nvls ? "NVLS" : "CollNet"),
+            .cause = cause(way)};
+  }
+
+  const Transport& transport_;
+  const std::vector<int>& nodes_;
+};
+
+}  // namespace
+
+std::string_view to_string(Way way) {
+  for (const auto& name : kNames) {
+    if (name.way == way) return name.word;
+  }
+  return {};
+}
+
+Result<std::vector<Way>> parse_ways(std::string_view list) {
+  std::vector<Way> ways;
+  for (const auto part : split(list, ',')) {
+    std::string word(trim(part));
+    std::ranges::transform(word, word.begin(), [](unsigned char letter) {
+      return static_cast<char>(std::tolower(letter));
+    });
+    const auto* const found = std::ranges::find(kNames, word, &Name::word);
+    if (found == kNames.end()) {
+      return make_error(fmt::format(
+          "\"{}\" is no transport: ib, gdr, p2p, nvlink, mnnvl, nvls, sharp", printable(word, 40)));
+    }
+    if (std::ranges::find(ways, found->way) == ways.end()) ways.push_back(found->way);
+  }
+  return ways;
+}
+
+std::vector<Taken> ways_taken(const Transport& transport,
+                              const std::vector<int>& nodes,
+                              const std::vector<Way>& ways) {
+  const Judge judge(transport, nodes);
+  std::vector<Taken> answers;
+  answers.reserve(ways.size());
+  for (const auto way : ways) answers.push_back(judge.taken(way));
+  return answers;
+}
+
+}  // namespace muster::bench

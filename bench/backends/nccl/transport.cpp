@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/nccl/transport.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kMostBytes = 64UL * 1024 * 1024;
+constexpr std::size_t kMostTexts =
+    64;  // of a kind: a broken cluster says the same a thousand times
+constexpr std::size_t kMostPairs = 1UL << 20;
+constexpr int kMostRank = 1 << 20;
+
+// A text that is read from its beginning.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+
+  bool skip(std::string_view expected) {
+    if (!rest_.starts_with(expected)) return false;
+    rest_.remove_prefix(expected.size());
+    return true;
+  }
+
+  bool skip_past(std::string_view mark) {
+    const auto at = rest_.find(mark);
+    if (at == std::string_view::npos) return false;
+    rest_.remove_prefix(at + mark.size());
+    return true;
+  }
+
+  std::string_view until(std::string_view marks) {
+    const auto taken = rest_.substr(0, rest_.find_first_of(marks));
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+
+  std::optional<int> rank() {
+    const auto number = parse_unsigned(rest_.substr(0, rest_.find_first_not_of("0123456789")));
+    if (!number || *number > kMostRank) return std::nullopt;
+    until("[] \t-");
+    return static_cast<int>(*number);
+  }
+
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+void keep(std::set<std::string>& texts, std::string_view text) {
+  if (texts.size() < kMostTexts) texts.insert(printable(trim(text), 300));
+}
+
+// "NET/IB/0(5)/GDRDMA(PCI)/Shared" becomes "NET/IB/GDRDMA/PXN".
+std::string way_of_network(std::string_view via) {
+  const auto parts = split(via, '/');
+  std::string way = fmt::format("NET/{}", parts.size() > 1 ? printable(parts[1], 40) : "");
+  const bool proxied = parts.size() > 2 && parts[2].find('(') != std::string_view::npos;
+  const bool direct =
+      std::ranges::any_of(parts, [](std::string_view part) { return part.starts_with("GDRDMA"); });
+  if (direct) way += "/GDRDMA";
+  if (proxied) way += "/PXN";
+  return way;
+}
+
+std::string way_of(std::string_view via) {
+  if (via.starts_with("NET/")) return way_of_network(via);
+  if (via.starts_with("SHM")) return "SHM";
+  if (!via.starts_with("P2P/")) return {};
+  const auto kind = via.substr(4, via.substr(4).find_first_of("/ "));
+  constexpr std::array<std::string_view, 5> kKnown{"CUMEM", "IPC", "MNNVL", "direct", "indirect"};
+  const auto* const found = std::ranges::find(kKnown, kind);
+  return found == kKnown.end() ? "P2P" : fmt::format("P2P/{}", *found);
+}
+
+// "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA"; the words in brackets may be missing.
+void take_channel(std::string_view text, Transport& transport) {
+  Reader reader(text);
+  if (!reader.skip_past(" : ")) return;
+  const auto from = reader.rank();
+  if (!from || !reader.skip_past(" -> ")) return;
+  const auto to = reader.rank();
+  if (!to || !reader.skip_past(" via ")) return;
+  auto way = way_of(trim(reader.rest()));
+  if (way.empty() || transport.pairs.size() >= kMostPairs) return;
+  auto& ways = transport.pairs[{*from, *to}];
+  if (ways.size() < kMostTexts) ways.insert(std::move(way));
+}
+
+// "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"
+void take_collnet(std::string_view text, Transport& transport) {
+  Reader reader(text);
+  if (!reader.skip_past(" via COLLNET/")) return;
+  const bool direct = reader.rest().find("/GDRDMA") != std::string_view::npos;
+  const auto name = reader.until("/ ");
+  keep(transport.in_network, fmt::format("COLLNET/{}{}", name, direct ? "/GDRDMA" : ""));
+}
+
+// "[0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>"
+void take_devices(std::string_view list, std::set<std::string>& devices) {
+  for (const auto word : split_words(list.substr(0, list.find(';')))) {
+    const auto bracket = word.find(']');
+    if (!word.starts_with('[') || bracket == std::string_view::npos) continue;
+    if (!parse_unsigned(word.substr(1, bracket - 1))) continue;
+    if (bracket + 1 < word.size()) keep(devices, word.substr(bracket + 1));
+  }
+}
+
+void take_network(std::string_view text, Transport& transport) {
+  Reader reader(text);
+  if (text.starts_with("NET/IB : No device found")) {
+    transport.no_hca = true;
+  } else if (reader.skip("NET/IB : Using ")) {
+    take_devices(reader.rest(), transport.hcas);
+  } else if (reader.skip("NET/Socket : Using ")) {
+    take_devices(reader.rest(), transport.interfaces);
+  } else if (reader.skip_past(" : GPU Direct RDMA ")) {
+    const bool disabled = reader.rest().starts_with("Disabled");
+    if (!reader.skip_past(" for HCA ")) return;
+    auto& hcas = disabled ? transport.without_gdr : transport.with_gdr;
+    const auto quote = reader.rest().find('\'');
+    const auto name =
+        quote == std::string_view::npos
+            ? reader.rest()
+            : reader.rest().substr(quote + 1, reader.rest().substr(quote + 1).find('\''));
+    keep(hcas, name);
+  }
+}
+
+// "AllReduce: 8388608 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}"; before 2.20 the
+// algorithm and the protocol are numbers: "AllReduce: 8 Bytes -> Algo 1 proto 0 time 8.8".
+void take_algorithm(std::string_view text, Transport& transport) {
+  constexpr std::array<std::string_view, 6> kAlgorithms{
+      "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE"};
+  constexpr std::array<std::string_view, 3> kProtocols{"LL", "LL128", "SIMPLE"};
+  const auto named = [](std::string_view word, const auto& names) {
+    const auto number = parse_unsigned(word);
+    if (!number || *number >= names.size()) return printable(word, 40);
+    return std::string(names.at(*number));
+  };
+  Reader reader(text);
+  const auto function = reader.until(": ");
+  if (function.empty() || !reader.skip_past(" -> Algo ")) return;
+  const auto algorithm = reader.until(" ");
+  if (!reader.skip_past(" proto ")) return;
+  const auto protocol = reader.until(" ");
+  if (transport.algorithms.size() >= kMostTexts) return;
+  keep(transport.algorithms[printable(function, 40)],
+       fmt::format("{}/{}", named(algorithm, kAlgorithms), named(protocol, kProtocols)));
+}
+
+// "NCCL_IB_DISABLE set by environment to 1."; some are told as "NCCL_IB_HCA set to mlx5_ib".
+bool take_setting(std::string_view text, Transport& transport) {
+  Reader reader(text);
+  const auto name = reader.until(" ");
+  if (!name.starts_with("NCCL_")) return false;
+  if (!reader.skip(" set by environment to ") && !reader.skip(" set to ")) return false;
+  auto value = trim(reader.rest());
+  if (value.ends_with('.')) value.remove_suffix(1);
+  if (transport.settings.size() < 4 * kMostTexts) {
+    transport.settings[printable(name, 80)] = printable(value, 200);
+  }
+  return true;
+}
+
+// "ncclCommInitRankConfig comm 0x… rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 100000 …"
+void take_rank(std::string_view text, Transport& transport) {
+  Reader reader(text);
+  if (!reader.skip_past(" rank ")) return;
+  const auto rank = reader.rank();
+  if (!rank || !reader.skip_past(" busId ")) return;
+  if (transport.bus_ids.size() < kMostPairs) {
+    transport.bus_ids[*rank] = printable(reader.until(" "), 40);
+  }
+}
+
+void take_nvls(std::string_view text, Transport& transport) {
+  if (text.starts_with("Connected NVLS tree")) transport.nvls_connected = true;
+  if (text.starts_with("NVLS multicast support is not available")) transport.nvls_missing = true;
+  if (text.starts_with("NVLS multicast support is available")) transport.nvls_offered = true;
+}
+
+// "+ NVL[240.0] - NVS/0" in the topology.
+void take_links(std::string_view text, Transport& transport) {
+  if (text.starts_with("+ ")) {
+    const auto kind = text.substr(2, text.substr(2).find('['));
+    for (const std::string_view known : {"NVL", "PCI", "C2C"}) {
+      if (kind == known) keep(transport.links, kind);
+    }
+  }
+}
+
+bool speaks_of_a_plugin_in_trouble(std::string_view text) {
+  if (text.find("lugin") == std::string_view::npos) return false;
+  for (const std::string_view word :
+       {"Could not find", "Failed to ", "cannot open", "unsupported"}) {
+    if (text.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool speaks_of_refused_peers(std::string_view text) {
+  return text.find("Could not enable P2P between") != std::string_view::npos ||
+         text.find("P2P is disabled between") != std::string_view::npos;
+}
+
+void take(std::string_view text, Transport& transport) {
+  if (take_setting(text, transport)) return;
+  if (text.starts_with("Channel ")) take_channel(text, transport);
+  if (text.starts_with("CollNet ")) take_collnet(text, transport);
+  if (text.starts_with("NET/")) take_network(text, transport);
+  if (text.find(" Bytes -> Algo ") != std::string_view::npos) take_algorithm(text, transport);
+  if (text.find("Init COMPLETE") != std::string_view::npos) take_rank(text, transport);
+  if (text.find("Connected CollNet") != std::string_view::npos ||
+      text.find("Connected Collnet") != std::string_view::npos) {
+    transport.collnet_connected = true;
+  }
+  constexpr std::string_view kUsing = "Using network ";
+  if (text.starts_with(kUsing)) keep(transport.networks, text.substr(kUsing.size()));
+  if (speaks_of_a_plugin_in_trouble(text)) keep(transport.plugins, text);
+  if (speaks_of_refused_peers(text)) keep(transport.refused, text);
+  take_nvls(text, transport);
+  take_links(trim(text), transport);
+}
+
+struct Line {
+  std::string_view text;  // without the prefix
+  bool warns = false;
+};
+
+// Whatever stands before the last mark: a shortened log has no marks but of warnings.
+Line without_prefix(std::string_view line) {
+  constexpr std::string_view kInfo = "NCCL INFO ";
+  constexpr std::string_view kWarn = "NCCL WARN ";
+  const auto info = line.rfind(kInfo);
+  const auto warn = line.rfind(kWarn);
+  if (warn != std::string_view::npos && (info == std::string_view::npos || warn > info)) {
+    return {.text = line.substr(warn + kWarn.size()), .warns = true};
+  }
+  return {.text = info == std::string_view::npos ? line : line.substr(info + kInfo.size())};
+}
+
+void take_line(std::string_view raw, Transport& transport) {
+  const auto line = without_prefix(raw);
+  if (line.warns) keep(transport.warnings, line.text);
+  take(trim(line.text), transport);
+}
+
+template <class Key, class Value>
+void merge_maps(std::map<Key, Value>& into, const std::map<Key, Value>& from) {
+  for (const auto& [key, value] : from) {
+    if constexpr (std::is_same_v<Value, std::string>) {
+      into[key] = value;
+    } else {
+      into[key].insert(value.begin(), value.end());
+    }
+  }
+}
+
+// "Channel 07/1 : 0[3] …" of every channel says the same.
+std::string of_any_channel(std::string_view text) {
+  const auto colon = text.find(" : ");
+  if (colon == std::string_view::npos) return printable(text, 300);
+  for (const std::string_view word : {"Channel ", "CollNet "}) {
+    if (text.starts_with(word))
+      return fmt::format("{}00{}", word, printable(text.substr(colon), 300));
+  }
+  return printable(text, 300);
+}
+
+}  // namespace
+
+Transport parse_transport(std::string_view log) {
+  Transport transport;
+  for (const auto line : split_lines(log.substr(0, kMostBytes))) take_line(line, transport);
+  return transport;
+}
+
+void merge(Transport& into, const Transport& from) {
+  const auto join = [](std::set<std::string>& texts, const std::set<std::string>& more) {
+    texts.insert(more.begin(), more.end());
+  };
+  merge_maps(into.pairs, from.pairs);
+  merge_maps(into.algorithms, from.algorithms);
+  merge_maps(into.settings, from.settings);
+  merge_maps(into.bus_ids, from.bus_ids);
+  join(into.networks, from.networks);
+  join(into.hcas, from.hcas);
+  join(into.interfaces, from.interfaces);
+  join(into.in_network, from.in_network);
+  join(into.links, from.links);
+  join(into.without_gdr, from.without_gdr);
+  join(into.with_gdr, from.with_gdr);
+  join(into.plugins, from.plugins);
+  join(into.refused, from.refused);
+  join(into.warnings, from.warnings);
+  into.no_hca = into.no_hca || from.no_hca;
+  into.nvls_offered = into.nvls_offered || from.nvls_offered;
+  into.nvls_missing = into.nvls_missing || from.nvls_missing;
+  into.nvls_connected = into.nvls_connected || from.nvls_connected;
+  into.collnet_connected = into.collnet_connected || from.collnet_connected;
+}
+
+std::string telling_lines(std::string_view log) {
+  std::set<std::string> seen;
+  std::string lines;
+  for (const auto raw : split_lines(log.substr(0, kMostBytes))) {
+    Transport told;
+    take_line(raw, told);
+    if (told.empty()) continue;
+    const auto line = without_prefix(raw);
+    auto text = of_any_channel(trim(line.text));
+    if (line.warns) text = fmt::format("NCCL WARN {}", text);
+    if (!seen.insert(text).second) continue;
+    lines += text;
+    lines.push_back('\n');
+  }
+  return lines;
+}
+
+}  // namespace muster::bench

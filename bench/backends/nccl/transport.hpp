@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ways the data of a run took, as NCCL's own log says. Written for NCCL 2.18 to 2.30; a line
+// that is not understood says nothing.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace muster::bench {
+
+struct Transport {
+  // From rank to rank, every way that any channel takes: "P2P/CUMEM", "P2P/IPC", "P2P/MNNVL",
+  // "P2P/direct", "P2P/indirect", "SHM", "NET/IB", "NET/IB/GDRDMA", "NET/Socket"; "NET/x" for a
+  // plugin x; with "/PXN" at the end where another GPU's HCA is used.
+  std::map<std::pair<int, int>, std::set<std::string>> pairs;
+  std::set<std::string> networks;    // "IB", "Socket", a plugin's name
+  std::set<std::string> hcas;        // "mlx5_ib0:1/IB"
+  std::set<std::string> interfaces;  // of NET/Socket: "eth0:10.0.0.4<0>"
+  std::set<std::string> in_network;  // "COLLNET/SHARP/GDRDMA": reductions in switches
+  std::map<std::string, std::set<std::string>> algorithms;  // AllReduce: "RING/SIMPLE"
+  std::map<std::string, std::string> settings;  // NCCL_…: what NCCL read from the environment
+  std::map<int, std::string> bus_ids;           // of each rank's GPU, as NCCL writes them
+  std::set<std::string> links;        // between GPUs and what is next: "NVL", "PCI", "C2C"
+  std::set<std::string> without_gdr;  // HCAs without GPUDirect RDMA
+  std::set<std::string> with_gdr;     // and with it
+  std::set<std::string> plugins;      // lines about plugins that are missing or failed
+  std::set<std::string> refused;      // lines about GPUs that cannot be peers
+  std::set<std::string> warnings;     // WARN lines
+  bool no_hca = false;                // "NET/IB : No device found."
+  bool nvls_offered = false;
+  bool nvls_missing = false;
+  bool nvls_connected = false;
+  bool collnet_connected = false;
+
+  bool operator==(const Transport&) const = default;
+
+  // Whether there was anything in the log at all.
+  [[nodiscard]] bool empty() const { return *this == Transport{}; }
+};
+
+// The log of one rank, or of several.
+[[nodiscard]] Transport parse_transport(std::string_view log);
+
+// Adds what another rank's log said.
+void merge(Transport& into, const Transport& from);
+
+// The lines of a log that say something, each once, without their prefixes and the numbers of
+// channels: what has to be sent to rank 0. parse_transport makes the same of it as of the log.
+[[nodiscard]] std::string telling_lines(std::string_view log);
+
+}  // namespace muster::bench

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read out of NCCL's log, line by line.
+#include "bench/backends/nccl/transport.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+std::string info(std::string_view text) {
+  return fmt::format("gpu-0007:12345:12399 [3] NCCL INFO {}\n", text);
+}
+
+struct PathCase {
+  std::string_view line;
+  int from;
+  int to;
+  std::string way;
+};
+
+class TransportPathTest : public ::testing::TestWithParam<PathCase> {};
+
+TEST_P(TransportPathTest, TellsTheWayBetweenTwoRanks) {
+  const auto& now = GetParam();
+  Transport expected;
+  expected.pairs[{now.from, now.to}] = {now.way};
+  EXPECT_EQ(parse_transport(info(now.line)), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines,
+    TransportPathTest,
+    ::testing::Values(
+        PathCase{"Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA", 0, 8, "NET/IB/GDRDMA"},
+        PathCase{"Channel 00/0 : 0[100000] -> 8[100000] [receive] via NET/IB/0/GDRDMA",
+                 0,
+                 8,
+                 "NET/IB/GDRDMA"},
+        PathCase{"Channel 01/0 : 7[7] -> 8[0] [receive] via NET/IB/3", 7, 8, "NET/IB"},
+        PathCase{"Channel 01/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA(PCI)/Shared",
+                 7,
+                 8,
+                 "NET/IB/GDRDMA"},
+        PathCase{
+            "Channel 14/0 : 1[1] -> 9[1] [send] via NET/IB/0(5)/GDRDMA", 1, 9, "NET/IB/GDRDMA/PXN"},
+        PathCase{"Channel 00/0 : 3[3] -> 11[3] [send] via NET/IBext_v8/2/GDRDMA",
+                 3,
+                 11,
+                 "NET/IBext_v8/GDRDMA"},
+        PathCase{"Channel 00/0 : 3[3] -> 11[3] [send] via NET/Socket/0", 3, 11, "NET/Socket"},
+        PathCase{"Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read", 0, 1, "P2P/CUMEM"},
+        PathCase{"Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM", 0, 1, "P2P/CUMEM"},
+        PathCase{"Channel 22/1 : 6[6] -> 7[7] via P2P/IPC/CE", 6, 7, "P2P/IPC"},
+        PathCase{"Channel 00/0 : 4[4] -> 5[5] via P2P/MNNVL", 4, 5, "P2P/MNNVL"},
+        PathCase{"Channel 00/0 : 0[0] -> 1[1] via P2P/direct pointer/read", 0, 1, "P2P/direct"},
+        PathCase{"Channel 00/0 : 0[0] -> 5[5] via P2P/indirect/4[4]", 0, 5, "P2P/indirect"},
+        PathCase{"Channel 00 : 0[0] -> 1[1] via SHM/direct/direct", 0, 1, "SHM"},
+        PathCase{"Channel 00 : 0[0] -> 1[1] via SHM/direct", 0, 1, "SHM"}));
+
+struct LineCase {
+  std::string_view line;
+  Transport told;
+};
+
+class TransportLineTest : public ::testing::TestWithParam<LineCase> {};
+
+TEST_P(TransportLineTest, TellsWhatTheLineSays) {
+  EXPECT_EQ(parse_transport(info(GetParam().line)), GetParam().told) << GetParam().line;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines,
+    TransportLineTest,
+    ::testing::Values(
+        LineCase{"NET/IB : No device found.", {.no_hca = true}},
+        LineCase{"NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>",
+                 {.hcas = {"mlx5_ib0:1/IB", "mlx5_ib1:1/IB"}}},
+        LineCase{"NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.4<0>",
+                 {.hcas = {"mlx5_0:1/RoCE"}}},
+        LineCase{"NET/Socket : Using [0]eth0:10.0.0.4<0>", {.interfaces = {"eth0:10.0.0.4<0>"}}},
+        LineCase{"Using network IB", {.networks = {"IB"}}},
+        LineCase{"Using network AWS Libfabric", {.networks = {"AWS Libfabric"}}},
+        LineCase{"NET/IB : GPU Direct RDMA Disabled for HCA 1 'mlx5_ib1'",
+                 {.without_gdr = {"mlx5_ib1"}}},
+        LineCase{"NET/IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_ib0'",
+                 {.with_gdr = {"mlx5_ib0"}}},
+        LineCase{"CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA",
+                 {.in_network = {"COLLNET/SHARP/GDRDMA"}}},
+        LineCase{"rank 0 Connected CollNet", {.collnet_connected = true}},
+        LineCase{"Connected NVLS tree", {.nvls_connected = true}},
+        LineCase{"NVLS multicast support is available on dev 0", {.nvls_offered = true}},
+        LineCase{"NVLS multicast support is not available on dev 0", {.nvls_missing = true}},
+        LineCase{"AllReduce: 8388608 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}",
+                 {.algorithms = {{"AllReduce", {"RING/SIMPLE"}}}}},
+        LineCase{"AllReduce: 8 Bytes -> Algo 0 proto 1 time 12.100000",
+                 {.algorithms = {{"AllReduce", {"TREE/LL128"}}}}},
+        LineCase{"NCCL_IB_DISABLE set by environment to 1.",
+                 {.settings = {{"NCCL_IB_DISABLE", "1"}}}},
+        LineCase{"NCCL_IB_HCA set to mlx5_ib", {.settings = {{"NCCL_IB_HCA", "mlx5_ib"}}}},
+        LineCase{"NCCL_TOPO_FILE set by environment to /opt/microsoft/ndv5-topo.xml",
+                 {.settings = {{"NCCL_TOPO_FILE", "/opt/microsoft/ndv5-topo.xml"}}}},
+        LineCase{
+            "ncclCommInitRankConfig comm 0x55d0c3a0 rank 9 nranks 16 cudaDev 1 nvmlDev 1 busId "
+            "200000 commId 0x8d2 - Init COMPLETE",
+            {.bus_ids = {{9, "200000"}}}},
+        LineCase{"          + NVL[240.0] - NVS/0", {.links = {"NVL"}}},
+        LineCase{"+ PCI[24.0] - NIC/0-101000", {.links = {"PCI"}}},
+        LineCase{"NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.",
+                 {.plugins =
+                      {"NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin."}}},
+        LineCase{"Could not enable P2P between dev 0(=100000) and dev 1(=200000)",
+                 {.refused = {"Could not enable P2P between dev 0(=100000) and dev 1(=200000)"}}},
+        LineCase{"Connected all rings, use ring PXN 0 GDR 1", {}},
+        LineCase{"Channel 00/02 :    0   1   2   3", {}},
+        LineCase{"Channel 00/0 : x[0] -> 8[0] via NET/IB/0", {}},
+        LineCase{"Channel 00/0 : 0[0] -> 99999999999[0] via NET/IB/0", {}},
+        LineCase{"Trees [0] 1/-1/-1->0->-1", {}}));
+
+TEST(TransportTest, KeepsWarnings) {
+  const auto transport = parse_transport(
+      "[2026-02-03 04:05:06] gpu-0007:12345:12399 [3] graph/xml.cc:411 NCCL WARN Could not open "
+      "XML "
+      "topology file /x.xml : No such file or directory\n"
+      "gpu-0007:12345:12399 [3] transport/p2p.cc:9 NCCL WARN P2P is disabled between NVLINK "
+      "connected GPUs 0 and 1.\n");
+  EXPECT_THAT(transport.warnings,
+              ElementsAre("Could not open XML topology file /x.xml : No such file or directory",
+                          "P2P is disabled between NVLINK connected GPUs 0 and 1."));
+  EXPECT_THAT(transport.refused,
+              ElementsAre("P2P is disabled between NVLINK connected GPUs 0 and 1."));
+}
+
+std::string two_ranks_log() {
+  return info("NCCL version 2.28.9+cuda13.0") + info("Using network IB") +
+         info("Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA") +
+         info("Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/1/GDRDMA") +
+         info("Channel 02/0 : 0[0] -> 1[0] [send] via NET/IB/1") +
+         "gpu-0007:1:1 [0] NCCL WARN a thing\nnot of NCCL\n";
+}
+
+TEST(TransportTest, PutsTogetherWhatRanksSay) {
+  auto all = parse_transport(two_ranks_log());
+  merge(all,
+        parse_transport(info("Channel 00/0 : 1[0] -> 0[0] [send] via NET/Socket/0") +
+                        info("Using network Socket")));
+  EXPECT_THAT(all.pairs,
+              ElementsAre(Pair(std::pair(0, 1), ElementsAre("NET/IB", "NET/IB/GDRDMA")),
+                          Pair(std::pair(1, 0), ElementsAre("NET/Socket"))));
+  EXPECT_THAT(all.networks, ElementsAre("IB", "Socket"));
+}
+
+TEST(TransportTest, ShortensALogToWhatItTells) {
+  const auto lines = telling_lines(two_ranks_log());
+  EXPECT_EQ(lines,
+            "Using network IB\n"
+            "Channel 00 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
+            "Channel 00 : 0[0] -> 1[0] [send] via NET/IB/1/GDRDMA\n"
+            "Channel 00 : 0[0] -> 1[0] [send] via NET/IB/1\n"
+            "NCCL WARN a thing\n");
+  EXPECT_EQ(parse_transport(lines), parse_transport(two_ranks_log()));
+}
+
+TEST(TransportTest, NothingSaysNothing) {
+  EXPECT_TRUE(parse_transport("").empty());
+  EXPECT_TRUE(parse_transport("hello\n\n: -> via\n").empty());
+  EXPECT_THAT(telling_lines("hello\n"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::bench

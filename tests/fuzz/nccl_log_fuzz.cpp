@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text as NCCL's log: what is told is printable, what is shortened tells the same, and every
+// way can be asked for.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "bench/backends/nccl/requirements.hpp"
+#include "bench/backends/nccl/transport.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kAnyLength = 1UL << 20;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void require_printable(const std::set<std::string>& texts) {
+  for (const auto& text : texts) require(printable(text, kAnyLength) == text);
+}
+
+void parse(std::string_view log) {
+  const auto transport = parse_transport(log);
+  for (const auto& pair : transport.pairs) require_printable(pair.second);
+  for (const auto* texts : {&transport.networks, &transport.hcas, &transport.warnings}) {
+    require_printable(*texts);
+  }
+  const auto again = parse_transport(telling_lines(log));
+  require(again.no_hca == transport.no_hca);
+  require(again.nvls_connected == transport.nvls_connected);
+  const auto ways = parse_ways("ib,gdr,p2p,nvlink,mnnvl,nvls,sharp").value_or(std::vector<Way>{});
+  for (const auto& taken : ways_taken(transport, {0, 0, 1, 1}, ways)) {
+    require(printable(taken.what, kAnyLength) == taken.what);
+    require(printable(taken.cause, kAnyLength) == taken.cause);
+  }
+}
+
+}  // namespace
+}  // namespace muster::bench
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  muster::bench::parse({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
