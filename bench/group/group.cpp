@@ -11,8 +11,8 @@
 
 #include "bench/group/board.hpp"
 #include "bench/group/hub.hpp"
-#include "bench/group/member.hpp"
 #include "bench/group/sockets.hpp"
+#include "bench/group/spoke.hpp"
 
 namespace muster::bench {
 namespace {
@@ -92,7 +92,7 @@ class TcpGroup final : public Group {
     if (options_.rank == 0) {
       Hub(options_, *board_, std::move(options_.listener)).run();
     } else {
-      Member(options_, *board_).run();
+      Spoke(options_, *board_).run();
     }
     board_->mark_ended();
   }

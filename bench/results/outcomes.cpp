@@ -281,6 +281,10 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
     finding.outcome = Outcome::fail;
     finding.message = fmt::format("{}; used: {}", fmt::join(parts, "; "), finding.message);
     finding.remedy = Remedy::fix_config;
+  } else if (!facts.unclear.empty()) {
+    finding.outcome = Outcome::unknown;
+    finding.message = fmt::format(
+        "the log does not say about {}; used: {}", fmt::join(facts.unclear, ", "), finding.message);
   } else if (!required.empty() && facts.used.empty()) {
     finding.outcome = Outcome::unknown;
   }

@@ -50,6 +50,7 @@ struct TransportFacts {
   };
 
   std::vector<Missing> missing;
+  std::vector<std::string> unclear;  // requirements about which the log says nothing
 };
 
 // What must be used: what the command line says, else what the profile says for GPUs on several

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/group/member.hpp"
+#include "bench/group/spoke.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ constexpr auto kGoodbyeLimit = std::chrono::milliseconds(500);
 
 }  // namespace
 
-void Member::run() {
+void Spoke::run() {
   if (!arrive()) return;
   while (!ended_) {
     wait();
@@ -27,7 +27,7 @@ void Member::run() {
   }
 }
 
-bool Member::arrive() {
+bool Spoke::arrive() {
   Caller caller(options_, board_);
   auto welcome = caller.call(after(options_.patience));
   if (!welcome) {
@@ -50,7 +50,7 @@ bool Member::arrive() {
   return true;
 }
 
-void Member::wait() {
+void Spoke::wait() {
   auto until = std::min({start_ends_, verdict_ends_, report_ends_});
   const bool heeds_deadlines = !overdue_ && !trouble_ && !giving_up_;
   if (heeds_deadlines) until = std::min(until, board_.stage().deadline);
@@ -61,7 +61,7 @@ void Member::wait() {
   poller_.wait(until);
 }
 
-void Member::heed_board() {
+void Spoke::heed_board() {
   if (poller_.is_ready(0)) board_.woken();
   for (auto& parcel : board_.take_posts()) {
     if (wire_) wire_->send(std::move(parcel));
@@ -72,7 +72,7 @@ void Member::heed_board() {
   if (board_.is_leaving()) say_goodbye();
 }
 
-void Member::hear() {
+void Spoke::hear() {
   if (!wire_) return;
   wire_->flush();
   const bool open = wire_->receive(kMaxText);
@@ -85,7 +85,7 @@ void Member::hear() {
   if (!ended_ && (!open || wire_->is_bad())) closed();
 }
 
-void Member::take(const Message& message) {
+void Spoke::take(const Message& message) {
   switch (message.kind) {
     case Kind::start:
       joined_ = true;
@@ -113,7 +113,7 @@ void Member::take(const Message& message) {
   }
 }
 
-void Member::closed() {
+void Spoke::closed() {
   wire_.reset();
   if (giving_up_) return end_quietly(*giving_up_);
   if (trouble_) return end(*trouble_);
@@ -125,7 +125,7 @@ void Member::closed() {
        .ranks = {0}});
 }
 
-void Member::watch_times() {
+void Spoke::watch_times() {
   const auto now = Clock::now();
   if (now >= report_ends_) return closed();
   if (now >= start_ends_) {
@@ -153,27 +153,27 @@ void Member::watch_times() {
   verdict_ends_ = after(3 * options_.grace);
 }
 
-void Member::give_up(const std::string& why) {
+void Spoke::give_up(const std::string& why) {
   giving_up_ = why;
   if (!wire_) return end_quietly(why);
   wire_->send(pack(Kind::give_up, Writer().text(board_.stage().phase).text(why).take()));
   report_ends_ = after(2 * options_.grace);
 }
 
-void Member::end(const Trouble& trouble) {
+void Spoke::end(const Trouble& trouble) {
   ended_ = true;
   wire_.reset();
   if (options_.on_trouble) options_.on_trouble(trouble);
   board_.fail(trouble.what);
 }
 
-void Member::end_quietly(std::string why) {
+void Spoke::end_quietly(std::string why) {
   ended_ = true;
   wire_.reset();
   board_.fail(std::move(why));
 }
 
-void Member::say_goodbye() {
+void Spoke::say_goodbye() {
   ended_ = true;
   if (!wire_) return;
   wire_->send(pack(Kind::goodbye));
@@ -181,7 +181,7 @@ void Member::say_goodbye() {
   wire_->finish();
 }
 
-void Member::flush(Clock::duration limit) {
+void Spoke::flush(Clock::duration limit) {
   const auto until = after(limit);
   for (;;) {
     wire_->flush();

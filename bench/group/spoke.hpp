@@ -13,9 +13,9 @@
 
 namespace muster::bench {
 
-class Member {
+class Spoke {
  public:
-  Member(const JoinOptions& options, Board& board) : options_(options), board_(board) {}
+  Spoke(const JoinOptions& options, Board& board) : options_(options), board_(board) {}
 
   void run();
 

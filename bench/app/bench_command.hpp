@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of `muster-bench` asks for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bench/collectives/operation.hpp"
+#include "bench/launch/place.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/base/result.hpp"
+#include "lib/command/options.hpp"
+
+namespace muster::bench {
+
+enum class BackendKind { automatic, nccl, mpi, tcp, sim };
+enum class Placement { both, out, in };
+enum class Format { text, json, prometheus, junit, npd, nhc };
+
+struct BenchCommand {
+  Collective collective = Collective::all_reduce;
+
+  // What is run. Sizes that were not asked for depend on the back end and the profile's limits.
+  std::vector<std::uint64_t> sizes;
+  std::optional<std::uint64_t> min, max;
+  std::uint64_t factor = 2;
+  Type type = Type::f32;
+  Reduction reduction = Reduction::sum;
+  int root = 0;
+  Placement placement = Placement::both;
+
+  // How often.
+  int warm_up = 5;
+  int iterations = 20;               // the least, where `precision` is set
+  std::optional<Percent> precision;  // until the median is known this well
+  bool pipelined = false;
+  bool graph = false;
+
+  // With what, and among whom.
+  BackendKind backend = BackendKind::automatic;
+  std::string sim;         // what the model of a cluster is made of
+  std::string cuda, nccl;  // libraries in place of the system's
+  LaunchFlags launch;
+  std::optional<int> local;  // processes that this one starts on this node
+  std::string secret_file;
+
+  // What is good.
+  std::string profile;
+  std::vector<std::string> settings;
+  std::optional<BytesPerSecond> min_busbw;
+  std::optional<std::uint64_t> at;  // the size that min_busbw holds for; the largest if not set
+  std::vector<std::string> require_transport;
+
+  // What is told, and when it is given up.
+  Format format = Format::text;
+  std::string output;
+  bool each_iteration = false;
+  bool verbose = false, quiet = false;
+  bool version = false;
+  Seconds join_deadline{60}, operation_deadline{60};
+};
+
+// --help and --version: the text is the answer.
+struct SayCommand {
+  std::string text;
+};
+
+using Invocation = std::variant<SayCommand, BenchCommand>;
+
+// `arguments` without the program's name. An error is bad usage.
+[[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
+
+[[nodiscard]] CommandText command_text();
+[[nodiscard]] std::string help_text();
+
+// --sizes, or --min to --max by the factor; `smallest` and `largest` where those were not given.
+[[nodiscard]] std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
+                                                  std::uint64_t smallest,
+                                                  std::uint64_t largest);
+
+}  // namespace muster::bench

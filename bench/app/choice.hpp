@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which profile the nodes are judged by, and what of its settings this process takes over.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/app/bench_command.hpp"
+#include "bench/launch/place.hpp"
+#include "lib/choice/choice.hpp"
+
+namespace muster::bench {
+
+// The named profile, the site's, or the one that this node's hardware calls for.
+[[nodiscard]] Attempt<Choice> choose_profile(const BenchCommand& command,
+                                             const Variables& variables);
+
+// Puts the profile's settings into this process' environment, for NCCL, UCX and Open MPI to find;
+// what the user has set stays. Returns what was set, as NAME=value.
+std::vector<std::string> take_settings(const Profile& profile, Variables& variables);
+
+}  // namespace muster::bench

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/app/conclusion.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/app/lineup.hpp"
+#include "lib/command/version.hpp"
+
+namespace muster::bench {
+namespace {
+
+Report begun(const Known& known) {
+  Report report;
+  report.node = named(known.hosts);
+  report.profile = known.choice.profile.name;
+  report.profile_evidence = known.choice.evidence;
+  report.context = "manual";
+  report.started = known.started;
+  report.duration_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - known.begin)
+          .count();
+  report.muster = kVersion;
+  return report;
+}
+
+Stop::Kind kind_of(Trouble::Kind kind) {
+  switch (kind) {
+    case Trouble::Kind::absent:
+      return Stop::Kind::absent;
+    case Trouble::Kind::lost:
+      return Stop::Kind::lost;
+    case Trouble::Kind::late:
+      return Stop::Kind::late;
+    case Trouble::Kind::given_up:
+      return Stop::Kind::given_up;
+    case Trouble::Kind::stopped:
+      break;
+  }
+  return Stop::Kind::stopped;
+}
+
+void add(Report& report, std::vector<Finding> findings) {
+  std::ranges::move(findings, std::back_inserter(report.findings));
+}
+
+void add_measurements(Report& report, const Known& known, const std::string& algorithm) {
+  const RunConditions conditions{.nodes = static_cast<int>(known.hosts.size()),
+                                 .backend = known.backend,
+                                 .library = known.library,
+                                 .algorithm = algorithm};
+  for (const auto& row : known.rows) {
+    std::ranges::move(measurements_of(row, conditions), std::back_inserter(report.measurements));
+  }
+}
+
+}  // namespace
+
+RunFacts facts_of(const Known& known, const Variables& variables) {
+  const auto algorithm = variables.find("NCCL_ALGO");
+  return {.nodes = static_cast<int>(known.hosts.size()),
+          .ranks = static_cast<int>(known.members.size()),
+          .node = known.hosts.empty() ? std::string() : known.hosts.front(),
+          .backend = known.backend,
+          .gpus = known.gpus,
+          .algorithm = algorithm == variables.end() ? std::string() : algorithm->second};
+}
+
+Demand demand_of(const BenchCommand& command) {
+  return {.min_busbw = command.min_busbw, .at = command.at};
+}
+
+Report report_of(const Known& known, const BenchCommand& command, const Variables& variables) {
+  auto report = begun(known);
+  const auto facts = facts_of(known, variables);
+  add(report, judge_data(known.rows, known.members));
+  report.findings.push_back(completed(facts.ranks));
+  const auto& profile = known.choice.profile;
+  const auto required =
+      required_transports(command.require_transport, profile, known.gpus, facts.nodes);
+  report.findings.push_back(judge_transport(required, known.transport));
+  report.findings.push_back(judge(known.rows, profile, facts, demand_of(command)));
+  add_measurements(report, known, facts.algorithm);
+  conclude(report);
+  return report;
+}
+
+Report report_of(const Known& known, const Trouble& trouble) {
+  auto report = begun(known);
+  const Stop stop{.kind = kind_of(trouble.kind),
+                  .phase = trouble.phase,
+                  .what = trouble.what,
+                  .ranks = trouble.ranks,
+                  .arrived = trouble.arrived};
+  report.findings.push_back(judge_completion(stop, known.members));
+  if (!known.rows.empty()) add(report, judge_data(known.rows, known.members));
+  add_measurements(report, known, "");
+  conclude(report);
+  return report;
+}
+
+}  // namespace muster::bench

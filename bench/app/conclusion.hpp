@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a run, and the report that comes of it, however the run ended.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "bench/app/bench_command.hpp"
+#include "bench/group/group.hpp"
+#include "bench/results/judge.hpp"
+#include "bench/results/outcomes.hpp"
+#include "bench/results/row.hpp"
+#include "lib/choice/choice.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench {
+
+struct Known {
+  Choice choice;  // the profile of rank 0's node, and why
+  std::string started;
+  std::chrono::steady_clock::time_point begin;
+  int world = 1;
+  std::vector<std::string> hosts;  // in the order of their first ranks
+  std::vector<Member> members;     // of all ranks, in order
+  std::string backend;             // nccl, mpi, tcp, sim
+  std::string library;
+  std::vector<Row> rows;
+  TransportFacts transport;
+  bool gpus = false;  // the data lie in GPU memory, or in a model of it
+};
+
+[[nodiscard]] RunFacts facts_of(const Known& known, const Variables& variables);
+[[nodiscard]] Demand demand_of(const BenchCommand& command);
+
+// A run that came to its end.
+[[nodiscard]] Report report_of(const Known& known,
+                               const BenchCommand& command,
+                               const Variables& variables);
+// A run that did not.
+[[nodiscard]] Report report_of(const Known& known, const Trouble& trouble);
+
+}  // namespace muster::bench

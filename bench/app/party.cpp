@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/app/party.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "bench/backends/mpi_module.hpp"
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kSecretBytes = 32;
+
+// What rank 0 tells the others through MPI: the secret, and one address on each further line.
+std::string invitation(const std::string& secret, const std::vector<Rendezvous>& addresses) {
+  auto text = secret;
+  for (const auto& each : addresses) text += fmt::format("\n{} {}", each.host, each.port);
+  return text;
+}
+
+Result<std::vector<Rendezvous>> addresses_in(const std::vector<std::string_view>& lines) {
+  std::vector<Rendezvous> addresses;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const auto words = split(lines[i], ' ');
+    const auto port = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
+    if (!port) return make_error("rank 0 gave addresses that cannot be read");
+    addresses.push_back({.host = std::string(words[0]), .port = static_cast<std::uint16_t>(*port)});
+  }
+  return addresses;
+}
+
+// Any free port of rank 0, and a secret that only MPI has carried.
+Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
+  std::string text;
+  if (options.rank == 0) {
+    auto listener = listen_anywhere();
+    if (!listener) return tl::unexpected(listener.error());
+    auto secret = random_secret();
+    if (!secret) return tl::unexpected(secret.error());
+    options.listener = std::move(listener->socket);
+    text = invitation(*secret, listener->addresses);
+  }
+  const auto told = mpi.broadcast(text);
+  if (!told) return tl::unexpected(told.error());
+  const auto lines = split(*told, '\n');
+  auto addresses = addresses_in(lines);
+  if (!addresses) return tl::unexpected(addresses.error());
+  options.secret = std::string(lines.front());
+  options.addresses = *std::move(addresses);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> random_secret() {
+  std::array<unsigned char, kSecretBytes> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return make_error("no random numbers for the secret of the run");
+  }
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "this-node";
+  return printable(name.data(), 64);
+}
+
+Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
+  if (!place.mpi) {
+    if (!needed) return nullptr;
+    return make_error(
+        "no MPI launcher started this process, and MPI cannot begin without: use mpirun, or srun "
+        "--mpi=pmix");
+  }
+  auto job = start_mpi(mpi_module_path());
+  if (!job) {
+    if (needed || !job.error().missing) return tl::unexpected(job.error());
+    place.evidence.push_back(fmt::format("without MPI: {}", job.error().message));
+    return nullptr;
+  }
+  if ((*job)->rank() != place.rank || (*job)->size() != place.world) {
+    return make_error(
+        fmt::format("MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was "
+                    "this process started by another MPI's mpirun?",
+                    (*job)->rank(),
+                    (*job)->size(),
+                    place.rank,
+                    place.world));
+  }
+  return std::move(*job);
+}
+
+Result<std::string> job_secret(const BenchCommand& command, const Variables& variables) {
+  if (command.secret_file.empty()) {
+    const auto found = variables.find("MUSTER_JOB_SECRET");
+    return found == variables.end() ? std::string() : found->second;
+  }
+  const auto secret = Root().read(command.secret_file);
+  if (!secret) {
+    return make_error(fmt::format("--secret-file: {}", secret.error().message));
+  }
+  if (trim(*secret).empty()) {
+    return make_error(fmt::format("--secret-file: {} is empty", command.secret_file));
+  }
+  return std::string(trim(*secret));
+}
+
+Result<std::unique_ptr<Group>> meet(Meeting meeting) {
+  const Place& place = *meeting.place;
+  JoinOptions options{.rank = place.rank,
+                      .world = place.world,
+                      .addresses = {},
+                      .listener = std::move(meeting.listener),
+                      .secret = std::move(meeting.secret),
+                      .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
+                      .patience = std::chrono::duration_cast<Clock::duration>(
+                          std::chrono::duration<double>(meeting.command->join_deadline.value)),
+                      .on_trouble = std::move(meeting.on_trouble),
+                      .note = std::move(meeting.note)};
+  if (place.world == 1) return Group::join(std::move(options));
+  if (meeting.mpi != nullptr) {
+    if (auto met = meet_through_mpi(*meeting.mpi, options); !met) {
+      return tl::unexpected(met.error());
+    }
+  } else if (place.rendezvous) {
+    options.addresses = {*place.rendezvous};
+  } else {
+    return make_error(
+        "nothing says where rank 0 listens: give --rendezvous HOST:PORT, or set MASTER_ADDR and "
+        "MASTER_PORT");
+  }
+  return Group::join(std::move(options));
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/app/printer.hpp"
+
+#include <fmt/format.h>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+// Whoever reads the table leaves out its comments.
+std::string commented(std::string_view text) {
+  std::string lines;
+  for (const auto line : split_lines(text)) {
+    lines += line.empty() ? "#\n" : fmt::format("# {}\n", line);
+  }
+  return lines;
+}
+
+std::string rendered(const Report& report, const BenchCommand& command) {
+  const RenderOptions options{.verbose = command.verbose, .quiet = command.quiet};
+  switch (command.format) {
+    case Format::json:
+      return to_json(report, options);
+    case Format::prometheus:
+      return to_prometheus(report);
+    case Format::junit:
+      return to_junit(report);
+    case Format::npd:
+      return to_npd(report);
+    case Format::nhc:
+      return to_nhc(report);
+    case Format::text:
+      break;
+  }
+  return commented(to_text(report, options));
+}
+
+}  // namespace
+
+void Printer::say(std::string_view lines) {
+  if (command_.format != Format::text || command_.quiet) return;
+  if (to_file()) {
+    kept_ += lines;
+  } else if (said_) {
+    said_ = console_.out(lines);
+  }
+}
+
+void Printer::remark(std::string_view line) { say(commented(line)); }
+
+Result<void> Printer::finish(const Report& report) {
+  if (!said_) return said_;
+  const auto text = rendered(report, command_);
+  if (!to_file()) return console_.out(text);
+  auto destination = Destination::open(console_, command_.output);
+  if (!destination) return tl::unexpected(destination.error());
+  if (auto written = destination->write(kept_ + text); !written) return written;
+  return destination->finish();
+}
+
+}  // namespace muster::bench

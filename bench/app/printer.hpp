@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run tells: the table while it grows, the report at the end; or the report alone, where
+// another program reads it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bench/app/bench_command.hpp"
+#include "lib/base/result.hpp"
+#include "lib/command/output.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench {
+
+class Printer {
+ public:
+  // Both live longer.
+  Printer(const BenchCommand& command, const Console& console)
+      : command_(command), console_(console) {}
+
+  // Lines of the table and remarks before it; shown at once on standard output, and kept for a
+  // file.
+  void say(std::string_view lines);
+  // One remark, as a comment of the table.
+  void remark(std::string_view line);
+  // The report, and with it everything that was said goes to its file.
+  [[nodiscard]] Result<void> finish(const Report& report);
+
+ private:
+  [[nodiscard]] bool to_file() const { return !command_.output.empty(); }
+
+  const BenchCommand& command_;
+  const Console& console_;
+  std::string kept_;
+  Result<void> said_;
+};
+
+}  // namespace muster::bench

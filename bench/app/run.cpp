@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/app/run.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/app/choice.hpp"
+#include "bench/app/conclusion.hpp"
+#include "bench/app/emergency.hpp"
+#include "bench/app/engine.hpp"
+#include "bench/app/lineup.hpp"
+#include "bench/app/party.hpp"
+#include "bench/app/printer.hpp"
+#include "bench/app/stop_signals.hpp"
+#include "bench/app/sweep.hpp"
+#include "bench/app/transport.hpp"
+#include "bench/app/wire.hpp"
+#include "bench/backends/nccl/nccl.hpp"
+#include "bench/launch/local.hpp"
+#include "bench/results/table.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::uint64_t kSmallest = 8;
+constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
+constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+Clock::duration duration_of(Seconds seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds.value));
+}
+
+// The largest size that a limit for so many nodes names; 0 where none does.
+std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
+  if (collective != Collective::all_reduce) return 0;
+  double largest = 0;
+  if (nodes == 1) largest = profile.bench.node_all_reduce.size.value_or(Bytes{}).value;
+  for (const auto& limit : profile.bench.job_all_reduce) {
+    if (nodes < limit.nodes_at_least.value_or(1) || nodes == 1) continue;
+    largest = std::max(largest, limit.size.value_or(Bytes{}).value);
+  }
+  return static_cast<std::uint64_t>(largest);
+}
+
+class Run {
+ public:
+  Run(const BenchCommand& command, const World& world, LocalRank self)
+      : command_(command),
+        console_(world.console),
+        variables_(world.variables),
+        asked_(world.asked),
+        place_(std::move(self.place)),
+        listener_(std::move(self.listener)),
+        secret_(std::move(self.secret)),
+        emergency_(place_.rank),
+        printer_(command_, console_) {
+    known_.begin = world.started;
+    known_.started = utc_now();
+    known_.world = place_.world;
+  }
+
+  // What goes wrong before the others are met is this process' own; after that everybody is told.
+  [[nodiscard]] int go() {
+    if (auto prepared = prepare(); !prepared) return refuse(prepared.error());
+    if (auto met = gather_ranks(); !met) return give_up(met.error());
+    if (auto started = start(); !started) return give_up(started.error());
+    if (auto possible = check_wishes(); !possible) {
+      const int status = refuse({.status = kExitUsage, .message = possible.error().message});
+      leave();
+      return status;
+    }
+    const auto status = measure();
+    if (!status) return give_up(status.error());
+    leave();
+    return *status;
+  }
+
+ private:
+  [[nodiscard]] bool leads() const { return place_.rank == 0; }
+
+  // What every rank finds out for itself is said once.
+  int refuse(const Failure& failure) {
+    if (leads()) console_.note(fmt::format("muster-bench: {}", failure.message));
+    return failure.status;
+  }
+
+  // Everybody is told, once there is somebody to tell; rank 0's report is the run's. What has
+  // failed is not tidied up: it might hang.
+  int give_up(const Error& error) {
+    emergency_.watch(nullptr);
+    (void)backend_.release();
+    (void)mpi_.release();
+    if (!leads() || group_ == nullptr) {
+      const auto who = place_.world == 1 ? std::string()
+                                         : fmt::format("rank {} on {}: ", place_.rank, host_name());
+      console_.note(fmt::format("muster-bench: {}{}", who, error.message));
+    }
+    if (group_ == nullptr) return kExitUndecided;
+    if (leads()) {
+      const auto held = emergency_.hold();
+      tell({.kind = Trouble::Kind::given_up,
+            .phase = phase_,
+            .what = error.message,
+            .ranks = {place_.rank},
+            .arrived = {}});
+    }
+    group_->give_up(error.message);
+    return kExitUnhealthy;
+  }
+
+  [[nodiscard]] Attempt<void> prepare() {
+    auto choice = choose_profile(command_, variables_);
+    if (!choice) return tl::unexpected(choice.error());
+    known_.choice = *std::move(choice);
+    const auto kind = pick_backend(command_, place_, known_.choice.profile, place_.evidence);
+    if (!kind) return tl::unexpected(kind.error());
+    kind_ = *kind;
+    known_.backend = to_string(kind_);
+    if (kind_ != BackendKind::sim) set_ = take_settings(known_.choice.profile, variables_);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> gather_ranks() {
+    emergency_.tell_by([this](const Trouble& trouble) { tell(trouble); });
+    on_stop_signal([this](int number) { stop(number); });
+    if (kind_ != BackendKind::sim) {
+      auto mpi = join_mpi(place_, kind_ == BackendKind::mpi);
+      if (!mpi) return tl::unexpected(mpi.error());
+      mpi_ = *std::move(mpi);
+    }
+    if (secret_.empty()) {
+      auto secret = job_secret(command_, variables_);
+      if (!secret) return tl::unexpected(secret.error());
+      secret_ = *std::move(secret);
+    }
+    auto group = meet({.command = &command_,
+                       .place = &place_,
+                       .mpi = mpi_.get(),
+                       .secret = secret_,
+                       .listener = std::move(listener_),
+                       .note = [this](std::string_view line) { console_.note(line); },
+                       .on_trouble = [this](const Trouble& trouble) { emergency_.end(trouble); }});
+    if (!group) return tl::unexpected(group.error());
+    group_ = *std::move(group);
+    return introduce();
+  }
+
+  // Every process says who it is, and rank 0 passes it on to all.
+  [[nodiscard]] Result<void> introduce() {
+    enter("introduction", duration_of(command_.operation_deadline));
+    const Introduction introduction{.host = kind_ == BackendKind::sim ? "model" : host_name(),
+                                    .pid = ::getpid(),
+                                    .backend = known_.backend,
+                                    .profile = known_.choice.profile.name,
+                                    .asked = asked_};
+    const auto introductions = exchange(to_wire(introduction));
+    if (!introductions) return tl::unexpected(introductions.error());
+    std::vector<Introduction> all;
+    for (std::size_t rank = 0; rank < introductions->size(); ++rank) {
+      auto parsed = parse_introduction((*introductions)[rank], static_cast<int>(rank));
+      if (!parsed) return tl::unexpected(parsed.error());
+      all.push_back(*std::move(parsed));
+    }
+    auto lineup = line_up(all);
+    if (!lineup) return tl::unexpected(lineup.error());
+    const auto held = emergency_.hold();
+    local_rank_ =
+        place_.local_rank.value_or(lineup->local_ranks.at(static_cast<std::size_t>(place_.rank)));
+    known_.hosts = std::move(lineup->hosts);
+    std::ranges::move(other_profiles(all), std::back_inserter(known_.choice.evidence));
+    return {};
+  }
+
+  // Everybody gets everybody's text.
+  [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view mine) {
+    const auto texts = group_->gather(mine);
+    if (!texts) return tl::unexpected(texts.error());
+    const auto all = group_->broadcast(join_texts(*texts));
+    if (!all) return tl::unexpected(all.error());
+    return split_texts(*all);
+  }
+
+  [[nodiscard]] Result<void> start() {
+    if (auto started = start_backend(); !started) return started;
+    return agree_on_sizes();
+  }
+
+  // What was asked for and cannot be, on any rank.
+  [[nodiscard]] Result<void> check_wishes() const {
+    if (command_.root >= backend_->ranks()) {
+      return make_error(
+          fmt::format("--root: there is no rank {} among {}", command_.root, backend_->ranks()));
+    }
+    for (const auto& operation : operations_of(std::ranges::max(sizes_))) {
+      if (auto can = backend_->supports(operation, pace()); !can) return can;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<int> measure() {
+    enter("reservation of memory", duration_of(command_.operation_deadline));
+    // Out of place where both are run: it needs the most.
+    const auto largest = operations_of(std::ranges::max(sizes_)).front();
+    if (auto reserved = backend_->reserve(largest); !reserved) {
+      return tl::unexpected(reserved.error());
+    }
+    begin_table();
+    Sweep sweep(*group_,
+                *backend_,
+                {.pace = pace(),
+                 .precision = command_.precision,
+                 .shared = shared(),
+                 .operation_deadline = command_.operation_deadline});
+    for (const auto size : sizes_) {
+      if (auto ran = run_size(sweep, size); !ran) return tl::unexpected(ran.error());
+    }
+    if (auto repeated = repeat(sweep); !repeated) return tl::unexpected(repeated.error());
+    return end();
+  }
+
+  [[nodiscard]] Result<void> start_backend() {
+    enter(fmt::format("start of {}", known_.backend),
+          duration_of(command_.join_deadline) + duration_of(command_.operation_deadline));
+    auto backend = make_backend({.command = &command_,
+                                 .kind = kind_,
+                                 .group = group_.get(),
+                                 .mpi = mpi_.get(),
+                                 .local_rank = local_rank_,
+                                 .host = host_name()});
+    if (!backend) return tl::unexpected(backend.error());
+    backend_ = *std::move(backend);
+    emergency_.watch(backend_.get());
+    const auto texts = group_->gather(to_wire(backend_->members()));
+    if (!texts) return tl::unexpected(texts.error());
+    std::vector<Member> members;
+    for (std::size_t rank = 0; rank < texts->size(); ++rank) {
+      auto parsed = parse_members((*texts)[rank], static_cast<int>(rank));
+      if (!parsed) return tl::unexpected(parsed.error());
+      std::ranges::move(*parsed, std::back_inserter(members));
+    }
+    std::ranges::sort(members, {}, &Member::rank);
+    const auto held = emergency_.hold();
+    known_.library = backend_->library();
+    known_.gpus = kind_ == BackendKind::nccl || kind_ == BackendKind::sim;
+    if (kind_ == BackendKind::sim) known_.hosts = hosts_of(members);
+    known_.members = std::move(members);
+    return {};
+  }
+
+  static std::vector<std::string> hosts_of(const std::vector<Member>& members) {
+    std::vector<std::string> hosts;
+    for (const auto& member : members) {
+      if (std::ranges::find(hosts, member.host) == hosts.end()) hosts.push_back(member.host);
+    }
+    return hosts;
+  }
+
+  // Nodes may be of several kinds; rank 0's limits name the sizes.
+  [[nodiscard]] Result<void> agree_on_sizes() {
+    auto largest = largest_limit(
+        known_.choice.profile, command_.collective, static_cast<int>(known_.hosts.size()));
+    if (largest == 0 || !known_.gpus) largest = known_.gpus ? kLargestOnGpu : kLargestOnHost;
+    const auto mine = sizes_of(command_, kSmallest, largest);
+    const auto told = group_->broadcast(fmt::format("{}", fmt::join(mine, " ")));
+    if (!told) return tl::unexpected(told.error());
+    for (const auto word : split_words(*told)) {
+      const auto size = parse_unsigned(word);
+      if (!size) return tl::unexpected(size.error());
+      sizes_.push_back(*size);
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Operation> operations_of(std::uint64_t size) const {
+    std::vector<Operation> operations;
+    for (const bool in_place : {false, true}) {
+      if (command_.placement == (in_place ? Placement::out : Placement::in)) continue;
+      operations.push_back({.collective = command_.collective,
+                            .type = command_.type,
+                            .reduction = command_.reduction,
+                            .root = command_.root,
+                            .in_place = in_place,
+                            .bytes = size});
+    }
+    return operations;
+  }
+
+  [[nodiscard]] Pace pace() const {
+    return {.warm_up = command_.warm_up,
+            .iterations = command_.iterations,
+            .pipelined = command_.pipelined,
+            .graph = command_.graph};
+  }
+
+  // So many iterations in a row are one mean.
+  [[nodiscard]] std::size_t shared() const {
+    const bool means = command_.pipelined && kind_ != BackendKind::nccl;
+    return means ? static_cast<std::size_t>(command_.iterations) : 1;
+  }
+
+  void enter(std::string phase, Clock::duration limit) {
+    phase_ = std::move(phase);
+    group_->enter(phase_, limit);
+  }
+
+  void begin_table() {
+    if (!leads()) return;
+    const auto held = emergency_.hold();
+    if (command_.verbose) {
+      for (const auto& line : place_.evidence) printer_.remark(line);
+      for (const auto& line : known_.choice.evidence) printer_.remark(line);
+    }
+    if (!set_.empty()) {
+      printer_.remark(
+          fmt::format("set for {}: {}", known_.choice.profile.name, fmt::join(set_, " ")));
+    }
+    printer_.say(table_header({.collective = command_.collective,
+                               .library = known_.library,
+                               .min_bytes = std::ranges::min(sizes_),
+                               .max_bytes = std::ranges::max(sizes_),
+                               .factor = command_.sizes.empty() ? command_.factor : 0,
+                               .pace = pace(),
+                               .check = true,
+                               .members = known_.members}));
+  }
+
+  [[nodiscard]] Result<void> time_into(Sweep& sweep, const Operation& operation, Row& row) {
+    phase_ = describe(operation);
+    auto measured = sweep.run(operation);
+    if (!measured) return tl::unexpected(measured.error());
+    if (!leads()) return {};
+    auto timing = timing_of(operation, backend_->ranks(), measured->samples, shared());
+    if (!timing) return tl::unexpected(timing.error());
+    timing->checked = true;
+    timing->wrong = std::move(measured->wrong);
+    placement_of(row, operation) = *std::move(timing);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> run_size(Sweep& sweep, std::uint64_t size) {
+    const auto operations = operations_of(size);
+    Row row = row_of(operations.front(), backend_->ranks());
+    for (const auto& operation : operations) {
+      if (auto timed = time_into(sweep, operation, row); !timed) return timed;
+    }
+    if (!leads()) return {};
+    const auto held = emergency_.hold();
+    printer_.say(table_row(row));
+    totals_.add(row);
+    known_.rows.push_back(std::move(row));
+    return {};
+  }
+
+  // A value next to its limit is measured again, and the median of all decides.
+  [[nodiscard]] Result<void> repeat(Sweep& sweep) {
+    for (int round = 0; round < kRepeats; ++round) {
+      const auto wanted = leads() ? to_repeat(known_.rows,
+                                              known_.choice.profile,
+                                              facts_of(known_, variables_),
+                                              demand_of(command_))
+                                  : std::nullopt;
+      const auto word = group_->broadcast(wanted ? std::to_string(wanted->bytes) : "");
+      if (!word) return tl::unexpected(word.error());
+      if (word->empty()) return {};
+      const auto size = parse_unsigned(*word);
+      if (!size) return tl::unexpected(size.error());
+      if (leads()) {
+        const auto held = emergency_.hold();
+        printer_.remark("next to its limit: measured again");
+      }
+      if (auto ran = run_size(sweep, *size); !ran) return ran;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<int> end() {
+    enter("report", duration_of(command_.operation_deadline));
+    if (auto told = gather_transport(); !told) return tl::unexpected(told.error());
+    int status = kExitHealthy;
+    if (leads()) {
+      const auto held = emergency_.hold();
+      printer_.say(table_footer(totals_));
+      const auto report = report_of(known_, command_, variables_);
+      status = exit_status(report.verdict);
+      if (auto printed = printer_.finish(report); !printed) {
+        if (!printed.error().message.empty()) {
+          console_.note(fmt::format("muster-bench: {}", printed.error().message));
+        }
+        status = kExitUndecided;
+      }
+    }
+    const auto word = group_->broadcast(std::to_string(status));
+    if (!word) return tl::unexpected(word.error());
+    const auto agreed = parse_signed(*word);
+    if (!agreed) return tl::unexpected(agreed.error());
+    return static_cast<int>(*agreed);
+  }
+
+  [[nodiscard]] Result<void> gather_transport() {
+    const auto logs = group_->gather(telling_lines(backend_->log()));
+    if (!logs) return tl::unexpected(logs.error());
+    if (!leads()) return {};
+    const auto required = required_transports(command_.require_transport,
+                                              known_.choice.profile,
+                                              known_.gpus,
+                                              static_cast<int>(known_.hosts.size()));
+    const auto held = emergency_.hold();
+    known_.transport = transport_of(*logs, known_.members, required);
+    return {};
+  }
+
+  // The thread of the group calls this while the main one may hang.
+  void tell(const Trouble& trouble) {
+    const auto report = report_of(known_, trouble);
+    if (!known_.rows.empty()) printer_.say(table_footer(totals_));
+    if (auto printed = printer_.finish(report); !printed && !printed.error().message.empty()) {
+      console_.note(fmt::format("muster-bench: {}", printed.error().message));
+    }
+  }
+
+  // A launcher that ends all ranks because one has ended is not what went wrong: who notices the
+  // loss has time to say so. Other ranks leave the report to rank 0.
+  void stop(int number) {
+    constexpr auto kOthersFirst = std::chrono::milliseconds(300);
+    constexpr auto kReportFirst = std::chrono::seconds(2);
+    std::this_thread::sleep_for(kOthersFirst);
+    if (!leads()) std::this_thread::sleep_for(kReportFirst);
+    emergency_.end({.kind = Trouble::Kind::stopped,
+                    .phase = phase_,
+                    .what = fmt::format("signal {}", ::strsignal(number)),
+                    .ranks = {place_.rank},
+                    .arrived = {}});
+  }
+
+  void leave() {
+    emergency_.watch(nullptr);
+    backend_.reset();
+    group_.reset();
+    if (mpi_ == nullptr) return;
+    if (auto finished = mpi_->finish(); !finished) console_.note(finished.error().message);
+  }
+
+  const BenchCommand& command_;
+  const Console& console_;
+  Variables variables_;
+  std::string asked_;
+  Place place_;
+  Descriptor listener_;  // rank 0's, where it was open before this process was
+  std::string secret_;
+  Emergency emergency_;
+  Printer printer_;
+  Known known_;
+  BackendKind kind_ = BackendKind::sim;
+  std::vector<std::string> set_;  // what was taken from the profile's settings
+  std::string phase_;             // what this process is at, for its last words
+  int local_rank_ = 0;
+  std::vector<std::uint64_t> sizes_;
+  TableTotals totals_;
+  std::unique_ptr<MpiJob> mpi_;
+  std::unique_ptr<Group> group_;
+  std::unique_ptr<Backend> backend_;
+};
+
+// How many ranks this process is to become, where its launcher leaves that to it.
+int local_ranks(const BenchCommand& command, const Place& place) {
+  if (command.local) return *command.local;
+  const bool on_gpus =
+      command.backend == BackendKind::automatic || command.backend == BackendKind::nccl;
+  const bool one_per_node = place.launcher == Launcher::alone ||
+                            (place.launcher == Launcher::torchrun && !place.local_rank) ||
+                            place.launcher == Launcher::tf_config;
+  if (!on_gpus || !one_per_node) return 1;
+  return usable_gpus(command.cuda).value_or(1);
+}
+
+}  // namespace
+
+int run(const BenchCommand& command, const World& world) {
+  if (command.backend == BackendKind::sim) return Run(command, world, LocalRank{}).go();
+  auto place = find_place(world.variables, command.launch);
+  if (!place) {
+    world.console.note(fmt::format("muster-bench: {}", place.error().message));
+    return kExitConfiguration;
+  }
+  const int count = local_ranks(command, *place);
+  if (count <= 1) return Run(command, world, LocalRank{.place = *std::move(place)}).go();
+  auto forked = fork_local_ranks(*place, {.count = count});
+  if (!forked) {
+    world.console.note(fmt::format("muster-bench: {}", forked.error().message));
+    return kExitUndecided;
+  }
+  if (auto* rank = std::get_if<LocalRank>(&*forked)) {
+    return Run(command, world, std::move(*rank)).go();
+  }
+  const auto& end = std::get<LocalEnd>(*forked);
+  for (const auto& note : end.notes) world.console.note(fmt::format("muster-bench: {}", note));
+  return end.status;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of `muster-bench` in one of its processes, from the environment to the exit status.
+#pragma once
+
+#include <chrono>
+
+#include "bench/app/bench_command.hpp"
+#include "bench/launch/place.hpp"
+#include "lib/command/output.hpp"
+
+namespace muster::bench {
+
+// What a run gets from the outside.
+struct World {
+  Console console;
+  Variables variables;  // the environment
+  std::string asked;    // the command line, in words
+  std::chrono::steady_clock::time_point started;
+};
+
+[[nodiscard]] int run(const BenchCommand& command, const World& world);
+
+}  // namespace muster::bench

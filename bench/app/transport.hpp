@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks' logs say about the ways their data took, and whether these are the required ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+#include "bench/backends/nccl/transport.hpp"
+#include "bench/results/outcomes.hpp"
+
+namespace muster::bench {
+
+// `members` of all ranks, in order; `required` words are known to be ways.
+[[nodiscard]] TransportFacts transport_of(const std::vector<std::string>& logs,
+                                          const std::vector<Member>& members,
+                                          const std::vector<std::string>& required);
+
+// "between nodes NET/IB/GDRDMA; inside P2P/CUMEM".
+[[nodiscard]] std::string summary_of(const Transport& transport,
+                                     const std::vector<Member>& members);
+
+}  // namespace muster::bench

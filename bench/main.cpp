@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster-bench`: times collectives over the ranks of a job and judges what they reach.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "bench/app/run.hpp"
+#include "lib/command/output.hpp"
+#include "lib/command/process.hpp"
+#include "lib/report/report.hpp"
+
+namespace {
+
+namespace bench = muster::bench;
+
+int run(std::span<const char* const> arguments, std::chrono::steady_clock::time_point started) {
+  const bench::World world{.console = muster::make_console(),
+                           .variables = muster::environment(),
+                           .asked = fmt::format("{}", fmt::join(arguments, " ")),
+                           .started = started};
+  const auto invocation = bench::parse(arguments);
+  if (!invocation) {
+    world.console.note(fmt::format("muster-bench: {}", invocation.error().message));
+    return muster::kExitUsage;
+  }
+  if (const auto* say = std::get_if<bench::SayCommand>(&*invocation)) {
+    return world.console.out(say->text) ? muster::kExitHealthy : muster::kExitUndecided;
+  }
+  return bench::run(std::get<bench::BenchCommand>(*invocation), world);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const auto started = std::chrono::steady_clock::now();
+  muster::keep_standard_streams();
+  try {
+    const std::span<const char* const> all(words, static_cast<std::size_t>(count));
+    return run(all.empty() ? all : all.subspan(1), started);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "muster-bench: internal error: {}\n", error.what());
+  }
+  return muster::kExitUndecided;
+}
