@@ -47,10 +47,17 @@ class HostMemory {
     std::size_t bytes = 0;
   };
 
-  [[nodiscard]] static Result<Area> allocate(std::uint64_t bytes);
+  struct Pair {
+    Area send, receive;
+  };
+
+  [[nodiscard]] static Result<Area> allocate(std::uint64_t bytes, std::size_t page);
+  [[nodiscard]] static Result<Pair> allocate_pair(std::uint64_t send,
+                                                  std::uint64_t receive,
+                                                  std::size_t page);
 
   int rank_, ranks_;
-  Area send_, receive_;
+  Pair short_, long_;
 };
 
 // This process, on host memory.
