@@ -183,10 +183,10 @@ Result<void> wait_for_either(const Outgoing& out, const Incoming& in, const Dead
 
 // What moved in both directions together; 0 where neither can go on now.
 Result<std::size_t> move_some(Outgoing& out, Incoming& in) {
-  const auto sent = out.bytes.empty() ? Result<std::size_t>(0) : send_some(out);
+  auto sent = out.bytes.empty() ? Result<std::size_t>(0) : send_some(out);
   if (!sent) return sent;
   out.bytes = out.bytes.subspan(*sent);
-  const auto received = in.bytes.empty() ? Result<std::size_t>(0) : receive_some(in);
+  auto received = in.bytes.empty() ? Result<std::size_t>(0) : receive_some(in);
   if (!received) return received;
   in.bytes = in.bytes.subspan(*received);
   return *sent + *received;

@@ -154,7 +154,7 @@ TEST(OnHostTest, KnowsTheEdgesOfATolerance) {
       {.first = 2, .count = 3, .shift = 1, .low = {10, 20}, .high = {12, 20}}};
   for (const auto& [bits, right] :
        {std::pair{9U, false}, std::pair{10U, true}, std::pair{12U, true}, std::pair{13U, false}}) {
-    std::vector<std::byte> buffer(5 * 4);
+    std::vector<std::byte> buffer(20);  // five elements
     write(buffer, 4, 2, 20);
     write(buffer, 4, 3, bits);
     write(buffer, 4, 4, 20);

@@ -21,6 +21,7 @@ bool is_float(Type type) { return type != Type::i32 && type != Type::u8; }
 class Inputs {
  public:
   Inputs(const Operation& operation, int ranks) : type_(operation.type) {
+    fills_.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) fills_.push_back(input_of(operation, rank, ranks));
   }
 
@@ -33,6 +34,7 @@ class Inputs {
 
   [[nodiscard]] double reduced(Reduction reduction, std::uint64_t element) const {
     std::vector<double> all;
+    all.reserve(fills_.size());
     for (int rank = 0; rank < static_cast<int>(fills_.size()); ++rank) {
       all.push_back(at(rank, element));
     }
@@ -231,6 +233,7 @@ TEST_P(PatternTest, AcceptsEveryUsualWayToAverage) {
     for (std::uint64_t element = 0; element < std::min<std::uint64_t>(inputs.period(), 40);
          ++element) {
       std::vector<double> numbers;
+      numbers.reserve(static_cast<std::size_t>(ranks));
       for (int rank = 0; rank < ranks; ++rank) numbers.push_back(inputs.at(rank, element));
       for (const auto average : {divided_sum, multiplied_sum, sum_multiplied}) {
         const auto bits = bits_of(type, average(numbers, type));
