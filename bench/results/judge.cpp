@@ -25,7 +25,7 @@ struct Value {
 Value value_of(const Row& row, const Timing& timing, std::string_view placement) {
   Value value{.bus = timing.judged.bus, .confidence = {}, .placement = placement};
   if (const auto& seconds = timing.statistics.confidence) {
-    const double bytes = static_cast<double>(row.shape.bytes);
+    const auto bytes = static_cast<double>(row.shape.bytes);
     const double factor = bytes * bus_factor(row.operation.collective, row.ranks);
     value.confidence = {factor / seconds->high, factor / seconds->low};
   }
@@ -47,8 +47,20 @@ std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) 
   return values;
 }
 
-std::string in_gbps(double bytes_per_second) {
-  return fmt::format("{:.2f}", bytes_per_second / kGiga);
+// Two decimals, and more where the value lies so little below a limit that it would look the same.
+std::string in_gbps(double value, const Standard& standard) {
+  constexpr int kMostDecimals = 4;
+  const auto looks = [](double bytes_per_second, int decimals) {
+    return fmt::format("{:.{}f}", bytes_per_second / kGiga, decimals);
+  };
+  int decimals = 2;
+  for (const auto& limit : {standard.warn_below, standard.fail_below}) {
+    if (!limit || !is_below(value, limit->value)) continue;
+    while (decimals < kMostDecimals && looks(value, decimals) == looks(limit->value, decimals)) {
+      ++decimals;
+    }
+  }
+  return looks(value, decimals);
 }
 
 std::string limits_text(const Standard& standard) {
@@ -69,13 +81,14 @@ std::string message_of(const std::vector<Row>& rows,
                        double decided) {
   const auto collective = to_string(rows.front().operation.collective);
   auto text = fmt::format("{} GB/s for {} of {} {}",
-                          in_gbps(decided),
+                          in_gbps(decided, standard),
                           collective,
                           to_string(Bytes{static_cast<double>(standard.bytes)}),
                           values.front().placement);
   if (values.size() > 1) {
-    std::vector<std::string> runs;
-    for (const auto& value : values) runs.push_back(in_gbps(value.bus));
+    std::vector<std::string> runs(values.size());
+    std::ranges::transform(
+        values, runs.begin(), [&](const Value& value) { return in_gbps(value.bus, standard); });
     text.append(fmt::format(", the median of {}", fmt::join(runs, ", ")));
   }
   return text.append("; ").append(limits_text(standard));
@@ -84,8 +97,8 @@ std::string message_of(const std::vector<Row>& rows,
 Finding compare(const std::vector<Row>& rows,
                 const Standard& standard,
                 const std::vector<Value>& values) {
-  std::vector<double> runs;
-  for (const auto& value : values) runs.push_back(value.bus);
+  std::vector<double> runs(values.size());
+  std::ranges::transform(values, runs.begin(), &Value::bus);
   const double decided = decide(runs);
   Finding finding{.check = standard.check,
                   .device = standard.device,

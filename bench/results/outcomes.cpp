@@ -28,8 +28,9 @@ std::string name_of(const std::vector<Member>& members, int rank) {
 
 // "0-4,6-15"
 std::string list_of(const std::vector<int>& ranks) {
-  std::vector<unsigned> sorted;
-  for (const int rank : ranks) sorted.push_back(static_cast<unsigned>(std::max(0, rank)));
+  std::vector<unsigned> sorted(ranks.size());
+  std::ranges::transform(
+      ranks, sorted.begin(), [](int rank) { return static_cast<unsigned>(std::max(0, rank)); });
   std::ranges::sort(sorted);
   return to_cpu_list(sorted);
 }

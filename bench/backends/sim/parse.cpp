@@ -39,6 +39,14 @@ Result<void> set(int& target, std::string_view key, std::string_view text, std::
   return {};
 }
 
+template <class Table>
+std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names(table.size());
+  std::ranges::transform(
+      table, names.begin(), [](const auto& each) { return std::string(each.name); });
+  return names;
+}
+
 template <class Kind>
 Result<void> set(Quantity<Kind>& target, std::string_view key, std::string_view text) {
   const auto quantity = parse_quantity<Kind>(text);
@@ -98,9 +106,7 @@ Result<SimFault> parse_fault(std::string_view text) {
   auto words = split(text, ':');
   const auto* const form = std::ranges::find(kFaults, words.front(), &FaultForm::name);
   if (form == kFaults.end()) {
-    std::vector<std::string> names;
-    for (const auto& each : kFaults) names.emplace_back(each.name);
-    return unknown("fault", words.front(), names);
+    return unknown("fault", words.front(), names_of(kFaults));
   }
   const auto needed = form->arguments.empty() ? 0 : split(form->arguments, ':').size();
   if (words.size() - 1 != needed) {
@@ -159,9 +165,7 @@ Result<void> set_word(SimCluster& cluster, std::string_view word) {
   const auto name = word.substr(0, equals);
   const auto* const key = std::ranges::find(kKeys, name, &Key::name);
   if (key == kKeys.end()) {
-    std::vector<std::string> names;
-    for (const auto& each : kKeys) names.emplace_back(each.name);
-    return unknown("key", name, names);
+    return unknown("key", name, names_of(kKeys));
   }
   if (equals == std::string_view::npos) return wrong(fmt::format("{} has no value", name));
   return key->set(cluster, word.substr(equals + 1));

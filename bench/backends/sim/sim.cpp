@@ -90,6 +90,7 @@ class Sim final : public Backend {
 
   [[nodiscard]] std::vector<Member> members() const override {
     std::vector<Member> all;
+    all.reserve(static_cast<std::size_t>(ranks()));
     for (int rank = 0; rank < ranks(); ++rank) {
       all.push_back({.rank = rank,
                      .host = fmt::format("sim{}", rank / cluster_.gpus),
@@ -99,12 +100,13 @@ class Sim final : public Backend {
     return all;
   }
 
-  [[nodiscard]] Result<void> supports(const Operation& operation, const Pace&) const override {
+  [[nodiscard]] Result<void> supports(const Operation& operation,
+                                      const Pace& /*pace*/) const override {
     if (operation.root >= 0 && operation.root < ranks()) return {};
     return make_error(fmt::format("there is no rank {}", operation.root));
   }
 
-  [[nodiscard]] Result<void> reserve(const Operation&) override { return {}; }
+  [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
 
   [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
                                                      const Pace& pace,
@@ -118,6 +120,7 @@ class Sim final : public Backend {
       ++progress.iteration;
     }
     std::vector<Samples> samples;
+    samples.reserve(static_cast<std::size_t>(ranks()));
     for (int rank = 0; rank < ranks(); ++rank) samples.push_back({.rank = rank, .seconds = times});
     return samples;
   }

@@ -87,6 +87,11 @@ TEST(JudgeTest, AFailureSaysWhatWasObservedAndWhoSetTheLimit) {
             "GB/s (profile nd96asr_v4)");
 }
 
+TEST(JudgeTest, AValueJustBelowItsLimitDoesNotLookLikeIt) {
+  EXPECT_THAT(judge(all_reduce_at(184.9996), nd_a100(), two_nodes()).message,
+              testing::StartsWith("184.9996 GB/s for"));
+}
+
 TEST(JudgeTest, OneNodeIsNamed) {
   const auto finding = judge(all_reduce_at(220, 8), nd_a100(), one_node());
   EXPECT_EQ(finding.check, "bench.node_all_reduce");
