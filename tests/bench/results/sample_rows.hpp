@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bench/results/row.hpp"
 
@@ -24,11 +26,15 @@ inline double seconds_for(const Operation& operation, int ranks, double bus_gbps
          bus_factor(operation.collective, ranks) / (bus_gbps * 1e9);
 }
 
-inline Timing timing_at(const Operation& operation, int ranks, std::vector<double> bus_gbps) {
+inline Timing timing_at(const Operation& operation,
+                        int ranks,
+                        const std::vector<double>& bus_gbps) {
   std::vector<Samples> samples;
   for (int rank = 0; rank < ranks; ++rank) {
-    std::vector<double> seconds;
-    for (const double each : bus_gbps) seconds.push_back(seconds_for(operation, ranks, each));
+    std::vector<double> seconds(bus_gbps.size());
+    std::ranges::transform(bus_gbps, seconds.begin(), [&](double each) {
+      return seconds_for(operation, ranks, each);
+    });
     samples.push_back({.rank = rank, .seconds = std::move(seconds)});
   }
   auto timing = timing_of(operation, ranks, samples);

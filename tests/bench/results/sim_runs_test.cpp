@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs on a modelled ND A100 v4 of two nodes, from times to the verdict, by the shipped
 // profile.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table is read the way public scripts read that of nccl-tests: by word, by column from either
 // end, by regular expression. Each test is one manner of reading.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
