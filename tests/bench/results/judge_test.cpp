@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/bench/results/sample_rows.hpp"
 
 namespace muster::bench {
@@ -143,8 +146,9 @@ TEST(JudgeTest, TheMedianOfThreeRunsDecidesAndNotTheBest) {
   for (const auto& [runs, outcome] : {Case{{184, 186, 186}, Outcome::pass},
                                       Case{{184, 184, 190}, Outcome::fail},
                                       Case{{186, 184, 184}, Outcome::fail}}) {
-    std::vector<Row> rows;
-    for (const double gbps : runs) rows.push_back(all_reduce_at(gbps).front());
+    std::vector<Row> rows(runs.size());
+    std::ranges::transform(
+        runs, rows.begin(), [](double gbps) { return all_reduce_at(gbps).front(); });
     EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, outcome);
   }
 }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "tests/bench/results/sample_rows.hpp"
@@ -18,6 +19,7 @@ using ::testing::SizeIs;
 
 std::vector<Member> members() {
   std::vector<Member> all;
+  all.reserve(16);
   for (int rank = 0; rank < 16; ++rank) {
     all.push_back({.rank = rank,
                    .host = rank < 8 ? "gpu-0007" : "gpu-0008",
@@ -228,8 +230,9 @@ TEST(ConcludeTest, TheVerdictIsThatOfMusterCheck) {
         Case{{Outcome::pass, Outcome::unknown}, Verdict::unknown},
         Case{{Outcome::skip}, Verdict::unknown},
         Case{{}, Verdict::unknown}}) {
-    std::vector<Finding> findings;
-    for (const auto outcome : outcomes) findings.push_back(of("bench.data", outcome));
+    std::vector<Finding> findings(outcomes.size());
+    std::ranges::transform(
+        outcomes, findings.begin(), [](Outcome each) { return of("bench.data", each); });
     EXPECT_EQ(concluded(findings).verdict, verdict);
   }
 }

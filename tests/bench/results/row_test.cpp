@@ -38,8 +38,8 @@ TEST(TimingTest, TheMeanIsThatOfNcclTests) {
 // 8 GiB over 16 ranks in 84929 us, as in a published run on ND A100 v4.
 TEST(TimingTest, BusBandwidthIsThatOfNccl) {
   const std::vector<Samples> all = [] {
-    std::vector<Samples> samples;
-    for (int rank = 0; rank < 16; ++rank) samples.push_back({rank, {84929e-6}});
+    std::vector<Samples> samples(16, {.seconds = {84929e-6}});
+    for (int rank = 0; auto& each : samples) each.rank = rank++;
     return samples;
   }();
   const auto timing = timing_of(all_reduce_of(8 * kGibibyte), 16, all);

@@ -30,6 +30,7 @@ inline Timing timing_at(const Operation& operation,
                         int ranks,
                         const std::vector<double>& bus_gbps) {
   std::vector<Samples> samples;
+  samples.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<double> seconds(bus_gbps.size());
     std::ranges::transform(bus_gbps, seconds.begin(), [&](double each) {
