@@ -62,7 +62,9 @@ bool Board::can_collect() const { return trouble_ || filled_ == inboxes_.size() 
 
 Result<std::vector<std::string>> Board::collect(Kind kind) {
   std::unique_lock lock(mutex_);
+  stage_.waits = true;
   changed_.wait(lock, [this] { return can_collect(); });
+  stage_.waits = false;
   if (trouble_) return make_error(*trouble_);
   if (spent_ > 0) return make_error("a rank has left the run before all was said");
   std::vector<std::string> result;

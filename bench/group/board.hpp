@@ -22,6 +22,7 @@ namespace muster::bench {
 // Which phase a process is in: the how-manieth of its life, and its name.
 struct Stage {
   std::uint64_t number = 0;
+  bool waits = false;  // for the texts of others, and for nothing else
   std::string phase = "start";
   Clock::duration limit{};
   Clock::time_point deadline = Clock::time_point::max();

@@ -14,6 +14,7 @@ namespace muster::bench {
 namespace {
 
 constexpr auto kBetweenRounds = std::chrono::milliseconds(50);
+constexpr auto kBetweenLookUps = std::chrono::milliseconds(500);
 // An address that has not answered by then has the next one tried beside it.
 constexpr auto kHeadStart = std::chrono::milliseconds(200);
 
@@ -31,8 +32,11 @@ Result<std::optional<Welcome>> Caller::call(Clock::time_point until) {
   }
 }
 
-std::vector<Caller::Target> Caller::targets() {
-  std::vector<Target> result;
+// Not in every round: name servers serve others too.
+void Caller::look_up_targets() {
+  if (Clock::now() < look_up_again_) return;
+  look_up_again_ = after(kBetweenLookUps);
+  targets_.clear();
   for (const auto& where : options_.addresses) {
     const auto addresses = resolve(where);
     if (!addresses) {
@@ -40,27 +44,26 @@ std::vector<Caller::Target> Caller::targets() {
       continue;
     }
     for (const auto& address : *addresses) {
-      result.push_back({address, fmt::format("{} port {}", where.host, where.port)});
+      targets_.push_back({address, fmt::format("{} port {}", where.host, where.port)});
     }
   }
-  return result;
 }
 
 Result<std::optional<Welcome>> Caller::go_round(Clock::time_point until) {
-  const auto all = targets();
-  auto next = all.begin();
+  look_up_targets();
+  auto next = targets_.cbegin();
   auto next_start = Clock::now();
   while (Clock::now() < until) {
     if (board_.is_leaving()) return make_error("this process leaves before the run has begun");
     const bool idle = std::ranges::all_of(
         tries_, [](const Try& attempt) { return attempt.state == Try::State::over; });
-    if (next == all.end() && idle) break;
-    if (next != all.end() && (idle || Clock::now() >= next_start)) {
+    if (next == targets_.cend() && idle) break;
+    if (next != targets_.cend() && (idle || Clock::now() >= next_start)) {
       begin(*next++);
       next_start = after(kHeadStart);
       continue;
     }
-    wait(next == all.end() ? until : std::min(until, next_start));
+    wait(next == targets_.cend() ? until : std::min(until, next_start));
     for (auto& attempt : tries_) advance(attempt);
     const auto found = std::ranges::find(tries_, Try::State::welcome, &Try::state);
     if (found != tries_.end()) {

@@ -47,7 +47,7 @@ class Caller {
     enum class State { connecting, asking, proving, welcome, over } state = State::connecting;
   };
 
-  [[nodiscard]] std::vector<Target> targets();
+  void look_up_targets();
   // One try at each address, a little after each other. Whom the first one to let us in is.
   [[nodiscard]] Result<std::optional<Welcome>> go_round(Clock::time_point until);
   void begin(const Target& target);
@@ -61,6 +61,8 @@ class Caller {
   const JoinOptions& options_;
   Board& board_;
   Poller poller_;
+  std::vector<Target> targets_;
+  Clock::time_point look_up_again_{};
   std::vector<Try> tries_;
   std::string why_not_;
   std::string refusal_;  // rank 0's, or our own of a rank 0 without our secret

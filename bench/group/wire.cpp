@@ -50,7 +50,7 @@ void Wire::flush() {
 
 bool Wire::receive(std::size_t max_payload) {
   constexpr std::size_t kMost = 64UL * 1024;
-  std::array<char, kMost> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv fills it
+  std::array<char, kMost> buffer;
   while (received_.size() - taken_ < max_payload + kHeader) {
     const auto wanted = std::min(kMost, max_payload + kHeader - (received_.size() - taken_));
     const auto count = ::recv(socket_.get(), buffer.data(), wanted, MSG_DONTWAIT);

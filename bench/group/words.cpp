@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "bench/group/bytes.hpp"
 #include "lib/base/text.hpp"
@@ -19,9 +22,38 @@ std::string name_of(const Answer& answer) {
                              : fmt::format("rank {} ({})", answer.rank, answer.name);
 }
 
-std::string state_of(const Answer& answer) {
+std::string state_of(const Answer& answer, const Stage& overdue) {
   if (!answer.stage) return fmt::format("{} does not answer", name_of(answer));
+  if (answer.stage->number == overdue.number) {
+    return fmt::format("{} keeps the others waiting in it", name_of(answer));
+  }
   return fmt::format("{} is still in the phase \"{}\"", name_of(answer), answer.stage->phase);
+}
+
+// How far somebody is: the phase, and in it who waits is further than who works.
+auto progress(const Stage& stage) { return std::pair(stage.number, stage.waits); }
+
+std::vector<bool> find_culprits(const std::vector<Answer>& answers) {
+  using Progress = std::pair<std::uint64_t, bool>;
+  Progress furthest{0, false};
+  Progress least{std::numeric_limits<std::uint64_t>::max(), true};
+  bool somebody = false;
+  for (const auto& answer : answers) {
+    if (!answer.stage) continue;
+    furthest = std::max(furthest, progress(*answer.stage));
+    least = std::min(least, progress(*answer.stage));
+  }
+  std::vector<bool> culprits;
+  for (const auto& answer : answers) {
+    const bool at_work = answer.stage && progress(*answer.stage) < furthest && !answer.stage->waits;
+    culprits.push_back(!answer.stage || at_work);
+    somebody = somebody || culprits.back();
+  }
+  if (somebody || least == furthest) return culprits;
+  for (std::size_t at = 0; at < answers.size(); ++at) {
+    culprits[at] = progress(*answers[at].stage) == least;
+  }
+  return culprits;
 }
 
 }  // namespace
@@ -52,6 +84,7 @@ std::string to_bytes(const Stage& stage) {
   const auto limit = std::chrono::duration_cast<std::chrono::nanoseconds>(stage.limit).count();
   return Writer()
       .number(stage.number)
+      .number(stage.waits ? 1 : 0, 1)
       .number(static_cast<std::uint64_t>(limit))
       .text(stage.phase)
       .take();
@@ -60,6 +93,7 @@ std::string to_bytes(const Stage& stage) {
 std::optional<Stage> read_stage(std::string_view bytes) {
   Reader reader(bytes);
   Stage stage{.number = reader.number()};
+  stage.waits = reader.number(1) != 0;
   stage.limit = std::chrono::nanoseconds(static_cast<std::int64_t>(reader.number()));
   stage.phase = printable(reader.text());
   return reader.complete() ? std::optional(stage) : std::nullopt;
@@ -78,16 +112,14 @@ std::string in_words(Clock::duration duration) {
 }
 
 Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers) {
-  std::uint64_t furthest = 0;
-  for (const auto& answer : answers) {
-    if (answer.stage) furthest = std::max(furthest, answer.stage->number);
-  }
+  const auto culprits = find_culprits(answers);
   Trouble trouble{.kind = Trouble::Kind::late, .phase = overdue.phase};
   std::vector<std::string> sentences;
-  for (const auto& answer : answers) {
-    const bool behind = !answer.stage || answer.stage->number < furthest;
-    (behind ? trouble.ranks : trouble.arrived).push_back(answer.rank);
-    if (behind && sentences.size() < kMostNamed) sentences.push_back(state_of(answer));
+  for (std::size_t at = 0; at < answers.size(); ++at) {
+    (culprits[at] ? trouble.ranks : trouble.arrived).push_back(answers[at].rank);
+    if (culprits[at] && sentences.size() < kMostNamed) {
+      sentences.push_back(state_of(answers[at], overdue));
+    }
   }
   if (trouble.ranks.size() > sentences.size()) {
     sentences.push_back(fmt::format("and {} more", trouble.ranks.size() - sentences.size()));

@@ -30,7 +30,9 @@ struct Answer {
   std::optional<Stage> stage;  // where it is; nothing: it does not answer
 };
 
-// Who is behind: those that have entered fewer phases than others, and those that do not answer.
+// Who keeps the others waiting: those that do not answer, and those that have entered fewer phases
+// than others or are at work where others wait for them. Who is behind and waits is behind because
+// of somebody else, if there is somebody else.
 [[nodiscard]] Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers);
 
 }  // namespace muster::bench

@@ -101,7 +101,8 @@ Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
                                                            const LocalOptions& options) {
   auto common = prepare(place, options.count);
   if (!common) return tl::unexpected(common.error());
-  std::fflush(nullptr);  // or each child would write what lies in the buffers
+  // Or each child would write what lies in the buffers. What cannot be written now cannot later.
+  [[maybe_unused]] const int ignored = std::fflush(nullptr);
   const HeldSignals signals;
   Supervisor supervisor(signals, options.grace);
   const pid_t parent = ::getpid();

@@ -77,7 +77,7 @@ Sighting see_pmix(const Environment& environment, const LaunchFlags& /*flags*/) 
     return result;
   }
   result.seen = setting(environment, kRank);
-  const auto world =
+  const std::string_view world =
       environment.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   if (!environment.has(world)) {
     result.place = make_error(fmt::format(

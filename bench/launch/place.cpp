@@ -162,15 +162,19 @@ Result<Place> choose(const Environment& environment,
 }  // namespace
 
 std::string_view to_string(Launcher launcher) {
-  return std::ranges::find(kNames, launcher, &std::pair<Launcher, std::string_view>::first)->second;
+  for (const auto& [each, name] : kNames) {
+    if (each == launcher) return name;
+  }
+  return "unknown";
 }
 
 Result<Launcher> parse_launcher(std::string_view name) {
-  const auto found =
-      std::ranges::find(kNames, name, &std::pair<Launcher, std::string_view>::second);
-  if (found != kNames.end()) return found->first;
   std::vector<std::string_view> names;
-  for (const auto& [launcher, each] : kNames) names.push_back(each);
+  names.reserve(kNames.size());
+  for (const auto& [launcher, each] : kNames) {
+    if (each == name) return launcher;
+    names.push_back(each);
+  }
   return make_error(fmt::format(
       "unknown launcher \"{}\": expected {}", printable(name, 60), fmt::join(names, ", ")));
 }

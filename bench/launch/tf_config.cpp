@@ -34,22 +34,31 @@ struct Cluster {
   std::optional<std::size_t> rank;
 };
 
+// The addresses of one type of task; none where the cluster has none of it.
+Result<std::vector<Rendezvous>> read_addresses(const Json& config, const char* type) {
+  std::vector<Rendezvous> result;
+  const auto addresses = member(member(config, "cluster"), type);
+  if (addresses.is_null()) return result;
+  if (!addresses.is_array()) return wrong(fmt::format("has a {} that is no list", type));
+  for (const auto& address : addresses) {
+    auto parsed = parse_rendezvous(address.is_string() ? address.get<std::string>() : "");
+    if (!parsed)
+      return wrong(fmt::format("has an address of {}: {}", type, parsed.error().message));
+    result.push_back(*std::move(parsed));
+  }
+  return result;
+}
+
 Result<Cluster> read_cluster(const Json& config, const std::string& type, std::uint64_t index) {
   constexpr std::array<const char*, 3> kTypes{"chief", "master", "worker"};
   Cluster result;
   for (const auto* each : kTypes) {
-    const auto addresses = member(member(config, "cluster"), each);
-    if (addresses.is_null()) continue;
-    if (!addresses.is_array()) return wrong(fmt::format("has a {} that is no list", each));
-    if (each == type && index < addresses.size()) {
+    const auto addresses = read_addresses(config, each);
+    if (!addresses) return tl::unexpected(addresses.error());
+    if (each == type && index < addresses->size()) {
       result.rank = result.addresses.size() + static_cast<std::size_t>(index);
     }
-    for (const auto& address : addresses) {
-      auto parsed = parse_rendezvous(address.is_string() ? address.get<std::string>() : "");
-      if (!parsed)
-        return wrong(fmt::format("has an address of {}: {}", each, parsed.error().message));
-      result.addresses.push_back(*std::move(parsed));
-    }
+    result.addresses.insert(result.addresses.end(), addresses->begin(), addresses->end());
   }
   return result;
 }

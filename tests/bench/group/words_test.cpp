@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/group/words.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Stage kOverdue{.number = 5, .phase = "all_reduce", .limit = std::chrono::seconds(10)};
+
+Answer at(int rank, std::uint64_t number, bool waits) {
+  return {.rank = rank,
+          .name = "n",
+          .stage =
+              Stage{.number = number, .waits = waits, .phase = number < 5 ? "fill" : "all_reduce"}};
+}
+
+TEST(LateWordsTest, WhoWorksWhereOthersWaitKeepsThemWaiting) {
+  const auto trouble = late_trouble(kOverdue, {at(0, 5, true), at(1, 5, false), at(2, 5, true)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(1));
+  EXPECT_THAT(trouble.arrived, ElementsAre(0, 2));
+  EXPECT_EQ(trouble.what,
+            "the phase \"all_reduce\" takes longer than 10 s: rank 1 (n) keeps the others waiting "
+            "in it");
+}
+
+TEST(LateWordsTest, WhoIsBehindAndWaitsIsNotToBlame) {
+  const auto trouble = late_trouble(kOverdue, {at(0, 4, true), at(1, 5, true), at(2, 4, false)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(2));
+  EXPECT_THAT(trouble.arrived, ElementsAre(0, 1));
+}
+
+TEST(LateWordsTest, WhoIsFurthestBehindIsToBlameWhereAllWait) {
+  const auto trouble = late_trouble(kOverdue, {at(0, 5, true), at(1, 3, true), at(2, 4, true)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(1));
+}
+
+TEST(LateWordsTest, SilenceIsToBlameBeforeWaiting) {
+  const auto trouble =
+      late_trouble(kOverdue, {at(0, 5, true), {.rank = 1, .name = "n"}, at(2, 4, true)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(1));
+  EXPECT_THAT(trouble.what, HasSubstr("rank 1 (n) does not answer"));
+}
+
+TEST(LateWordsTest, NobodyIsToBlameWhereAllAreAlike) {
+  EXPECT_THAT(late_trouble(kOverdue, {at(0, 5, false), at(1, 5, false)}).ranks, IsEmpty());
+  EXPECT_THAT(late_trouble(kOverdue, {at(0, 5, true), at(1, 5, true)}).ranks, IsEmpty());
+}
+
+TEST(LateWordsTest, OfManyOnlySomeAreDescribed) {
+  std::vector<Answer> answers{at(0, 5, false)};
+  for (int rank = 1; rank < 20; ++rank) answers.push_back(at(rank, 4, false));
+  const auto trouble = late_trouble(kOverdue, answers);
+  EXPECT_EQ(trouble.ranks.size(), 19U);
+  EXPECT_THAT(trouble.what, HasSubstr("rank 8 (n) is still in the phase \"fill\", and 11 more"));
+}
+
+TEST(WordsTest, TroubleIsReadBack) {
+  const Trouble trouble{.kind = Trouble::Kind::late,
+                        .phase = "all_reduce",
+                        .what = "why",
+                        .ranks = {3, 4},
+                        .arrived = {0, 1, 2}};
+  const auto bytes = to_bytes(trouble);
+  const auto read = read_trouble(bytes);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->kind, trouble.kind);
+  EXPECT_EQ(read->phase, trouble.phase);
+  EXPECT_EQ(read->what, trouble.what);
+  EXPECT_EQ(read->ranks, trouble.ranks);
+  EXPECT_EQ(read->arrived, trouble.arrived);
+}
+
+TEST(WordsTest, BytesThatAreCutOrTooManyAreNothing) {
+  const auto trouble = to_bytes(Trouble{.phase = "p", .what = "w", .ranks = {1}});
+  const auto stage = to_bytes(kOverdue);
+  for (std::size_t length = 0; length < trouble.size(); ++length) {
+    EXPECT_FALSE(read_trouble(std::string_view(trouble).substr(0, length)));
+  }
+  for (std::size_t length = 0; length < stage.size(); ++length) {
+    EXPECT_FALSE(read_stage(std::string_view(stage).substr(0, length)));
+  }
+  EXPECT_FALSE(read_trouble(trouble + "x"));
+  EXPECT_FALSE(read_stage(stage + "x"));
+  EXPECT_FALSE(read_trouble("\x63"));
+}
+
+TEST(WordsTest, RanksAreNamedInShort) {
+  EXPECT_EQ(ranks_in_words({}), "no rank");
+  EXPECT_EQ(ranks_in_words({3}), "rank 3");
+  EXPECT_EQ(ranks_in_words({3, 5, 6, 7}), "ranks 3,5-7");
+  EXPECT_EQ(in_words(std::chrono::milliseconds(150)), "150 ms");
+  EXPECT_EQ(in_words(std::chrono::milliseconds(2500)), "2.5 s");
+}
+
+}  // namespace
+}  // namespace muster::bench
