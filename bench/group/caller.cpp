@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "bench/group/bytes.hpp"
@@ -27,8 +28,7 @@ Result<std::optional<Welcome>> Caller::call(Clock::time_point until) {
     if (!result || *result) return result;
     if (!refusal_.empty()) return make_error(refusal_);
     if (Clock::now() >= until) return std::nullopt;
-    wait(std::min(until, after(kBetweenRounds)));
-    if (board_.is_leaving()) return make_error("this process leaves before the run has begun");
+    std::this_thread::sleep_until(std::min(until, after(kBetweenRounds)));
   }
 }
 
@@ -54,7 +54,6 @@ Result<std::optional<Welcome>> Caller::go_round(Clock::time_point until) {
   auto next = targets_.cbegin();
   auto next_start = Clock::now();
   while (Clock::now() < until) {
-    if (board_.is_leaving()) return make_error("this process leaves before the run has begun");
     const bool idle = std::ranges::all_of(
         tries_, [](const Try& attempt) { return attempt.state == Try::State::over; });
     if (next == targets_.cend() && idle) break;
@@ -93,7 +92,6 @@ void Caller::begin(const Target& target) {
 
 void Caller::wait(Clock::time_point until) {
   poller_.clear();
-  poller_.add(board_.descriptor());
   for (auto& attempt : tries_) {
     const bool over = attempt.state == Try::State::over;
     const bool writing = attempt.state == Try::State::connecting || attempt.wire.is_sending();
@@ -101,7 +99,6 @@ void Caller::wait(Clock::time_point until) {
     if (!over) until = std::min(until, attempt.deadline);
   }
   poller_.wait(until);
-  if (poller_.is_ready(0)) board_.woken();
 }
 
 void Caller::advance(Try& attempt) {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/group/board.hpp"
 #include "bench/group/group.hpp"
 #include "bench/group/hello.hpp"
 #include "bench/group/poller.hpp"
@@ -24,9 +23,9 @@ struct Welcome {
 
 class Caller {
  public:
-  Caller(const JoinOptions& options, Board& board) : options_(options), board_(board) {}
+  explicit Caller(const JoinOptions& options) : options_(options) {}
 
-  // An error is rank 0's refusal, or that this process leaves. Nothing: nobody was there before
+  // An error is rank 0's refusal. Nothing: nobody was there before
   // `until`; why_not() then says what the last address answered.
   [[nodiscard]] Result<std::optional<Welcome>> call(Clock::time_point until);
 
@@ -59,7 +58,6 @@ class Caller {
   void refuse(Try& attempt, std::string_view why);
 
   const JoinOptions& options_;
-  Board& board_;
   Poller poller_;
   std::vector<Target> targets_;
   Clock::time_point look_up_again_{};

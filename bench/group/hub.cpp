@@ -46,14 +46,15 @@ void Hub::run() {
   while (!ended_) {
     wait();
     heed_board();
-    if (ended_) break;
-    if (door_) {
-      for (auto& arrival : door_->serve(poller_)) admit(std::move(arrival));
-    }
+    if (!ended_ && door_) open_door();
     for (int rank = 1; rank < options_.world && !ended_; ++rank) hear(rank);
-    if (!ended_ && door_ && missing_ == 0) start();
     if (!ended_) watch_times();
   }
+}
+
+void Hub::open_door() {
+  for (auto& arrival : door_->serve(poller_)) admit(std::move(arrival));
+  if (missing_ == 0) start();
 }
 
 void Hub::wait() {

@@ -35,6 +35,7 @@ class Hub {
 
   void wait();
   void heed_board();
+  void open_door();
   void admit(Arrival arrival);
   void start();
   void hear(int rank);

@@ -28,7 +28,7 @@ void Spoke::run() {
 }
 
 bool Spoke::arrive() {
-  Caller caller(options_, board_);
+  Caller caller(options_);
   auto welcome = caller.call(after(options_.patience));
   if (!welcome) {
     board_.fail(welcome.error().message);

@@ -72,6 +72,13 @@ Process::Process(const Setting& setting, Listener& listener, int rank, const Wor
   ::_exit(into.error.empty() ? 0 : 1);
 }
 
+Process::Process(const std::function<void()>& work) : pid_(::fork()) {
+  if (pid_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  work();
+  ::_exit(0);
+}
+
 Process::~Process() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);

@@ -58,6 +58,8 @@ class Process {
   static constexpr int kTold = 40;
 
   Process(const Setting& setting, Listener& listener, int rank, const Work& work);
+  // Any work; ends with 0.
+  explicit Process(const std::function<void()>& work);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   ~Process();
