@@ -30,6 +30,7 @@ class SizesTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(SizesTest, GatherGivesRank0TheTextsInOrder) {
   std::vector<std::string> wanted;
+  wanted.reserve(static_cast<std::size_t>(GetParam()));
   for (int rank = 0; rank < GetParam(); ++rank) wanted.push_back(fmt::format("I am {}", rank));
   const auto ranks = run_threads({.world = GetParam()}, [&](Group& group) {
     const auto texts = group.gather(fmt::format("I am {}", group.rank()));

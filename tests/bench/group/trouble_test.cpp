@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr auto kShort = std::chrono::milliseconds(150);
 
@@ -116,7 +115,7 @@ TEST(LateTest, AStoppedProcessIsNamedAsNotAnswering) {
   const auto work = [](Group& group) {
     group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());
-    if (group.rank() == 2) ::raise(SIGSTOP);
+    if (group.rank() == 2) ::kill(::getpid(), SIGSTOP);
     work_until_trouble(group);
   };
   Process first(setting, listener, 1, work);
@@ -140,7 +139,7 @@ TEST(LateTest, OthersDecideWhereRankZeroIsStopped) {
   const Setting setting{.world = 2, .grace = std::chrono::milliseconds(100)};
   Process hub(setting, listener, 0, [](Group& group) {
     EXPECT_TRUE(group.gather(""));
-    ::raise(SIGSTOP);
+    ::kill(::getpid(), SIGSTOP);
     ::pause();
   });
   Rank rank{.rank = 1};
@@ -159,7 +158,7 @@ TEST(LostTest, AKilledProcessIsNamed) {
   const Setting setting{.world = 3};
   const auto work = [](Group& group) {
     EXPECT_TRUE(group.barrier());
-    if (group.rank() == 2) ::raise(SIGKILL);
+    if (group.rank() == 2) ::kill(::getpid(), SIGKILL);
     wait_for_trouble(group);
   };
   Process first(setting, listener, 1, work);
@@ -186,6 +185,7 @@ TEST(LostTest, ThoseThatDieTogetherAreNamedTogether) {
   Process node([&] {
     std::vector<Rank> ranks{{.rank = 1}, {.rank = 2}};
     std::vector<std::thread> threads;
+    threads.reserve(ranks.size());
     for (auto& each : ranks) {
       threads.emplace_back([&setting, &listener, &each] {
         live(options_for(setting, listener, each), each, wait_for_trouble);
@@ -205,7 +205,7 @@ TEST(LostTest, EverybodyIsToldWhenRankZeroIsKilled) {
   const Setting setting{.world = 3};
   Process hub(setting, listener, 0, [](Group& group) {
     EXPECT_TRUE(group.gather(""));
-    ::raise(SIGKILL);
+    ::kill(::getpid(), SIGKILL);
   });
   const auto work = [](Group& group) {
     EXPECT_TRUE(group.gather(""));

@@ -73,7 +73,7 @@ TEST(LocalTest, TheStatusIsTheWorstWhereRankZeroSucceeds) {
 
 TEST(LocalTest, ARankThatIsKilledIsNoted) {
   const auto end = run({}, 2, [](LocalRank& rank) {
-    if (rank.place.rank == 1) ::raise(SIGKILL);
+    if (rank.place.rank == 1) ::kill(::getpid(), SIGKILL);
     return 0;
   });
   EXPECT_EQ(end.status, 128 + SIGKILL);
@@ -121,7 +121,7 @@ pid_t start_supervisor(Shared& shared) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   const auto end = run({}, 2, [&shared](LocalRank& rank) {
-    ::signal(SIGTERM, [](int /*number*/) {
+    [[maybe_unused]] const auto before = ::signal(SIGTERM, [](int /*number*/) {
       ++g_shared->told;
       ::_exit(7);
     });
