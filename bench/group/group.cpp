@@ -114,7 +114,10 @@ Result<void> prepare(JoinOptions& options) {
   }
   if (options.rank != 0) return {};
   auto listener = listen_on(options.addresses.front());
-  if (!listener) return tl::unexpected(listener.error());
+  if (!listener) {
+    return make_error(fmt::format("{}; name another address with --rendezvous HOST:PORT",
+                                  listener.error().message));
+  }
   options.listener = *std::move(listener);
   return {};
 }
