@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "bench/backends/nccl/library.hpp"
+#include "tests/bench/backends/nccl/ranks.hpp"
 
 #ifdef MUSTER_HAS_CUDA_H
 #include <cuda.h>
@@ -42,7 +43,7 @@ std::vector<Passed> shape_of_call(Answer (*)(Arguments...)) {
   return {passed<Answer>(), passed<Arguments>()...};
 }
 
-[[maybe_unused]] const char* kNoHeader = "the header is not on this machine";
+[[maybe_unused]] constexpr const char* kNoHeader = "the header is not on this machine";
 
 // The type is all that is asked for: nothing is linked.
 #define EXPECT_SAME_CALL(member, theirs)                            \
@@ -203,6 +204,29 @@ TEST(NcclAbiTest, NcclConstantsAreThoseOfTheHeader) {
 TEST(NcclAbiTest, ComparesWithTheHeaderOfNccl) { GTEST_SKIP() << kNoHeader; }
 
 #endif
+
+// NVIDIA's own libraries have every function that is looked up, the optional ones included. The
+// driver's is the one that programs are linked with: it has the names, and does nothing.
+TEST(NcclAbiTest, NvidiasLibrariesHaveEveryFunction) {
+  if (std::string_view(MUSTER_REAL_CUDA).empty() || std::string_view(MUSTER_REAL_NCCL).empty()) {
+    GTEST_SKIP() << "NVIDIA's libraries are not on this machine";
+  }
+  const auto missing = run_alone("{}", [] {
+    const auto cuda = cuda::open_library(MUSTER_REAL_CUDA);
+    const auto nccl = nccl::open_library(MUSTER_REAL_NCCL);
+    if (!cuda) return cuda.error().message;
+    if (!nccl) return nccl.error().message;
+    std::string names;
+#define MUSTER_NAME_MISSING(library, member) \
+  if ((library)->member.call == nullptr) names += fmt::format(" {}", (library)->member.name);
+#define MUSTER_CUDA_MISSING(member, ...) MUSTER_NAME_MISSING(cuda, member)
+#define MUSTER_NCCL_MISSING(member, ...) MUSTER_NAME_MISSING(nccl, member)
+    MUSTER_CUDA_FUNCTIONS(MUSTER_CUDA_MISSING)
+    MUSTER_NCCL_FUNCTIONS(MUSTER_NCCL_MISSING)
+    return names;
+  });
+  EXPECT_EQ(missing, "");
+}
 
 }  // namespace
 }  // namespace muster::bench
