@@ -43,11 +43,11 @@ bool in_parts(Collective collective) {
 
 class NcclBackend final : public Backend {
  public:
-  NcclBackend(NcclOptions options,
-              const cuda::Library& cuda,
-              const nccl::Library& nccl,
-              Ordinal ordinal)
-      : options_(std::move(options)), cuda_(cuda), nccl_(nccl), ordinal_(std::move(ordinal)) {}
+  NcclBackend(NcclOptions options, cuda::Library cuda, nccl::Library nccl, Ordinal ordinal)
+      : options_(std::move(options)),
+        cuda_(std::move(cuda)),
+        nccl_(std::move(nccl)),
+        ordinal_(std::move(ordinal)) {}
 
   NcclBackend(const NcclBackend&) = delete;
   NcclBackend& operator=(const NcclBackend&) = delete;
@@ -94,6 +94,7 @@ class NcclBackend final : public Backend {
     Buffers buffers;
   };
 
+  [[nodiscard]] Result<void> supports_graphs() const;
   [[nodiscard]] Result<Run> prepare(const Operation& operation);
   [[nodiscard]] Result<void> fill(const Run& run);
   [[nodiscard]] Result<void> grow(cuda::Pointer& memory, std::uint64_t& has, std::uint64_t needs);
@@ -173,8 +174,14 @@ Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace)
                              operation.collective == Collective::sendrecv)) {
     return lacks(fmt::format("{} in place", to_string(operation.collective)));
   }
-  if (!pace.graph) return {};
-  if (version_ < kGraphsSince) return lacks("support of CUDA graphs");
+  return pace.graph ? supports_graphs() : Result<void>{};
+}
+
+Result<void> NcclBackend::supports_graphs() const {
+  if (version_ < kGraphsSince) {
+    return make_error(
+        fmt::format("NCCL {} has no support of CUDA graphs", nccl_version_text(version_)));
+  }
   if (cuda_.capture_begin.call == nullptr || cuda_.capture_end.call == nullptr ||
       cuda_.graph_instantiate.call == nullptr || cuda_.graph_launch.call == nullptr ||
       cuda_.graph_destroy.call == nullptr || cuda_.graph_run_destroy.call == nullptr) {
@@ -373,8 +380,8 @@ Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   auto ordinal =
       choose_gpu(options.rank, options.local_rank, gpus, visible == nullptr ? "" : visible);
   if (!ordinal) return tl::unexpected(ordinal.error());
-  auto backend =
-      std::make_unique<NcclBackend>(std::move(options), *cuda, *nccl, std::move(*ordinal));
+  auto backend = std::make_unique<NcclBackend>(
+      std::move(options), *std::move(cuda), *std::move(nccl), std::move(*ordinal));
   const auto started = backend->start();
   if (!started) return tl::unexpected(started.error());
   return backend;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/library.hpp"
@@ -23,7 +24,7 @@ struct Buffers {
 class Communicator {
  public:
   Communicator(nccl::Library library, int rank, int ranks)
-      : library_(library), rank_(rank), ranks_(ranks) {}
+      : library_(std::move(library)), rank_(rank), ranks_(ranks) {}
 
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

@@ -109,7 +109,7 @@ Result<cuda::Pointer> Gpu::allocate(std::uint64_t bytes) {
   return make_error(std::move(message));
 }
 
-void Gpu::release(cuda::Pointer memory) {
+void Gpu::release(cuda::Pointer memory) const {
   if (memory != 0) library_.free.call(memory);
 }
 
@@ -219,17 +219,22 @@ Result<double> Gpu::seconds_between(std::size_t first, std::size_t second) {
   return static_cast<double>(milliseconds) / 1e3;
 }
 
+Result<bool> Gpu::is_done(const Watch& watch) const {
+  const int code = library_.stream_query.call(stream_);
+  if (code == cuda::kSuccess) return true;
+  if (code == cuda::kNotReady) return false;
+  auto seen = watch();  // NCCL may know better why
+  if (!seen) return tl::unexpected(seen.error());
+  return tl::unexpected(trouble(library_, library_.stream_query.name, code));
+}
+
 Result<void> Gpu::wait(const Watch& watch) {
   const auto begin = SteadyClock::now();
   auto look_round = begin + kLookRound;
   for (;;) {
-    const int code = library_.stream_query.call(stream_);
-    if (code == cuda::kSuccess) return watch();
-    if (code != cuda::kNotReady) {
-      const auto seen = watch();  // NCCL may know better why
-      if (!seen) return seen;
-      return tl::unexpected(trouble(library_, library_.stream_query.name, code));
-    }
+    const auto done = is_done(watch);
+    if (!done) return tl::unexpected(done.error());
+    if (*done) return watch();
     const auto now = SteadyClock::now();
     if (now >= look_round) {
       auto seen = watch();

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/backends/nccl/library.hpp"
@@ -37,7 +38,7 @@ class Gpu {
   [[nodiscard]] Result<void> use() const;
 
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
-  void release(cuda::Pointer memory);
+  void release(cuda::Pointer memory) const;
 
   // Bytes of 0xff: as an element, no value that a collective may leave.
   [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
@@ -65,8 +66,10 @@ class Gpu {
   void drop_graph();
 
  private:
-  explicit Gpu(const cuda::Library& library) : library_(library) {}
+  explicit Gpu(cuda::Library library) : library_(std::move(library)) {}
 
+  // The stream's state: done, at work, or why it will never be done.
+  [[nodiscard]] Result<bool> is_done(const Watch& watch) const;
   [[nodiscard]] Result<void> set_up(int ordinal);
   [[nodiscard]] Result<void> load_kernels();
   [[nodiscard]] Result<void> upload(const std::vector<std::uint64_t>& first,

@@ -200,11 +200,11 @@ void take_links(std::string_view text, Transport& transport) {
 
 bool speaks_of_a_plugin_in_trouble(std::string_view text) {
   if (text.find("lugin") == std::string_view::npos) return false;
-  for (const std::string_view word :
-       {"Could not find", "Failed to ", "cannot open", "unsupported"}) {
-    if (text.find(word) != std::string_view::npos) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 4> kTroubles{
+      "Could not find", "Failed to ", "cannot open", "unsupported"};
+  return std::ranges::any_of(kTroubles, [text](std::string_view trouble) {
+    return text.find(trouble) != std::string_view::npos;
+  });
 }
 
 bool speaks_of_refused_peers(std::string_view text) {

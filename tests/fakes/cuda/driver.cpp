@@ -92,10 +92,12 @@ int usable(const char* function) {
 
 std::vector<int> visible_gpus() {
   std::vector<int> all;
+  all.reserve(static_cast<std::size_t>(scenario().gpus));
   for (int gpu = 0; gpu < scenario().gpus; ++gpu) all.push_back(gpu);
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");  // NOLINT(concurrency-mt-unsafe)
   if (text == nullptr) return all;
   std::vector<int> named;
+  named.reserve(all.size());
   for (const auto word : split(text, ',')) {
     const auto gpu = parse_unsigned(word);
     if (!gpu || *gpu >= all.size()) break;  // as the driver: the list ends there
@@ -212,7 +214,7 @@ FAKE_CUDA int cuDriverGetVersion(int* version) {
 
 FAKE_CUDA int cuGetErrorName(int code, const char** name) {
   if (name == nullptr) return cuda::kInvalidValue;
-  static const std::map<int, const char*> kNames{
+  static const std::map<int, const char*> known_names{
       {1, "CUDA_ERROR_INVALID_VALUE"},
       {2, "CUDA_ERROR_OUT_OF_MEMORY"},
       {3, "CUDA_ERROR_NOT_INITIALIZED"},
@@ -225,14 +227,14 @@ FAKE_CUDA int cuGetErrorName(int code, const char** name) {
       {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
       {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
   };
-  const auto found = kNames.find(code);
-  *name = found == kNames.end() ? nullptr : found->second;
-  return found == kNames.end() ? cuda::kInvalidValue : cuda::kSuccess;
+  const auto found = known_names.find(code);
+  *name = found == known_names.end() ? nullptr : found->second;
+  return found == known_names.end() ? cuda::kInvalidValue : cuda::kSuccess;
 }
 
 FAKE_CUDA int cuGetErrorString(int code, const char** text) {
   if (text == nullptr) return cuda::kInvalidValue;
-  static const std::map<int, const char*> kTexts{
+  static const std::map<int, const char*> known_texts{
       {1, "invalid argument"},
       {2, "out of memory"},
       {3, "initialization error"},
@@ -245,9 +247,9 @@ FAKE_CUDA int cuGetErrorString(int code, const char** text) {
       {700, "an illegal memory access was encountered"},
       {802, "system not yet initialized"},
   };
-  const auto found = kTexts.find(code);
-  *text = found == kTexts.end() ? nullptr : found->second;
-  return found == kTexts.end() ? cuda::kInvalidValue : cuda::kSuccess;
+  const auto found = known_texts.find(code);
+  *text = found == known_texts.end() ? nullptr : found->second;
+  return found == known_texts.end() ? cuda::kInvalidValue : cuda::kSuccess;
 }
 
 FAKE_CUDA int cuDeviceGetCount(int* count) {

@@ -19,8 +19,8 @@ namespace nccl = bench::nccl;
 // One run of a call on this rank.
 class Execution {
  public:
-  Execution(std::shared_ptr<Member> member, const Call& call)
-      : member_(std::move(member)), call_(call) {}
+  Execution(std::shared_ptr<Member> member, Call call)
+      : member_(std::move(member)), call_(std::move(call)) {}
 
   bool advance(Time& now) {
     if (member_->given_up) return true;
