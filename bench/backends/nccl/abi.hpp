@@ -17,7 +17,7 @@ using Module = struct ModuleOpaque*;
 using Kernel = struct KernelOpaque*;
 using Graph = struct GraphOpaque*;
 using GraphRun = struct GraphRunOpaque*;
-using Pointer = unsigned long long;  // NOLINT(google-runtime-int): as the driver declares it
+using Pointer = unsigned long long;
 
 inline constexpr int kSuccess = 0;
 inline constexpr int kInvalidValue = 1;

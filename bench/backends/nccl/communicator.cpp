@@ -20,9 +20,9 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr auto kLeavingLimit = std::chrono::seconds(10);
 constexpr auto kAbortLimit = std::chrono::seconds(1);
 
-// NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast,performance-no-int-to-ptr): NCCL's
-// form
-void* address(cuda::Pointer memory) { return reinterpret_cast<void*>(memory); }
+void* address(cuda::Pointer memory) {
+  return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): as NCCL takes it
+}
 
 }  // namespace
 

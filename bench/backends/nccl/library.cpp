@@ -32,7 +32,6 @@ class Finder {
   template <class Signature>
   void find(Symbol<Signature>& symbol) {
     const std::string name(symbol.name);
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for
     symbol.call = reinterpret_cast<Signature*>(::dlsym(library_, name.c_str()));
     if (symbol.call == nullptr && symbol.required) missing_.push_back(name);
   }

@@ -38,7 +38,7 @@ template <class Handle, class State>
 class Table {
  public:
   Handle add(std::unique_ptr<State> state) {
-    auto* handle = reinterpret_cast<Handle>(state.get());  // NOLINT: opaque to the caller
+    auto* handle = reinterpret_cast<Handle>(state.get());
     states_[handle] = std::move(state);
     return handle;
   }
@@ -75,11 +75,11 @@ Driver& driver() {
   return one;
 }
 
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a context is a thread's own
+// A context is a thread's own.
 thread_local Context t_context = nullptr;
 
 Context context_of(int gpu) {
-  return reinterpret_cast<Context>(static_cast<std::uintptr_t>(gpu) + 0x1000);  // NOLINT: opaque
+  return reinterpret_cast<Context>(pointer_to(static_cast<std::uintptr_t>(gpu) + 0x1000));
 }
 
 // Of a function that needs a start and a context.
@@ -94,7 +94,7 @@ std::vector<int> visible_gpus() {
   std::vector<int> all;
   all.reserve(static_cast<std::size_t>(scenario().gpus));
   for (int gpu = 0; gpu < scenario().gpus; ++gpu) all.push_back(gpu);
-  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");  // NOLINT(concurrency-mt-unsafe)
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
   if (text == nullptr) return all;
   std::vector<int> named;
   named.reserve(all.size());
@@ -122,9 +122,7 @@ StreamState* own_stream(Stream stream) {
   return found != nullptr && found->gpu == current_gpu() ? found : nullptr;
 }
 
-const void* address(Pointer pointer) {
-  return reinterpret_cast<const void*>(pointer);  // NOLINT: addresses are numbers to CUDA
-}
+const void* address(Pointer pointer) { return pointer_to(pointer); }
 
 // A plain piece of work, which takes no time.
 template <class Run>
@@ -138,7 +136,7 @@ Work plain(Run run) {
 }
 
 Scenario load_scenario() {
-  const char* path = std::getenv("MUSTER_FAKE_GPU");  // NOLINT(concurrency-mt-unsafe)
+  const char* path = std::getenv("MUSTER_FAKE_GPU");
   if (path == nullptr) return {};
   std::ifstream file(path);
   std::stringstream text;
@@ -168,7 +166,7 @@ int answer(const char* function) {
 
 int current_gpu() {
   if (t_context == nullptr) return -1;
-  return static_cast<int>(reinterpret_cast<std::uintptr_t>(t_context) - 0x1000);  // NOLINT: own
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(t_context) - 0x1000);
 }
 
 int put(Stream stream, Work work) {
@@ -346,7 +344,7 @@ FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t byt
   if (from == nullptr || fake::reach(fake::address(to)) < bytes) return cuda::kInvalidValue;
   const std::string copy(static_cast<const char*>(from), bytes);
   return fake::put(stream, fake::plain([to, copy](fake::Time& /*now*/) {
-                     std::memcpy(reinterpret_cast<void*>(to), copy.data(), copy.size());  // NOLINT
+                     std::memcpy(fake::pointer_to(to), copy.data(), copy.size());
                      fake::written(fake::address(to), copy.size(), copy.size());
                    }));
 }
@@ -364,7 +362,7 @@ FAKE_CUDA int cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes
   if (fake::reach(fake::address(to)) < bytes) return cuda::kInvalidValue;
   return fake::put(stream, fake::plain([to, value, bytes](fake::Time& /*now*/) {
                      const auto real = std::min<std::uint64_t>(bytes, fake::kReal);
-                     std::memset(reinterpret_cast<void*>(to), value, real);  // NOLINT: as above
+                     std::memset(fake::pointer_to(to), value, real);
                      fake::written(fake::address(to), bytes, real);
                    }));
 }
@@ -511,7 +509,6 @@ FAKE_CUDA int cuStreamEndCapture(Stream stream, Graph* graph) {
   return cuda::kSuccess;
 }
 
-// NOLINTNEXTLINE(google-runtime-int): as the driver declares it
 FAKE_CUDA int cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long long flags) {
   FAKE_BEGIN_IN_CONTEXT("cuGraphInstantiateWithFlags")
   if (run == nullptr || flags != 0) return cuda::kInvalidValue;

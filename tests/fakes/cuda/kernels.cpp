@@ -14,7 +14,7 @@ using Words = const std::uint64_t*;
 template <class T>
 T argument(void** arguments, std::size_t index) {
   T value{};
-  std::memcpy(&value, arguments[index], sizeof value);  // NOLINT: an array of C
+  std::memcpy(&value, arguments[index], sizeof value);
   return value;
 }
 

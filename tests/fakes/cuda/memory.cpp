@@ -34,9 +34,7 @@ std::pair<Allocation*, std::uint64_t> find(std::uint64_t address) {
   return {&after->second, offset};
 }
 
-std::uint64_t number(const void* memory) {
-  return reinterpret_cast<std::uint64_t>(memory);  // NOLINT: addresses are numbers to CUDA
-}
+std::uint64_t number(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
 
 void forget(Allocation& allocation, std::uint64_t first, std::uint64_t end) {
   std::map<std::uint64_t, std::uint64_t> left;
@@ -60,7 +58,8 @@ std::uint64_t used_memory(int gpu) {
 std::uint64_t reserve(int gpu, std::uint64_t size) {
   void* memory = ::mmap(
       nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return 0;  // NOLINT: the macro's cast
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
+  if (memory == MAP_FAILED) return 0;
   allocations()[number(memory)] = {.gpu = gpu, .size = size, .real = {}};
   return number(memory);
 }
@@ -68,7 +67,7 @@ std::uint64_t reserve(int gpu, std::uint64_t size) {
 bool give_back(std::uint64_t address) {
   const auto found = allocations().find(address);
   if (found == allocations().end()) return false;
-  ::munmap(reinterpret_cast<void*>(address), found->second.size);  // NOLINT: as above
+  ::munmap(pointer_to(address), found->second.size);
   allocations().erase(found);
   return true;
 }

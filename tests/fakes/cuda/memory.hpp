@@ -9,6 +9,12 @@ namespace muster::fakes::gpu {
 [[nodiscard]] std::uint64_t used_memory(int gpu);
 // An address, or 0.
 [[nodiscard]] std::uint64_t reserve(int gpu, std::uint64_t size);
+
+// CUDA's addresses are numbers.
+[[nodiscard]] inline void* pointer_to(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): that is the point
+}
+
 // Whether it was the address of an allocation.
 [[nodiscard]] bool give_back(std::uint64_t address);
 

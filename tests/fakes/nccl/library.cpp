@@ -138,7 +138,7 @@ int begin(Communicator* made, int ranks, const UniqueId& id, int rank, bool bloc
     seat.gpu = current_gpu();
     seat.taken.store(2, std::memory_order_release);
   }
-  *made = reinterpret_cast<Communicator>(member.get());  // NOLINT: opaque to the caller
+  *made = reinterpret_cast<Communicator>(member.get());
   library().members[*made] = std::move(member);
   return nccl::kInProgress;
 }

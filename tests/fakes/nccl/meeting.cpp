@@ -31,12 +31,13 @@ Meeting* join_meeting(const bench::nccl::UniqueId& id) {
   if (id.bytes.back() != '\0' || !std::string_view(id.bytes.data()).starts_with(kPrefix)) {
     return nullptr;
   }
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): as open is
   const Descriptor file(::open(id.bytes.data(), O_RDWR | O_CLOEXEC));
   if (!file.is_open()) return nullptr;
   void* memory =
       ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Meeting*>(memory);  // NOLINT: the macro's
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
+  if (memory == MAP_FAILED) return nullptr;
+  return static_cast<Meeting*>(memory);
 }
 
 void leave_meeting(Meeting* meeting) { ::munmap(meeting, sizeof(Meeting)); }

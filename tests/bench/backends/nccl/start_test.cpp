@@ -118,7 +118,7 @@ TEST(NcclStartTest, ChoosesTheGpuOfTheLocalRank) {
 TEST(NcclStartTest, UsesTheGpusThatAreVisible) {
   EXPECT_EQ(run_alone("{}",
                       [] {
-                        ::setenv("CUDA_VISIBLE_DEVICES", "6,2", 1);  // NOLINT: one thread
+                        ::setenv("CUDA_VISIBLE_DEVICES", "6,2", 1);
                         NcclOptions options{.cuda = fake_cuda(), .nccl = fake_nccl()};
                         options.local_rank = 1;
                         options.broadcast = [](std::string text) -> Result<std::string> {
