@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions of the fake CUDA driver share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/cuda/kernels.hpp"
+#include "tests/fakes/cuda/memory.hpp"
+#include "tests/fakes/cuda/streams.hpp"
+
+namespace muster::fakes::gpu {
+
+// Owns what handles stand for; a handle is the address of what it stands for, and anything else is
+// no handle.
+template <class Handle, class State>
+class Table {
+ public:
+  Handle add(std::unique_ptr<State> state) {
+    auto* handle = reinterpret_cast<Handle>(state.get());
+    states_[handle] = std::move(state);
+    return handle;
+  }
+
+  State* find(Handle handle) {
+    const auto found = states_.find(handle);
+    return found == states_.end() ? nullptr : found->second.get();
+  }
+
+  bool drop(Handle handle) { return states_.erase(handle) == 1; }
+
+ private:
+  std::map<Handle, std::unique_ptr<State>> states_;
+};
+
+struct Device {
+  int retained = 0;
+};
+
+struct Driver {
+  bool started = false;
+  std::vector<int> visible;  // the GPUs of the node that this process sees
+  std::map<int, Device> devices;
+  Table<bench::cuda::Stream, StreamState> streams;
+  Table<bench::cuda::Event, EventState> events;
+  Table<bench::cuda::Module, std::string> modules;
+  Table<bench::cuda::Kernel, KernelKind> kernels;
+  Table<bench::cuda::Graph, GraphWork> graphs;
+  Table<bench::cuda::GraphRun, GraphWork> runs;
+};
+
+[[nodiscard]] Driver& driver();
+[[nodiscard]] bench::cuda::Context context_of(int gpu);
+void set_context(bench::cuda::Context context);  // of the calling thread
+// Why a function that needs a start and a context cannot be called now.
+[[nodiscard]] int usable(const char* function);
+[[nodiscard]] std::vector<int> visible_gpus();
+[[nodiscard]] bool is_device(int device);
+// Null where it is none of the current GPU.
+[[nodiscard]] StreamState* own_stream(bench::cuda::Stream stream);
+
+// A plain piece of work, which takes no time.
+template <class Run>
+Work plain(Run run) {
+  return [run]() -> Step {
+    return [run](Time& now) {
+      run(now);
+      return true;
+    };
+  };
+}
+
+}  // namespace muster::fakes::gpu
+
+#define FAKE_CUDA extern "C" MUSTER_FAKE_API
+// Every function runs alone, and begins with what may keep it from running at all.
+#define FAKE_BEGIN(function)                                      \
+  const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
+  if (const int wanted = ::muster::fakes::gpu::answer(function); wanted != 0) return wanted;
+#define FAKE_BEGIN_IN_CONTEXT(function)                           \
+  const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
+  if (const int wanted = ::muster::fakes::gpu::usable(function); wanted != 0) return wanted;

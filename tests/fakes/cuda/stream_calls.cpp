@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the fake CUDA driver for streams, events and graphs.
+#include <memory>
+#include <utility>
+
+#include "tests/fakes/cuda/driver.hpp"
+
+using muster::bench::cuda::Event;
+using muster::bench::cuda::Graph;
+using muster::bench::cuda::GraphRun;
+using muster::bench::cuda::Stream;
+
+namespace fake = muster::fakes::gpu;
+namespace cuda = muster::bench::cuda;
+
+FAKE_CUDA int cuStreamCreate(Stream* stream, unsigned flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuStreamCreate")
+  if (stream == nullptr || flags > cuda::kStreamNonBlocking) return cuda::kInvalidValue;
+  auto state = std::make_unique<fake::StreamState>();
+  state->gpu = fake::current_gpu();
+  *stream = fake::driver().streams.add(std::move(state));
+  return cuda::kSuccess;
+}
+
+FAKE_CUDA int cuStreamDestroy_v2(Stream stream) {
+  FAKE_BEGIN_IN_CONTEXT("cuStreamDestroy_v2")
+  if (fake::own_stream(stream) == nullptr) return cuda::kInvalidHandle;
+  return fake::driver().streams.drop(stream) ? cuda::kSuccess : cuda::kInvalidHandle;
+}
+
+FAKE_CUDA int cuStreamQuery(Stream stream) {
+  FAKE_BEGIN_IN_CONTEXT("cuStreamQuery")
+  auto* state = fake::own_stream(stream);
+  if (state == nullptr) return cuda::kInvalidHandle;
+  if (state->captured != nullptr) {
+    state->capture_broken = true;
+    return cuda::kCaptureUnsupported;
+  }
+  return fake::advance(*state) ? cuda::kSuccess : cuda::kNotReady;
+}
+
+FAKE_CUDA int cuEventCreate(Event* event, unsigned flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuEventCreate")
+  if (event == nullptr || flags != 0) return cuda::kInvalidValue;
+  auto state = std::make_unique<fake::EventState>();
+  state->gpu = fake::current_gpu();
+  *event = fake::driver().events.add(std::move(state));
+  return cuda::kSuccess;
+}
+
+FAKE_CUDA int cuEventDestroy_v2(Event event) {
+  FAKE_BEGIN_IN_CONTEXT("cuEventDestroy_v2")
+  return fake::driver().events.drop(event) ? cuda::kSuccess : cuda::kInvalidHandle;
+}
+
+FAKE_CUDA int cuEventRecord(Event event, Stream stream) {
+  FAKE_BEGIN_IN_CONTEXT("cuEventRecord")
+  auto* state = fake::driver().events.find(event);
+  const auto* on = fake::own_stream(stream);
+  if (state == nullptr || on == nullptr || state->gpu != on->gpu) return cuda::kInvalidHandle;
+  if (on->captured != nullptr) return cuda::kCaptureUnsupported;
+  state->recorded = true;
+  state->pending = true;
+  return fake::put(stream, fake::plain([event](fake::Time& now) {
+                     auto* reached = fake::driver().events.find(event);
+                     if (reached == nullptr) return;
+                     reached->pending = false;
+                     reached->at = now;
+                   }));
+}
+
+FAKE_CUDA int cuEventElapsedTime(float* milliseconds, Event first, Event second) {
+  FAKE_BEGIN_IN_CONTEXT("cuEventElapsedTime")
+  const auto* from = fake::driver().events.find(first);
+  const auto* to = fake::driver().events.find(second);
+  if (milliseconds == nullptr) return cuda::kInvalidValue;
+  if (from == nullptr || to == nullptr || !from->recorded || !to->recorded) {
+    return cuda::kInvalidHandle;
+  }
+  if (from->pending || to->pending) return cuda::kNotReady;
+  if (to->at < from->at) return cuda::kInvalidValue;
+  *milliseconds = fake::milliseconds(to->at - from->at);
+  return cuda::kSuccess;
+}
+
+#ifndef MUSTER_FAKE_WITHOUT_GRAPHS
+FAKE_CUDA int cuStreamBeginCapture_v2(Stream stream, int mode) {
+  FAKE_BEGIN_IN_CONTEXT("cuStreamBeginCapture_v2")
+  auto* state = fake::own_stream(stream);
+  if (state == nullptr) return cuda::kInvalidHandle;
+  if (mode < 0 || mode > 2 || state->captured != nullptr) return cuda::kInvalidValue;
+  state->captured = std::make_unique<fake::GraphWork>();
+  state->capture_broken = false;
+  return cuda::kSuccess;
+}
+
+FAKE_CUDA int cuStreamEndCapture(Stream stream, Graph* graph) {
+  FAKE_BEGIN_IN_CONTEXT("cuStreamEndCapture")
+  auto* state = fake::own_stream(stream);
+  if (state == nullptr) return cuda::kInvalidHandle;
+  if (graph == nullptr || state->captured == nullptr) return cuda::kInvalidValue;
+  auto captured = std::move(state->captured);
+  if (state->capture_broken) return cuda::kCaptureInvalidated;
+  *graph = fake::driver().graphs.add(std::move(captured));
+  return cuda::kSuccess;
+}
+
+FAKE_CUDA int cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long long flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuGraphInstantiateWithFlags")
+  if (run == nullptr || flags != 0) return cuda::kInvalidValue;
+  const auto* work = fake::driver().graphs.find(graph);
+  if (work == nullptr) return cuda::kInvalidHandle;
+  *run = fake::driver().runs.add(std::make_unique<fake::GraphWork>(*work));
+  return cuda::kSuccess;
+}
+
+FAKE_CUDA int cuGraphLaunch(GraphRun run, Stream stream) {
+  FAKE_BEGIN_IN_CONTEXT("cuGraphLaunch")
+  const auto* kept = fake::driver().runs.find(run);
+  if (kept == nullptr) return cuda::kInvalidHandle;
+  for (const auto& work : kept->work) {
+    const int code = fake::put(stream, work);
+    if (code != cuda::kSuccess) return code;
+  }
+  return cuda::kSuccess;
+}
+
+FAKE_CUDA int cuGraphDestroy(Graph graph) {
+  FAKE_BEGIN("cuGraphDestroy")
+  return fake::driver().graphs.drop(graph) ? cuda::kSuccess : cuda::kInvalidHandle;
+}
+
+FAKE_CUDA int cuGraphExecDestroy(GraphRun run) {
+  FAKE_BEGIN("cuGraphExecDestroy")
+  return fake::driver().runs.drop(run) ? cuda::kSuccess : cuda::kInvalidHandle;
+}
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions of the fake NCCL share: its communicators, and how they move on.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tests/fakes/nccl/exchange.hpp"
+
+namespace muster::fakes::gpu {
+
+inline constexpr auto kNap = std::chrono::milliseconds(1);
+
+struct Group {
+  int depth = 0;
+  Call call;
+  bench::nccl::Communicator communicator = nullptr;
+  bench::cuda::Stream stream = nullptr;
+  int failed = bench::nccl::kSuccess;
+};
+
+struct Library {
+  std::map<bench::nccl::Communicator, std::shared_ptr<Member>> members;
+  Group group;
+  std::string last_error;
+};
+
+[[nodiscard]] Library& library();
+[[nodiscard]] int version();
+// Null where the handle is none.
+[[nodiscard]] std::shared_ptr<Member> find(bench::nccl::Communicator handle);
+// The code, after its text was noted as the last error.
+[[nodiscard]] int refuse(int code, std::string text);
+
+// Takes a seat in the meeting; "in progress" where nothing is wrong so far.
+[[nodiscard]] int begin(bench::nccl::Communicator* made,
+                        int ranks,
+                        const bench::nccl::UniqueId& id,
+                        int rank,
+                        bool blocking);
+// Moves on what a call has begun.
+void progress(Member& member);
+[[nodiscard]] int state_of(const Member& member);
+// Until the communicator has done what was begun; others may call meanwhile.
+[[nodiscard]] int wait_for(bench::nccl::Communicator handle);
+
+}  // namespace muster::fakes::gpu
+
+#define FAKE_NCCL extern "C" MUSTER_FAKE_API
+#define FAKE_BEGIN(function)                                      \
+  const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
+  if (const int wanted = ::muster::fakes::gpu::answer(function); wanted != 0) return wanted;

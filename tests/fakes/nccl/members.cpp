@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators of the fake NCCL: how ranks come together.
+#include <fmt/format.h>
+
+#include <thread>
+#include <utility>
+
+#include "bench/backends/nccl/abi.hpp"
+#include "tests/fakes/nccl/library.hpp"
+
+namespace muster::fakes::gpu {
+namespace {
+
+namespace nccl = bench::nccl;
+using nccl::Communicator;
+using nccl::UniqueId;
+
+#ifdef MUSTER_FAKE_OLD
+constexpr bool kOld = true;
+#else
+constexpr bool kOld = false;
+#endif
+
+Seat& seat_of(const Member& member, int rank) {
+  return member.meeting->seats.at(static_cast<std::size_t>(rank));
+}
+
+// Whether all ranks have come; then also whether they fit together.
+void join(Member& member) {
+  for (int rank = 0; rank < member.writer.ranks; ++rank) {
+    if (seat_of(member, rank).taken.load(std::memory_order_acquire) != 2) return;
+  }
+  if (member.asks_left > 0) {
+    --member.asks_left;
+    return;
+  }
+  const auto& own = seat_of(member, member.writer.rank);
+  for (int rank = 0; rank < member.writer.ranks; ++rank) {
+    const auto& seat = seat_of(member, rank);
+    if (seat.ranks != member.writer.ranks) {
+      return fail(member, nccl::kInvalidUsage, "the ranks do not agree on how many they are");
+    }
+    if (rank != member.writer.rank && seat.host == own.host && seat.gpu == own.gpu) {
+      return fail(
+          member,
+          nccl::kInvalidUsage,
+          fmt::format("Duplicate GPU detected : rank {} and rank {} both on CUDA device {:x}",
+                      member.writer.rank,
+                      rank,
+                      own.gpu + 1));
+    }
+  }
+  member.joined = true;
+  log_begin(member.writer);
+}
+
+}  // namespace
+
+int version() { return kOld ? 2804 : scenario().nccl_version; }
+
+Library& library() {
+  static Library one;
+  return one;
+}
+
+std::shared_ptr<Member> find(Communicator handle) {
+  const auto found = library().members.find(handle);
+  return found == library().members.end() ? nullptr : found->second;
+}
+
+int refuse(int code, std::string text) {
+  library().last_error = std::move(text);
+  return code;
+}
+
+void progress(Member& member) {
+  if (member.error != 0) return;
+  if (!member.joined) return join(member);
+  if (member.begun.empty()) return;
+  if (member.asks_left > 0) {
+    --member.asks_left;
+    return;
+  }
+  const int code = member.begun.front()();
+  member.begun.pop_front();
+  if (code != nccl::kSuccess) fail(member, nccl::kUnhandledCuda, "the stream cannot be used");
+}
+
+int state_of(const Member& member) {
+  if (member.error != 0) return member.error;
+  return member.joined && member.begun.empty() ? nccl::kSuccess : nccl::kInProgress;
+}
+
+int begin(Communicator* made, int ranks, const UniqueId& id, int rank, bool blocking) {
+  if (made == nullptr) return nccl::kInvalidArgument;
+  if (ranks < 1 || ranks > static_cast<int>(kMostRanks) || rank < 0 || rank >= ranks) {
+    return refuse(nccl::kInvalidArgument,
+                  fmt::format("Invalid rank requested : {}/{}", rank, ranks));
+  }
+  if (current_gpu() < 0) return refuse(nccl::kUnhandledCuda, "no context is current");
+  auto* meeting = join_meeting(id);
+  if (meeting == nullptr) return refuse(nccl::kSystem, "the unique id leads nowhere");
+  auto member = std::make_shared<Member>();
+  member->writer = {.rank = rank, .ranks = ranks, .gpu = current_gpu()};
+  member->meeting = meeting;
+  member->blocking = blocking;
+  member->asks_left = 2;
+  if (scenario().absent != rank) {
+    auto& seat = seat_of(*member, rank);
+    if (seat.taken.exchange(1) != 0) {
+      return refuse(nccl::kInvalidUsage, fmt::format("rank {} is there twice", rank));
+    }
+    seat.ranks = ranks;
+    seat.host = scenario().host_of(rank);
+    seat.gpu = current_gpu();
+    seat.taken.store(2, std::memory_order_release);
+  }
+  *made = reinterpret_cast<Communicator>(member.get());
+  library().members[*made] = std::move(member);
+  return nccl::kInProgress;
+}
+
+int wait_for(Communicator handle) {
+  for (;;) {
+    {
+      const std::scoped_lock guard(lock());
+      const auto member = find(handle);
+      if (member == nullptr) return nccl::kInvalidArgument;
+      progress(*member);
+      if (state_of(*member) != nccl::kInProgress) return state_of(*member);
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+}  // namespace muster::fakes::gpu
