@@ -20,9 +20,10 @@ struct NcclOptions {
   std::string host;
   // Gives every rank the text of rank 0; the others' own text does not count.
   std::function<Result<std::string>(std::string)> broadcast;
-  // NCCL's calls return before they are done, so that even a hang while it begins can be given up.
-  // NCCL then starts a thread for each operation, which operations below about 1 MiB feel; else
-  // only the process' end helps where NCCL hangs in a call.
+  // Else NCCL's calls return before they are done, its errors are seen while it begins, and a hang
+  // in a call can be given up. NCCL then starts a thread for each operation that is not part of a
+  // graph, which short operations feel; blocking, only the end of the process helps against a hang
+  // in a call. A hang while NCCL begins ends with the process in either case.
   bool blocking = false;
   bool log = true;              // keep NCCL's log, unless the user has set NCCL_DEBUG
   bool log_operations = false;  // and which algorithm each operation took: not for timing

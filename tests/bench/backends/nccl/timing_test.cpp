@@ -109,6 +109,16 @@ TEST(NcclTimingOfTest, ARankThatComesLateCostsTheOthersTime) {
   EXPECT_NEAR(*parse_number(answers[0]), expected, 1e-9);
 }
 
+TEST(NcclTimingOfTest, PartsOfNothingTakeNoTime) {
+  for (const bool graph : {false, true}) {
+    const Operation operation{.collective = Collective::all_gather, .bytes = 8};
+    const auto answers = run_ranks({.ranks = 2}, [&](Backend& backend) {
+      return measure(backend, operation, {.warm_up = 1, .iterations = 2, .graph = graph});
+    });
+    EXPECT_THAT(answers, Each(::testing::StrEq("0.000000000000e+00 0.000000000000e+00")));
+  }
+}
+
 TEST(NcclTimingOfTest, NeedsReservedMemory) {
   const auto answers = run_ranks({.ranks = 1}, [](Backend& backend) {
     Progress progress;
