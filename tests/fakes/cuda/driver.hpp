@@ -23,6 +23,7 @@ class Table {
   Handle add(std::unique_ptr<State> state) {
     auto* handle = reinterpret_cast<Handle>(state.get());
     states_[handle] = std::move(state);
+    // cppcheck-suppress returnDanglingLifetime ; the table keeps it
     return handle;
   }
 

@@ -63,8 +63,9 @@ FAKE_NCCL int ncclCommInitRank(Communicator* made, int ranks, UniqueId id, int r
 FAKE_NCCL const char* ncclGetLastError(Communicator handle) {
   const std::scoped_lock guard(fake::lock());
   const auto member = fake::find(handle);
-  if (member != nullptr && !member->text.empty()) return member->text.c_str();
-  return fake::library().last_error.c_str();
+  const bool own = member != nullptr && !member->text.empty();
+  const auto& text = own ? member->text : fake::library().last_error;
+  return text.c_str();
 }
 
 FAKE_NCCL int ncclCommInitRankConfig(

@@ -28,7 +28,7 @@ std::string host_name(int rank) { return fmt::format("node{}", scenario().host_o
 
 // Opened once, at the first line, as NCCL does.
 std::FILE* file(int rank) {
-  static std::FILE* const kFile = [rank]() -> std::FILE* {
+  static std::FILE* const opened_once = [rank]() -> std::FILE* {
     const auto path = variable("NCCL_DEBUG_FILE");
     if (path.empty()) return stdout;
     std::string expanded;
@@ -44,7 +44,7 @@ std::FILE* file(int rank) {
     auto* opened = std::fopen(expanded.c_str(), "w");
     return opened == nullptr ? stdout : opened;
   }();
-  return kFile;
+  return opened_once;
 }
 
 void write(const Writer& writer, std::string_view level, std::string_view text) {
