@@ -8,7 +8,6 @@
 #include "bench/backends/nccl/abi.hpp"
 
 using muster::bench::nccl::Communicator;
-using muster::bench::nccl::Config;
 using muster::bench::nccl::UniqueId;
 
 namespace fake = muster::fakes::gpu;
@@ -69,7 +68,7 @@ FAKE_NCCL const char* ncclGetLastError(Communicator handle) {
 }
 
 FAKE_NCCL int ncclCommInitRankConfig(
-    Communicator* made, int ranks, UniqueId id, int rank, Config* config) {
+    Communicator* made, int ranks, UniqueId id, int rank, nccl::Config* config) {
   int code = nccl::kSuccess;
   bool blocking = true;
   {

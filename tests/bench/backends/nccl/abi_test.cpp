@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's own declarations of CUDA and NCCL against NVIDIA's headers, where they are.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "bench/backends/nccl/library.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
@@ -31,24 +35,29 @@ struct Passed {
 
 template <class T>
 constexpr Passed passed() {
-  if constexpr (std::is_pointer_v<T>) return {Way::pointer, sizeof(T)};
-  if constexpr (std::is_floating_point_v<T>) return {Way::floating, sizeof(T)};
-  if constexpr (std::is_class_v<T>) return {Way::memory, sizeof(T)};
-  return {Way::integer, sizeof(T)};
+  if constexpr (std::is_pointer_v<T>) {
+    return {Way::pointer, sizeof(void*)};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return {Way::floating, sizeof(T)};
+  } else if constexpr (std::is_class_v<T>) {
+    return {Way::memory, sizeof(T)};
+  } else {
+    return {Way::integer, sizeof(T)};
+  }
 }
 
 // The answer and the arguments of a function.
 template <class Answer, class... Arguments>
-std::vector<Passed> shape_of_call(Answer (*)(Arguments...)) {
+std::vector<Passed> shape_of_call(Answer (* /*call*/)(Arguments...)) {
   return {passed<Answer>(), passed<Arguments>()...};
 }
 
 [[maybe_unused]] constexpr const char* kNoHeader = "the header is not on this machine";
 
 // The type is all that is asked for: nothing is linked.
-#define EXPECT_SAME_CALL(member, theirs)                            \
-  EXPECT_EQ(shape_of_call(library.member.call),                     \
-            shape_of_call(static_cast<decltype(&theirs)>(nullptr))) \
+#define EXPECT_SAME_CALL(member, theirs)                              \
+  EXPECT_EQ(shape_of_call(library.member.call),                       \
+            shape_of_call(static_cast<decltype(&(theirs))>(nullptr))) \
       << #theirs
 
 #ifdef MUSTER_HAS_CUDA_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NCCL back end on the fake libraries: what is moved is right, and what is wrong is found.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake CUDA driver and the fake NCCL refuse what is wrong: else they would prove nothing.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

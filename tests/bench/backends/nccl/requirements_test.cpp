@@ -2,6 +2,7 @@
 // Whether data took the ways they must take, and what is said where they did not.
 #include "bench/backends/nccl/requirements.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,9 +10,9 @@
 
 namespace muster::bench {
 
-inline void PrintTo(const Taken& taken,
-                    std::ostream* out) {  // NOLINT(readability-identifier-naming): gtest's name
-  *out << fmt::format("{} {} \"{}\" \"{}\"",
+// NOLINTNEXTLINE(readability-identifier-naming): gtest's name
+inline void PrintTo(const Taken& taken, std::ostream* out) {
+  *out << fmt::format(R"({} {} "{}" "{}")",
                       to_string(taken.way),
                       static_cast<int>(taken.answer),
                       taken.what,

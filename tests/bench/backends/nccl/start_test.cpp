@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the NCCL back end begins, and what it says where it cannot.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

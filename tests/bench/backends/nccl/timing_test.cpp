@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seconds that the NCCL back end measures, on the fake libraries' virtual clock.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
@@ -15,7 +16,6 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::Ge;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Lt;
 using ::testing::SizeIs;
 
@@ -29,8 +29,9 @@ std::string measure(Backend& backend, const Operation& operation, const Pace& pa
   const auto samples = backend.measure(operation, pace, progress);
   if (!samples) return samples.error().message;
   if (samples->size() != 1) return "not one rank's samples";
-  const auto rounds = static_cast<std::uint64_t>(pace.warm_up + pace.iterations);
-  if (progress.iteration != rounds) return fmt::format("{} rounds", progress.iteration.load());
+  const int rounds = pace.warm_up + pace.iterations;
+  if (std::cmp_not_equal(progress.iteration.load(), rounds))
+    return fmt::format("{} rounds", progress.iteration.load());
   return fmt::format("{:.12e}", fmt::join(samples->front().seconds, " "));
 }
 

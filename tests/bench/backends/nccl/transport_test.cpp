@@ -2,6 +2,7 @@
 // What is read out of NCCL's log, line by line.
 #include "bench/backends/nccl/transport.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
