@@ -72,6 +72,9 @@ class Backend {
   // Fills the buffers, runs once, and looks at every element received. Nothing wrong: empty.
   [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation) = 0;
 
+  // Runs once more, untimed, so that the library's log says how it does that. Every rank calls it.
+  [[nodiscard]] virtual Result<void> account_for(const Operation& /*operation*/) { return {}; }
+
   // What the library itself logged so far in this process; empty where it keeps no log.
   [[nodiscard]] virtual std::string log() const { return {}; }
 

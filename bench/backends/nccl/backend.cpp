@@ -82,6 +82,7 @@ class NcclBackend final : public Backend {
                                                      const Pace& pace,
                                                      Progress& progress) override;
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override;
+  [[nodiscard]] Result<void> account_for(const Operation& operation) override;
 
   [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
 
@@ -358,6 +359,19 @@ Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation) {
   return std::vector<Wrong>{wrong};
 }
 
+// NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
+Result<void> NcclBackend::account_for(const Operation& operation) {
+  const auto& reset = nccl_.reset_debug;
+  if (!options_.log || reset.call == nullptr || !log_nccl_operations()) return {};
+  auto run = prepare(operation);
+  if (!run) return tl::unexpected(run.error());
+  reset.call();
+  auto done = once(*run, {});
+  if (done) done = wait();
+  if (!done) return named(done.error());
+  return {};
+}
+
 }  // namespace
 
 std::string nccl_version_text(int version) {
@@ -367,7 +381,7 @@ std::string nccl_version_text(int version) {
 }
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
-  if (options.log) keep_nccl_log(options.log_operations);
+  if (options.log) keep_nccl_log();
   auto cuda = cuda::open_library(options.cuda);
   if (!cuda) return tl::unexpected(cuda.error());
   auto nccl = nccl::open_library(options.nccl);

@@ -65,6 +65,7 @@ struct Symbol {
   X(last_error, false, "ncclGetLastError", const char*(Communicator)) \
   X(init, true, "ncclCommInitRank", int(Communicator*, int, UniqueId, int)) \
   X(init_config, false, "ncclCommInitRankConfig", int(Communicator*, int, UniqueId, int, Config*)) \
+  X(reset_debug, false, "ncclResetDebugInit", void()) \
   X(finalize, false, "ncclCommFinalize", int(Communicator)) \
   X(destroy, true, "ncclCommDestroy", int(Communicator)) \
   X(abort, true, "ncclCommAbort", int(Communicator)) \

@@ -14,6 +14,8 @@ namespace muster::bench {
 namespace {
 
 constexpr std::size_t kMostBytes = 16UL * 1024 * 1024;
+constexpr const char* kPassages = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS";
+constexpr const char* kWithOperations = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING";
 
 // A file without a name: it goes away with the process, however that ends. NCCL keeps it open for
 // as long as the process lives, and so does this.
@@ -22,23 +24,35 @@ Descriptor& file() {
   return descriptor;
 }
 
+// What stood in the file before NCCL opened it anew.
+std::string& earlier() {
+  static std::string text;
+  return text;
+}
+
 void set(const char* name, const std::string& value) {
-  // No other thread is there yet: NCCL was not called.
+  // NCCL has not been called yet, or waits for its next call.
   ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
 }
 
 }  // namespace
 
-void keep_nccl_log(bool operations) {
+void keep_nccl_log() {
   if (file().is_open()) return;
   if (std::getenv("NCCL_DEBUG") != nullptr) return;  // NOLINT(concurrency-mt-unsafe): as above
   Descriptor made(::memfd_create("muster-nccl-log", MFD_CLOEXEC));
   if (!made.is_open()) return;
   set("NCCL_DEBUG", "INFO");
-  set("NCCL_DEBUG_SUBSYS",
-      operations ? "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING" : "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS");
+  set("NCCL_DEBUG_SUBSYS", kPassages);
   set("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", made.get()));
   file() = std::move(made);
+}
+
+bool log_nccl_operations() {
+  if (!file().is_open()) return false;
+  earlier() = nccl_log();
+  set("NCCL_DEBUG_SUBSYS", kWithOperations);
+  return true;
 }
 
 std::string nccl_log() {
@@ -50,7 +64,7 @@ std::string nccl_log() {
     if (got <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(got));
   }
-  return text;
+  return earlier() + text;
 }
 
 }  // namespace muster::bench

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's own log, kept in memory: NCCL reads where to write it once, from the environment, before
 // its first call. The lines about transports are written while a communicator begins and when
-// something is used for the first time; the lines of every single operation (TUNING) are not asked
-// for, so that a timed pass logs nothing.
+// something is used for the first time; the lines of every single operation (TUNING) are asked for
+// in an untimed pass of their own, so that a timed one logs nothing.
 #pragma once
 
 #include <string>
@@ -12,8 +12,12 @@
 namespace muster::bench {
 
 // To be called before NCCL is. Where the user has set NCCL_DEBUG, his settings stay, and there is
-// no log here. `operations` asks for TUNING, too: then the times of small operations mean nothing.
-void keep_nccl_log(bool operations);
+// no log here.
+void keep_nccl_log();
+
+// From here on each operation is asked for, too, once NCCL has been told to read its settings
+// again. False where no log is kept.
+[[nodiscard]] bool log_nccl_operations();
 
 // What NCCL wrote so far in this process; empty where no log is kept.
 [[nodiscard]] std::string nccl_log();

@@ -59,6 +59,11 @@ FAKE_NCCL int ncclCommInitRank(Communicator* made, int ranks, UniqueId id, int r
 }
 
 #ifndef MUSTER_FAKE_OLD
+FAKE_NCCL void ncclResetDebugInit() {
+  const std::scoped_lock guard(fake::lock());
+  fake::forget_log_settings();
+}
+
 FAKE_NCCL const char* ncclGetLastError(Communicator handle) {
   const std::scoped_lock guard(fake::lock());
   const auto member = fake::find(handle);

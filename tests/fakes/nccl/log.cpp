@@ -16,39 +16,56 @@ std::string variable(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-bool asked(const char* subsystem) {
-  const auto wanted = variable("NCCL_DEBUG_SUBSYS");
-  return wanted.empty() ? std::string_view(subsystem) != "TUNING"
-                        : wanted.find(subsystem) != std::string::npos;
-}
-
-bool informs() { return ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0; }
-
 std::string host_name(int rank) { return fmt::format("node{}", scenario().host_of(rank)); }
 
-// Opened once, at the first line, as NCCL does.
-std::FILE* file(int rank) {
-  static std::FILE* const opened_once = [rank]() -> std::FILE* {
-    const auto path = variable("NCCL_DEBUG_FILE");
-    if (path.empty()) return stdout;
-    std::string expanded;
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      if (path[i] != '%' || i + 1 == path.size()) {
-        expanded.push_back(path[i]);
-      } else if (path[++i] == 'h') {
-        expanded += host_name(rank);
-      } else if (path[i] == 'p') {
-        expanded += std::to_string(::getpid());
-      }
+std::FILE* open_log(int rank) {
+  const auto path = variable("NCCL_DEBUG_FILE");
+  if (path.empty()) return stdout;
+  std::string expanded;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%' || i + 1 == path.size()) {
+      expanded.push_back(path[i]);
+    } else if (path[++i] == 'h') {
+      expanded += host_name(rank);
+    } else if (path[i] == 'p') {
+      expanded += std::to_string(::getpid());
     }
-    auto* opened = std::fopen(expanded.c_str(), "w");
-    return opened == nullptr ? stdout : opened;
-  }();
-  return opened_once;
+  }
+  auto* opened = std::fopen(expanded.c_str(), "w");
+  return opened == nullptr ? stdout : opened;
+}
+
+// Read once, at the first line, as NCCL does: what is set later does not count.
+struct Settings {
+  bool read = false;
+  bool informs = false;
+  std::string subsystems;
+  std::FILE* file = nullptr;
+};
+
+Settings& kept() {
+  static Settings settings;
+  return settings;
+}
+
+const Settings& settings(int rank) {
+  auto& all = kept();
+  if (all.read) return all;
+  if (all.file != nullptr && all.file != stdout) std::fclose(all.file);
+  all = {.read = true,
+         .informs = ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0,
+         .subsystems = variable("NCCL_DEBUG_SUBSYS"),
+         .file = open_log(rank)};
+  return all;
+}
+
+bool asked(const Settings& all, const char* subsystem) {
+  if (all.subsystems.empty()) return std::string_view(subsystem) != "TUNING";
+  return all.subsystems.find(subsystem) != std::string::npos;
 }
 
 void write(const Writer& writer, std::string_view level, std::string_view text) {
-  auto* out = file(writer.rank);
+  auto* out = settings(writer.rank).file;
   fmt::print(out,
              "{}:{}:{} [{}] {} {}\n",
              host_name(writer.rank),
@@ -61,7 +78,8 @@ void write(const Writer& writer, std::string_view level, std::string_view text) 
 }
 
 void inform(const Writer& writer, const char* subsystem, std::string_view text) {
-  if (informs() && asked(subsystem)) write(writer, "NCCL INFO", text);
+  const auto& all = settings(writer.rank);
+  if (all.informs && asked(all, subsystem)) write(writer, "NCCL INFO", text);
 }
 
 int gpu_of(int rank) { return scenario().gpus > 0 ? rank % scenario().gpus : 0; }
@@ -173,5 +191,7 @@ void log_operation(const Writer& writer, std::string_view name, std::uint64_t by
          fmt::format(
              "{}: {} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..15}}", name, bytes));
 }
+
+void forget_log_settings() { kept().read = false; }
 
 }  // namespace muster::fakes::gpu

@@ -24,4 +24,7 @@ void log_connections(const Writer& writer);
 // At every operation, where TUNING is asked for.
 void log_operation(const Writer& writer, std::string_view name, std::uint64_t bytes);
 
+// The environment is read at the first line, and again at the first after this.
+void forget_log_settings();
+
 }  // namespace muster::fakes::gpu

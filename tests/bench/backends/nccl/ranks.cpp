@@ -62,8 +62,7 @@ NcclOptions options_of(const World& world, int rank, SharedBoard& board) {
             return board.broadcast(rank, text);
           },
           .blocking = world.blocking,
-          .log = world.log,
-          .log_operations = world.log_operations};
+          .log = world.log};
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ struct World {
   int gpus = 8;                 // on each node, for the local ranks
   bool blocking = false;
   bool log = true;
-  bool log_operations = false;
   std::chrono::milliseconds patience{20000};
 };
 

@@ -205,9 +205,25 @@ TEST(NcclStartTest, KeepsNcclsLog) {
   }
 }
 
-TEST(NcclStartTest, KeepsTheLogOfEveryOperationWhereItIsAsked) {
-  const auto answers = run_ranks({.ranks = 2, .log_operations = true}, reduce_once);
-  EXPECT_EQ(count_of(answers[0], "-> Algo RING proto SIMPLE"), 4);
+std::string account_for_one(Backend& backend) {
+  (void)reduce_once(backend);
+  const auto told = backend.account_for({.bytes = 1024});
+  return told ? backend.log() : told.error().message;
+}
+
+TEST(NcclStartTest, AsksNcclForTheAlgorithmInAPassOfItsOwn) {
+  for (const auto& log : run_ranks({.ranks = 2}, account_for_one)) {
+    EXPECT_EQ(count_of(log, "-> Algo RING proto SIMPLE"), 1);
+    // What was logged before is still there.
+    EXPECT_EQ(count_of(log, "Using network IB"), 1);
+  }
+}
+
+TEST(NcclStartTest, AnNcclThatCannotReadItsSettingsAgainDoesNotTellTheAlgorithm) {
+  for (const auto& log : run_ranks({.ranks = 2, .nccl = "nccl_old"}, account_for_one)) {
+    EXPECT_EQ(count_of(log, "-> Algo "), 0);
+    EXPECT_EQ(count_of(log, "Using network IB"), 1);
+  }
 }
 
 TEST(NcclStartTest, KeepsNoLogWhereTheUserAskedForOne) {
