@@ -367,23 +367,23 @@ class Run {
     return {};
   }
 
-  // A value next to its limit is measured again, and the median of all decides.
+  // A value next to its limit or below is measured twice more, and the median of all decides.
   [[nodiscard]] Result<void> repeat(Sweep& sweep) {
+    const auto wanted = leads() ? to_repeat(known_.rows,
+                                            known_.choice.profile,
+                                            facts_of(known_, variables_),
+                                            demand_of(command_))
+                                : std::nullopt;
+    const auto word = group_->broadcast(wanted ? std::to_string(wanted->bytes) : "");
+    if (!word) return tl::unexpected(word.error());
+    if (word->empty()) return {};
+    const auto size = parse_unsigned(*word);
+    if (!size) return tl::unexpected(size.error());
+    if (leads()) {
+      const auto held = emergency_.hold();
+      printer_.remark("next to its limit or below: measured twice more");
+    }
     for (int round = 0; round < kRepeats; ++round) {
-      const auto wanted = leads() ? to_repeat(known_.rows,
-                                              known_.choice.profile,
-                                              facts_of(known_, variables_),
-                                              demand_of(command_))
-                                  : std::nullopt;
-      const auto word = group_->broadcast(wanted ? std::to_string(wanted->bytes) : "");
-      if (!word) return tl::unexpected(word.error());
-      if (word->empty()) return {};
-      const auto size = parse_unsigned(*word);
-      if (!size) return tl::unexpected(size.error());
-      if (leads()) {
-        const auto held = emergency_.hold();
-        printer_.remark("next to its limit: measured again");
-      }
       if (auto ran = run_size(sweep, *size); !ran) return ran;
     }
     return {};
