@@ -12,6 +12,7 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/backends/tcp/backend.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bench/backends/mpi_module.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 
@@ -65,12 +66,6 @@ Result<std::string> random_secret() {
     return make_error("no random numbers for the secret of the run");
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "this-node";
-  return printable(name.data(), 64);
 }
 
 Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {

@@ -16,9 +16,6 @@
 
 namespace muster::bench {
 
-// Before the group: this process' host name as the kernel says.
-[[nodiscard]] std::string host_name();
-
 // Initialises MPI where its launcher started this process and its module can be opened. Null where
 // the run can do without; `evidence` is told.
 [[nodiscard]] Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed);

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
+
+#include "lib/base/host_name.hpp"
 
 namespace muster::bench {
 namespace {
@@ -119,10 +120,8 @@ std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers&
 }
 
 Member host_member(int rank) {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
   return {.rank = rank,
-          .host = host.data(),
+          .host = host_name(),
           .pid = ::getpid(),
           .device = "host memory",
           .device_id = "host"};

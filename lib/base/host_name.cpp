@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/host_name.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::size_t kLongest = 64;  // the kernel's limit, too
+
+}  // namespace
+
+std::string host_name() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment is changed before threads start
+  const char* given = std::getenv("MUSTER_HOSTNAME");
+  if (given != nullptr && *given != '\0') return printable(given, kLongest);
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "this-node";
+  return printable(name.data(), kLongest);
+}
+
+}  // namespace muster
