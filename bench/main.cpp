@@ -21,7 +21,7 @@ namespace bench = muster::bench;
 int run(std::span<const char* const> arguments, std::chrono::steady_clock::time_point started) {
   const bench::World world{.console = muster::make_console(),
                            .variables = muster::environment(),
-                           .asked = fmt::format("{}", fmt::join(arguments, " ")),
+                           .asked = bench::common_words(arguments),
                            .started = started};
   const auto invocation = bench::parse(arguments);
   if (!invocation) {

@@ -74,6 +74,10 @@ using Invocation = std::variant<SayCommand, BenchCommand>;
 // `arguments` without the program's name. An error is bad usage.
 [[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
 
+// The command line less what each process may have of its own: who it is, and where its files lie.
+// It is the same for all processes of a run.
+[[nodiscard]] std::string common_words(std::span<const char* const> arguments);
+
 [[nodiscard]] CommandText command_text();
 [[nodiscard]] std::string help_text();
 

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -29,23 +28,47 @@ void abort_within(Backend& backend, std::chrono::milliseconds patience) {
 
 }  // namespace
 
-bool reports(const Trouble& trouble, int rank) {
-  int first = 0;
-  while (std::ranges::find(trouble.ranks, first) != trouble.ranks.end() &&
-         trouble.kind == Trouble::Kind::lost) {
-    ++first;
-  }
-  return rank == first;
-}
+bool reports(const Trouble& trouble, int rank) { return rank == (trouble.without_rank_0 ? 1 : 0); }
 
-void Emergency::tell_by(std::function<void(const Trouble&)> tell) {
+void Emergency::tell_by(Voice voice) {
   const auto held = hold();
-  tell_ = std::move(tell);
+  voice_ = std::move(voice);
 }
 
 void Emergency::watch(Backend* backend) {
   const auto held = hold();
   backend_ = backend;
+}
+
+void Emergency::watch(Group* group) {
+  const auto held = hold();
+  group_ = group;
+}
+
+void Emergency::begin_stop() { stopping_since_ = Clock::now(); }
+
+// A launcher that ends the others because one was lost does so after the loss.
+bool Emergency::is_echo(const Trouble& trouble) const {
+  constexpr auto kLater = std::chrono::milliseconds(150);
+  if (trouble.kind != Trouble::Kind::given_up && trouble.kind != Trouble::Kind::lost) return false;
+  const auto since = stopping_since_.load();
+  return since != Clock::time_point::max() && Clock::now() - since > kLater;
+}
+
+void Emergency::report(const Trouble& trouble) {
+  const auto held = hold();
+  tell(trouble);
+}
+
+void Emergency::tell(const Trouble& trouble) {
+  if (!voice_.report) return;
+  if (reports(trouble, rank_) && !reported_) {
+    reported_ = true;
+    voice_.report(trouble);
+  } else if (trouble.without_rank_0 || reported_) {
+    // Whoever else has noticed may be gone, too.
+    voice_.note(trouble);
+  }
 }
 
 void Emergency::end(const Trouble& trouble) {
@@ -58,9 +81,10 @@ void Emergency::end(const Trouble& trouble) {
   while (!held.try_lock() && Clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  if (tell_ && reports(trouble, rank_)) tell_(trouble);
+  const bool stopped = trouble.kind == Trouble::Kind::stopped || is_echo(trouble);
+  if (!is_echo(trouble)) tell(trouble);
+  if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
   if (backend_ != nullptr) abort_within(*backend_, kAbortPatience);
-  const bool stopped = trouble.kind == Trouble::Kind::stopped;
   ::_exit(stopped ? kExitUndecided : kExitUnhealthy);
 }
 

@@ -6,22 +6,36 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
-#include <string>
 
 #include "bench/backends/backend.hpp"
 #include "bench/group/group.hpp"
 
 namespace muster::bench {
 
+// How this process tells of a trouble.
+struct Voice {
+  std::function<void(const Trouble&)> report;  // for the run; at most once
+  std::function<void(const Trouble&)> note;    // for this process alone
+};
+
 class Emergency {
  public:
   // `rank` is this process'.
   explicit Emergency(int rank) : rank_(rank) {}
 
-  // What is told when it comes to that; replaced as more becomes known.
-  void tell_by(std::function<void(const Trouble&)> tell);
+  void tell_by(Voice voice);
   // Whose calls may hang; null when it is gone.
   void watch(Backend* backend);
+  // Who is told when this process stops by itself; null when it is gone.
+  void watch(Group* group);
+  // A signal has asked this process to end. What others do about theirs is no news from now on.
+  void begin_stop();
+
+  // The main thread's own trouble: reports, unless that was done.
+  void report(const Trouble& trouble);
+
+  // With hold() held: the run's report is written, and stays the only one.
+  void mark_reported() { reported_ = true; }
 
   // Reports, gives up the back end's work, and ends the process. Does not return; the first call
   // counts, whichever thread it comes from.
@@ -31,14 +45,21 @@ class Emergency {
   [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(guard_); }
 
  private:
+  void tell(const Trouble& trouble);
+  // It comes of the signal that this process has got, as others have.
+  [[nodiscard]] bool is_echo(const Trouble& trouble) const;
+
   int rank_;
   std::atomic<bool> ending_{false};
+  std::atomic<Clock::time_point> stopping_since_{Clock::time_point::max()};
   std::mutex guard_;
-  std::function<void(const Trouble&)> tell_;
+  Voice voice_;
+  bool reported_ = false;
   Backend* backend_ = nullptr;
+  Group* group_ = nullptr;
 };
 
-// One of the ranks reports: rank 0, or where that is gone the first of those that are left.
+// One of the ranks reports for all: rank 0, or rank 1 where that is gone.
 [[nodiscard]] bool reports(const Trouble& trouble, int rank);
 
 }  // namespace muster::bench

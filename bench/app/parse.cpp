@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "bench/app/bench_command.hpp"
@@ -129,6 +130,22 @@ Result<Invocation> parse(std::span<const char* const> arguments) {
   } catch (const CLI::Error& error) {
     return with_hint(printable(error.what()));
   }
+}
+
+std::string common_words(std::span<const char* const> arguments) {
+  constexpr std::array<std::string_view, 6> kOwn{
+      "--rank", "--rendezvous", "--secret-file", "--output", "--cuda", "--nccl"};
+  Words words;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    const auto name = word.substr(0, word.find('='));
+    if (std::ranges::find(kOwn, name) == kOwn.end()) {
+      words.emplace_back(word);
+    } else if (name == word) {
+      ++i;  // its value is the next word
+    }
+  }
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::vector<std::uint64_t> sizes_of(const BenchCommand& command,

@@ -18,7 +18,9 @@ std::string commented(std::string_view text) {
 }
 
 std::string rendered(const Report& report, const BenchCommand& command) {
-  const RenderOptions options{.verbose = command.verbose, .quiet = command.quiet};
+  const RenderOptions options{.verbose = command.verbose,
+                              .quiet = command.quiet,
+                              .every_iteration = command.each_iteration};
   switch (command.format) {
     case Format::json:
       return to_json(report, options);

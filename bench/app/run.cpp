@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <csignal>
 #include <ctime>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -24,11 +25,13 @@
 #include "bench/app/printer.hpp"
 #include "bench/app/stop_signals.hpp"
 #include "bench/app/sweep.hpp"
+#include "bench/app/time_limit.hpp"
 #include "bench/app/transport.hpp"
 #include "bench/app/wire.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/launch/local.hpp"
 #include "bench/results/table.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -58,6 +61,11 @@ std::uint64_t largest_limit(const Profile& profile, Collective collective, int n
   return static_cast<std::uint64_t>(largest);
 }
 
+std::string_view signal_name(int number) {
+  if (number == SIGTERM) return "SIGTERM";
+  return number == SIGINT ? "SIGINT" : "SIGHUP";
+}
+
 class Run {
  public:
   Run(const BenchCommand& command, const World& world, LocalRank self)
@@ -73,6 +81,7 @@ class Run {
     known_.begin = world.started;
     known_.started = utc_now();
     known_.world = place_.world;
+    known_.hosts = {host_name()};
   }
 
   // What goes wrong before the others are met is this process' own; after that everybody is told.
@@ -81,9 +90,9 @@ class Run {
     if (auto met = gather_ranks(); !met) return give_up(met.error());
     if (auto started = start(); !started) return give_up(started.error());
     if (auto possible = check_wishes(); !possible) {
-      const int status = refuse({.status = kExitUsage, .message = possible.error().message});
+      if (leads()) console_.note(fmt::format("muster-bench: {}", possible.error().message));
       leave();
-      return status;
+      return kExitUsage;
     }
     const auto status = measure();
     if (!status) return give_up(status.error());
@@ -94,31 +103,40 @@ class Run {
  private:
   [[nodiscard]] bool leads() const { return place_.rank == 0; }
 
-  // What every rank finds out for itself is said once.
+  // What every rank finds out for itself, or those of one node alone, is said once on each node.
   int refuse(const Failure& failure) {
-    if (leads()) console_.note(fmt::format("muster-bench: {}", failure.message));
+    if (place_.local_rank.value_or(0) == 0) {
+      console_.note(fmt::format("muster-bench: {}{}", who(), failure.message));
+    }
     return failure.status;
+  }
+
+  // Whose words a line is, where there are several who may speak.
+  [[nodiscard]] std::string who() const {
+    if (leads()) return {};
+    return fmt::format("rank {} on {}: ", place_.rank, host_name());
   }
 
   // Everybody is told, once there is somebody to tell; rank 0's report is the run's. What has
   // failed is not tidied up: it might hang.
   int give_up(const Error& error) {
-    emergency_.watch(nullptr);
+    // Where another rank is lost, operations fail everywhere; the loss is the news, and the thread
+    // of the group ends this process with it.
+    constexpr auto kLossesFirst = std::chrono::milliseconds(300);
+    emergency_.watch(static_cast<Backend*>(nullptr));
     (void)backend_.release();
     (void)mpi_.release();
+    if (group_ != nullptr && place_.world > 1) std::this_thread::sleep_for(kLossesFirst);
     if (!leads() || group_ == nullptr) {
-      const auto who = place_.world == 1 ? std::string()
-                                         : fmt::format("rank {} on {}: ", place_.rank, host_name());
-      console_.note(fmt::format("muster-bench: {}{}", who, error.message));
+      console_.note(fmt::format("muster-bench: {}{}", who(), error.message));
     }
     if (group_ == nullptr) return kExitUndecided;
     if (leads()) {
-      const auto held = emergency_.hold();
-      tell({.kind = Trouble::Kind::given_up,
-            .phase = phase_,
-            .what = error.message,
-            .ranks = {place_.rank},
-            .arrived = {}});
+      emergency_.report({.kind = Trouble::Kind::given_up,
+                         .phase = phase(),
+                         .what = error.message,
+                         .ranks = {place_.rank},
+                         .arrived = {}});
     }
     group_->give_up(error.message);
     return kExitUnhealthy;
@@ -137,9 +155,11 @@ class Run {
   }
 
   [[nodiscard]] Result<void> gather_ranks() {
-    emergency_.tell_by([this](const Trouble& trouble) { tell(trouble); });
+    emergency_.tell_by({.report = [this](const Trouble& trouble) { tell(trouble); },
+                        .note = [this](const Trouble& trouble) { note(trouble); }});
     on_stop_signal([this](int number) { stop(number); });
     if (kind_ != BackendKind::sim) {
+      const TimeLimit limit(emergency_, "start of MPI", duration_of(command_.join_deadline));
       auto mpi = join_mpi(place_, kind_ == BackendKind::mpi);
       if (!mpi) return tl::unexpected(mpi.error());
       mpi_ = *std::move(mpi);
@@ -149,6 +169,10 @@ class Run {
       if (!secret) return tl::unexpected(secret.error());
       secret_ = *std::move(secret);
     }
+    std::optional<TimeLimit> limit;
+    if (mpi_ != nullptr) {  // which says where rank 0 listens, and watches nobody
+      limit.emplace(emergency_, "meeting", 2 * duration_of(command_.join_deadline));
+    }
     auto group = meet({.command = &command_,
                        .place = &place_,
                        .mpi = mpi_.get(),
@@ -156,8 +180,10 @@ class Run {
                        .listener = std::move(listener_),
                        .note = [this](std::string_view line) { console_.note(line); },
                        .on_trouble = [this](const Trouble& trouble) { emergency_.end(trouble); }});
+    limit.reset();
     if (!group) return tl::unexpected(group.error());
     group_ = *std::move(group);
+    emergency_.watch(group_.get());
     return introduce();
   }
 
@@ -314,9 +340,19 @@ class Run {
     return means ? static_cast<std::size_t>(command_.iterations) : 1;
   }
 
-  void enter(std::string phase, Clock::duration limit) {
+  void enter(const std::string& phase, Clock::duration limit) {
+    set_phase(phase);
+    group_->enter(phase, limit);
+  }
+
+  void set_phase(std::string phase) {
+    const std::lock_guard lock(phase_guard_);
     phase_ = std::move(phase);
-    group_->enter(phase_, limit);
+  }
+
+  [[nodiscard]] std::string phase() const {
+    const std::lock_guard lock(phase_guard_);
+    return phase_;
   }
 
   void begin_table() {
@@ -341,7 +377,7 @@ class Run {
   }
 
   [[nodiscard]] Result<void> time_into(Sweep& sweep, const Operation& operation, Row& row) {
-    phase_ = describe(operation);
+    set_phase(describe(operation));
     auto measured = sweep.run(operation);
     if (!measured) return tl::unexpected(measured.error());
     if (!leads()) return {};
@@ -398,6 +434,7 @@ class Run {
       printer_.say(table_footer(totals_));
       const auto report = report_of(known_, command_, variables_);
       status = exit_status(report.verdict);
+      emergency_.mark_reported();
       if (auto printed = printer_.finish(report); !printed) {
         if (!printed.error().message.empty()) {
           console_.note(fmt::format("muster-bench: {}", printed.error().message));
@@ -425,6 +462,12 @@ class Run {
     return {};
   }
 
+  // For a trouble that another rank reports, or that comes after the report.
+  void note(const Trouble& trouble) const {
+    console_.note(
+        fmt::format("muster-bench: rank {} on {}: {}", place_.rank, host_name(), trouble.what));
+  }
+
   // The thread of the group calls this while the main one may hang.
   void tell(const Trouble& trouble) {
     const auto report = report_of(known_, trouble);
@@ -439,20 +482,23 @@ class Run {
   void stop(int number) {
     constexpr auto kOthersFirst = std::chrono::milliseconds(300);
     constexpr auto kReportFirst = std::chrono::seconds(2);
+    emergency_.begin_stop();
     std::this_thread::sleep_for(kOthersFirst);
     if (!leads()) std::this_thread::sleep_for(kReportFirst);
     emergency_.end({.kind = Trouble::Kind::stopped,
-                    .phase = phase_,
-                    .what = fmt::format("signal {}", ::strsignal(number)),
+                    .phase = phase(),
+                    .what = fmt::format("it was told to end by the signal {}", signal_name(number)),
                     .ranks = {place_.rank},
                     .arrived = {}});
   }
 
   void leave() {
-    emergency_.watch(nullptr);
+    emergency_.watch(static_cast<Backend*>(nullptr));
     backend_.reset();
+    emergency_.watch(static_cast<Group*>(nullptr));
     group_.reset();
     if (mpi_ == nullptr) return;
+    const TimeLimit limit(emergency_, "end of MPI", duration_of(command_.operation_deadline));
     if (auto finished = mpi_->finish(); !finished) console_.note(finished.error().message);
   }
 
@@ -468,7 +514,8 @@ class Run {
   Known known_;
   BackendKind kind_ = BackendKind::sim;
   std::vector<std::string> set_;  // what was taken from the profile's settings
-  std::string phase_;             // what this process is at, for its last words
+  mutable std::mutex phase_guard_;
+  std::string phase_ = "start";  // what this process is at, for its last words
   int local_rank_ = 0;
   std::vector<std::uint64_t> sizes_;
   TableTotals totals_;

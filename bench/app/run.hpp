@@ -14,7 +14,7 @@ namespace muster::bench {
 struct World {
   Console console;
   Variables variables;  // the environment
-  std::string asked;    // the command line, in words
+  std::string asked;    // what all processes of the run were told alike, in words
   std::chrono::steady_clock::time_point started;
 };
 

@@ -32,6 +32,8 @@ struct Trouble {
   std::string what;          // a sentence: what is known
   std::vector<int> ranks;    // who is missing, gone or late; may be empty
   std::vector<int> arrived;  // who was there, or further; for absent and late
+  // Rank 0 is gone or silent, and this process found that out by itself: rank 0 reports nothing.
+  bool without_rank_0 = false;
 };
 
 struct JoinOptions {

@@ -41,7 +41,8 @@ bool Spoke::arrive() {
                              in_words(options_.patience),
                              caller.why_not()),
          .ranks = {0},
-         .arrived = {options_.rank}});
+         .arrived = {options_.rank},
+         .without_rank_0 = true});
     return false;
   }
   wire_ = std::move((*welcome)->wire);
@@ -122,7 +123,8 @@ void Spoke::closed() {
        .phase = phase,
        .what = fmt::format("rank 0 ended without a word, or its node is gone, in the phase \"{}\"",
                            phase),
-       .ranks = {0}});
+       .ranks = {0},
+       .without_rank_0 = true});
 }
 
 void Spoke::watch_times() {
@@ -133,12 +135,15 @@ void Spoke::watch_times() {
                 .phase = "rendezvous",
                 .what = "rank 0 let this rank in, and then neither started nor answered",
                 .ranks = {0},
-                .arrived = {options_.rank}});
+                .arrived = {options_.rank},
+                .without_rank_0 = true});
   }
   if (now >= verdict_ends_) {
     const Answer silent{.rank = 0, .name = {}, .stage = {}};
     const Answer own{.rank = options_.rank, .name = options_.name, .stage = overdue_};
-    return end(late_trouble(*overdue_, {silent, own}));
+    auto trouble = late_trouble(*overdue_, {silent, own});
+    trouble.without_rank_0 = true;
+    return end(trouble);
   }
   if (overdue_ || trouble_ || giving_up_) return;
   const auto stage = board_.stage();

@@ -23,6 +23,9 @@ const Member* member_of(const std::vector<Member>& members, int rank) {
 std::string name_of(const std::vector<Member>& members, int rank) {
   const auto* member = member_of(members, rank);
   if (member == nullptr) return fmt::format("rank {}", rank);
+  if (member->pci_address.empty() && member->device_id == "host") {
+    return fmt::format("rank {} on {}", rank, member->host);
+  }
   return fmt::format("rank {} ({} on {})", rank, member->device_id, member->host);
 }
 
