@@ -1,15 +1,17 @@
 # What `cmake --install` and the packages put where.
-install(TARGETS muster RUNTIME)
+install(TARGETS muster muster-bench RUNTIME)
 if(TARGET muster_mpi)
   # Beside the program's folder, where it looks for it: not in a library folder of the system.
-  install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster)
+  install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster COMPONENT mpi)
 endif()
 install(DIRECTORY configs/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/muster
   FILES_MATCHING PATTERN "*.yaml")
 install(FILES configs/muster.yaml configs/xids.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
-install(FILES docs/muster.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES tools/completion/muster.bash
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME muster)
+install(FILES docs/muster.1 docs/muster-bench.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+foreach(program muster muster-bench)
+  install(FILES tools/completion/${program}.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
+endforeach()
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
@@ -22,7 +24,7 @@ set(CPACK_PACKAGE_VENDOR "The muster authors")
 set(CPACK_PACKAGE_CONTACT "The muster authors <muster@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Inspects GPU cluster nodes and says what is unfit")
 set(CPACK_PACKAGE_DESCRIPTION
-  "muster observes a node of a GPU cluster without loading it, judges what it saw by the profile of its hardware, and says in plain words what is wrong and what to do.")
+  "muster observes a node of a GPU cluster without loading it, judges what it saw by the profile of its hardware, and says in plain words what is wrong and what to do. muster-bench runs collectives over several nodes and judges their bandwidth.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
@@ -33,6 +35,13 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# The MPI back end is a package of its own: a node that runs NCCL needs no Open MPI.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME muster)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SUGGESTS muster-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME muster-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "muster (= ${PROJECT_VERSION})")
+set(CPACK_COMPONENT_MPI_DESCRIPTION "The MPI back end of muster-bench, for the Open MPI of this distribution.")
 
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0")
