@@ -38,7 +38,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The MPI back end is a package of its own: a node that runs NCCL needs no Open MPI.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME muster)
-set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SUGGESTS muster-mpi)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_RECOMMENDS muster-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME muster-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "muster (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_MPI_DESCRIPTION "The MPI back end of muster-bench, for the Open MPI of this distribution.")

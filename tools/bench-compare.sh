@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Compares the times of muster-bench's all-reduce with those of programs that you have: runs them in
+# turns and prints the median of each size over the rounds, and its ratio to theirs.
+#
+#   tools/bench-compare.sh [--osu PATH] [--imb PATH] [--nccl-tests PATH] [--rounds N] [--ranks N] [--max BYTES]
+#
+#   --osu         osu_allreduce; --imb IMB-MPI1; --nccl-tests all_reduce_perf, built with MPI
+#   --rounds      how often each runs (default 5, the least)
+#   MUSTER_BENCH  the program (default build/release/bin/muster-bench)
+#   MPIRUN        what starts ranks (default mpirun); `-n RANKS` is added
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+osu='' imb='' nccl_tests='' rounds=5 ranks=2 max=$((64 << 20))
+while (($#)); do
+  case $1 in
+    --osu) osu=${2:?} ;;
+    --imb) imb=${2:?} ;;
+    --nccl-tests) nccl_tests=${2:?} ;;
+    --rounds) rounds=${2:?} ;;
+    --ranks) ranks=${2:?} ;;
+    --max) max=${2:?} ;;
+    *)
+      sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
+      exit 64
+      ;;
+  esac
+  shift 2
+done
+if [[ -z $osu$imb$nccl_tests ]]; then
+  echo "bench-compare.sh: give --osu, --imb or --nccl-tests: the path of a program to compare with" >&2
+  exit 64
+fi
+if ((rounds < 5)); then
+  echo "bench-compare.sh: fewer than 5 rounds say nothing" >&2
+  exit 64
+fi
+
+bench=${MUSTER_BENCH:-build/release/bin/muster-bench}
+read -r -a mpirun <<<"${MPIRUN:-mpirun}"
+mpirun+=(-n "$ranks")
+work=$(mktemp --directory)
+trap 'rm -rf "$work"' EXIT
+
+# Small messages run more often, with the counts that osu_allreduce has by itself.
+small_max=$((max < 8192 ? max : 8192))
+small=(8 "$small_max" 200 1000) large=(16384 "$max" 10 100)
+
+# Each prints lines of a size in bytes and a time in microseconds, the mean over ranks.
+run_muster() { # MIN MAX WARM_UP ITERATIONS OPTION...
+  # A verdict is no failure: limits are not what is compared here.
+  { "${mpirun[@]}" "$bench" all_reduce --min "$1" --max "$2" --warm-up "$3" --iterations "$4" \
+    --placement out "${@:5}" || [[ $? -le 2 ]]; } | awk '$1 ~ /^[0-9]+$/ { print $1, $6 }'
+}
+run_osu() {
+  "${mpirun[@]}" "$osu" -m "$1:$2" -x "$3" -i "$4" | awk '$1 ~ /^[0-9]+$/ { print $1, $2 }'
+}
+log2() {
+  local power=0
+  while ((1 << (power + 1) <= $1)); do power=$((power + 1)); done
+  echo "$power"
+}
+run_imb() { # it runs 0 bytes, too
+  "${mpirun[@]}" "$imb" Allreduce -npmin "$ranks" -msglog "$(log2 "$1"):$(log2 "$2")" \
+    -iter "$4" -iter_policy off -warmup "$3" | awk '$1 ~ /^[0-9]+$/ && $1 > 0 && NF >= 5 { print $1, $5 }'
+}
+run_nccl_tests() {
+  "${mpirun[@]}" "$nccl_tests" -b "$1" -e "$2" -f 2 -g 1 -w "$3" -n "$4" |
+    awk '$1 ~ /^[0-9]+$/ { print $1, $6 }'
+}
+
+# run NAME FUNCTION OPTION...: all sizes, added to the times of NAME.
+run() {
+  "$2" "${small[@]}" "${@:3}" >>"$work/$1"
+  if ((max > 8192)); then "$2" "${large[@]}" "${@:3}" >>"$work/$1"; fi
+}
+
+seconds() {
+  local start=${EPOCHREALTIME/./}
+  "${mpirun[@]}" "$@" >/dev/null || [[ $? -le 2 ]]
+  echo $((${EPOCHREALTIME/./} - start))
+}
+
+for ((round = 0; round < rounds; ++round)); do
+  # osu_allreduce waits for each operation, the others start them back to back.
+  if [[ -n $osu ]]; then
+    run osu_muster run_muster --backend mpi
+    run osu run_osu
+  fi
+  if [[ -n $imb ]]; then
+    run imb_muster run_muster --backend mpi --pipelined
+    run imb run_imb
+  fi
+  if [[ -n $nccl_tests ]]; then
+    run nccl_tests_muster run_muster --backend nccl --pipelined
+    run nccl_tests run_nccl_tests
+  fi
+  seconds true >>"$work/start_true"
+  seconds "$bench" all_reduce --sizes 8 --warm-up 0 --iterations 1 >>"$work/start_muster"
+done
+
+# "SIZE MEDIAN" for each size of a file.
+medians() {
+  sort -k1,1n -k2,2g "$1" | awk '
+    function out() { if (n) print size, (n % 2 ? t[(n + 1) / 2] : (t[n / 2] + t[n / 2 + 1]) / 2) }
+    $1 != size { out(); n = 0; size = $1 }
+    { t[++n] = $2 }
+    END { out() }'
+}
+
+compare() { # NAME WORDS
+  [[ -s $work/$1 ]] || return 0
+  printf '\n%s\n%12s  %14s  %14s  %6s\n' "$2" bytes muster-bench peer ratio
+  join <(medians "$work/$1_muster" | sort -k1,1) <(medians "$work/$1" | sort -k1,1) | sort -n |
+    awk '{ printf "%12d  %14.2f  %14.2f  %6.3f\n", $1, $2, $3, $2 / $3 }'
+}
+
+echo "medians of $rounds rounds in turns, $ranks ranks on $(nproc) cores, $(uname --machine); microseconds"
+compare osu "osu_allreduce, one operation at a time"
+compare imb "IMB-MPI1 Allreduce, back to back"
+compare nccl_tests "all_reduce_perf, back to back"
+
+middle() { sort --numeric-sort "$1" | sed -n "$(((rounds + 1) / 2))p"; }
+printf '\nfrom start to end: muster-bench of 8 bytes %d ms, true %d ms\n' \
+  $(($(middle "$work/start_muster") / 1000)) $(($(middle "$work/start_true") / 1000))
