@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Documents show what `muster-bench` prints, and name every option of it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
