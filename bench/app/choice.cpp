@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "lib/base/root.hpp"
@@ -45,15 +47,21 @@ Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& var
   return recognise_node(sources, variables);
 }
 
-std::vector<std::string> take_settings(const Profile& profile, Variables& variables) {
-  std::vector<std::string> taken;
+Settings take_settings(const Profile& profile, Variables& variables) {
+  Settings settings;
   for (const auto& [name, value] : profile.bench.environment) {
     if (variables.contains(name)) continue;
+    // In a container the host's files are often missing, and NCCL takes an empty topology for one.
+    std::error_code failure;
+    if (name.ends_with("_FILE") && !std::filesystem::exists(value, failure)) {
+      settings.left_out.push_back(fmt::format("{}={}: no such file", name, value));
+      continue;
+    }
     if (::setenv(name.c_str(), value.c_str(), 0) != 0) continue;
     variables[name] = value;
-    taken.push_back(fmt::format("{}={}", name, value));
+    settings.taken.push_back(fmt::format("{}={}", name, value));
   }
-  return taken;
+  return settings;
 }
 
 }  // namespace muster::bench

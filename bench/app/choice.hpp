@@ -16,8 +16,13 @@ namespace muster::bench {
 [[nodiscard]] Attempt<Choice> choose_profile(const BenchCommand& command,
                                              const Variables& variables);
 
+struct Settings {
+  std::vector<std::string> taken;     // NAME=value
+  std::vector<std::string> left_out;  // and why
+};
+
 // Puts the profile's settings into this process' environment, for NCCL, UCX and Open MPI to find;
-// what the user has set stays. Returns what was set, as NAME=value.
-std::vector<std::string> take_settings(const Profile& profile, Variables& variables);
+// what the user has set stays.
+[[nodiscard]] Settings take_settings(const Profile& profile, Variables& variables);
 
 }  // namespace muster::bench

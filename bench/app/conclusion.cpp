@@ -44,11 +44,11 @@ void add(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
 }
 
-void add_measurements(Report& report, const Known& known, const std::string& algorithm) {
+void add_measurements(Report& report, const Known& known) {
   const RunConditions conditions{.nodes = static_cast<int>(known.hosts.size()),
                                  .backend = known.backend,
                                  .library = known.library,
-                                 .algorithm = algorithm};
+                                 .algorithm = known.algorithm};
   for (const auto& row : known.rows) {
     std::ranges::move(measurements_of(row, conditions), std::back_inserter(report.measurements));
   }
@@ -56,23 +56,22 @@ void add_measurements(Report& report, const Known& known, const std::string& alg
 
 }  // namespace
 
-RunFacts facts_of(const Known& known, const Variables& variables) {
-  const auto algorithm = variables.find("NCCL_ALGO");
+RunFacts facts_of(const Known& known) {
   return {.nodes = static_cast<int>(known.hosts.size()),
           .ranks = static_cast<int>(known.members.size()),
           .node = known.hosts.empty() ? std::string() : known.hosts.front(),
           .backend = known.backend,
           .gpus = known.gpus,
-          .algorithm = algorithm == variables.end() ? std::string() : algorithm->second};
+          .algorithm = known.algorithm};
 }
 
 Demand demand_of(const BenchCommand& command) {
   return {.min_busbw = command.min_busbw, .at = command.at};
 }
 
-Report report_of(const Known& known, const BenchCommand& command, const Variables& variables) {
+Report report_of(const Known& known, const BenchCommand& command) {
   auto report = begun(known);
-  const auto facts = facts_of(known, variables);
+  const auto facts = facts_of(known);
   add(report, judge_data(known.rows, known.members));
   report.findings.push_back(completed(facts.ranks));
   const auto& profile = known.choice.profile;
@@ -80,7 +79,7 @@ Report report_of(const Known& known, const BenchCommand& command, const Variable
       required_transports(command.require_transport, profile, known.gpus, facts.nodes);
   report.findings.push_back(judge_transport(required, known.transport));
   report.findings.push_back(judge(known.rows, profile, facts, demand_of(command)));
-  add_measurements(report, known, facts.algorithm);
+  add_measurements(report, known);
   conclude(report);
   return report;
 }
@@ -94,7 +93,7 @@ Report report_of(const Known& known, const Trouble& trouble) {
                   .arrived = trouble.arrived};
   report.findings.push_back(judge_completion(stop, known.members));
   if (!known.rows.empty()) add(report, judge_data(known.rows, known.members));
-  add_measurements(report, known, "");
+  add_measurements(report, known);
   conclude(report);
   return report;
 }

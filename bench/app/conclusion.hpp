@@ -20,23 +20,21 @@ struct Known {
   Choice choice;  // the profile of rank 0's node, and why
   std::string started;
   std::chrono::steady_clock::time_point begin;
-  int world = 1;
   std::vector<std::string> hosts;  // in the order of their first ranks
   std::vector<Member> members;     // of all ranks, in order
   std::string backend;             // nccl, mpi, tcp, sim
   std::string library;
   std::vector<Row> rows;
   TransportFacts transport;
-  bool gpus = false;  // the data lie in GPU memory, or in a model of it
+  std::string algorithm;  // as NCCL names it; empty where it is not known
+  bool gpus = false;      // the data lie in GPU memory, or in a model of it
 };
 
-[[nodiscard]] RunFacts facts_of(const Known& known, const Variables& variables);
+[[nodiscard]] RunFacts facts_of(const Known& known);
 [[nodiscard]] Demand demand_of(const BenchCommand& command);
 
 // A run that came to its end.
-[[nodiscard]] Report report_of(const Known& known,
-                               const BenchCommand& command,
-                               const Variables& variables);
+[[nodiscard]] Report report_of(const Known& known, const BenchCommand& command);
 // A run that did not.
 [[nodiscard]] Report report_of(const Known& known, const Trouble& trouble);
 

@@ -8,6 +8,7 @@
 
 #include "bench/app/bench_command.hpp"
 #include "bench/app/option_table.hpp"
+#include "bench/backends/sim/cluster.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
 
@@ -75,6 +76,9 @@ Result<void> finish(const BenchCommand& command) {
   }
   if (!command.sim.empty() && command.backend != BackendKind::sim) {
     return make_error("--sim goes with --backend sim");
+  }
+  if (auto cluster = parse_sim(command.sim); !cluster) {
+    return make_error(fmt::format("--sim: {}", cluster.error().message));
   }
   if (command.graph && command.backend != BackendKind::nccl &&
       command.backend != BackendKind::automatic) {

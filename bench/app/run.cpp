@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/app/run.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,13 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "bench/app/account.hpp"
 #include "bench/app/choice.hpp"
-#include "bench/app/conclusion.hpp"
 #include "bench/app/emergency.hpp"
 #include "bench/app/engine.hpp"
 #include "bench/app/lineup.hpp"
 #include "bench/app/party.hpp"
-#include "bench/app/printer.hpp"
+#include "bench/app/plan.hpp"
 #include "bench/app/stop_signals.hpp"
 #include "bench/app/sweep.hpp"
 #include "bench/app/time_limit.hpp"
@@ -30,35 +28,14 @@
 #include "bench/app/wire.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/launch/local.hpp"
-#include "bench/results/table.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
 
-constexpr std::uint64_t kSmallest = 8;
-constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
-constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
-
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
-
 Clock::duration duration_of(Seconds seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds.value));
-}
-
-// The largest size that a limit for so many nodes names; 0 where none does.
-std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
-  if (collective != Collective::all_reduce) return 0;
-  double largest = 0;
-  if (nodes == 1) largest = profile.bench.node_all_reduce.size.value_or(Bytes{}).value;
-  for (const auto& limit : profile.bench.job_all_reduce) {
-    if (nodes < limit.nodes_at_least.value_or(1) || nodes == 1) continue;
-    largest = std::max(largest, limit.size.value_or(Bytes{}).value);
-  }
-  return static_cast<std::uint64_t>(largest);
 }
 
 std::string_view signal_name(int number) {
@@ -77,20 +54,16 @@ class Run {
         listener_(std::move(self.listener)),
         secret_(std::move(self.secret)),
         emergency_(place_.rank),
-        printer_(command_, console_) {
-    known_.begin = world.started;
-    known_.started = utc_now();
-    known_.world = place_.world;
-    known_.hosts = {host_name()};
-  }
+        account_(command_, console_, emergency_) {}
 
   // What goes wrong before the others are met is this process' own; after that everybody is told.
   [[nodiscard]] int go() {
     if (auto prepared = prepare(); !prepared) return refuse(prepared.error());
     if (auto met = gather_ranks(); !met) return give_up(met.error());
     if (auto started = start(); !started) return give_up(started.error());
-    if (auto possible = check_wishes(); !possible) {
-      if (leads()) console_.note(fmt::format("muster-bench: {}", possible.error().message));
+    largest_ = operations_of(command_, std::ranges::max(sizes_), *backend_);
+    if (!largest_) {
+      if (leads()) console_.note(fmt::format("muster-bench: {}", largest_.error().message));
       leave();
       return kExitUsage;
     }
@@ -145,17 +118,16 @@ class Run {
   [[nodiscard]] Attempt<void> prepare() {
     auto choice = choose_profile(command_, variables_);
     if (!choice) return tl::unexpected(choice.error());
-    known_.choice = *std::move(choice);
-    const auto kind = pick_backend(command_, place_, known_.choice.profile, place_.evidence);
+    const auto kind = pick_backend(command_, place_, choice->profile, place_.evidence);
     if (!kind) return tl::unexpected(kind.error());
     kind_ = *kind;
-    known_.backend = to_string(kind_);
-    if (kind_ != BackendKind::sim) set_ = take_settings(known_.choice.profile, variables_);
+    if (kind_ != BackendKind::sim) settings_ = take_settings(choice->profile, variables_);
+    account_.begin(*std::move(choice), to_string(kind_), host_name(), variables_["NCCL_ALGO"]);
     return {};
   }
 
   [[nodiscard]] Result<void> gather_ranks() {
-    emergency_.tell_by({.report = [this](const Trouble& trouble) { tell(trouble); },
+    emergency_.tell_by({.report = [this](const Trouble& trouble) { account_.tell(trouble); },
                         .note = [this](const Trouble& trouble) { note(trouble); }});
     on_stop_signal([this](int number) { stop(number); });
     if (kind_ != BackendKind::sim) {
@@ -192,8 +164,8 @@ class Run {
     enter("introduction", duration_of(command_.operation_deadline));
     const Introduction introduction{.host = kind_ == BackendKind::sim ? "model" : host_name(),
                                     .pid = ::getpid(),
-                                    .backend = known_.backend,
-                                    .profile = known_.choice.profile.name,
+                                    .backend = std::string(to_string(kind_)),
+                                    .profile = account_.known().choice.profile.name,
                                     .asked = asked_};
     const auto introductions = exchange(to_wire(introduction));
     if (!introductions) return tl::unexpected(introductions.error());
@@ -205,11 +177,9 @@ class Run {
     }
     auto lineup = line_up(all);
     if (!lineup) return tl::unexpected(lineup.error());
-    const auto held = emergency_.hold();
     local_rank_ =
         place_.local_rank.value_or(lineup->local_ranks.at(static_cast<std::size_t>(place_.rank)));
-    known_.hosts = std::move(lineup->hosts);
-    std::ranges::move(other_profiles(all), std::back_inserter(known_.choice.evidence));
+    account_.line_up(std::move(lineup->hosts), other_profiles(all));
     return {};
   }
 
@@ -227,41 +197,29 @@ class Run {
     return agree_on_sizes();
   }
 
-  // What was asked for and cannot be, on any rank.
-  [[nodiscard]] Result<void> check_wishes() const {
-    if (command_.root >= backend_->ranks()) {
-      return make_error(
-          fmt::format("--root: there is no rank {} among {}", command_.root, backend_->ranks()));
-    }
-    for (const auto& operation : operations_of(std::ranges::max(sizes_))) {
-      if (auto can = backend_->supports(operation, pace()); !can) return can;
-    }
-    return {};
-  }
-
   [[nodiscard]] Result<int> measure() {
     enter("reservation of memory", duration_of(command_.operation_deadline));
     // Out of place where both are run: it needs the most.
-    const auto largest = operations_of(std::ranges::max(sizes_)).front();
-    if (auto reserved = backend_->reserve(largest); !reserved) {
+    if (auto reserved = backend_->reserve(largest_->front()); !reserved) {
       return tl::unexpected(reserved.error());
     }
-    begin_table();
+    if (leads()) account_.begin_table(sizes_, place_.evidence, settings_);
     Sweep sweep(*group_,
                 *backend_,
-                {.pace = pace(),
+                {.pace = pace_of(command_),
                  .precision = command_.precision,
                  .shared = shared(),
                  .operation_deadline = command_.operation_deadline});
     for (const auto size : sizes_) {
       if (auto ran = run_size(sweep, size); !ran) return tl::unexpected(ran.error());
     }
+    if (auto told = gather_transport(); !told) return tl::unexpected(told.error());
     if (auto repeated = repeat(sweep); !repeated) return tl::unexpected(repeated.error());
     return end();
   }
 
   [[nodiscard]] Result<void> start_backend() {
-    enter(fmt::format("start of {}", known_.backend),
+    enter(fmt::format("start of {}", to_string(kind_)),
           duration_of(command_.join_deadline) + duration_of(command_.operation_deadline));
     auto backend = make_backend({.command = &command_,
                                  .kind = kind_,
@@ -280,29 +238,16 @@ class Run {
       if (!parsed) return tl::unexpected(parsed.error());
       std::ranges::move(*parsed, std::back_inserter(members));
     }
-    std::ranges::sort(members, {}, &Member::rank);
-    const auto held = emergency_.hold();
-    known_.library = backend_->library();
-    known_.gpus = kind_ == BackendKind::nccl || kind_ == BackendKind::sim;
-    if (kind_ == BackendKind::sim) known_.hosts = hosts_of(members);
-    known_.members = std::move(members);
+    const bool gpus = kind_ == BackendKind::nccl || kind_ == BackendKind::sim;
+    account_.enrol(std::move(members), backend_->library(), gpus);
     return {};
-  }
-
-  static std::vector<std::string> hosts_of(const std::vector<Member>& members) {
-    std::vector<std::string> hosts;
-    for (const auto& member : members) {
-      if (std::ranges::find(hosts, member.host) == hosts.end()) hosts.push_back(member.host);
-    }
-    return hosts;
   }
 
   // Nodes may be of several kinds; rank 0's limits name the sizes.
   [[nodiscard]] Result<void> agree_on_sizes() {
-    auto largest = largest_limit(
-        known_.choice.profile, command_.collective, static_cast<int>(known_.hosts.size()));
-    if (largest == 0 || !known_.gpus) largest = known_.gpus ? kLargestOnGpu : kLargestOnHost;
-    const auto mine = sizes_of(command_, kSmallest, largest);
+    const auto& known = account_.known();
+    const auto mine =
+        sizes_of(command_, known.choice.profile, static_cast<int>(known.hosts.size()), known.gpus);
     const auto told = group_->broadcast(fmt::format("{}", fmt::join(mine, " ")));
     if (!told) return tl::unexpected(told.error());
     for (const auto word : split_words(*told)) {
@@ -311,27 +256,6 @@ class Run {
       sizes_.push_back(*size);
     }
     return {};
-  }
-
-  [[nodiscard]] std::vector<Operation> operations_of(std::uint64_t size) const {
-    std::vector<Operation> operations;
-    for (const bool in_place : {false, true}) {
-      if (command_.placement == (in_place ? Placement::out : Placement::in)) continue;
-      operations.push_back({.collective = command_.collective,
-                            .type = command_.type,
-                            .reduction = command_.reduction,
-                            .root = command_.root,
-                            .in_place = in_place,
-                            .bytes = size});
-    }
-    return operations;
-  }
-
-  [[nodiscard]] Pace pace() const {
-    return {.warm_up = command_.warm_up,
-            .iterations = command_.iterations,
-            .pipelined = command_.pipelined,
-            .graph = command_.graph};
   }
 
   // So many iterations in a row are one mean.
@@ -355,27 +279,6 @@ class Run {
     return phase_;
   }
 
-  void begin_table() {
-    if (!leads()) return;
-    const auto held = emergency_.hold();
-    if (command_.verbose) {
-      for (const auto& line : place_.evidence) printer_.remark(line);
-      for (const auto& line : known_.choice.evidence) printer_.remark(line);
-    }
-    if (!set_.empty()) {
-      printer_.remark(
-          fmt::format("set for {}: {}", known_.choice.profile.name, fmt::join(set_, " ")));
-    }
-    printer_.say(table_header({.collective = command_.collective,
-                               .library = known_.library,
-                               .min_bytes = std::ranges::min(sizes_),
-                               .max_bytes = std::ranges::max(sizes_),
-                               .factor = command_.sizes.empty() ? command_.factor : 0,
-                               .pace = pace(),
-                               .check = true,
-                               .members = known_.members}));
-  }
-
   [[nodiscard]] Result<void> time_into(Sweep& sweep, const Operation& operation, Row& row) {
     set_phase(describe(operation));
     auto measured = sweep.run(operation);
@@ -390,35 +293,26 @@ class Run {
   }
 
   [[nodiscard]] Result<void> run_size(Sweep& sweep, std::uint64_t size) {
-    const auto operations = operations_of(size);
+    auto operations = *largest_;
+    for (auto& operation : operations) operation.bytes = size;
     Row row = row_of(operations.front(), backend_->ranks());
     for (const auto& operation : operations) {
       if (auto timed = time_into(sweep, operation, row); !timed) return timed;
     }
     if (!leads()) return {};
-    const auto held = emergency_.hold();
-    printer_.say(table_row(row));
-    totals_.add(row);
-    known_.rows.push_back(std::move(row));
+    account_.add(std::move(row));
     return {};
   }
 
   // A value next to its limit or below is measured twice more, and the median of all decides.
   [[nodiscard]] Result<void> repeat(Sweep& sweep) {
-    const auto wanted = leads() ? to_repeat(known_.rows,
-                                            known_.choice.profile,
-                                            facts_of(known_, variables_),
-                                            demand_of(command_))
-                                : std::nullopt;
+    const auto wanted = leads() ? account_.to_repeat() : std::nullopt;
     const auto word = group_->broadcast(wanted ? std::to_string(wanted->bytes) : "");
     if (!word) return tl::unexpected(word.error());
     if (word->empty()) return {};
     const auto size = parse_unsigned(*word);
     if (!size) return tl::unexpected(size.error());
-    if (leads()) {
-      const auto held = emergency_.hold();
-      printer_.remark("next to its limit or below: measured twice more");
-    }
+    if (leads()) account_.remark("next to its limit or below: measured twice more");
     for (int round = 0; round < kRepeats; ++round) {
       if (auto ran = run_size(sweep, *size); !ran) return ran;
     }
@@ -427,21 +321,7 @@ class Run {
 
   [[nodiscard]] Result<int> end() {
     enter("report", duration_of(command_.operation_deadline));
-    if (auto told = gather_transport(); !told) return tl::unexpected(told.error());
-    int status = kExitHealthy;
-    if (leads()) {
-      const auto held = emergency_.hold();
-      printer_.say(table_footer(totals_));
-      const auto report = report_of(known_, command_, variables_);
-      status = exit_status(report.verdict);
-      emergency_.mark_reported();
-      if (auto printed = printer_.finish(report); !printed) {
-        if (!printed.error().message.empty()) {
-          console_.note(fmt::format("muster-bench: {}", printed.error().message));
-        }
-        status = kExitUndecided;
-      }
-    }
+    const int status = leads() ? account_.conclude() : kExitHealthy;
     const auto word = group_->broadcast(std::to_string(status));
     if (!word) return tl::unexpected(word.error());
     const auto agreed = parse_signed(*word);
@@ -449,16 +329,19 @@ class Run {
     return static_cast<int>(*agreed);
   }
 
+  // What the library says of itself, in a pass of its own.
   [[nodiscard]] Result<void> gather_transport() {
+    enter("account of the transport", duration_of(command_.operation_deadline));
+    if (auto told = backend_->account_for(largest_->front()); !told) return told;
     const auto logs = group_->gather(telling_lines(backend_->log()));
     if (!logs) return tl::unexpected(logs.error());
     if (!leads()) return {};
+    const auto& known = account_.known();
     const auto required = required_transports(command_.require_transport,
-                                              known_.choice.profile,
-                                              known_.gpus,
-                                              static_cast<int>(known_.hosts.size()));
-    const auto held = emergency_.hold();
-    known_.transport = transport_of(*logs, known_.members, required);
+                                              known.choice.profile,
+                                              known.gpus,
+                                              static_cast<int>(known.hosts.size()));
+    account_.add(account_of(*logs, known.members, required, command_.collective));
     return {};
   }
 
@@ -466,15 +349,6 @@ class Run {
   void note(const Trouble& trouble) const {
     console_.note(
         fmt::format("muster-bench: rank {} on {}: {}", place_.rank, host_name(), trouble.what));
-  }
-
-  // The thread of the group calls this while the main one may hang.
-  void tell(const Trouble& trouble) {
-    const auto report = report_of(known_, trouble);
-    if (!known_.rows.empty()) printer_.say(table_footer(totals_));
-    if (auto printed = printer_.finish(report); !printed && !printed.error().message.empty()) {
-      console_.note(fmt::format("muster-bench: {}", printed.error().message));
-    }
   }
 
   // A launcher that ends all ranks because one has ended is not what went wrong: who notices the
@@ -510,15 +384,14 @@ class Run {
   Descriptor listener_;  // rank 0's, where it was open before this process was
   std::string secret_;
   Emergency emergency_;
-  Printer printer_;
-  Known known_;
+  Account account_;
   BackendKind kind_ = BackendKind::sim;
-  std::vector<std::string> set_;  // what was taken from the profile's settings
+  Settings settings_;  // of the profile
   mutable std::mutex phase_guard_;
   std::string phase_ = "start";  // what this process is at, for its last words
   int local_rank_ = 0;
   std::vector<std::uint64_t> sizes_;
-  TableTotals totals_;
+  Result<std::vector<Operation>> largest_;  // every placement of the largest size
   std::unique_ptr<MpiJob> mpi_;
   std::unique_ptr<Group> group_;
   std::unique_ptr<Backend> backend_;

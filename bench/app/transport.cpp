@@ -34,6 +34,47 @@ std::string sentence(const Taken& taken) {
   return taken.cause.empty() ? taken.what : fmt::format("{}: {}", taken.what, taken.cause);
 }
 
+// As NCCL calls the collectives that it has algorithms for.
+std::string_view nccl_name(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return "AllReduce";
+    case Collective::all_gather:
+      return "AllGather";
+    case Collective::reduce_scatter:
+      return "ReduceScatter";
+    case Collective::broadcast:
+      return "Broadcast";
+    case Collective::reduce:
+      return "Reduce";
+    default:
+      return "";
+  }
+}
+
+// Of "RING/SIMPLE"; empty where ranks or passes differ.
+std::string algorithm_of(const Transport& transport, Collective collective) {
+  const auto found = transport.algorithms.find(std::string(nccl_name(collective)));
+  if (found == transport.algorithms.end()) return {};
+  std::set<std::string> names;
+  for (const auto& each : found->second) names.insert(each.substr(0, each.find('/')));
+  return names.size() == 1 ? *names.begin() : std::string();
+}
+
+std::vector<std::string> pairs_of(const Transport& transport) {
+  std::map<std::string, std::vector<std::string>> by_way;
+  for (const auto& [ranks, ways] : transport.pairs) {
+    for (const auto& way : ways) {
+      by_way[way].push_back(fmt::format("{} to {}", ranks.first, ranks.second));
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [way, pairs] : by_way) {
+    lines.push_back(fmt::format("{}: {}", way, fmt::join(pairs, ", ")));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string summary_of(const Transport& transport, const std::vector<Member>& members) {
@@ -53,23 +94,26 @@ std::string summary_of(const Transport& transport, const std::vector<Member>& me
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-TransportFacts transport_of(const std::vector<std::string>& logs,
+TransportAccount account_of(const std::vector<std::string>& logs,
                             const std::vector<Member>& members,
-                            const std::vector<std::string>& required) {
+                            const std::vector<std::string>& required,
+                            Collective collective) {
   Transport transport;
   for (const auto& log : logs) merge(transport, parse_transport(log));
-  TransportFacts facts{.known = !transport.empty(),
-                       .used = summary_of(transport, members),
-                       .missing = {},
-                       .unclear = {}};
+  TransportAccount account{
+      .facts = {.known = !transport.empty(), .used = summary_of(transport, members)},
+      .algorithm = algorithm_of(transport, collective),
+      .pairs = pairs_of(transport)};
   const auto ways = parse_ways(fmt::format("{}", fmt::join(required, ",")));
-  if (!facts.known || required.empty() || !ways) return facts;
+  if (!account.facts.known || required.empty() || !ways) return account;
   for (const auto& taken : ways_taken(transport, nodes_of(members), *ways)) {
     const std::string way(to_string(taken.way));
-    if (taken.answer == Taken::Answer::no) facts.missing.push_back({way, sentence(taken)});
-    if (taken.answer == Taken::Answer::unknown) facts.unclear.push_back(way);
+    if (taken.answer == Taken::Answer::no) {
+      account.facts.missing.push_back({way, sentence(taken)});
+    }
+    if (taken.answer == Taken::Answer::unknown) account.facts.unclear.push_back(way);
   }
-  return facts;
+  return account;
 }
 
 }  // namespace muster::bench

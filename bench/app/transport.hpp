@@ -11,10 +11,17 @@
 
 namespace muster::bench {
 
+struct TransportAccount {
+  TransportFacts facts;
+  std::string algorithm;           // of the collective, where NCCL used one: RING
+  std::vector<std::string> pairs;  // "NET/IB/GDRDMA: 0 to 8, 8 to 0", a line for each way
+};
+
 // `members` of all ranks, in order; `required` words are known to be ways.
-[[nodiscard]] TransportFacts transport_of(const std::vector<std::string>& logs,
+[[nodiscard]] TransportAccount account_of(const std::vector<std::string>& logs,
                                           const std::vector<Member>& members,
-                                          const std::vector<std::string>& required);
+                                          const std::vector<std::string>& required,
+                                          Collective collective);
 
 // "between nodes NET/IB/GDRDMA; inside P2P/CUMEM".
 [[nodiscard]] std::string summary_of(const Transport& transport,

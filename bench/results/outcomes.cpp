@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -277,10 +278,14 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
   }
   if (finding.message.empty()) finding.message = "the library's log names no transport";
   if (!facts.missing.empty()) {
+    std::map<std::string, std::vector<std::string>> by_cause;
+    for (const auto& [requirement, cause] : facts.missing) by_cause[cause].push_back(requirement);
     std::vector<std::string> parts;
-    for (const auto& [requirement, cause] : facts.missing) {
-      parts.push_back(cause.empty() ? fmt::format("{} was not used", requirement)
-                                    : fmt::format("{} was not used: {}", requirement, cause));
+    for (const auto& [cause, requirements] : by_cause) {
+      const auto what = fmt::format("{} {} not used",
+                                    fmt::join(requirements, " and "),
+                                    requirements.size() == 1 ? "was" : "were");
+      parts.push_back(cause.empty() ? what : fmt::format("{}: {}", what, cause));
     }
     finding.outcome = Outcome::fail;
     finding.message = fmt::format("{}; used: {}", fmt::join(parts, "; "), finding.message);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rank 0 knows of a run and tells of it: the table while it grows, and the report, however the
+// run ends.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/app/bench_command.hpp"
+#include "bench/app/choice.hpp"
+#include "bench/app/conclusion.hpp"
+#include "bench/app/emergency.hpp"
+#include "bench/app/printer.hpp"
+#include "bench/app/transport.hpp"
+#include "bench/results/table.hpp"
+#include "lib/command/output.hpp"
+
+namespace muster::bench {
+
+// Each call that changes something holds the emergency: the thread that reports a trouble sees
+// either what was known before it, or all that is known after.
+class Account {
+ public:
+  // All three live longer.
+  Account(const BenchCommand& command, const Console& console, Emergency& emergency);
+
+  [[nodiscard]] const Known& known() const { return known_; }
+
+  // Before there is anybody else. `algorithm` is what NCCL was told to use; else empty.
+  void begin(Choice choice, std::string_view backend, std::string host, std::string algorithm);
+  void line_up(std::vector<std::string> hosts, const std::vector<std::string>& remarks);
+  void enrol(std::vector<Member> members, std::string library, bool gpus);
+  void add(TransportAccount transport);
+
+  void begin_table(const std::vector<std::uint64_t>& sizes,
+                   const std::vector<std::string>& evidence,
+                   const Settings& settings);
+  void add(Row row);
+  void remark(std::string_view line);
+
+  [[nodiscard]] std::optional<Operation> to_repeat() const;
+  // The report; its exit status.
+  [[nodiscard]] int conclude();
+  // The report of a run that cannot go on, with the emergency held already.
+  void tell(const Trouble& trouble);
+
+ private:
+  [[nodiscard]] bool print(const Report& report);
+
+  const BenchCommand& command_;
+  const Console& console_;
+  Emergency& emergency_;
+  Printer printer_;
+  Known known_;
+  TableTotals totals_;
+};
+
+}  // namespace muster::bench
