@@ -73,6 +73,9 @@ run_nccl_tests() {
 run() {
   "$2" "${small[@]}" "${@:3}" >>"$work/$1"
   if ((max > 8192)); then "$2" "${large[@]}" "${@:3}" >>"$work/$1"; fi
+  [[ -s $work/$1 ]] && return
+  echo "bench-compare.sh: no times of $1: run it by hand to see why" >&2
+  exit 2
 }
 
 seconds() {
