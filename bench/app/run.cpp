@@ -129,7 +129,7 @@ class Run {
   [[nodiscard]] Result<void> gather_ranks() {
     emergency_.tell_by({.report = [this](const Trouble& trouble) { account_.tell(trouble); },
                         .note = [this](const Trouble& trouble) { note(trouble); }});
-    on_stop_signal([this](int number) { stop(number); });
+    on_stop_signal([this](const StopSignal& signal) { stop(signal); });
     if (kind_ != BackendKind::sim) {
       const TimeLimit limit(emergency_, "start of MPI", duration_of(command_.join_deadline));
       auto mpi = join_mpi(place_, kind_ == BackendKind::mpi);
@@ -353,17 +353,26 @@ class Run {
 
   // A launcher that ends all ranks because one has ended is not what went wrong: who notices the
   // loss has time to say so. Other ranks leave the report to rank 0.
-  void stop(int number) {
+  void stop(const StopSignal& signal) {
     constexpr auto kOthersFirst = std::chrono::milliseconds(300);
     constexpr auto kReportFirst = std::chrono::seconds(2);
+    if (signal.lost) {
+      emergency_.end({.kind = Trouble::Kind::lost,
+                      .phase = phase(),
+                      .what = fmt::format("rank {} has ended before all had met", *signal.lost),
+                      .ranks = {*signal.lost},
+                      .arrived = {},
+                      .without_rank_0 = *signal.lost == 0});
+    }
     emergency_.begin_stop();
     std::this_thread::sleep_for(kOthersFirst);
     if (!leads()) std::this_thread::sleep_for(kReportFirst);
-    emergency_.end({.kind = Trouble::Kind::stopped,
-                    .phase = phase(),
-                    .what = fmt::format("it was told to end by the signal {}", signal_name(number)),
-                    .ranks = {place_.rank},
-                    .arrived = {}});
+    emergency_.end(
+        {.kind = Trouble::Kind::stopped,
+         .phase = phase(),
+         .what = fmt::format("it was told to end by the signal {}", signal_name(signal.number)),
+         .ranks = {place_.rank},
+         .arrived = {}});
   }
 
   void leave() {

@@ -27,6 +27,11 @@ struct LocalEnd {
   std::vector<std::string> notes;  // who was killed, and why, a sentence each
 };
 
+// With SIGTERM from sigqueue(3): the rank that is gone, where the process is told to end for that.
+[[nodiscard]] constexpr int told_rank(int rank) { return rank + 1; }
+
+[[nodiscard]] constexpr int rank_told(int value) { return value - 1; }
+
 struct LocalOptions {
   int count = 1;  // ranks of this process
   // For the others to end by themselves once one has failed, or all were told to end; then they are
@@ -35,8 +40,9 @@ struct LocalOptions {
 };
 
 // Returns in each of the children, and at last in the process itself, which passes SIGTERM, SIGINT
-// and SIGHUP on until then. No child outlives it, however it ends. Its status is rank 0's, or that
-// of another rank where rank 0 has none of its own or succeeded. Before any thread is started.
+// and SIGHUP on until then; a child that waits for one that has failed is told which. No child
+// outlives it, however it ends. Its status is rank 0's, or that of another rank where rank 0 has
+// none of its own or succeeded. Before any thread is started.
 [[nodiscard]] Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(
     const Place& place, const LocalOptions& options);
 

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGHUP};
 
+// Ranks that have met notice by themselves, and have more to say.
+constexpr auto kOthersFirst = std::chrono::milliseconds(700);
+
 bool exited_with_failure(int status) { return WIFEXITED(status) && WEXITSTATUS(status) != 0; }
 
 }  // namespace
@@ -39,7 +42,8 @@ std::optional<siginfo_t> HeldSignals::next(std::chrono::steady_clock::time_point
 
 LocalEnd Supervisor::wait() {
   for (reap(); !all_ended(); reap()) {
-    if (const auto signal = signals_.next(kill_at_)) pass_on(*signal);
+    if (const auto signal = signals_.next(std::min(kill_at_, tell_at_))) pass_on(*signal);
+    if (Clock::now() >= tell_at_) tell_of_loss();
     if (!killed_ && Clock::now() >= kill_at_) {
       for (const auto& child : children_) {
         if (child.status) continue;
@@ -76,7 +80,19 @@ void Supervisor::note_end(const Child& child) {
         "rank {} (pid {}) was ended by signal {}", child.rank, child.pid, WTERMSIG(status)));
   }
   const bool failed = WIFSIGNALED(status) || exited_with_failure(status);
-  if (failed && !killed_) kill_at_ = std::min(kill_at_, Clock::now() + grace_);
+  if (!failed || killed_) return;
+  if (kill_at_ == Clock::time_point::max()) {
+    lost_ = child.rank;
+    tell_at_ = Clock::now() + kOthersFirst;
+  }
+  kill_at_ = std::min(kill_at_, Clock::now() + grace_);
+}
+
+void Supervisor::tell_of_loss() {
+  tell_at_ = Clock::time_point::max();
+  for (const auto& child : children_) {
+    if (!child.status) ::sigqueue(child.pid, SIGTERM, {.sival_int = told_rank(lost_)});
+  }
 }
 
 void Supervisor::pass_on(const siginfo_t& signal) {

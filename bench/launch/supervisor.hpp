@@ -56,6 +56,8 @@ class Supervisor {
   void note_end(const Child& child);
   void pass_on(const siginfo_t& signal);
   void send_all(int number) const;
+  // To those who wait for a rank that will not come: nothing but this process knows.
+  void tell_of_loss();
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] int status() const;
 
@@ -64,6 +66,8 @@ class Supervisor {
   std::vector<Child> children_;
   std::vector<std::string> notes_;
   Clock::time_point kill_at_ = Clock::time_point::max();
+  Clock::time_point tell_at_ = Clock::time_point::max();
+  int lost_ = 0;  // the rank to tell of then
   bool killed_ = false;
 };
 
