@@ -14,9 +14,7 @@ namespace muster::bench {
 namespace {
 
 // Aborts are known to hang themselves.
-constexpr auto kAbortPatience = std::chrono::seconds(2);
-
-void abort_within(Backend& backend, std::chrono::milliseconds patience) {
+void abort_within(Backend& backend, Clock::duration patience) {
   auto done = std::make_shared<std::atomic<bool>>(false);
   std::thread([&backend, done] {
     backend.abort();
@@ -77,14 +75,14 @@ void Emergency::end(const Trouble& trouble) {
   }
   // The main thread may be writing, and finishes its line; it may also hang there.
   std::unique_lock held(guard_, std::defer_lock);
-  const auto until = Clock::now() + kAbortPatience;
+  const auto until = Clock::now() + patience_;
   while (!held.try_lock() && Clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const bool stopped = trouble.kind == Trouble::Kind::stopped || is_echo(trouble);
   if (!is_echo(trouble)) tell(trouble);
   if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
-  if (backend_ != nullptr) abort_within(*backend_, kAbortPatience);
+  if (backend_ != nullptr) abort_within(*backend_, patience_);
   ::_exit(stopped ? kExitUndecided : kExitUnhealthy);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <mutex>
 
@@ -20,8 +21,9 @@ struct Voice {
 
 class Emergency {
  public:
-  // `rank` is this process'.
-  explicit Emergency(int rank) : rank_(rank) {}
+  // `rank` is this process'. So long a main thread may write, and an abort of a back end take.
+  explicit Emergency(int rank, Clock::duration patience = std::chrono::seconds(2))
+      : rank_(rank), patience_(patience) {}
 
   void tell_by(Voice voice);
   // Whose calls may hang; null when it is gone.
@@ -50,6 +52,7 @@ class Emergency {
   [[nodiscard]] bool is_echo(const Trouble& trouble) const;
 
   int rank_;
+  Clock::duration patience_;
   std::atomic<bool> ending_{false};
   std::atomic<Clock::time_point> stopping_since_{Clock::time_point::max()};
   std::mutex guard_;

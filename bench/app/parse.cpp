@@ -33,10 +33,11 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
   }
   const auto found = parse_collective(words.front());
   if (!found) {
-    return make_error(fmt::format("no collective is called \"{}\"{}; there are {}",
-                                  printable(words.front(), 80),
-                                  suggestion(words.front(), names),
-                                  fmt::join(names, ", ")));
+    const auto near = suggestion(words.front(), names);
+    return make_error(
+        fmt::format("no collective is called \"{}\"{}",
+                    printable(words.front(), 80),
+                    near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
   }
   command.collective = *found;
   return {};
