@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/e2e/bench/job.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "bench/launch/place.hpp"
+#include "lib/base/descriptor.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+
+constexpr auto kNap = std::chrono::milliseconds(5);
+
+std::string content_of(const fs::path& file) {
+  const std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// The variables of a process, and its parent; empty where it has gone.
+struct Seen {
+  pid_t pid = -1;
+  pid_t parent = -1;
+  std::string variables;
+};
+
+Seen look_at(pid_t pid) {
+  const fs::path folder = fmt::format("/proc/{}", pid);
+  // "PID (name) state parent": a name may have spaces.
+  const auto stat = content_of(folder / "stat");
+  const auto after = stat.rfind(')');
+  if (after == std::string::npos || stat.size() < after + 4) return {};
+  if (stat[after + 2] == 'Z') return {};
+  return {.pid = pid,
+          .parent = static_cast<pid_t>(std::strtol(stat.c_str() + after + 4, nullptr, 10)),
+          .variables = content_of(folder / "environ")};
+}
+
+// In the order in which they began.
+std::vector<Seen> all_with(const std::string& setting) {
+  std::vector<Seen> found;
+  std::error_code gone;
+  for (auto entry = fs::directory_iterator("/proc", gone); entry != fs::directory_iterator();
+       entry.increment(gone)) {
+    const auto pid = static_cast<pid_t>(
+        std::strtol(entry->path().filename().c_str(), nullptr, 10));  // 0 for a word
+    if (pid <= 0 || pid == ::getpid()) continue;
+    auto seen = look_at(pid);
+    if (seen.variables.find(setting) != std::string::npos) found.push_back(std::move(seen));
+  }
+  std::ranges::sort(found, {}, &Seen::pid);
+  return found;
+}
+
+// Whatever `look` finds, once it does.
+template <class Look>
+pid_t wait_for_process(const Look& look) {
+  const auto until = Clock::now() + kPatience;
+  while (Clock::now() < until) {
+    if (const pid_t pid = look(); pid > 0) return pid;
+    std::this_thread::sleep_for(kNap);
+  }
+  return -1;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+nlohmann::json Ended::report() const { return nlohmann::json::parse(out, nullptr, false); }
+
+nlohmann::json finding_of(const nlohmann::json& report, const std::string& check) {
+  if (!report.is_object()) return nullptr;
+  for (const auto& finding : report.value("findings", nlohmann::json::array())) {
+    if (finding.value("check", "") == check) return finding;
+  }
+  return nullptr;
+}
+
+std::string outcome_of(const nlohmann::json& report, const std::string& check) {
+  if (!report.is_object()) return {};
+  for (const auto& each : report.value("checks", nlohmann::json::array())) {
+    if (each.value("id", "") == check) return each.value("outcome", "");
+  }
+  return {};
+}
+
+std::string message_of(const nlohmann::json& report, const std::string& check) {
+  const auto finding = finding_of(report, check);
+  return finding.is_object() ? finding.value("message", "") : "";
+}
+
+Job::Job() {
+  static std::atomic<int> number{0};
+  mark_ = fmt::format("MUSTER_E2E_JOB={}.{}", ::getpid(), ++number);
+}
+
+Job::~Job() {
+  for (const auto pid : alive()) ::kill(pid, SIGKILL);
+  for (const auto& each : started_) {
+    if (!each.ended) ::waitpid(each.pid, nullptr, 0);
+  }
+}
+
+std::size_t Job::start(const Words& words, const Variables& variables) {
+  std::vector<std::string> settings{
+      mark_,
+      fmt::format("MUSTER_DATA_DIR={}/configs", MUSTER_SOURCE_DIR),
+      "OMPI_MCA_mpi_yield_when_idle=1",
+      "OMPI_MCA_rmaps_base_oversubscribe=1",
+      "OMPI_ALLOW_RUN_AS_ROOT=1",
+      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+  };
+  for (const auto* name : {"PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR", "MUSTER_MPI_MODULE"}) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets any here
+    if (const char* value = std::getenv(name))
+      settings.push_back(fmt::format("{}={}", name, value));
+  }
+  for (const auto& [name, value] : variables) settings.push_back(fmt::format("{}={}", name, value));
+  auto arguments = words;
+  const auto argument_pointers = pointers_to(arguments);
+  const auto setting_pointers = pointers_to(settings);
+  const auto out = (folder() / fmt::format("{}.out", started_.size())).string();
+  const auto err = (folder() / fmt::format("{}.err", started_.size())).string();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg): as open is
+    ::dup2(::open("/dev/null", O_RDONLY), 0);
+    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    // NOLINTEND(cppcoreguidelines-pro-type-vararg)
+    ::execvpe(argument_pointers.front(), argument_pointers.data(), setting_pointers.data());
+    ::_exit(127);
+  }
+  started_.push_back({.pid = pid});
+  return started_.size() - 1;
+}
+
+Ended Job::end_of(std::size_t process, std::chrono::seconds patience) {
+  auto& started = started_.at(process);
+  const auto until = Clock::now() + patience;
+  while (!started.ended) {
+    int status = 0;
+    if (::waitpid(started.pid, &status, WNOHANG) == started.pid) {
+      started.ended = true;
+      started.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    } else if (Clock::now() >= until) {
+      for (const auto pid : alive()) ::kill(pid, SIGKILL);
+      ::waitpid(started.pid, nullptr, 0);
+      started.ended = true;
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+  return {.status = started.status,
+          .out = out_of(process),
+          .err = content_of(folder() / fmt::format("{}.err", process))};
+}
+
+std::string Job::out_of(std::size_t process) const {
+  return content_of(folder() / fmt::format("{}.out", process));
+}
+
+bool Job::says(std::size_t process, std::string_view text) const {
+  const auto until = Clock::now() + kPatience;
+  while (Clock::now() < until) {
+    if (out_of(process).find(text) != std::string::npos) return true;
+    std::this_thread::sleep_for(kNap);
+  }
+  return false;
+}
+
+pid_t Job::rank_under_mpirun(int rank) const {
+  const auto wanted = fmt::format("OMPI_COMM_WORLD_RANK={}", rank);
+  return wait_for_process([&] {
+    for (const auto& seen : all_with(mark_)) {
+      const auto at = seen.variables.find(wanted);
+      if (at != std::string::npos && seen.variables[at + wanted.size()] == '\0') return seen.pid;
+    }
+    return pid_t{-1};
+  });
+}
+
+pid_t Job::local_rank_of(std::size_t process, int rank) const {
+  return wait_for_process([&] {
+    int index = 0;
+    for (const auto& seen : all_with(mark_)) {
+      if (seen.parent == pid_of(process) && index++ == rank) return seen.pid;
+    }
+    return pid_t{-1};
+  });
+}
+
+std::vector<pid_t> Job::alive() const {
+  std::vector<pid_t> pids;
+  for (const auto& seen : all_with(mark_)) pids.push_back(seen.pid);
+  return pids;
+}
+
+bool Job::leaves_nothing() const {
+  const auto until = Clock::now() + std::chrono::seconds(20);
+  while (!alive().empty() && Clock::now() < until) std::this_thread::sleep_for(kNap);
+  return alive().empty();
+}
+
+std::string Job::write(std::string_view name, std::string_view content) const {
+  folder_.write(name, content);
+  return (folder() / name).string();
+}
+
+Words muster_bench(const Words& words) {
+  Words all{MUSTER_BENCH_PROGRAM};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+Words mpirun(int ranks, const Words& words) {
+  Words all{"mpirun", "-n", std::to_string(ranks)};
+  if (ranks > 2) all.emplace_back("--oversubscribe");
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+Variables torchrun(int rank, int world, int port, int per_node) {
+  const int local = per_node == 0 ? world : per_node;
+  return {{"RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(world)},
+          {"LOCAL_RANK", std::to_string(rank % local)},
+          {"LOCAL_WORLD_SIZE", std::to_string(local)},
+          {"GROUP_RANK", std::to_string(rank / local)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", std::to_string(port)}};
+}
+
+int free_port() {
+  const auto bound = [](int wanted) {
+    Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{.sin_family = AF_INET,
+                        .sin_port = ::htons(static_cast<std::uint16_t>(wanted)),
+                        .sin_addr = {.s_addr = ::htonl(INADDR_LOOPBACK)}};
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t length = sizeof address;
+    const bool done = ::bind(socket.get(), generic, length) == 0 &&
+                      ::getsockname(socket.get(), generic, &length) == 0;
+    return done ? static_cast<int>(::ntohs(address.sin_port)) : 0;
+  };
+  // Under torchrun the program itself listens a little above MASTER_PORT.
+  for (int tries = 0; tries < 100; ++tries) {
+    const int port = bound(0);
+    if (port > 0 && port + bench::kPortOffset < 65536 && bound(port + bench::kPortOffset) > 0) {
+      return port;
+    }
+  }
+  return 0;
+}
+
+bool has_mpirun() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+  static const bool found = std::system("command -v mpirun >/dev/null 2>&1") == 0;
+  return found;
+}
+
+}  // namespace muster::e2e

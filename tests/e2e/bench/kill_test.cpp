@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any rank may be killed, stopped or told to end at any point: the others end, nothing is left
+// behind, and one of them says who it was.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <ostream>
+#include <thread>
+
+#include "tests/e2e/bench/job.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 3;
+constexpr std::string_view kTableBegun = "(GB/s)";
+
+// Longer than any test takes; the many small sizes keep each deadline short.
+Words endless(const Words& more) {
+  std::string sizes = "--sizes=64KiB";
+  for (int i = 1; i < 20000; ++i) sizes.append(",64KiB");
+  auto words = muster_bench({"all_reduce", sizes, "--profile=generic", "--join-deadline=2s"});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// How the ranks are started, and where each of them then is.
+class Party {
+ public:
+  virtual ~Party() = default;
+  virtual void start(const Words& words) = 0;
+  virtual pid_t pid_of(int rank) = 0;
+  // What `rank` has written, once everything has ended; `spared` is not waited for.
+  virtual std::string output_of(int rank, int spared) = 0;
+  virtual bool is_in_operation() = 0;
+
+  Job job;
+  Variables variables;
+  int status = -1;  // the launcher's, or rank 0's
+};
+
+class ByHand : public Party {
+ public:
+  void start(const Words& words) override {
+    const int port = free_port();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      auto all = torchrun(rank, kRanks, port);
+      all.insert(variables.begin(), variables.end());
+      job.start(words, all);
+    }
+  }
+
+  pid_t pid_of(int rank) override { return job.pid_of(static_cast<std::size_t>(rank)); }
+
+  std::string output_of(int rank, int spared) override {
+    std::string out;
+    for (int each = 0; each < kRanks; ++each) {
+      if (each == spared) continue;
+      const auto end = job.end_of(static_cast<std::size_t>(each));
+      if (each == rank) status = end.status;
+      if (each == rank) out = end.out + end.err;
+    }
+    return out;
+  }
+
+  bool is_in_operation() override { return job.says(0, kTableBegun); }
+};
+
+// One process that starts the ranks and collects what they write.
+class Launched : public Party {
+ public:
+  explicit Launched(bool by_mpirun) : by_mpirun_(by_mpirun) {}
+
+  void start(const Words& words) override {
+    if (by_mpirun_) {
+      job.start(mpirun(kRanks, words), variables);
+    } else {
+      auto local = words;
+      local.insert(local.end(), {"--local", std::to_string(kRanks)});
+      job.start(local, variables);
+    }
+  }
+
+  pid_t pid_of(int rank) override {
+    return by_mpirun_ ? job.rank_under_mpirun(rank) : job.local_rank_of(0, rank);
+  }
+
+  std::string output_of(int /*rank*/, int /*spared*/) override {
+    const auto end = job.end_of(0);
+    status = end.status;
+    return end.out + end.err;
+  }
+
+  bool is_in_operation() override { return job.says(0, kTableBegun); }
+
+ private:
+  bool by_mpirun_;
+};
+
+struct Case {
+  std::string name;
+  std::string backend;
+  enum class Start { by_hand, local, mpirun } start = Start::by_hand;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): gtest's name
+void PrintTo(const Case& how, std::ostream* out) { *out << how.name; }
+
+std::unique_ptr<Party> party_of(const Case& how) {
+  if (how.start == Case::Start::by_hand) return std::make_unique<ByHand>();
+  return std::make_unique<Launched>(how.start == Case::Start::mpirun);
+}
+
+Words words_of(const Case& how, Party& party, std::string_view faults = {}) {
+  if (how.backend != "nccl") return endless({fmt::format("--backend={}", how.backend)});
+  const auto scenario = party.job.write("scenario.json", fmt::format("{{{}}}", faults));
+  party.variables["MUSTER_FAKE_GPU"] = scenario;
+  return endless({"--backend=nccl",
+                  fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                  fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
+}
+
+void expect_told(Party& party, int lost, std::string_view what) {
+  const int reporter = lost == 0 ? 1 : 0;
+  const auto said = party.output_of(reporter, -1);
+  EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", lost)));
+  EXPECT_THAT(said, HasSubstr(std::string(what)));
+  EXPECT_THAT(said, HasSubstr(" is unhealthy\n"));
+  EXPECT_NE(party.status, 0);
+  EXPECT_NE(party.status, -1) << "it did not end";
+  EXPECT_TRUE(party.job.leaves_nothing());
+}
+
+class KillTest : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (GetParam().start == Case::Start::mpirun && !has_mpirun()) {
+      GTEST_SKIP() << "mpirun is not installed";
+    }
+  }
+};
+
+TEST_P(KillTest, DuringAnOperation) {
+  for (const int rank : {0, 1, kRanks - 1}) {
+    for (const auto delay : {milliseconds(0), milliseconds(70)}) {
+      SCOPED_TRACE(fmt::format("rank {} after {} ms", rank, delay.count()));
+      const auto party = party_of(GetParam());
+      party->start(words_of(GetParam(), *party));
+      ASSERT_TRUE(party->is_in_operation());
+      std::this_thread::sleep_for(delay);
+      ::kill(party->pid_of(rank), SIGKILL);
+      expect_told(*party, rank, "ended without a word");
+      if (GetParam().start != Case::Start::mpirun) {
+        EXPECT_EQ(party->status, 1);
+      }
+    }
+  }
+}
+
+// Before they meet, while they meet, and while the back end starts.
+TEST_P(KillTest, AtAnyPointOfTheStart) {
+  for (const int rank : {0, 1, kRanks - 1}) {
+    for (const int delay : {0, 20, 80}) {
+      SCOPED_TRACE(fmt::format("rank {} after {} ms", rank, delay));
+      const auto party = party_of(GetParam());
+      party->start(words_of(GetParam(), *party));
+      const pid_t pid = party->pid_of(rank);
+      std::this_thread::sleep_for(milliseconds(delay));
+      ::kill(pid, SIGKILL);
+      const auto said = party->output_of(rank == 0 ? 1 : 0, -1);
+      EXPECT_NE(party->status, 0);
+      EXPECT_NE(party->status, -1) << "it did not end";
+      EXPECT_TRUE(party->job.leaves_nothing());
+      // mpirun knows alone who has not got so far as to meet the others, and ends them.
+      if (GetParam().start == Case::Start::mpirun) continue;
+      EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
+      EXPECT_THAT(said,
+                  AnyOf(HasSubstr("ended without a word"),
+                        HasSubstr("did not come"),
+                        HasSubstr("has ended before all had met")));
+    }
+  }
+}
+
+TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
+  for (const int rank : {0, 1, kRanks - 1}) {
+    SCOPED_TRACE(fmt::format("rank {}", rank));
+    const auto party = party_of(GetParam());
+    auto words = words_of(GetParam(), *party);
+    words.emplace_back("--operation-deadline=2s");
+    party->start(words);
+    ASSERT_TRUE(party->is_in_operation());
+    const pid_t pid = party->pid_of(rank);
+    ::kill(pid, SIGSTOP);
+    const auto said = party->output_of(rank == 0 ? 1 : 0, rank);
+    EXPECT_THAT(said, HasSubstr(rank == 0 ? "rank 0 does not answer" : "does not answer"));
+    EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
+    EXPECT_NE(party->status, 0);
+    if (GetParam().start == Case::Start::by_hand) {
+      // Nobody is there to end what is stopped.
+      ::kill(pid, SIGKILL);
+      EXPECT_EQ(party->job.end_of(static_cast<std::size_t>(rank)).status, 128 + SIGKILL);
+    }
+    EXPECT_TRUE(party->job.leaves_nothing());
+  }
+}
+
+TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    SCOPED_TRACE(number);
+    const auto party = party_of(GetParam());
+    party->start(words_of(GetParam(), *party));
+    ASSERT_TRUE(party->is_in_operation());
+    if (GetParam().start == Case::Start::by_hand) {
+      for (int rank = 0; rank < kRanks; ++rank) ::kill(party->pid_of(rank), number);
+    } else {
+      ::kill(party->job.pid_of(0), number);
+    }
+    const auto said = party->output_of(0, -1);
+    EXPECT_NE(party->status, 0);
+    EXPECT_TRUE(party->job.leaves_nothing());
+    if (GetParam().start == Case::Start::mpirun) continue;  // it ends with a status of its own
+    EXPECT_EQ(party->status, 2);
+    EXPECT_THAT(said, HasSubstr("was told to end by the signal SIG"));
+    // One report, rank 0's.
+    const auto first = said.find("# verdict");
+    EXPECT_NE(first, std::string::npos) << said;
+    EXPECT_EQ(said.find("# verdict", first + 1), std::string::npos) << said;
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& it) { return it.param.name; }
+
+const std::vector<Case> kHere{{"tcp", "tcp", Case::Start::by_hand},
+                              {"local", "tcp", Case::Start::local},
+                              {"nccl", "nccl", Case::Start::local}};
+const std::vector<Case> kUnderMpirun{{"mpi", "mpi", Case::Start::mpirun},
+                                     {"tcp", "tcp", Case::Start::mpirun}};
+
+INSTANTIATE_TEST_SUITE_P(Alone, KillTest, ::testing::ValuesIn(kHere), name_of);
+INSTANTIATE_TEST_SUITE_P(Mpi, KillTest, ::testing::ValuesIn(kUnderMpirun), name_of);
+
+}  // namespace
+}  // namespace muster::e2e

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Without MPI: what launchers put into the environment, or the user onto the command line.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/bench/job.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Words kSmall = muster_bench(
+    {"all_reduce", "--sizes=8,4KiB", "--iterations=5", "--profile=generic", "--backend=tcp"});
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// Rank 0's end; all of the others have to end well and without a word.
+Ended run_all(Job& job, const std::vector<std::pair<Words, Variables>>& ranks) {
+  for (const auto& [words, variables] : ranks) job.start(words, variables);
+  Ended first;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto end = job.end_of(rank);
+    EXPECT_EQ(end.status, 0) << "rank " << rank << ": " << end.err;
+    EXPECT_EQ(end.err, "") << "rank " << rank;
+    if (rank == 0) {
+      first = end;
+    } else {
+      EXPECT_EQ(end.out, "") << "rank " << rank;
+    }
+  }
+  EXPECT_TRUE(job.leaves_nothing());
+  EXPECT_THAT(first.out, HasSubstr("# Out of bounds values : 0 OK\n"));
+  EXPECT_THAT(first.out, HasSubstr(" is healthy\n"));
+  return first;
+}
+
+TEST(LaunchTest, TorchrunsVariablesAreEnough) {
+  for (const int world : {2, 4}) {
+    Job job;
+    const int port = free_port();
+    std::vector<std::pair<Words, Variables>> ranks;
+    ranks.reserve(static_cast<std::size_t>(world));
+    for (int rank = 0; rank < world; ++rank) {
+      ranks.emplace_back(kSmall, torchrun(rank, world, port));
+    }
+    EXPECT_THAT(run_all(job, ranks).out, HasSubstr(fmt::format("#  Rank {:2} Group", world - 1)));
+  }
+}
+
+Variables srun(int rank, int world) {
+  return {{"SLURM_JOB_ID", "4711"},
+          {"SLURM_STEP_ID", "0"},
+          {"SLURM_PROCID", std::to_string(rank)},
+          {"SLURM_NTASKS", std::to_string(world)},
+          {"SLURM_STEP_NUM_TASKS", std::to_string(world)},
+          {"SLURM_LOCALID", std::to_string(rank)},
+          {"SLURM_NODEID", "0"},
+          {"SLURM_STEP_TASKS_PER_NODE", std::to_string(world)}};
+}
+
+TEST(LaunchTest, SrunsVariablesAreEnoughWhereTheStepsNodesAreNamed) {
+  Job job;
+  std::vector<std::pair<Words, Variables>> ranks;
+  const auto port = std::to_string(free_port());
+  for (int rank = 0; rank < 2; ++rank) {
+    auto variables = srun(rank, 2);
+    variables["SLURM_STEP_NODELIST"] = "localhost";
+    variables["MASTER_PORT"] = port;
+    ranks.emplace_back(kSmall, variables);
+  }
+  run_all(job, ranks);
+}
+
+TEST(LaunchTest, SrunsVariablesWithARendezvous) {
+  Job job;
+  const auto words = with(kSmall, {fmt::format("--rendezvous=127.0.0.1:{}", free_port())});
+  run_all(job, {{words, srun(0, 2)}, {words, srun(1, 2)}});
+}
+
+TEST(LaunchTest, FlagsAreEnough) {
+  Job job;
+  const auto words =
+      with(kSmall, {"--world=2", fmt::format("--rendezvous=127.0.0.1:{}", free_port())});
+  run_all(job, {{with(words, {"--rank=0"}), {}}, {with(words, {"--rank=1"}), {}}});
+}
+
+TEST(LaunchTest, AJobSecretIsSharedByAllOrNobodyMeets) {
+  const auto words = with(kSmall, {"--join-deadline=3s"});
+  const auto ranks = [&](const std::string& secret) {
+    const int port = free_port();
+    auto first = torchrun(0, 2, port);
+    auto second = torchrun(1, 2, port);
+    first["MUSTER_JOB_SECRET"] = "the secret of this job";
+    second["MUSTER_JOB_SECRET"] = secret;
+    return std::vector<std::pair<Words, Variables>>{{words, first}, {words, second}};
+  };
+  {
+    Job job;
+    run_all(job, ranks("the secret of this job"));
+  }
+  Job job;
+  for (const auto& [command, variables] : ranks("another")) job.start(command, variables);
+  const auto first = job.end_of(0);
+  const auto second = job.end_of(1);
+  EXPECT_EQ(first.status, 1);
+  EXPECT_THAT(first.out, HasSubstr("rank 1 did not come to the rendezvous"));
+  EXPECT_THAT(first.out, HasSubstr("job secret"));
+  EXPECT_NE(second.status, 0);
+  EXPECT_THAT(second.err, HasSubstr("secret"));
+  EXPECT_THAT(first.out + first.err + second.out + second.err,
+              ::testing::Not(HasSubstr("the secret of this job")));
+}
+
+TEST(LaunchTest, LocalStartsItsOwnRanks) {
+  for (const auto* count : {"2", "4"}) {
+    Job job;
+    const auto words = with(kSmall, {"--local", count});
+    run_all(job, {{words, {}}});
+  }
+}
+
+TEST(LaunchTest, AloneIsOneRank) {
+  Job job;
+  run_all(job, {{kSmall, {}}});
+}
+
+TEST(LaunchTest, OtherArgumentsThanRank0sAreNamed) {
+  Job job;
+  const int port = free_port();
+  job.start(kSmall, torchrun(0, 2, port));
+  job.start(with(kSmall, {"--type=f64"}), torchrun(1, 2, port));
+  const auto first = job.end_of(0);
+  EXPECT_EQ(first.status, 1);
+  EXPECT_THAT(first.out, HasSubstr("was started with other arguments than rank 0"));
+  EXPECT_THAT(first.out, HasSubstr("--type=f64"));
+  EXPECT_EQ(job.end_of(1).status, 1);
+  EXPECT_TRUE(job.leaves_nothing());
+}
+
+TEST(LaunchTest, ARankThatDoesNotComeIsNamed) {
+  Job job;
+  const int port = free_port();
+  const auto words = with(kSmall, {"--join-deadline=2s", "--format=json"});
+  job.start(words, torchrun(0, 3, port));
+  job.start(words, torchrun(2, 3, port));
+  const auto first = job.end_of(0);
+  EXPECT_EQ(first.status, 1);
+  const auto finding = finding_of(first.report(), "bench.completion");
+  ASSERT_TRUE(finding.is_object()) << first.out << first.err;
+  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_THAT(finding["message"].get<std::string>(),
+              HasSubstr("rank 1 did not come to the rendezvous within 2 s"));
+  EXPECT_EQ(job.end_of(1).status, 1);
+}
+
+TEST(LaunchTest, RanksSayThatRank0DidNotCome) {
+  Job job;
+  const int port = free_port();
+  const auto words = with(kSmall, {"--join-deadline=1s"});
+  job.start(words, torchrun(1, 3, port));
+  job.start(words, torchrun(2, 3, port));
+  const auto first = job.end_of(0);
+  EXPECT_EQ(first.status, 1);
+  EXPECT_THAT(first.out, HasSubstr("rank 0 did not come to the rendezvous within 1 s"));
+  const auto second = job.end_of(1);
+  EXPECT_EQ(second.status, 1);
+  EXPECT_EQ(second.out, "");
+  EXPECT_THAT(second.err, HasSubstr("rank 0 did not come to the rendezvous within 1 s"));
+}
+
+}  // namespace
+}  // namespace muster::e2e

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Under mpirun, with the MPI of this machine.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/e2e/bench/job.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::array kCollectives{"all_reduce",
+                                  "all_gather",
+                                  "reduce_scatter",
+                                  "broadcast",
+                                  "reduce",
+                                  "alltoall",
+                                  "sendrecv",
+                                  "gather",
+                                  "scatter"};
+
+class MpiCollective : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  }
+};
+
+TEST_P(MpiCollective, IsVerifiedAndMeasuredOnTwoRanksAndFour) {
+  for (const int ranks : {2, 4}) {
+    Job job;
+    const auto end = job.end_of(job.start(mpirun(
+        ranks,
+        muster_bench(
+            {GetParam(), "--max=4KiB", "--iterations=5", "--profile=generic", "--format=json"}))));
+    EXPECT_EQ(end.status, 0) << end.err << end.out;
+    const auto report = end.report();
+    ASSERT_TRUE(report.is_object()) << end.out;
+    EXPECT_EQ(outcome_of(report, "bench.data"), "pass") << end.out;
+    EXPECT_EQ(outcome_of(report, "bench.completion"), "pass");
+    ASSERT_FALSE(report["measurements"].empty());
+    for (const auto& each : report["measurements"]) {
+      const auto& conditions = each["conditions"];
+      EXPECT_EQ(conditions["collective"], GetParam());
+      EXPECT_EQ(conditions["ranks"], ranks);
+      EXPECT_EQ(conditions["backend"], "mpi");
+      EXPECT_EQ(each["wrong_elements"], 0);
+    }
+    EXPECT_TRUE(job.leaves_nothing());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each,
+                         MpiCollective,
+                         ::testing::ValuesIn(kCollectives),
+                         [](const auto& it) { return std::string(it.param); });
+
+TEST(MpiRunTest, PrintsATableAndAVerdict) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  Job job;
+  const auto end = job.end_of(
+      job.start(mpirun(2, muster_bench({"all_reduce", "--sizes=8,64KiB", "--profile=generic"}))));
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_EQ(end.err, "");
+  EXPECT_THAT(end.out, HasSubstr("# muster-bench all_reduce, Open MPI"));
+  EXPECT_THAT(end.out, HasSubstr("       65536         16384     float     sum      -1"));
+  EXPECT_THAT(end.out, HasSubstr("# Out of bounds values : 0 OK\n"));
+  EXPECT_THAT(end.out, HasSubstr(" is healthy\n"));
+}
+
+// The launcher's own environment is enough where the back end is another.
+TEST(MpiRunTest, RunsOverTcpWhenAsked) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  Job job;
+  const auto end = job.end_of(job.start(
+      mpirun(2, muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp"}))));
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
+}
+
+}  // namespace
+}  // namespace muster::e2e

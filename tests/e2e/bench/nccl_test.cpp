@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole path through NCCL, on a driver and a library that are fakes with a clock of their own:
+// sixteen ranks on two nodes with eight GPUs each.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/bench/job.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 16;
+constexpr int kGpus = 8;
+
+class FakeNccl : public ::testing::Test {
+ protected:
+  // Every rank; `faults` are further keys of the scenario.
+  void start(std::string_view faults, const Words& more = {}) {
+    const auto scenario = job.write(
+        "scenario.json",
+        fmt::format(R"({{"gpus": {}, "memory_gib": 40, "name": "NVIDIA A100-SXM4-40GB"{}{}}})",
+                    kGpus,
+                    faults.empty() ? "" : ", ",
+                    faults));
+    auto words = muster_bench({"all_reduce",
+                               "--sizes=8GiB",
+                               "--profile=nd96asr_v4",
+                               "--format=json",
+                               fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                               fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
+    words.insert(words.end(), more.begin(), more.end());
+    const int port = free_port();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      auto variables = torchrun(rank, kRanks, port, kGpus);
+      variables["MUSTER_FAKE_GPU"] = scenario;
+      variables["MUSTER_HOSTNAME"] = fmt::format("node{}", rank / kGpus);
+      job.start(words, variables);
+    }
+  }
+
+  // Rank 0's report; `status` is everybody's, and nobody else has a report.
+  nlohmann::json end(int status) {
+    nlohmann::json report;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto ended = job.end_of(static_cast<std::size_t>(rank));
+      EXPECT_EQ(ended.status, status) << "rank " << rank << ": " << ended.err << ended.out;
+      if (rank == 0) {
+        report = ended.report();
+        EXPECT_TRUE(report.is_object()) << ended.out << ended.err;
+      } else {
+        EXPECT_EQ(ended.out, "") << "rank " << rank;
+      }
+    }
+    EXPECT_TRUE(job.leaves_nothing());
+    return report;
+  }
+
+  Job job;
+};
+
+TEST_F(FakeNccl, AboveTheLimitIsHealthy) {
+  start(R"("busbw": {"all_reduce": 187})");
+  const auto report = end(0);
+  EXPECT_EQ(report["verdict"], "healthy");
+  EXPECT_EQ(report["node"], "node0, node1");
+  EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "pass");
+  EXPECT_EQ(outcome_of(report, "bench.transport"), "pass");
+  EXPECT_EQ(outcome_of(report, "bench.data"), "pass");
+  // 187 is within 2% of 185: two repeats, in and out of place each.
+  ASSERT_EQ(report["measurements"].size(), 6U);
+  EXPECT_NEAR(report["measurements"][0]["value"].get<double>(), 187, 1e-4);
+  EXPECT_EQ(report["measurements"][0]["conditions"]["nodes"], 2);
+  EXPECT_EQ(report["measurements"][0]["conditions"]["library"], "NCCL 2.28.9");
+}
+
+TEST_F(FakeNccl, FarAboveTheLimitIsMeasuredOnce) {
+  start(R"("busbw": {"all_reduce": 195})");
+  EXPECT_EQ(end(0)["measurements"].size(), 2U);
+}
+
+TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
+  start(R"("busbw": {"all_reduce": 184.9})");
+  const auto report = end(1);
+  EXPECT_EQ(report["verdict"], "unhealthy");
+  const auto finding = finding_of(report, "bench.job_all_reduce");
+  ASSERT_TRUE(finding.is_object());
+  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_EQ(finding["device"], "job");
+  EXPECT_NEAR(finding["observed"].get<double>(), 184.9, 1e-4);
+  EXPECT_EQ(finding["limit"], 185.0);
+  EXPECT_EQ(finding["unit"], "GB/s");
+  EXPECT_THAT(finding["message"].get<std::string>(),
+              HasSubstr("184.90 GB/s for all_reduce of 8 GiB out of place, the median of 184.90, "
+                        "184.90, 184.90"));
+}
+
+TEST_F(FakeNccl, FallingBackToTcpIsTheFindingAndNotTheBandwidth) {
+  start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
+  const auto report = end(1);
+  EXPECT_THAT(message_of(report, "bench.transport"),
+              AllOf(HasSubstr("ib and gdr were not used"), HasSubstr("NCCL_IB_DISABLE")));
+  EXPECT_EQ(outcome_of(report, "bench.transport"), "fail");
+  EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "skip");
+}
+
+TEST_F(FakeNccl, OneWrongElementIsNamed) {
+  start(R"("busbw": {"*": 187}, "wrong": {"rank": 13, "operation": 0, "index": 77})");
+  const auto report = end(1);
+  const auto finding = finding_of(report, "bench.data");
+  ASSERT_TRUE(finding.is_object());
+  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_EQ(finding["device"], "node1/gpu5");
+  EXPECT_THAT(finding["message"].get<std::string>(),
+              AllOf(HasSubstr("rank 13 (gpu5 on node1): element 77 is -"),
+                    HasSubstr("after all_reduce of 8 GiB out of place; 1 element is wrong there")));
+}
+
+TEST_F(FakeNccl, ARankThatNeverComesToTheCommunicatorEndsTheRunInTime) {
+  start(R"("absent": 9)", {"--join-deadline=2s", "--operation-deadline=2s"});
+  const auto report = end(1);
+  EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
+  EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("start of nccl"));
+}
+
+TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
+  start(R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})",
+        {"--operation-deadline=2s"});
+  const auto report = end(1);
+  EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
+  EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("all_reduce of 8 GiB"));
+}
+
+TEST_F(FakeNccl, AnAbortThatHangsEndsTheRunAllTheSame) {
+  start(R"("hang": {"rank": 11, "operation": 7}, "abort_hangs": true)",
+        {"--operation-deadline=2s"});
+  EXPECT_EQ(outcome_of(end(1), "bench.completion"), "fail");
+}
+
+TEST_F(FakeNccl, AnAsynchronousErrorIsTheRanksOwn) {
+  start(
+      R"("async_error": {"rank": 3, "operation": 7, "code": 6, "text": "NET/IB: completion error"})");
+  const auto report = end(1);
+  const auto finding = finding_of(report, "bench.completion");
+  ASSERT_TRUE(finding.is_object());
+  EXPECT_EQ(finding["device"], "node0");
+  EXPECT_THAT(finding["message"].get<std::string>(),
+              AllOf(HasSubstr("rank 3 (gpu3 on node0) gave up in all_reduce of 8 GiB"),
+                    HasSubstr("NCCL reports an error while it works"),
+                    HasSubstr("NET/IB: completion error")));
+}
+
+TEST_F(FakeNccl, TheRequirementOfTheCommandLineComesFirst) {
+  start(R"("busbw": {"*": 187})", {"--require-transport=nvls"});
+  const auto report = end(1);
+  EXPECT_THAT(message_of(report, "bench.transport"), HasSubstr("nvls was not used"));
+}
+
+}  // namespace
+}  // namespace muster::e2e

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written, where, and in which form.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "lib/base/text.hpp"
+#include "tests/e2e/bench/job.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+Words two_ranks(const Words& more) {
+  auto words = muster_bench({"all_reduce",
+                             "--sizes=8,64KiB",
+                             "--iterations=5",
+                             "--profile=generic",
+                             "--backend=tcp",
+                             "--local=2"});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  const std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+struct Form {
+  const char* name;
+  const char* begins;
+};
+
+class OutputFormat : public ::testing::TestWithParam<Form> {};
+
+TEST_P(OutputFormat, GoesToTheFileWhole) {
+  Job job;
+  const auto file = job.folder() / "report";
+  const auto end =
+      job.end_of(job.start(two_ranks({"--format", GetParam().name, "--output", file.string()})));
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_EQ(end.out, "");
+  EXPECT_EQ(end.err, "");
+  EXPECT_THAT(content_of(file), StartsWith(GetParam().begins));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each,
+                         OutputFormat,
+                         ::testing::Values(Form{"text", "# muster-bench all_reduce"},
+                                           Form{"json", "{\n"},
+                                           Form{"prometheus", "# HELP"},
+                                           Form{"junit", "<?xml"}),
+                         [](const auto& it) { return std::string(it.param.name); });
+
+TEST(OutputTest, AFileThatCannotBeWrittenIsUndecidedWithItsCause) {
+  Job job;
+  const auto file = (job.folder() / "no" / "such" / "folder" / "report.json").string();
+  const auto end = job.end_of(job.start(two_ranks({"--format=json", "--output", file})));
+  EXPECT_EQ(end.status, 2);
+  EXPECT_EQ(end.out, "");
+  EXPECT_THAT(end.err, HasSubstr(file));
+  EXPECT_THAT(end.err, HasSubstr("No such file or directory"));
+}
+
+TEST(OutputTest, AFullDeviceIsUndecidedWithItsCause) {
+  Job job;
+  const auto end = job.end_of(job.start(two_ranks({"--format=json", "--output=/dev/full"})));
+  EXPECT_EQ(end.status, 2);
+  EXPECT_THAT(end.err, HasSubstr("No space left on device"));
+}
+
+TEST(OutputTest, EachIterationIsInTheJsonReportWhenAsked) {
+  Job job;
+  const auto plain = job.end_of(job.start(two_ranks({"--format=json"}))).report();
+  const auto each =
+      job.end_of(job.start(two_ranks({"--format=json", "--each-iteration"}))).report();
+  ASSERT_TRUE(plain.is_object());
+  ASSERT_TRUE(each.is_object());
+  EXPECT_FALSE(plain["measurements"][0].contains("iterations_us"));
+  EXPECT_EQ(each["measurements"][0]["iterations_us"].size(), 5U);
+}
+
+TEST(OutputTest, QuietLeavesTheTableOut) {
+  Job job;
+  const auto end = job.end_of(job.start(two_ranks({"-q"})));
+  EXPECT_EQ(end.status, 0);
+  EXPECT_THAT(end.out, Not(HasSubstr("busbw")));
+  EXPECT_THAT(end.out, HasSubstr("healthy"));
+}
+
+TEST(OutputTest, VerboseSaysWhatWasRecognised) {
+  Job job;
+  const auto end = job.end_of(job.start(two_ranks({"-v"})));
+  EXPECT_THAT(end.out, HasSubstr("# --local: this process becomes ranks 0 to 1 of 2\n"));
+  EXPECT_THAT(end.out, HasSubstr("# pass     bench.data"));
+}
+
+TEST(OutputTest, SecretsAreNowhere) {
+  Job job;
+  const auto end = job.end_of(job.start(
+      two_ranks({"-v", "--format=json", "--each-iteration"}),
+      {{"MUSTER_JOB_SECRET", "hush-hush-hush"}, {"AZURE_CLIENT_SECRET", "very-much-hush"}}));
+  EXPECT_EQ(end.status, 0);
+  EXPECT_THAT(end.out + end.err, Not(HasSubstr("hush")));
+}
+
+// As public scripts read nccl-tests: see tests/bench/results for all of their manners.
+TEST(OutputTest, TheTableIsReadByRegularExpressions) {
+  Job job;
+  const auto out = job.end_of(job.start(two_ranks({}))).out;
+  const std::regex row(
+      R"(^\s*(\d+)\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S+)$)",
+      std::regex::multiline);
+  std::vector<std::string> sizes;
+  for (std::sregex_iterator at(out.begin(), out.end(), row); at != std::sregex_iterator(); ++at) {
+    sizes.push_back((*at)[1]);
+    EXPECT_EQ((*at)[9], "0");
+  }
+  EXPECT_THAT(sizes, ::testing::ElementsAre("8", "65536"));
+  EXPECT_TRUE(std::regex_search(out, std::regex(R"(# Avg bus bandwidth\s*:\s*([\d.]+))")));
+  EXPECT_TRUE(std::regex_search(out, std::regex(R"(Out of bounds values\s*:\s*0\s+OK)")));
+  for (const auto line : split_lines(out)) {
+    const bool comment = line.starts_with("#");
+    const bool of_numbers = line.find_first_not_of(" ") != std::string_view::npos &&
+                            line[line.find_first_not_of(" ")] >= '0' &&
+                            line[line.find_first_not_of(" ")] <= '9';
+    EXPECT_TRUE(comment || of_numbers) << line;
+  }
+}
+
+}  // namespace
+}  // namespace muster::e2e
