@@ -61,9 +61,10 @@ class Run {
     if (auto prepared = prepare(); !prepared) return refuse(prepared.error());
     if (auto met = gather_ranks(); !met) return give_up(met.error());
     if (auto started = start(); !started) return give_up(started.error());
-    largest_ = operations_of(command_, std::ranges::max(sizes_), *backend_);
-    if (!largest_) {
-      if (leads()) console_.note(fmt::format("muster-bench: {}", largest_.error().message));
+    const auto complaint = complaints();
+    if (!complaint) return give_up(complaint.error());
+    if (!complaint->empty()) {
+      if (leads()) console_.note(fmt::format("muster-bench: {}", *complaint));
       leave();
       return kExitUsage;
     }
@@ -195,6 +196,19 @@ class Run {
   [[nodiscard]] Result<void> start() {
     if (auto started = start_backend(); !started) return started;
     return agree_on_sizes();
+  }
+
+  // What cannot be run, of the first rank that cannot, told to all: they end together.
+  [[nodiscard]] Result<std::string> complaints() {
+    largest_ = operations_of(command_, std::ranges::max(sizes_), *backend_);
+    const auto told = group_->gather(largest_ ? "" : largest_.error().message);
+    if (!told) return tl::unexpected(told.error());
+    std::string first;
+    for (std::size_t rank = 0; rank < told->size() && first.empty(); ++rank) {
+      const auto& text = (*told)[rank];
+      if (!text.empty()) first = rank == 0 ? text : fmt::format("rank {}: {}", rank, text);
+    }
+    return group_->broadcast(first);
   }
 
   [[nodiscard]] Result<int> measure() {

@@ -222,7 +222,7 @@ void Hub::declare_lost() {
 void Hub::give_up(int rank, std::string_view phase, std::string_view why) {
   end({.kind = Trouble::Kind::given_up,
        .phase = std::string(phase),
-       .what = fmt::format("{} gave up: {}", name_of(rank), why),
+       .what = std::string(why),
        .ranks = {rank}},
       rank == 0);
 }

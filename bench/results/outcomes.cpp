@@ -235,7 +235,7 @@ Finding judge_completion(const Stop& stop, const std::vector<Member>& members) {
   auto message = fmt::format(
       "{} {} {}", who(stop.ranks, members), verb_of(stop.kind, stop.ranks.size() > 1), stop.phase);
   if (!stop.what.empty()) message.append(fmt::format(": {}", stop.what));
-  if (!stop.arrived.empty()) {
+  if (!stop.arrived.empty() && !stop.ranks.empty()) {
     message.append(fmt::format(
         "; {} {} there", who(stop.arrived, members), stop.arrived.size() == 1 ? "was" : "were"));
   }

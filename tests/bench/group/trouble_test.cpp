@@ -278,7 +278,7 @@ TEST(GiveUpTest, TheOthersAreToldAndTheOneItselfIsNot) {
         continue;
       }
       expect_trouble(rank, Trouble::Kind::given_up, "start NCCL", {giver});
-      EXPECT_EQ(rank.trouble->what, fmt::format("rank {} (test) gave up: out of memory", giver));
+      EXPECT_EQ(rank.trouble->what, "out of memory");
     }
   }
 }
