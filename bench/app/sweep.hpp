@@ -32,7 +32,7 @@ struct SweepPlan {
 class Sweep {
  public:
   Sweep(Group& group, Backend& backend, SweepPlan plan)
-      : group_(group), backend_(backend), plan_(std::move(plan)) {}
+      : group_(group), backend_(backend), plan_(plan) {}
 
   // Verifies and times one operation. An error is this process' own: the others wait for it.
   [[nodiscard]] Result<Measured> run(const Operation& operation);
