@@ -14,7 +14,7 @@ namespace muster {
 
 inline std::string show(const Value& value) {
   struct Show {
-    std::string operator()(std::monostate) const { return "-"; }
+    std::string operator()(std::monostate /*nothing*/) const { return "-"; }
 
     std::string operator()(bool v) const { return v ? "true" : "false"; }
 
@@ -28,8 +28,8 @@ inline std::string show(const Value& value) {
   return std::visit(Show{}, value);
 }
 
-inline void PrintTo(const Finding& f,
-                    std::ostream* out) {  // NOLINT(readability-identifier-naming): gtest's name
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const Finding& f, std::ostream* out) {
   *out << fmt::format("\n  {} {} {}: {}  [observed {} limit {} unit \"{}\"] remedy {}",
                       to_string(f.outcome),
                       f.check,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Documents that are made from the code equal what the code makes; documents that are written by
 // hand name every option.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 // What the caller brings with it, and what a site's choices are held to.
 #include "checks/app/examine.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

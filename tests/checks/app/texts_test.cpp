@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster list`, `explain` and `profiles`.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.sxid judged by the shipped rules.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.kernel_log judged on literal nodes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

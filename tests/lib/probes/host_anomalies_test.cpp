@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file that the host's probes read, spoilt in every way: what it should have told is never
 // known, and no probe falls over it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <functional>
 
 #include "lib/probes/probes.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NVML probe against a fake library: what a scenario says is what the probe finds, on three
 // driver branches, and a call that hangs costs one GPU.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

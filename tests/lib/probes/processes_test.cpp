@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 

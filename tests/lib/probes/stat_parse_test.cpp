@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/probes/stat_parse.hpp"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "tests/lib/probes/host_tree.hpp"
 
 namespace muster {

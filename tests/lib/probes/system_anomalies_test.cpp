@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file that the probes of the kernel, its log and the PCI bus read, spoilt in every way: what
 // it should have told is never known, and no probe falls over it.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cctype>
 #include <fstream>
 #include <functional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits below `bench`: their order, what they must say, and the physical ceilings above them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

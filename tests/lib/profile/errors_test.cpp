@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way in which a profile can be wrong, and the whole text that says so.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "lib/report/finding.hpp"

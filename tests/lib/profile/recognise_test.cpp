@@ -2,6 +2,7 @@
 // Which profile a node gets, whole or with parts of it missing, and what is said about it.
 #include "lib/profile/recognise.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 // What is read as YAML, what is refused, and on which line.
 #include "lib/profile/yaml.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
