@@ -17,8 +17,16 @@ work=$(mktemp --directory "${TMPDIR:-/dev/shm}/muster-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 "$build/bin/muster-node" render nd96isr_h100_v5 "$work/node" --busy
 
+# The same node whose log a sick GPU has filled with one line.
+cp --recursive "$work/node" "$work/storm"
+seq 2000 101999 | sed 's/.*/4,&,82&000,-;NVRM: Xid (PCI:0001:00:00): 13, pid=4242, name=train, Graphics SM Warp Exception/' \
+  >>"$work/storm/dev/kmsg"
+
 muster=$build/bin/muster
-check=("$muster" check --root "$work/node" --profile nd96isr_h100_v5 --format json --output "$work/report.json")
+options=(--profile nd96isr_h100_v5 --format json)
+check=("$muster" check --root "$work/node" "${options[@]}" --output "$work/report.json")
+gpus=("${check[@]}" --nvml "$work/node/nvml/libnvidia-ml.so.1" --output "$work/gpus.json")
+storm=("$muster" check --root "$work/storm" "${options[@]}" --output "$work/storm.json")
 
 # Microseconds of wall time that a command takes; a verdict is no failure.
 microseconds() {
@@ -27,11 +35,21 @@ microseconds() {
   echo $((${EPOCHREALTIME/./} - start))
 }
 
+# Milliseconds that a probe took, as the report in a file says.
+probe_took() {
+  grep --after-context=400 '"probes"' "$2" | tr -d ' \n' |
+    grep --only-matching "\"name\":\"$1\",\"status\":\"[a-z]*\",[^}]*\"duration_ms\":[0-9.]*" | sed 's/.*://'
+}
+
 median() { sort --numeric-sort | sed -n "$((($1 + 1) / 2))p"; }
 
 for ((i = 0; i < rounds; ++i)); do
   microseconds "${check[@]}" >>"$work/check"
   microseconds "${check[@]}" --skip 'topo.*' >>"$work/without_topology"
+  microseconds "${gpus[@]}" >>"$work/with_gpus"
+  probe_took nvml "$work/gpus.json" >>"$work/nvml"
+  microseconds "${storm[@]}" >>"$work/with_storm"
+  probe_took kernel_log "$work/storm.json" >>"$work/log"
   microseconds "$muster" --version >>"$work/version"
 done
 
@@ -39,7 +57,11 @@ show() { printf '%-46s %7.1f ms\n' "$1" "$(median "$rounds" <"$work/$2")e-3"; }
 echo "medians of $rounds interleaved rounds on $(nproc) cores, $(uname --machine)"
 show "muster --version" version
 show "muster check, every check but topo.*" without_topology
-show "muster check, every check" check
+show "muster check, every check but gpu.*" check
+show "muster check, 8 GPUs (fake NVML)" with_gpus
+show "muster check, 100,000 lines of one XID" with_storm
+printf '%-46s %7.1f ms\n' "its nvml section (fake NVML)" "$(median "$rounds" <"$work/nvml")"
+printf '%-46s %7.1f ms\n' "its kernel_log section, 100,000 lines" "$(median "$rounds" <"$work/log")"
 
 echo
 echo "slowest probes of the last run (side by side, so they do not add up):"
