@@ -55,6 +55,12 @@ bool log_nccl_operations() {
   return true;
 }
 
+void log_no_nccl_operations() {
+  if (!file().is_open()) return;
+  earlier() = nccl_log();
+  set("NCCL_DEBUG_SUBSYS", kPassages);
+}
+
 std::string nccl_log() {
   std::string text;
   std::array<char, 16384> part{};

@@ -19,6 +19,9 @@ void keep_nccl_log();
 // again. False where no log is kept.
 [[nodiscard]] bool log_nccl_operations();
 
+// The end of that, likewise.
+void log_no_nccl_operations();
+
 // What NCCL wrote so far in this process; empty where no log is kept.
 [[nodiscard]] std::string nccl_log();
 
