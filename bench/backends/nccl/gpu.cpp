@@ -119,20 +119,19 @@ Result<void> Gpu::poison(cuda::Pointer memory, std::uint64_t bytes) {
   return {};
 }
 
-// The words of both, one behind the other, at the table's beginning. They are copied before the
-// call returns, and on the stream: what runs before still sees the words of before.
+// The words of both, one behind the other, at the table's beginning.
 Result<void> Gpu::upload(const std::vector<std::uint64_t>& first,
                          const std::vector<std::uint64_t>& second) {
-  std::vector<std::uint64_t> words(first);
-  words.insert(words.end(), second.begin(), second.end());
-  const auto bytes = words.size() * kWord;
+  words_ = first;
+  words_.insert(words_.end(), second.begin(), second.end());
+  const auto bytes = words_.size() * kWord;
   if (bytes > table_bytes_) {
     if (table_ != 0) MUSTER_CUDA_TRY(library_, free, table_);
     table_ = 0;
     MUSTER_CUDA_TRY(library_, allocate, &table_, bytes);
     table_bytes_ = bytes;
   }
-  MUSTER_CUDA_TRY(library_, copy_in, table_, words.data(), bytes, stream_);
+  MUSTER_CUDA_TRY(library_, copy_in, table_, words_.data(), bytes, stream_);
   return {};
 }
 
@@ -165,8 +164,8 @@ Result<void> Gpu::verify(cuda::Pointer memory,
   if (segment.count == 0 || segment.low.empty()) return {};
   auto uploaded = upload(segment.low, segment.high);
   if (!uploaded) return uploaded;
-  const std::array<std::uint64_t, 2> nothing{0, ~std::uint64_t{0}};
-  MUSTER_CUDA_TRY(library_, copy_in, result_, nothing.data(), sizeof nothing, stream_);
+  counts_ = {0, ~std::uint64_t{0}};
+  MUSTER_CUDA_TRY(library_, copy_in, result_, counts_.data(), sizeof counts_, stream_);
   cuda::Pointer at = memory + segment.first * width;
   std::uint64_t first = segment.first;
   std::uint64_t count = segment.count;
@@ -179,28 +178,32 @@ Result<void> Gpu::verify(cuda::Pointer memory,
   return find_wrong(memory, width, segment, first, wrong, watch);
 }
 
-// Reads what the kernel counted, and the wrong element itself.
+// Reads what the kernel counted, and the wrong element itself. A copy to the host may return only
+// when all before it is done, and nobody would look round meanwhile: hence the wait before it.
 Result<void> Gpu::find_wrong(cuda::Pointer memory,
                              std::size_t width,
                              const Segment& segment,
                              std::uint64_t first,
                              Wrong& wrong,
                              const Watch& watch) {
-  std::array<std::uint64_t, 2> found{};
-  MUSTER_CUDA_TRY(library_, copy_out, found.data(), result_, sizeof found, stream_);
   auto waited = wait(watch);
-  if (!waited || found[0] == 0) return waited;
-  const bool earlier = wrong.elements == 0 || found[1] < wrong.first;
-  wrong.elements += found[0];
+  if (!waited) return waited;
+  MUSTER_CUDA_TRY(library_, copy_out, counts_.data(), result_, sizeof counts_, stream_);
+  waited = wait(watch);
+  if (!waited || counts_[0] == 0) return waited;
+  const bool earlier = wrong.elements == 0 || counts_[1] < wrong.first;
+  wrong.elements += counts_[0];
   if (!earlier) return {};
-  wrong.first = found[1];
-  wrong.observed = 0;  // an element is shorter than the word, which begins with its low bytes
-  MUSTER_CUDA_TRY(
-      library_, copy_out, &wrong.observed, memory + wrong.first * width, width, stream_);
+  wrong.first = counts_[1];
+  element_ = 0;  // an element is shorter than the word, which begins with its low bytes
+  MUSTER_CUDA_TRY(library_, copy_out, &element_, memory + wrong.first * width, width, stream_);
+  waited = wait(watch);
+  if (!waited) return waited;
+  wrong.observed = element_;
   const auto entry = (wrong.first - first + segment.shift) % segment.low.size();
   wrong.low = segment.low[entry];
   wrong.high = segment.high[entry];
-  return wait(watch);
+  return {};
 }
 
 Result<void> Gpu::mark(std::size_t index) {

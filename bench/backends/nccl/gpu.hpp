@@ -3,6 +3,7 @@
 // verify. All work is put on the stream; nothing here waits without looking round.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,7 @@ class Gpu {
   [[nodiscard]] Result<bool> is_done(const Watch& watch) const;
   [[nodiscard]] Result<void> set_up(int ordinal);
   [[nodiscard]] Result<void> load_kernels();
+  // The stream is waited for before the next one.
   [[nodiscard]] Result<void> upload(const std::vector<std::uint64_t>& first,
                                     const std::vector<std::uint64_t>& second);
   [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t count, void** arguments);
@@ -94,6 +96,10 @@ class Gpu {
   cuda::Pointer table_ = 0;  // what fill and verify compare with
   std::uint64_t table_bytes_ = 0;
   cuda::Pointer result_ = 0;
+  // What copies read and write: a copy may run after the call, and after a wait that failed.
+  std::vector<std::uint64_t> words_;
+  std::array<std::uint64_t, 2> counts_{};
+  std::uint64_t element_ = 0;
   std::vector<cuda::Event> events_;
   cuda::Graph graph_ = nullptr;
   cuda::GraphRun graph_run_ = nullptr;

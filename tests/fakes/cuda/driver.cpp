@@ -175,19 +175,24 @@ FAKE_CUDA int cuMemFree_v2(Pointer memory) {
   return fake::give_back(memory) ? cuda::kSuccess : cuda::kInvalidValue;
 }
 
+// As where the GPU reads the host's pages itself: when the copy runs, and not when it is asked for.
 FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyHtoDAsync_v2")
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
-  const std::string copy(static_cast<const char*>(from), bytes);
-  return fake::put(stream, fake::plain([to, copy](fake::Time& /*now*/) {
-                     std::memcpy(fake::pointer_to(to), copy.data(), copy.size());
-                     fake::written(fake::pointer_to(to), copy.size(), copy.size());
+  return fake::put(stream, fake::plain([to, from, bytes](fake::Time& /*now*/) {
+                     std::memcpy(fake::pointer_to(to), from, bytes);
+                     fake::written(fake::pointer_to(to), bytes, bytes);
                    }));
 }
 
+// Would wait for all before it, to memory that is not pinned, and nobody would look round
+// meanwhile.
 FAKE_CUDA int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyDtoHAsync_v2")
   if (to == nullptr || fake::reach(fake::pointer_to(from)) < bytes) return cuda::kInvalidValue;
+  const auto* on = fake::own_stream(stream);
+  if (on == nullptr) return cuda::kInvalidHandle;
+  if (on->running || !on->waiting.empty()) return cuda::kNotReady;
   return fake::put(stream, fake::plain([to, from, bytes](fake::Time& /*now*/) {
                      std::memcpy(to, fake::pointer_to(from), bytes);
                    }));
