@@ -40,7 +40,8 @@ struct Samples {
   std::vector<double> seconds;
 };
 
-// How far this process is, for the thread that watches it and for the message after a hang.
+// How far this process is, for the thread that watches it and for the message after a hang: the
+// operations done since `measure` began, those that warm up among them.
 struct Progress {
   std::atomic<std::uint64_t> iteration{0};
 };

@@ -12,10 +12,11 @@
 namespace muster::bench {
 
 template <class Run>
-[[nodiscard]] bool time_in_a_row(Run run, std::vector<double>& seconds) {
+[[nodiscard]] bool time_in_a_row(Run run, std::vector<double>& seconds, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (!run()) return false;
+    progress.iteration.fetch_add(1, std::memory_order_relaxed);
   }
   const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
   std::ranges::fill(seconds, all.count() / static_cast<double>(seconds.size()));
@@ -46,9 +47,10 @@ template <class Run, class Barrier>
   if (!barrier()) return false;
   for (int i = 0; i < pace.warm_up; ++i) {
     if (!run() || (!pace.pipelined && !barrier())) return false;
+    progress.iteration.fetch_add(1, std::memory_order_relaxed);
   }
   if (!pace.pipelined) return time_one_by_one(run, barrier, seconds, progress);
-  return barrier() && time_in_a_row(run, seconds);
+  return barrier() && time_in_a_row(run, seconds, progress);
 }
 
 }  // namespace muster::bench

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -22,6 +23,9 @@ constexpr int kSendSince = 2700;       // 2.7.0
 constexpr int kBfloat16Since = 21000;  // 2.10.0
 constexpr int kAverageSince = 21000;   // 2.10.0
 constexpr int kGraphsSince = 20900;    // 2.9.0
+
+// Of operations put on the stream: asking after each would make short ones slower.
+constexpr std::size_t kCountEvery = 64;
 
 // What a buffer is read from, and written to; in place both lie in the second.
 struct Sizes {
@@ -105,12 +109,14 @@ class NcclBackend final : public Backend {
   [[nodiscard]] Result<std::vector<double>> one_by_one(const Run& run,
                                                        const Pace& pace,
                                                        Progress& progress);
+  [[nodiscard]] Result<void> enqueue_all(const Run& run, const Pace& pace, Progress& progress);
   [[nodiscard]] Result<std::vector<double>> back_to_back(const Run& run,
                                                          const Pace& pace,
                                                          Progress& progress);
 
-  [[nodiscard]] Result<void> wait() {
-    return gpu_->wait([this] { return communicator_->healthy(); });
+  [[nodiscard]] Result<void> wait(double expected_seconds = 0) {
+    return gpu_->wait([this] { return communicator_->healthy(); },
+                      std::chrono::nanoseconds(static_cast<std::int64_t>(expected_seconds * 1e9)));
   }
 
   // Who and where, before what.
@@ -284,7 +290,7 @@ Result<std::vector<double>> NcclBackend::one_by_one(const Run& run,
     auto done = gpu_->mark(0);
     if (done) done = once(run, pace);
     if (done) done = gpu_->mark(1);
-    if (done) done = wait();
+    if (done) done = wait(seconds.empty() ? 0 : seconds.back());
     if (!done) return tl::unexpected(done.error());
     const auto took = gpu_->seconds_between(0, 1);
     if (!took) return tl::unexpected(took.error());
@@ -294,6 +300,29 @@ Result<std::vector<double>> NcclBackend::one_by_one(const Run& run,
   return seconds;
 }
 
+// All are put on the stream, and counted as it comes to them.
+Result<void> NcclBackend::enqueue_all(const Run& run, const Pace& pace, Progress& progress) {
+  const auto rounds = static_cast<std::size_t>(pace.iterations);
+  std::size_t counted = 0;
+  const auto count = [&](std::size_t put) {
+    for (; counted < put && gpu_->has_reached(counted + 1); ++counted) ++progress.iteration;
+  };
+  // The ranks meet in an operation that is not timed: else the first would hold the time by which
+  // one of them began before another.
+  auto done = once(run, pace);
+  if (done) done = gpu_->mark(0);
+  for (std::size_t i = 0; done && i < rounds; ++i) {
+    done = once(run, pace);
+    if (done) done = gpu_->mark(i + 1);
+    if (done && i % kCountEvery == 0) count(i + 1);
+  }
+  if (!done) return done;
+  return gpu_->wait([&] {
+    count(rounds);
+    return communicator_->healthy();
+  });
+}
+
 Result<std::vector<double>> NcclBackend::back_to_back(const Run& run,
                                                       const Pace& pace,
                                                       Progress& progress) {
@@ -301,13 +330,7 @@ Result<std::vector<double>> NcclBackend::back_to_back(const Run& run,
   auto done = gpu_->mark(rounds);  // makes all events before the first is needed
   for (std::size_t i = 0; done && i < rounds; ++i) done = gpu_->mark(i);
   if (done) done = wait();
-  if (done) done = gpu_->mark(0);
-  for (std::size_t i = 0; done && i < rounds; ++i) {
-    done = once(run, pace);
-    if (done) done = gpu_->mark(i + 1);
-    ++progress.iteration;
-  }
-  if (done) done = wait();
+  if (done) done = enqueue_all(run, pace, progress);
   if (!done) return tl::unexpected(done.error());
   std::vector<double> seconds;
   seconds.reserve(rounds);
@@ -328,6 +351,7 @@ Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
   if (!run) return tl::unexpected(run.error());
   auto done = fill(*run);
   if (!done) return tl::unexpected(done.error());
+  progress.iteration.store(0);
   done = warm_up(*run, pace, progress);
   if (done && pace.graph) done = capture(*run);
   if (!done) return named(done.error());

@@ -22,10 +22,13 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
-// A rank that sleeps comes late to the next operation, so short ones are waited for awake.
 constexpr auto kAwake = std::chrono::milliseconds(50);
 constexpr auto kNap = std::chrono::microseconds(100);
 constexpr auto kLookRound = std::chrono::milliseconds(1);
+
+// A tenth before and once more after what is expected.
+constexpr double kNear = 0.9;
+constexpr int kLate = 2;
 
 std::size_t index_of(std::size_t width) {
   return static_cast<std::size_t>(std::countr_zero(width));
@@ -34,6 +37,11 @@ std::size_t index_of(std::size_t width) {
 std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
 
 }  // namespace
+
+bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected) {
+  if (expected <= kAwake) return waited >= kAwake;
+  return waited < kNear * expected || waited >= kLate * expected;
+}
 
 Result<std::unique_ptr<Gpu>> Gpu::open(const cuda::Library& library, int ordinal) {
   std::unique_ptr<Gpu> gpu(new Gpu(library));  // NOLINT(modernize-make-unique): private
@@ -216,6 +224,10 @@ Result<void> Gpu::mark(std::size_t index) {
   return {};
 }
 
+bool Gpu::has_reached(std::size_t index) const {
+  return library_.event_query.call(events_.at(index)) == cuda::kSuccess;
+}
+
 Result<double> Gpu::seconds_between(std::size_t first, std::size_t second) {
   float milliseconds = 0;
   MUSTER_CUDA_TRY(library_, event_elapsed, &milliseconds, events_.at(first), events_.at(second));
@@ -231,7 +243,7 @@ Result<bool> Gpu::is_done(const Watch& watch) const {
   return tl::unexpected(trouble(library_, library_.stream_query.name, code));
 }
 
-Result<void> Gpu::wait(const Watch& watch) {
+Result<void> Gpu::wait(const Watch& watch, std::chrono::nanoseconds expected) {
   const auto begin = SteadyClock::now();
   auto look_round = begin + kLookRound;
   for (;;) {
@@ -244,10 +256,10 @@ Result<void> Gpu::wait(const Watch& watch) {
       if (!seen) return seen;
       look_round = now + kLookRound;
     }
-    if (now - begin < kAwake) {
-      std::this_thread::yield();
-    } else {
+    if (may_nap(now - begin, expected)) {
       std::this_thread::sleep_for(kNap);
+    } else {
+      std::this_thread::yield();
     }
   }
 }

@@ -19,6 +19,10 @@
 
 namespace muster::bench {
 
+// Whether who has waited this long may sleep for a moment: not where the end is near, since a rank
+// that sleeps comes late to the next operation. `expected` is zero where nobody knows.
+[[nodiscard]] bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected);
+
 class Gpu {
  public:
   // Asked now and then while the stream is waited for; an error ends the wait.
@@ -56,9 +60,13 @@ class Gpu {
 
   // Records event `index`, which is made when it is first used.
   [[nodiscard]] Result<void> mark(std::size_t index);
+  // Whether the stream has come to it. An error is told by `wait`.
+  [[nodiscard]] bool has_reached(std::size_t index) const;
   [[nodiscard]] Result<double> seconds_between(std::size_t first, std::size_t second);
 
-  [[nodiscard]] Result<void> wait(const Watch& watch);
+  // `expected`: how long it took the last time; zero where nobody knows.
+  [[nodiscard]] Result<void> wait(const Watch& watch,
+                                  std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));
 
   // What is put on the stream between the two is kept as a graph, and not run.
   [[nodiscard]] Result<void> begin_capture();

@@ -46,6 +46,7 @@ struct Symbol {
   X(event_create, true, "cuEventCreate", int(Event*, unsigned)) \
   X(event_destroy, true, "cuEventDestroy_v2", int(Event)) \
   X(event_record, true, "cuEventRecord", int(Event, Stream)) \
+  X(event_query, true, "cuEventQuery", int(Event)) \
   X(event_elapsed, true, "cuEventElapsedTime", int(float*, Event, Event)) \
   X(module_load, true, "cuModuleLoadData", int(Module*, const void*)) \
   X(module_unload, true, "cuModuleUnload", int(Module)) \

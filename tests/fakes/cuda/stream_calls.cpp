@@ -69,6 +69,13 @@ FAKE_CUDA int cuEventRecord(Event event, Stream stream) {
                    }));
 }
 
+FAKE_CUDA int cuEventQuery(Event event) {
+  FAKE_BEGIN_IN_CONTEXT("cuEventQuery")
+  const auto* state = fake::driver().events.find(event);
+  if (state == nullptr) return cuda::kInvalidHandle;
+  return state->pending ? cuda::kNotReady : cuda::kSuccess;
+}
+
 FAKE_CUDA int cuEventElapsedTime(float* milliseconds, Event first, Event second) {
   FAKE_BEGIN_IN_CONTEXT("cuEventElapsedTime")
   const auto* from = fake::driver().events.find(first);

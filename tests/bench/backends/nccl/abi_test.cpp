@@ -88,6 +88,7 @@ TEST(NcclAbiTest, CudaFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(event_create, cuEventCreate);
   EXPECT_SAME_CALL(event_destroy, cuEventDestroy);
   EXPECT_SAME_CALL(event_record, cuEventRecord);
+  EXPECT_SAME_CALL(event_query, cuEventQuery);
   EXPECT_SAME_CALL(event_elapsed, cuEventElapsedTime);
   EXPECT_SAME_CALL(module_load, cuModuleLoadData);
   EXPECT_SAME_CALL(module_unload, cuModuleUnload);

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <utility>
 
+#include "bench/backends/nccl/gpu.hpp"
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 
@@ -108,6 +110,41 @@ TEST(NcclTimingOfTest, ARankThatComesLateCostsTheOthersTime) {
       });
   const double expected = 500e-6 + (1 << 20) * (4.0 / 3) / 100e9;
   EXPECT_NEAR(*parse_number(answers[0]), expected, 1e-9);
+}
+
+// The third of these operations is the one in which the ranks meet, and the fourth is timed.
+TEST(NcclTimingOfTest, NoRanksDelayBeforeTheFirstIsTimedBackToBack) {
+  const Operation operation{.bytes = 1 << 20};
+  const auto first = [&](int late) {
+    const auto answers = run_ranks(
+        {.ranks = 2,
+         .scenario = fmt::format(
+             R"({{"busbw": {{"*": 100}}, "slow": {{"rank": 1, "operation": {}, "us": 500}}}})",
+             late)},
+        [&](Backend& backend) {
+          return measure(backend, operation, {.warm_up = 2, .iterations = 2, .pipelined = true});
+        });
+    return *parse_number(split_words(answers[0]).front());
+  };
+  const double expected = (1 << 20) / 100e9;
+  EXPECT_NEAR(first(2), expected, 1e-9);
+  EXPECT_NEAR(first(3), expected + 500e-6, 1e-9);
+}
+
+TEST(NcclTimingOfTest, NobodySleepsWhenTheEndIsNear) {
+  using std::chrono::milliseconds;
+  const auto naps = [](int waited, int expected) {
+    return may_nap(milliseconds(waited), milliseconds(expected));
+  };
+  EXPECT_FALSE(naps(49, 0));
+  EXPECT_TRUE(naps(50, 0));
+  EXPECT_FALSE(naps(10, 20));  // too short to sleep in
+  EXPECT_TRUE(naps(60, 20));
+  EXPECT_TRUE(naps(0, 100));
+  EXPECT_TRUE(naps(89, 100));
+  EXPECT_FALSE(naps(91, 100));
+  EXPECT_FALSE(naps(199, 100));
+  EXPECT_TRUE(naps(200, 100));
 }
 
 TEST(NcclTimingOfTest, PartsOfNothingTakeNoTime) {
