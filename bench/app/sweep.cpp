@@ -73,7 +73,7 @@ Result<Measured> Sweep::run(const Operation& operation) {
 
   group_.enter(phase, duration_of(plan_.operation_deadline.value));
   const auto begin = Clock::now();
-  auto wrong = backend_.verify(operation);
+  auto wrong = plan_.pace.graph ? backend_.verify_graph(operation) : backend_.verify(operation);
   if (!wrong) return tl::unexpected(wrong.error());
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
 

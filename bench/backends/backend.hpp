@@ -73,6 +73,11 @@ class Backend {
   // Fills the buffers, runs once, and looks at every element received. Nothing wrong: empty.
   [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation) = 0;
 
+  // The same, run as a graph; only where the back end has them.
+  [[nodiscard]] virtual Result<std::vector<Wrong>> verify_graph(const Operation& operation) {
+    return verify(operation);
+  }
+
   // Runs once more, untimed, so that the library's log says how it does that. Every rank calls it.
   [[nodiscard]] virtual Result<void> account_for(const Operation& /*operation*/) { return {}; }
 

@@ -85,7 +85,15 @@ class NcclBackend final : public Backend {
   [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
                                                      const Pace& pace,
                                                      Progress& progress) override;
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override;
+
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
+    return verify(operation, false);
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> verify_graph(const Operation& operation) override {
+    return verify(operation, true);
+  }
+
   [[nodiscard]] Result<void> account_for(const Operation& operation) override;
 
   [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
@@ -106,6 +114,9 @@ class NcclBackend final : public Backend {
   [[nodiscard]] Result<void> once(const Run& run, const Pace& pace);
   [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress);
   [[nodiscard]] Result<void> capture(const Run& run);
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, bool graph);
+  // On data filled anew.
+  [[nodiscard]] Result<void> run_once(const Run& run, bool graph);
   [[nodiscard]] Result<std::vector<double>> one_by_one(const Run& run,
                                                        const Pace& pace,
                                                        Progress& progress);
@@ -277,8 +288,7 @@ Result<void> NcclBackend::capture(const Run& run) {
   auto done = gpu_->begin_capture();
   if (done) done = once(run, {});
   if (done) done = gpu_->end_capture();
-  if (done) done = gpu_->launch_graph();  // the first launch puts the graph on the GPU
-  return done ? wait() : done;
+  return done;
 }
 
 Result<std::vector<double>> NcclBackend::one_by_one(const Run& run,
@@ -354,6 +364,8 @@ Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
   progress.iteration.store(0);
   done = warm_up(*run, pace, progress);
   if (done && pace.graph) done = capture(*run);
+  if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
+  if (done && pace.graph) done = wait();
   if (!done) return named(done.error());
   auto seconds =
       pace.pipelined ? back_to_back(*run, pace, progress) : one_by_one(*run, pace, progress);
@@ -362,16 +374,32 @@ Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
   return std::vector<Samples>{{.rank = options_.rank, .seconds = std::move(*seconds)}};
 }
 
-Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation) {
-  auto supported = supports(operation, {});
+Result<void> NcclBackend::run_once(const Run& run, bool graph) {
+  Pace pace{.graph = graph};
+  auto done = fill(run);
+  if (!done) return done;
+  if (graph) {
+    done = once(run, {});  // makes connections, which a graph must not hold
+    if (done) done = wait();
+    if (done) done = capture(run);
+    if (!done) return named(done.error());
+    done = fill(run);
+    if (!done) return done;
+  }
+  done = once(run, pace);
+  if (done) done = wait();
+  gpu_->drop_graph();
+  if (!done) return named(done.error());
+  return {};
+}
+
+Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation, bool graph) {
+  auto supported = supports(operation, {.graph = graph});
   if (!supported) return tl::unexpected(supported.error());
   auto run = prepare(operation);
   if (!run) return tl::unexpected(run.error());
-  auto done = fill(*run);
+  auto done = run_once(*run, graph);
   if (!done) return tl::unexpected(done.error());
-  done = once(*run, {});
-  if (done) done = wait();
-  if (!done) return named(done.error());
   Wrong wrong{.rank = options_.rank};
   for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
     done = gpu_->verify(run->buffers.receive, size_of(operation.type), segment, wrong, [this] {

@@ -127,6 +127,29 @@ TEST(NcclCollectivesTest, FindsOneWrongElement) {
   EXPECT_THAT(answers, ElementsAre("", "", StartsWith("rank 2: 1 wrong, first 777: "), ""));
 }
 
+std::string verify_in_graph(Backend& backend) {
+  const Operation operation{.in_place = true, .bytes = 4096};
+  const auto reserved = backend.reserve(operation);
+  if (!reserved) return reserved.error().message;
+  const auto wrongs = backend.verify_graph(operation);
+  return wrongs ? text_of(*wrongs) : wrongs.error().message;
+}
+
+// The first operation is not of the graph.
+TEST(NcclCollectivesTest, LooksAtWhatAGraphDid) {
+  EXPECT_THAT(run_ranks({.ranks = 3}, verify_in_graph), Each(IsEmpty()));
+  const auto with_wrong = [](int operation) {
+    return run_ranks({.ranks = 2,
+                      .scenario = fmt::format(
+                          R"({{"wrong": {{"rank": 1, "operation": {}, "index": 9}}}})", operation)},
+                     verify_in_graph);
+  };
+  EXPECT_THAT(with_wrong(0), ElementsAre("", ""));
+  EXPECT_THAT(with_wrong(1), ElementsAre("", StartsWith("rank 1: 1 wrong, first 9: ")));
+  EXPECT_THAT(run_ranks({.ranks = 1, .cuda = "cuda_old"}, verify_in_graph),
+              Each("the CUDA driver has no graphs: it is older than CUDA 11.4"));
+}
+
 TEST(NcclCollectivesTest, FindsOneWrongElementFarBehind) {
   const auto answers = run_ranks(
       {.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "operation": 0, "index": 1610612736}})"},
