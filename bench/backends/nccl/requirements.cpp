@@ -46,25 +46,62 @@ std::string setting_of(const Transport& transport, const std::vector<const char*
   return {};
 }
 
+// NCCL looks for a network plugin on every node; only one that was asked for is missed.
+bool wants_plugin(const Transport& transport) {
+  const auto names = [&](const char* setting, const std::vector<std::string_view>& no_plugins) {
+    const auto found = transport.settings.find(setting);
+    return found != transport.settings.end() && !found->second.empty() &&
+           std::ranges::find(no_plugins, found->second) == no_plugins.end();
+  };
+  return names("NCCL_NET", {"IB", "Socket"}) || names("NCCL_NET_PLUGIN", {"none"});
+}
+
+// "eth0:10.0.0.4<0>" is of eth0.
+std::set<std::string> interfaces_of(const Transport& transport) {
+  std::set<std::string> names;
+  for (const auto& each : transport.interfaces) names.insert(each.substr(0, each.find(':')));
+  return names;
+}
+
+// Interfaces of this node's own, over which no other one is reached.
+std::string cause_in_interfaces(const Transport& transport) {
+  constexpr std::array<std::string_view, 6> kInner{"lo", "docker", "virbr", "veth", "cni", "br-"};
+  std::vector<std::string> inner;
+  for (const auto& name : interfaces_of(transport)) {
+    const bool is_inner = std::ranges::any_of(
+        kInner, [&](std::string_view beginning) { return name.starts_with(beginning); });
+    if (is_inner) inner.push_back(name);
+  }
+  if (inner.empty()) return {};
+  const auto named = setting_of(transport, {"NCCL_SOCKET_IFNAME"});
+  return fmt::format("NCCL takes {} for the network between nodes, which does not leave a node: {}",
+                     fmt::join(inner, ", "),
+                     named.empty() ? "NCCL_SOCKET_IFNAME must name the right one" : named);
+}
+
+std::string cause_without_hcas(const Transport& transport) {
+  if (!transport.hcas.empty()) {
+    return fmt::format("NCCL sees HCAs on some nodes only{}{}",
+                       transport.without_hca.empty() ? "" : ", and none on ",
+                       fmt::join(transport.without_hca, ", "));
+  }
+  const auto named = setting_of(transport, {"NCCL_IB_HCA"});
+  return fmt::format(
+      "NCCL sees no HCA{}{}: in a container, /dev/infiniband and the limit on "
+      "locked memory must be given to it",
+      named.empty() ? "" : "; ",
+      named);
+}
+
 std::string cause_without_ib(const Transport& transport) {
   if (is_set(transport, "NCCL_IB_DISABLE")) return setting_of(transport, {"NCCL_IB_DISABLE"});
+  if (!transport.plugins.empty() && wants_plugin(transport)) return *transport.plugins.begin();
   const auto net = transport.settings.find("NCCL_NET");
   if (net != transport.settings.end() && !net->second.starts_with("IB")) {
     return setting_of(transport, {"NCCL_NET"});
   }
-  if (transport.no_hca) {
-    const auto named = setting_of(transport, {"NCCL_IB_HCA"});
-    return fmt::format(
-        "NCCL sees no HCA{}{}: in a container, /dev/infiniband and the limit on "
-        "locked memory must be given to it",
-        named.empty() ? "" : "; ",
-        named);
-  }
-  if (!transport.plugins.empty()) return *transport.plugins.begin();
-  if (!transport.hcas.empty() && transport.networks.contains("Socket")) {
-    return "NCCL sees HCAs on some nodes only";
-  }
-  return {};
+  if (transport.no_hca) return cause_without_hcas(transport);
+  return cause_in_interfaces(transport);
 }
 
 std::string cause_without_gdr(const Transport& transport) {
@@ -118,9 +155,39 @@ bool uses_algorithm(const Transport& transport, std::string_view beginning) {
   });
 }
 
-using Test = std::function<bool(const std::string& way)>;
+enum class Fit { right, wrong, unclear };
+using Test = std::function<Fit(const std::string& way)>;
+
+Fit fit(bool right) { return right ? Fit::right : Fit::wrong; }
 
 bool is_network(const std::string& way) { return way.starts_with("NET/"); }
+
+// What a plugin such as UCX sends over, the log does not say.
+Fit fits_ib(const std::string& way) {
+  if (way.starts_with("NET/IB") || way == "P2P/MNNVL") return Fit::right;
+  return is_network(way) && !way.starts_with("NET/Socket") ? Fit::unclear : Fit::wrong;
+}
+
+// The pairs of a kind, and those that do not go the way that they must.
+struct Pairs {
+  std::size_t all = 0;
+  std::size_t wrong = 0;
+  std::size_t unclear = 0;
+  std::set<std::string> others;  // their ways
+
+  void add(const std::set<std::string>& paths, const Test& test) {
+    auto worst = Fit::right;
+    for (const auto& path : paths) {
+      const auto now = test(path);
+      if (now == Fit::right) continue;
+      if (worst != Fit::wrong) worst = now;
+      others.insert(path);
+    }
+    ++all;
+    wrong += worst == Fit::wrong ? 1 : 0;
+    unclear += worst == Fit::unclear ? 1 : 0;
+  }
+};
 
 class Judge {
  public:
@@ -131,21 +198,20 @@ class Judge {
     if (transport_.empty()) return {.way = way, .what = "NCCL's log says nothing"};
     switch (way) {
       case Way::ib:
-        return of_pairs(way, false, [](const std::string& path) {
-          return path.starts_with("NET/IB") || path == "P2P/MNNVL";
-        });
+        return of_pairs(way, false, fits_ib);
       case Way::gdr:
         return of_pairs(way, false, [](const std::string& path) {
-          return path.find("/GDRDMA") != std::string::npos || !is_network(path);
+          return fit(path.find("/GDRDMA") != std::string::npos || !is_network(path));
         });
       case Way::p2p:
         return of_pairs(way, true, [](const std::string& path) {
-          return path.starts_with("P2P") && path != "P2P/indirect";
+          return fit(path.starts_with("P2P") && path != "P2P/indirect");
         });
       case Way::nvlink:
         return nvlink();
       case Way::mnnvl:
-        return of_pairs(way, false, [](const std::string& path) { return path == "P2P/MNNVL"; });
+        return of_pairs(
+            way, false, [](const std::string& path) { return fit(path == "P2P/MNNVL"); });
       case Way::nvls:
         return of_run(way, transport_.nvls_connected || uses_algorithm(transport_, "NVLS"));
       case Way::sharp:
@@ -182,30 +248,35 @@ class Judge {
   }
 
   // Every way of every pair of ranks on one node, or on different ones, must be right.
-  [[nodiscard]] Taken of_pairs(Way way, bool inside, const Test& right) const {
-    std::size_t pairs = 0;
-    std::size_t wrong = 0;
-    std::set<std::string> others;
+  [[nodiscard]] Taken of_pairs(Way way, bool inside, const Test& test) const {
+    Pairs pairs;
     for (const auto& pair : transport_.pairs) {
       if ((node_of(pair.first.first) == node_of(pair.first.second)) != inside) continue;
-      ++pairs;
-      bool all_right = true;
-      for (const auto& path : pair.second) {
-        if (right(path)) continue;
-        all_right = false;
-        others.insert(path);
-      }
-      wrong += all_right ? 0 : 1;
+      pairs.add(pair.second, test);
     }
     const auto* const where = inside ? "one node" : "different nodes";
-    if (pairs == 0) return no_pairs(way, inside, where);
-    if (wrong == 0) return {.way = way, .answer = Answer::yes};
-    return {
-        .way = way,
-        .answer = Answer::no,
-        .what = fmt::format(
-            "{} of {} pairs of ranks on {} use {}", wrong, pairs, where, fmt::join(others, ", ")),
-        .cause = cause(way)};
+    if (pairs.all == 0) return no_pairs(way, inside, where);
+    if (pairs.wrong == 0 && pairs.unclear == 0) return {.way = way, .answer = Answer::yes};
+    auto what = fmt::format("{} of {} pairs of ranks on {} use {}",
+                            pairs.wrong == 0 ? pairs.unclear : pairs.wrong,
+                            pairs.all,
+                            where,
+                            fmt::join(with_interfaces(pairs.others), ", "));
+    if (pairs.wrong == 0) {
+      return {.way = way, .what = what + ", and the log does not say over what that sends"};
+    }
+    return {.way = way, .answer = Answer::no, .what = std::move(what), .cause = cause(way)};
+  }
+
+  // "NET/Socket (eth0)"
+  [[nodiscard]] std::set<std::string> with_interfaces(const std::set<std::string>& ways) const {
+    const auto names = interfaces_of(transport_);
+    std::set<std::string> all;
+    for (const auto& way : ways) {
+      const bool socket = way.starts_with("NET/Socket") && !names.empty();
+      all.insert(socket ? fmt::format("{} ({})", way, fmt::join(names, ", ")) : way);
+    }
+    return all;
   }
 
   // No data between two ranks of the kind. That is as it must be where there are none; else the
@@ -232,7 +303,7 @@ class Judge {
   // A peer may be reached over NVLink or over PCIe; the topology in the log tells which there is.
   [[nodiscard]] Taken nvlink() const {
     auto taken = of_pairs(Way::nvlink, true, [](const std::string& path) {
-      return path.starts_with("P2P") && path != "P2P/indirect";
+      return fit(path.starts_with("P2P") && path != "P2P/indirect");
     });
     if (taken.answer != Answer::yes || transport_.links.contains("NVL")) return taken;
     if (transport_.links.empty()) {

@@ -31,7 +31,7 @@ struct Taken {
     yes,
     no,
     does_not_apply,  // no data went between nodes, or none within one
-    unknown,         // the log does not say
+    unknown,         // the log does not say, or a plugin does not
   };
   Way way = Way::ib;
   Answer answer = Answer::unknown;

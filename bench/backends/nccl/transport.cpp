@@ -17,6 +17,7 @@ constexpr std::size_t kMostTexts =
     64;  // of a kind: a broken cluster says the same a thousand times
 constexpr std::size_t kMostPairs = 1UL << 20;
 constexpr int kMostRank = 1 << 20;
+constexpr std::string_view kNoHca = "NET/IB : No device found";
 
 // A text that is read from its beginning.
 class Reader {
@@ -116,7 +117,7 @@ void take_devices(std::string_view list, std::set<std::string>& devices) {
 
 void take_network(std::string_view text, Transport& transport) {
   Reader reader(text);
-  if (text.starts_with("NET/IB : No device found")) {
+  if (text.starts_with(kNoHca)) {
     transport.no_hca = true;
   } else if (reader.skip("NET/IB : Using ")) {
     take_devices(reader.rest(), transport.hcas);
@@ -171,21 +172,9 @@ bool take_setting(std::string_view text, Transport& transport) {
   return true;
 }
 
-// "ncclCommInitRankConfig comm 0x… rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 100000 …"
-void take_rank(std::string_view text, Transport& transport) {
-  Reader reader(text);
-  if (!reader.skip_past(" rank ")) return;
-  const auto rank = reader.rank();
-  if (!rank || !reader.skip_past(" busId ")) return;
-  if (transport.bus_ids.size() < kMostPairs) {
-    transport.bus_ids[*rank] = printable(reader.until(" "), 40);
-  }
-}
-
 void take_nvls(std::string_view text, Transport& transport) {
   if (text.starts_with("Connected NVLS tree")) transport.nvls_connected = true;
   if (text.starts_with("NVLS multicast support is not available")) transport.nvls_missing = true;
-  if (text.starts_with("NVLS multicast support is available")) transport.nvls_offered = true;
 }
 
 // "+ NVL[240.0] - NVS/0" in the topology.
@@ -198,8 +187,11 @@ void take_links(std::string_view text, Transport& transport) {
   }
 }
 
+// Other plugins, and those for tuning and profiling, are missing on healthy nodes, too.
 bool speaks_of_a_plugin_in_trouble(std::string_view text) {
-  if (text.find("lugin") == std::string_view::npos) return false;
+  if (!text.starts_with("NET/Plugin") && text.find("NET plugin") == std::string_view::npos) {
+    return false;
+  }
   constexpr std::array<std::string_view, 4> kTroubles{
       "Could not find", "Failed to ", "cannot open", "unsupported"};
   return std::ranges::any_of(kTroubles, [text](std::string_view trouble) {
@@ -218,7 +210,6 @@ void take(std::string_view text, Transport& transport) {
   if (text.starts_with("CollNet ")) take_collnet(text, transport);
   if (text.starts_with("NET/")) take_network(text, transport);
   if (text.find(" Bytes -> Algo ") != std::string_view::npos) take_algorithm(text, transport);
-  if (text.find("Init COMPLETE") != std::string_view::npos) take_rank(text, transport);
   if (text.find("Connected CollNet") != std::string_view::npos ||
       text.find("Connected Collnet") != std::string_view::npos) {
     transport.collnet_connected = true;
@@ -234,7 +225,16 @@ void take(std::string_view text, Transport& transport) {
 struct Line {
   std::string_view text;  // without the prefix
   bool warns = false;
+  std::string_view host;  // of a line with a prefix
 };
+
+// "gpu-0007:12345:12399 [3] ", perhaps with the time before it: "[2026-02-03 04:05:06] ".
+std::string_view host_of(std::string_view prefix) {
+  const auto time = prefix.starts_with('[') ? prefix.find("] ") : std::string_view::npos;
+  if (time != std::string_view::npos) prefix.remove_prefix(time + 2);
+  const auto colon = prefix.find(':');
+  return colon == std::string_view::npos ? std::string_view{} : prefix.substr(0, colon);
+}
 
 // Whatever stands before the last mark: a shortened log has no marks but of warnings.
 Line without_prefix(std::string_view line) {
@@ -245,13 +245,16 @@ Line without_prefix(std::string_view line) {
   if (warn != std::string_view::npos && (info == std::string_view::npos || warn > info)) {
     return {.text = line.substr(warn + kWarn.size()), .warns = true};
   }
-  return {.text = info == std::string_view::npos ? line : line.substr(info + kInfo.size())};
+  if (info == std::string_view::npos) return {.text = line};
+  return {.text = line.substr(info + kInfo.size()), .host = host_of(line.substr(0, info))};
 }
 
 void take_line(std::string_view raw, Transport& transport) {
   const auto line = without_prefix(raw);
   if (line.warns) keep(transport.warnings, line.text);
-  take(trim(line.text), transport);
+  const auto text = trim(line.text);
+  take(text, transport);
+  if (text.starts_with(kNoHca) && !line.host.empty()) keep(transport.without_hca, line.host);
 }
 
 template <class Key, class Value>
@@ -291,7 +294,6 @@ void merge(Transport& into, const Transport& from) {
   merge_maps(into.pairs, from.pairs);
   merge_maps(into.algorithms, from.algorithms);
   merge_maps(into.settings, from.settings);
-  merge_maps(into.bus_ids, from.bus_ids);
   join(into.networks, from.networks);
   join(into.hcas, from.hcas);
   join(into.interfaces, from.interfaces);
@@ -302,8 +304,8 @@ void merge(Transport& into, const Transport& from) {
   join(into.plugins, from.plugins);
   join(into.refused, from.refused);
   join(into.warnings, from.warnings);
+  join(into.without_hca, from.without_hca);
   into.no_hca = into.no_hca || from.no_hca;
-  into.nvls_offered = into.nvls_offered || from.nvls_offered;
   into.nvls_missing = into.nvls_missing || from.nvls_missing;
   into.nvls_connected = into.nvls_connected || from.nvls_connected;
   into.collnet_connected = into.collnet_connected || from.collnet_connected;
@@ -319,6 +321,7 @@ std::string telling_lines(std::string_view log) {
     const auto line = without_prefix(raw);
     auto text = of_any_channel(trim(line.text));
     if (line.warns) text = fmt::format("NCCL WARN {}", text);
+    for (const auto& host : told.without_hca) text = fmt::format("{}: NCCL INFO {}", host, text);
     if (!seen.insert(text).second) continue;
     lines += text;
     lines.push_back('\n');

@@ -22,15 +22,14 @@ struct Transport {
   std::set<std::string> in_network;  // "COLLNET/SHARP/GDRDMA": reductions in switches
   std::map<std::string, std::set<std::string>> algorithms;  // AllReduce: "RING/SIMPLE"
   std::map<std::string, std::string> settings;  // NCCL_…: what NCCL read from the environment
-  std::map<int, std::string> bus_ids;           // of each rank's GPU, as NCCL writes them
   std::set<std::string> links;        // between GPUs and what is next: "NVL", "PCI", "C2C"
   std::set<std::string> without_gdr;  // HCAs without GPUDirect RDMA
   std::set<std::string> with_gdr;     // and with it
-  std::set<std::string> plugins;      // lines about plugins that are missing or failed
+  std::set<std::string> plugins;      // lines about network plugins that are missing or failed
   std::set<std::string> refused;      // lines about GPUs that cannot be peers
   std::set<std::string> warnings;     // WARN lines
+  std::set<std::string> without_hca;  // the hosts where NCCL found none, as far as they are told
   bool no_hca = false;                // "NET/IB : No device found."
-  bool nvls_offered = false;
   bool nvls_missing = false;
   bool nvls_connected = false;
   bool collnet_connected = false;

@@ -91,6 +91,7 @@ void log_socket(const Writer& writer) {
   } else if (cause == "net") {
     inform(writer, "ENV", "NCCL_NET set by environment to Socket.");
   } else if (cause == "plugin") {
+    inform(writer, "ENV", "NCCL_NET_PLUGIN set by environment to sharp.");
     inform(writer,
            "NET",
            "NET/Plugin: Could not find: libnccl-net-sharp.so. Using internal net plugin.");

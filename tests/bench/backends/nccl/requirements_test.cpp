@@ -127,18 +127,63 @@ INSTANTIATE_TEST_SUITE_P(
             Way::gdr,
             kSocket,
             "NCCL_NET=Socket is set"},
-        CauseCase{
-            "PluginMissing",
-            with(across("NET/Socket"),
-                 [](auto& run) { run.plugins = {"NET/Plugin: Could not find: libnccl-net.so"}; }),
-            Way::ib,
-            kSocket,
-            "NET/Plugin: Could not find: libnccl-net.so"},
-        CauseCase{"HcasOnSomeNodes",
-                  with(across("NET/Socket"), [](auto& run) { run.hcas = {"mlx5_ib0:1/IB"}; }),
+        CauseCase{"PluginMissing",
+                  with(across("NET/Socket"),
+                       [](auto& run) {
+                         run.plugins = {"NET/Plugin: Could not find: libnccl-net-ucx.so"};
+                         run.settings["NCCL_NET_PLUGIN"] = "ucx";
+                         run.no_hca = true;
+                       }),
                   Way::ib,
                   kSocket,
-                  "NCCL sees HCAs on some nodes only"},
+                  "NET/Plugin: Could not find: libnccl-net-ucx.so"},
+        CauseCase{"NamedNetworkMissing",
+                  with(across("NET/Socket"),
+                       [](auto& run) {
+                         run.plugins = {"Failed to initialize NET plugin UCX"};
+                         run.settings["NCCL_NET"] = "UCX";
+                       }),
+                  Way::ib,
+                  kSocket,
+                  "Failed to initialize NET plugin UCX"},
+        CauseCase{"APluginThatNobodyAskedFor",
+                  with(across("NET/Socket"),
+                       [](auto& run) {
+                         run.plugins = {"NET/Plugin: Could not find: libnccl-net.so"};
+                         run.settings["NCCL_NET_PLUGIN"] = "none";
+                       }),
+                  Way::ib,
+                  kSocket,
+                  ""},
+        CauseCase{"InnerInterface",
+                  with(across("NET/Socket"),
+                       [](auto& run) {
+                         run.interfaces = {"docker0:172.17.0.1<0>", "eth0:10.0.0.4<0>"};
+                       }),
+                  Way::ib,
+                  "2 of 2 pairs of ranks on different nodes use NET/Socket (docker0, eth0)",
+                  "NCCL takes docker0 for the network between nodes, which does not leave a node: "
+                  "NCCL_SOCKET_IFNAME must name the right one"},
+        CauseCase{"WrongInterfaceNamed",
+                  with(across("NET/Socket"),
+                       [](auto& run) {
+                         run.interfaces = {"lo:127.0.0.1<0>"};
+                         run.settings["NCCL_SOCKET_IFNAME"] = "lo";
+                       }),
+                  Way::ib,
+                  "2 of 2 pairs of ranks on different nodes use NET/Socket (lo)",
+                  "NCCL takes lo for the network between nodes, which does not leave a node: "
+                  "NCCL_SOCKET_IFNAME=lo is set"},
+        CauseCase{"HcasOnSomeNodes",
+                  with(across("NET/Socket"),
+                       [](auto& run) {
+                         run.hcas = {"mlx5_ib0:1/IB"};
+                         run.no_hca = true;
+                         run.without_hca = {"gpu-0003", "gpu-0007"};
+                       }),
+                  Way::ib,
+                  kSocket,
+                  "NCCL sees HCAs on some nodes only, and none on gpu-0003, gpu-0007"},
         CauseCase{"NothingKnown", across("NET/Socket"), Way::ib, kSocket, ""},
         CauseCase{
             "NoPeermem",
@@ -197,6 +242,16 @@ TEST(RequirementsTest, NothingIsKnownWithoutALog) {
   EXPECT_EQ(only(within("P2P/CUMEM"), Way::nvlink).answer, Answer::unknown);
 }
 
+TEST(RequirementsTest, APluginMaySendOverInfiniband) {
+  EXPECT_EQ(only(across("NET/UCX"), Way::ib),
+            (Taken{.way = Way::ib,
+                   .what = "2 of 2 pairs of ranks on different nodes use NET/UCX, and the log does "
+                           "not say over what that sends"}));
+  auto mixed = across("NET/UCX");
+  mixed.pairs[{3, 0}] = {"NET/Socket"};
+  EXPECT_EQ(only(mixed, Way::ib).answer, Answer::no);
+}
+
 TEST(RequirementsTest, WhatCannotBeUsedIsNotRequired) {
   EXPECT_EQ(only(within("P2P/CUMEM"), Way::gdr, {0, 0}),
             (Taken{.way = Way::gdr,
@@ -228,7 +283,7 @@ TEST(RequirementsTest, FollowARun) {
   EXPECT_THAT(disabled,
               ElementsAre(Taken{.way = Way::ib,
                                 .answer = Answer::no,
-                                .what = kSocket,
+                                .what = fmt::format("{} (eth0)", kSocket),
                                 .cause = "NCCL_IB_DISABLE=1 is set"}));
   EXPECT_THAT(taken_of_run(R"({"gpus": 2, "network": "socket"})", {Way::gdr}).at(0).cause,
               HasSubstr("NCCL sees no HCA"));

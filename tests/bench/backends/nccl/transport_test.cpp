@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
     Lines,
     TransportLineTest,
     ::testing::Values(
-        LineCase{"NET/IB : No device found.", {.no_hca = true}},
+        LineCase{"NET/IB : No device found.", {.without_hca = {"gpu-0007"}, .no_hca = true}},
         LineCase{"NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>",
                  {.hcas = {"mlx5_ib0:1/IB", "mlx5_ib1:1/IB"}}},
         LineCase{"NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.4<0>",
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {.in_network = {"COLLNET/SHARP/GDRDMA"}}},
         LineCase{"rank 0 Connected CollNet", {.collnet_connected = true}},
         LineCase{"Connected NVLS tree", {.nvls_connected = true}},
-        LineCase{"NVLS multicast support is available on dev 0", {.nvls_offered = true}},
+        LineCase{"NVLS multicast support is available on dev 0", {}},
         LineCase{"NVLS multicast support is not available on dev 0", {.nvls_missing = true}},
         LineCase{"AllReduce: 8388608 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}",
                  {.algorithms = {{"AllReduce", {"RING/SIMPLE"}}}}},
@@ -110,12 +110,16 @@ INSTANTIATE_TEST_SUITE_P(
         LineCase{
             "ncclCommInitRankConfig comm 0x55d0c3a0 rank 9 nranks 16 cudaDev 1 nvmlDev 1 busId "
             "200000 commId 0x8d2 - Init COMPLETE",
-            {.bus_ids = {{9, "200000"}}}},
+            {}},
         LineCase{"          + NVL[240.0] - NVS/0", {.links = {"NVL"}}},
         LineCase{"+ PCI[24.0] - NIC/0-101000", {.links = {"PCI"}}},
         LineCase{"NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.",
                  {.plugins =
                       {"NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin."}}},
+        LineCase{"Failed to initialize NET plugin UCX",
+                 {.plugins = {"Failed to initialize NET plugin UCX"}}},
+        LineCase{"TUNER/Plugin: Could not find: libnccl-tuner.so", {}},
+        LineCase{"PROFILER/Plugin: Could not find: libnccl-profiler.so.", {}},
         LineCase{"Could not enable P2P between dev 0(=100000) and dev 1(=200000)",
                  {.refused = {"Could not enable P2P between dev 0(=100000) and dev 1(=200000)"}}},
         LineCase{"Connected all rings, use ring PXN 0 GDR 1", {}},
@@ -155,6 +159,19 @@ TEST(TransportTest, PutsTogetherWhatRanksSay) {
               ElementsAre(Pair(std::pair(0, 1), ElementsAre("NET/IB", "NET/IB/GDRDMA")),
                           Pair(std::pair(1, 0), ElementsAre("NET/Socket"))));
   EXPECT_THAT(all.networks, ElementsAre("IB", "Socket"));
+}
+
+TEST(TransportTest, KeepsTheHostsWithoutAnHca) {
+  const std::string log =
+      "gpu-0007:1:2 [0] NCCL INFO NET/IB : No device found.\n"
+      "gpu-0007:3:4 [1] NCCL INFO NET/IB : No device found.\n"
+      "[2026-02-03 04:05:06] gpu-0009:1:1 [0] NCCL INFO NET/IB : No device found.\n";
+  const auto lines = telling_lines(log);
+  EXPECT_EQ(lines,
+            "gpu-0007: NCCL INFO NET/IB : No device found.\n"
+            "gpu-0009: NCCL INFO NET/IB : No device found.\n");
+  EXPECT_THAT(parse_transport(lines).without_hca, ElementsAre("gpu-0007", "gpu-0009"));
+  EXPECT_EQ(parse_transport(lines), parse_transport(log));
 }
 
 TEST(TransportTest, ShortensALogToWhatItTells) {
