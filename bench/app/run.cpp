@@ -217,6 +217,7 @@ class Run {
     if (auto reserved = backend_->reserve(largest_->front()); !reserved) {
       return tl::unexpected(reserved.error());
     }
+    for (auto& remark : backend_->remarks()) place_.evidence.push_back(std::move(remark));
     if (leads()) account_.begin_table(sizes_, place_.evidence, settings_);
     Sweep sweep(*group_,
                 *backend_,

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,10 +61,17 @@ class Backend {
   // Those whose work this process does: one, or all of them in a model.
   [[nodiscard]] virtual std::vector<Member> members() const = 0;
 
+  // Bytes that buffers can take here; empty where nobody says.
+  [[nodiscard]] virtual std::optional<std::uint64_t> memory_free() const { return {}; }
+
+  // What somebody should know about how it was set up, a sentence each.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
+
   // What cannot be done here, as a sentence: "NCCL 2.9 has no average". Asked before anything runs.
   [[nodiscard]] virtual Result<void> supports(const Operation& operation,
                                               const Pace& pace) const = 0;
-  // Memory for every operation up to this many bytes, allocated once.
+  // Memory for every operation up to this many bytes. In place there is one buffer; else there are
+  // two, which do for operations in place as well.
   [[nodiscard]] virtual Result<void> reserve(const Operation& largest) = 0;
   // Fills the buffers, and then times. Nothing but the collective lies between two readings of the
   // clock.

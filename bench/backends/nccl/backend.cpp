@@ -24,6 +24,9 @@ constexpr int kBfloat16Since = 21000;  // 2.10.0
 constexpr int kAverageSince = 21000;   // 2.10.0
 constexpr int kGraphsSince = 20900;    // 2.9.0
 
+// The buffers of NCCL's connections, which are made with the first operation, come on top.
+constexpr std::uint64_t kLeftToNccl = 1UL << 30;
+
 // Of operations put on the stream: asking after each would make short ones slower.
 constexpr std::size_t kCountEvery = 64;
 
@@ -58,6 +61,7 @@ class NcclBackend final : public Backend {
 
   ~NcclBackend() override {
     communicator_.reset();  // before the memory that it uses
+    if (options_.log) replay_nccl_log();
     if (gpu_ == nullptr || !gpu_->use()) return;
     gpu_->release(send_);
     gpu_->release(receive_);
@@ -78,6 +82,18 @@ class NcclBackend final : public Backend {
              .device = gpu_->name(),
              .device_id = ordinal_.device_id,
              .pci_address = gpu_->pci_address()}};
+  }
+
+  // What is reserved already would be given back for more.
+  [[nodiscard]] std::optional<std::uint64_t> memory_free() const override {
+    const auto free = gpu_->memory_free();
+    if (!free) return std::nullopt;
+    return *free - std::min(*free, kLeftToNccl) + send_bytes_ + receive_bytes_;
+  }
+
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    auto remark = options_.log ? nccl_log_remark() : std::string();
+    return remark.empty() ? std::vector<std::string>{} : std::vector{std::move(remark)};
   }
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override;
@@ -224,6 +240,7 @@ Result<void> NcclBackend::reserve(const Operation& largest) {
   if (!used) return named(used.error());
   Sizes needed{.send = sizeof(double), .receive = sizeof(double)};
   for (const bool in_place : {false, true}) {
+    if (largest.in_place && !in_place) continue;
     auto operation = largest;
     operation.in_place = in_place;
     const auto bytes = bytes_of(operation, shape_of(operation, options_.rank, options_.ranks));
@@ -232,6 +249,11 @@ Result<void> NcclBackend::reserve(const Operation& largest) {
   }
   auto grown = grow(send_, send_bytes_, needed.send);
   if (grown) grown = grow(receive_, receive_bytes_, needed.receive);
+  if (grown) return {};
+  // A smaller one may follow, and has all the room.
+  gpu_->release(std::exchange(send_, 0));
+  gpu_->release(std::exchange(receive_, 0));
+  send_bytes_ = receive_bytes_ = 0;
   return grown;
 }
 

@@ -102,6 +102,13 @@ Result<void> Gpu::use() const {
   return {};
 }
 
+std::optional<std::uint64_t> Gpu::memory_free() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (!use() || library_.memory_info.call(&free, &total) != cuda::kSuccess) return std::nullopt;
+  return free;
+}
+
 Result<cuda::Pointer> Gpu::allocate(std::uint64_t bytes) {
   cuda::Pointer memory = 0;
   const int code = library_.allocate.call(&memory, bytes);

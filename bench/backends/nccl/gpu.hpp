@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,8 @@ class Gpu {
   // Makes the GPU that of the calling thread.
   [[nodiscard]] Result<void> use() const;
 
+  // Empty where the driver does not say.
+  [[nodiscard]] std::optional<std::uint64_t> memory_free() const;
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
   void release(cuda::Pointer memory) const;
 

@@ -2,13 +2,17 @@
 #include "bench/backends/nccl/log.hpp"
 
 #include <fmt/format.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
@@ -30,6 +34,23 @@ std::string& earlier() {
   return text;
 }
 
+// NCCL_DEBUG as the user has set it.
+std::string& asked() {
+  static std::string level;
+  return level;
+}
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as below
+  return text == nullptr ? "" : text;
+}
+
+// How much of the log was replayed.
+std::size_t& replayed() {
+  static std::size_t bytes = 0;
+  return bytes;
+}
+
 void set(const char* name, const std::string& value) {
   // NCCL has not been called yet, or waits for its next call.
   ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
@@ -39,13 +60,40 @@ void set(const char* name, const std::string& value) {
 
 void keep_nccl_log() {
   if (file().is_open()) return;
-  if (std::getenv("NCCL_DEBUG") != nullptr) return;  // NOLINT(concurrency-mt-unsafe): as above
+  asked() = variable("NCCL_DEBUG");
+  if (!asked().empty() && !variable("NCCL_DEBUG_FILE").empty()) return;
   Descriptor made(::memfd_create("muster-nccl-log", MFD_CLOEXEC));
   if (!made.is_open()) return;
   set("NCCL_DEBUG", "INFO");
   set("NCCL_DEBUG_SUBSYS", kPassages);
   set("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", made.get()));
   file() = std::move(made);
+}
+
+std::string nccl_log_remark() {
+  if (asked().empty()) return {};
+  if (!file().is_open()) {
+    return fmt::format(
+        "NCCL_DEBUG={} and NCCL_DEBUG_FILE are set: NCCL's log goes there, and what it says of the "
+        "transport is not known here",
+        printable(asked(), 40));
+  }
+  return fmt::format(
+      "NCCL_DEBUG={} is set: NCCL's log is kept to learn the transport from it, and what was asked "
+      "for is written to standard error in the end (NCCL_DEBUG_FILE keeps it from that)",
+      printable(asked(), 40));
+}
+
+void replay_nccl_log() {
+  if (asked().empty() || !file().is_open()) return;
+  const bool all =
+      ::strcasecmp(asked().c_str(), "INFO") == 0 || ::strcasecmp(asked().c_str(), "TRACE") == 0;
+  const auto log = nccl_log();
+  for (const auto line :
+       split_lines(std::string_view(log).substr(std::min(replayed(), log.size())))) {
+    if (all || line.find("NCCL WARN ") != std::string_view::npos) fmt::print(stderr, "{}\n", line);
+  }
+  replayed() = log.size();
 }
 
 bool log_nccl_operations() {

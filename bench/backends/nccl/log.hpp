@@ -11,9 +11,15 @@
 
 namespace muster::bench {
 
-// To be called before NCCL is. Where the user has set NCCL_DEBUG, his settings stay, and there is
-// no log here.
+// To be called before NCCL is. Where the user has set NCCL_DEBUG and NCCL_DEBUG_FILE, these stay,
+// and there is no log here; without a file it is kept here all the same.
 void keep_nccl_log();
+
+// What became of the user's NCCL_DEBUG, as a sentence; empty where there is none.
+[[nodiscard]] std::string nccl_log_remark();
+
+// Writes to standard error what a user's NCCL_DEBUG without a file would have shown by now.
+void replay_nccl_log();
 
 // From here on each operation is asked for, too, once NCCL has been told to read its settings
 // again. False where no log is kept.

@@ -7,8 +7,10 @@
 #include <cstdlib>
 
 #include "bench/backends/nccl/library.hpp"
+#include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/ordinal.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
@@ -227,12 +229,45 @@ TEST(NcclStartTest, AnNcclThatCannotReadItsSettingsAgainDoesNotTellTheAlgorithm)
   }
 }
 
-TEST(NcclStartTest, KeepsNoLogWhereTheUserAskedForOne) {
+std::string remarks_and_log(Backend& backend) {
+  const auto log = reduce_once(backend);
+  const auto remarks = backend.remarks();
+  return fmt::format("{}|{}", fmt::join(remarks, ";"), log);
+}
+
+TEST(NcclStartTest, KeepsNoLogWhereTheUserKeepsOne) {
+  EXPECT_THAT(run_ranks({.ranks = 2, .log = false}, remarks_and_log), ElementsAre("|", "|"));
+  const TempDir folder;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+  ::setenv("NCCL_DEBUG_FILE", (folder.path() / "log").c_str(), 1);
+  ::setenv("NCCL_DEBUG", "WARN", 1);  // NOLINT(concurrency-mt-unsafe): likewise
+  const auto answers = run_ranks({.ranks = 2}, remarks_and_log);
+  ::unsetenv("NCCL_DEBUG");       // NOLINT(concurrency-mt-unsafe): likewise
+  ::unsetenv("NCCL_DEBUG_FILE");  // NOLINT(concurrency-mt-unsafe): likewise
+  EXPECT_THAT(
+      answers,
+      Each("NCCL_DEBUG=WARN and NCCL_DEBUG_FILE are set: NCCL's log goes there, and what it "
+           "says of the transport is not known here|"));
+}
+
+// Where NCCL's warnings would have been shown, they still are.
+TEST(NcclStartTest, TakesTheLogOverAndReplaysWhatWasAskedFor) {
   ::setenv("NCCL_DEBUG", "WARN", 1);  // NOLINT(concurrency-mt-unsafe): one thread
-  const auto answers = run_ranks({.ranks = 2}, reduce_once);
+  const auto answers = run_ranks(
+      {.ranks = 1, .scenario = R"({"log": ["NCCL WARN so it is"]})"}, [](Backend& backend) {
+        auto said = remarks_and_log(backend);
+        ::testing::internal::CaptureStderr();
+        replay_nccl_log();
+        replay_nccl_log();
+        return fmt::format("{}|{}", said, ::testing::internal::GetCapturedStderr());
+      });
   ::unsetenv("NCCL_DEBUG");  // NOLINT(concurrency-mt-unsafe): likewise
-  EXPECT_THAT(answers, ElementsAre("", ""));
-  EXPECT_THAT(run_ranks({.ranks = 2, .log = false}, reduce_once), ElementsAre("", ""));
+  const auto& said = answers.front();
+  EXPECT_THAT(said, StartsWith("NCCL_DEBUG=WARN is set: NCCL's log is kept"));
+  EXPECT_THAT(said, HasSubstr("Using network IB"));
+  const auto shown = said.substr(said.rfind('|') + 1);
+  EXPECT_THAT(shown, HasSubstr("NCCL WARN so it is"));
+  EXPECT_EQ(count_of(shown, "\n"), 1);
 }
 
 }  // namespace

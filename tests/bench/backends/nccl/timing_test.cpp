@@ -166,6 +166,19 @@ TEST(NcclTimingOfTest, NeedsReservedMemory) {
   EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, and 0 and 0 B are")));
 }
 
+// Of 20 GiB, NCCL needs one; two buffers of 12 GiB are too many, and one is not.
+TEST(NcclTimingOfTest, SaysWhatIsFreeAndReservesWhatIsNeeded) {
+  const auto answers =
+      run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 20})"}, [](Backend& backend) {
+        const auto gib = [&] { return (*backend.memory_free() + kGib / 2) / kGib; };
+        auto said = fmt::format("{}", gib());
+        const bool both = backend.reserve({.bytes = 12 * kGib}).has_value();
+        const bool one = backend.reserve({.in_place = true, .bytes = 12 * kGib}).has_value();
+        return fmt::format("{} {} {} {}", said, both, one, gib());
+      });
+  EXPECT_THAT(answers, Each("19 false true 19"));
+}
+
 TEST(NcclTimingOfTest, SaysHowMuchMemoryIsFreeWhenItIsTooLittle) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 10})"}, [](Backend& backend) {
