@@ -21,8 +21,10 @@ struct Mixture {
   std::uint64_t stride = 1;
 };
 
-// What is only moved: as many ranks as possible can be told apart by bytes and by bf16.
-constexpr Mixture kMoved{.modulus = 251};
+// What is only moved: as many ranks as possible can be told apart, by bytes and bf16 as by wider
+// types, whose integers are exact further up.
+constexpr Mixture kMovedNarrow{.modulus = 251};
+constexpr Mixture kMovedWide{.modulus = 2039};
 // With many ranks each residue is somewhere; the bands let the extremes differ between elements.
 constexpr Mixture kCompared{.modulus = 83, .bands = 3};
 // To be added up, the best first.
@@ -101,7 +103,9 @@ bool sums_vary(const Mixture& mixture, std::uint64_t ranks) {
 }
 
 Mixture mixture_of(const Operation& operation, std::uint64_t ranks) {
-  if (!reduces(operation.collective)) return kMoved;
+  if (!reduces(operation.collective)) {
+    return exact_up_to(operation.type) < kMovedWide.modulus ? kMovedNarrow : kMovedWide;
+  }
   if (operation.reduction == Reduction::min || operation.reduction == Reduction::max) {
     return kCompared;
   }

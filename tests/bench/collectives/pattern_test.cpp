@@ -186,6 +186,17 @@ TEST_P(PatternTest, RepeatsAtNoPowerOfTwo) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, PatternTest, ::testing::ValuesIn(kRanks));
 
+TEST(PatternTest, TellsManyRanksApartInWhatIsMoved) {
+  for (const auto type : kTypes) {
+    const bool narrow = type == Type::u8 || type == Type::bf16;
+    const Inputs inputs({.collective = Collective::all_gather, .type = type}, 1000);
+    std::set<double> firsts;
+    for (int rank = 0; rank < 1000; ++rank) firsts.insert(inputs.at(rank, 0));
+    EXPECT_EQ(firsts.size(), narrow ? 251 : 1000) << to_string(type);
+    EXPECT_LE(*firsts.rbegin(), exact_up_to(type)) << to_string(type);
+  }
+}
+
 TEST(PatternTest, ExpectsNothingWhereNothingIsReceived) {
   EXPECT_TRUE(expected_of({.collective = Collective::reduce, .bytes = 64}, 1, 2).empty());
   EXPECT_TRUE(expected_of({.collective = Collective::gather, .bytes = 64}, 1, 2).empty());
