@@ -53,17 +53,11 @@ class Job : public MpiJob {
     return all;
   }
 
-  [[nodiscard]] Result<void> barrier() override {
-    return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-  }
-
   [[nodiscard]] Result<void> finish() override { return check(MPI_Finalize(), "MPI_Finalize"); }
 
   [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend() override {
     return mpi::make_backend(library(), rank_, size_);
   }
-
-  void abort(int status) noexcept override { MPI_Abort(MPI_COMM_WORLD, status); }
 
  private:
   int rank_ = 0;
@@ -73,10 +67,10 @@ class Job : public MpiJob {
 }  // namespace
 }  // namespace muster::bench::mpi
 
-extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_1(
+extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_2(
     std::string* why);
 
-extern "C" muster::bench::MpiJob* muster_mpi_start_1(std::string* why) {
+extern "C" muster::bench::MpiJob* muster_mpi_start_2(std::string* why) {
   auto job = std::make_unique<muster::bench::mpi::Job>();
   if (const auto started = job->start(); !started) {
     *why = started.error().message;

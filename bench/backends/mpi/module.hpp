@@ -28,18 +28,14 @@ class MpiJob {
 
   // Every rank calls these, in the same order. Everybody gets rank 0's text.
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
-  [[nodiscard]] virtual Result<void> barrier() = 0;
   [[nodiscard]] virtual Result<void> finish() = 0;
 
   // On host memory. It must be gone before `finish`.
   [[nodiscard]] virtual Result<std::unique_ptr<Backend>> make_backend() = 0;
-
-  // Ends every process of the job. From any thread.
-  virtual void abort(int status) noexcept = 0;
 };
 
 // Initialises MPI. Null where that failed, and `why` says why.
 using StartMpi = MpiJob* (*)(std::string* why);
-inline constexpr const char* kMpiEntry = "muster_mpi_start_1";
+inline constexpr const char* kMpiEntry = "muster_mpi_start_2";
 
 }  // namespace muster::bench

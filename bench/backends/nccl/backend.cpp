@@ -43,7 +43,7 @@ Sizes bytes_of(const Operation& operation, const Shape& shape) {
   return {.send = 0, .receive = end * width};
 }
 
-bool in_parts(Collective collective) {
+bool made_of_sends(Collective collective) {
   return collective == Collective::alltoall || collective == Collective::sendrecv ||
          collective == Collective::gather || collective == Collective::scatter;
 }
@@ -198,7 +198,7 @@ Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace)
       version_ < kAverageSince) {
     return lacks("average");
   }
-  if (in_parts(operation.collective) &&
+  if (made_of_sends(operation.collective) &&
       (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
     return lacks(
         fmt::format("sends and receives, which {} is made of", to_string(operation.collective)));

@@ -60,7 +60,6 @@ Result<void> Collectives::run(const Operation& operation, const HostMemory::Buff
                 .part = shape.count * width,
                 .send = {buffers.send, shape.send * width},
                 .receive = {buffers.receive, shape.receive * width},
-                .whole = {buffers.whole, std::max(shape.send, shape.receive) * width},
                 .combine = combine_of(operation.type, operation.reduction)};
   switch (operation.collective) {
     case Collective::all_reduce:

@@ -33,7 +33,6 @@ class Collectives {
     std::size_t part = 0;  // one rank's
     ConstBytes send;
     Bytes receive;
-    Bytes whole;
     Combine combine = nullptr;
   };
 
