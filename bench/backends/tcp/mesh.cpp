@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <set>
+#include <thread>
 
 #include "lib/base/text.hpp"
 
@@ -19,6 +22,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTokenBytes = 64;
 constexpr std::size_t kMostStrangers = 64;  // that may be waited for at once
+// A rank says who it is as soon as it is connected; who has not by then may be turned away for
+// others.
+constexpr auto kTimeToSpeak = std::chrono::seconds(1);
+constexpr std::uint64_t kOtherDescriptors = 128;
 
 // What the two ends of a new connection tell each other. All ranks run the same program, on
 // machines of one kind.
@@ -28,6 +35,8 @@ struct Hello {
   std::uint32_t to = 0;
   std::array<char, kTokenBytes> token{};
 };
+
+constexpr auto kBetweenGreetings = std::chrono::milliseconds(100);
 
 constexpr std::string_view kMagic = "muster-bench/1";
 
@@ -50,8 +59,21 @@ bool same(const Hello& a, const Hello& b) {
 struct Stranger {
   Descriptor socket;
   Hello hello;
+  Clock::time_point came;
   std::size_t received = 0;
 };
+
+// A connection to each other rank, and what else there is.
+Result<void> allow_descriptors(int ranks) {
+  const auto wanted = static_cast<rlim_t>(ranks) + kMostStrangers + kOtherDescriptors;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
+  const auto before = limit.rlim_max;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (limit.rlim_cur == wanted && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
+  return make_error(fmt::format(
+      "{} ranks need {} open files each, and {} are allowed (ulimit -Hn)", ranks, wanted, before));
+}
 
 class Assembly {
  public:
@@ -73,18 +95,15 @@ class Assembly {
     return {};
   }
 
-  // The answers of those greeted.
-  [[nodiscard]] Result<void> hear(int peer) {
-    Hello answer;
-    const auto received = transfer(
-        {},
-        {.socket = socket_of(peer).get(), .bytes = std::as_writable_bytes(std::span(&answer, 1))},
-        &deadline_);
-    if (!received) return socket_error(peer, received.error());
-    if (!same(answer, hello_of(peer, rank_, token_))) {
-      return socket_error(peer, {.message = "who answers is not of this job"});
+  // The answer of one who was greeted. Who had no room for this rank among strangers is greeted
+  // again.
+  [[nodiscard]] Result<void> hear(int peer, const std::vector<std::string>& addresses) {
+    for (;;) {
+      auto heard = hear_once(peer);
+      if (heard || Clock::now() + kBetweenGreetings >= deadline_) return heard;
+      std::this_thread::sleep_for(kBetweenGreetings);
+      if (!greet(peer, addresses)) return heard;
     }
-    return {};
   }
 
   // Waits until all higher ranks have come.
@@ -104,6 +123,19 @@ class Assembly {
   [[nodiscard]] std::vector<Descriptor> take() { return std::move(sockets_); }
 
  private:
+  [[nodiscard]] Result<void> hear_once(int peer) {
+    Hello answer;
+    const auto received = transfer(
+        {},
+        {.socket = socket_of(peer).get(), .bytes = std::as_writable_bytes(std::span(&answer, 1))},
+        &deadline_);
+    if (!received) return socket_error(peer, received.error());
+    if (!same(answer, hello_of(peer, rank_, token_))) {
+      return socket_error(peer, {.message = "who answers is not of this job"});
+    }
+    return {};
+  }
+
   [[nodiscard]] static tl::unexpected<Error> socket_error(int peer, const Error& error) {
     return make_error(fmt::format("connect to rank {}: {}", peer, error.message));
   }
@@ -116,13 +148,21 @@ class Assembly {
                          [](const Descriptor& socket) { return !socket.is_open(); });
   }
 
+  // Whether one more may come, if need be for one who said nothing for long.
+  [[nodiscard]] bool has_room() const {
+    return strangers_.size() < kMostStrangers ||
+           Clock::now() - strangers_.front().came >= kTimeToSpeak;
+  }
+
   [[nodiscard]] Result<void> wait(const Descriptor& listener) const {
-    std::vector<pollfd> all{{.fd = listener.get(), .events = POLLIN, .revents = 0}};
+    // poll() leaves out negative descriptors.
+    std::vector<pollfd> all{
+        {.fd = has_room() ? listener.get() : -1, .events = POLLIN, .revents = 0}};
     for (const auto& stranger : strangers_) {
       all.push_back({.fd = stranger.socket.get(), .events = POLLIN, .revents = 0});
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-    const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1000));
+    const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100));
     if (::poll(all.data(), all.size(), timeout) < 0 && errno != EINTR) {
       return make_error(fmt::format("poll: {}", std::strerror(errno)));
     }
@@ -130,12 +170,12 @@ class Assembly {
   }
 
   [[nodiscard]] Result<void> accept(const Descriptor& listener) {
+    if (!has_room()) return {};
     auto socket = accept_from(listener);
     if (!socket) return tl::unexpected(socket.error());
     if (!socket->is_open()) return {};
-    // Who says nothing for long makes room for others.
     if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
-    strangers_.push_back({.socket = *std::move(socket), .hello = {}});
+    strangers_.push_back({.socket = *std::move(socket), .hello = {}, .came = Clock::now()});
     return {};
   }
 
@@ -200,6 +240,18 @@ Result<std::vector<std::vector<std::string>>> share(const Exchange& exchange,
   return all;
 }
 
+// Those whose addresses are the same: each port is another.
+int count_here(const std::vector<std::vector<std::string>>& all, int rank) {
+  const auto hosts_of = [](const std::vector<std::string>& addresses) {
+    std::set<std::string> hosts;
+    for (const auto& address : addresses) hosts.insert(address.substr(0, address.find(' ')));
+    return hosts;
+  };
+  const auto mine = hosts_of(all[static_cast<std::size_t>(rank)]);
+  return static_cast<int>(
+      std::ranges::count_if(all, [&](const auto& one) { return hosts_of(one) == mine; }));
+}
+
 }  // namespace
 
 Result<Mesh> Mesh::connect(int rank,
@@ -207,6 +259,7 @@ Result<Mesh> Mesh::connect(int rank,
                            std::string_view token,
                            const Exchange& exchange,
                            std::chrono::milliseconds patience) {
+  if (auto allowed = allow_descriptors(ranks); !allowed) return tl::unexpected(allowed.error());
   const auto listening = listen_on_any_port();
   if (!listening) return tl::unexpected(listening.error());
   const auto addresses = share(exchange, listening->addresses, ranks);
@@ -219,9 +272,10 @@ Result<Mesh> Mesh::connect(int rank,
   }
   if (auto all = assembly.welcome(listening->socket); !all) return tl::unexpected(all.error());
   for (int peer = 0; peer < rank; ++peer) {
-    if (auto heard = assembly.hear(peer); !heard) return tl::unexpected(heard.error());
+    auto heard = assembly.hear(peer, (*addresses)[static_cast<std::size_t>(peer)]);
+    if (!heard) return tl::unexpected(heard.error());
   }
-  return Mesh(rank, assembly.take());
+  return Mesh(rank, count_here(*addresses, rank), assembly.take());
 }
 
 Result<void> Mesh::exchange(int to,

@@ -32,6 +32,9 @@ class Mesh {
 
   [[nodiscard]] int ranks() const { return static_cast<int>(sockets_.size()); }
 
+  // On this machine, this rank among them.
+  [[nodiscard]] int ranks_here() const { return ranks_here_; }
+
   // Both at once; either may be empty. Not with this rank itself.
   [[nodiscard]] Result<void> exchange(int to,
                                       std::span<const std::byte> out,
@@ -50,9 +53,11 @@ class Mesh {
   void shut_down() const noexcept;
 
  private:
-  Mesh(int rank, std::vector<Descriptor> sockets) : rank_(rank), sockets_(std::move(sockets)) {}
+  Mesh(int rank, int ranks_here, std::vector<Descriptor> sockets)
+      : rank_(rank), ranks_here_(ranks_here), sockets_(std::move(sockets)) {}
 
   int rank_;
+  int ranks_here_;
   std::vector<Descriptor> sockets_;  // by rank; none at its own place
 };
 

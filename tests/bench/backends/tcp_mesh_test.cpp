@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "bench/backends/tcp/collectives.hpp"
 #include "bench/backends/tcp/mesh.hpp"
@@ -40,6 +44,18 @@ TEST(TcpMeshTest, TurnsAwayWhoDoesNotKnowTheToken) {
   });
 }
 
+// What a rank says first: 16 bytes that all say, who it is and whom it means, and the token.
+std::string hello_of(std::uint32_t from, std::uint32_t to, std::string_view token) {
+  std::string hello("muster-bench/1");
+  hello.resize(16);
+  for (const auto rank : {from, to}) {
+    hello += std::string(reinterpret_cast<const char*>(&rank), sizeof rank);
+  }
+  hello += token;
+  hello.resize(16 + 2 * sizeof from + 64);
+  return hello;
+}
+
 // As many as wait at once and more: some silent, some that say nonsense, some that are gone.
 std::vector<Descriptor> visit(const std::string& address) {
   const auto nonsense = bytes_of(
@@ -74,6 +90,63 @@ TEST(TcpMeshTest, IsNotHeldUpByStrangers) {
     EXPECT_EQ(in[0], std::byte(rank == 0 ? 't' : 'h'));
   });
   EXPECT_GE(strangers.size(), 60);
+}
+
+TEST(TcpMeshTest, CountsTheRanksOfThisMachine) {
+  run_ranks(3, [](int rank, const Exchange& exchange) {
+    const auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    ASSERT_TRUE(mesh);
+    EXPECT_EQ(mesh->ranks_here(), 3);
+  });
+}
+
+// As many silent strangers as are waited for at once, and one rank among them that takes its time.
+TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
+  std::vector<Descriptor> strangers;
+  run_ranks(2, [&](int rank, const Exchange& exchange) {
+    if (rank == 0) {
+      const auto mesh = Mesh::connect(0, 2, "token", exchange, 20s);
+      EXPECT_TRUE(mesh) << mesh.error().message;
+      return;
+    }
+    (void)exchange.gather("::1 1");
+    const auto told = exchange.broadcast("");
+    const std::string address(split(split(*told, '\n').front(), ',').back());
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    const auto socket = connect_to({address}, deadline);
+    ASSERT_TRUE(socket);
+    auto hello = hello_of(1, 0, "token");
+    const auto half = hello.size() / 2;
+    const auto bytes = std::as_bytes(std::span(hello));
+    ASSERT_TRUE(transfer({.socket = socket->get(), .bytes = bytes.first(half)}, {}, &deadline));
+    for (int i = 0; i < 80; ++i) {
+      if (auto stranger = connect_to({address}, deadline))
+        strangers.push_back(*std::move(stranger));
+    }
+    ASSERT_TRUE(transfer({.socket = socket->get(), .bytes = bytes.subspan(half)}, {}, &deadline));
+    std::string answer(hello.size(), '\0');
+    ASSERT_TRUE(
+        transfer({},
+                 {.socket = socket->get(), .bytes = std::as_writable_bytes(std::span(answer))},
+                 &deadline));
+    EXPECT_EQ(answer, hello_of(0, 1, "token"));
+  });
+}
+
+[[noreturn]] void connect_with_few_files() {
+  rlimit limit{};
+  limit.rlim_cur = 100;
+  limit.rlim_max = 100;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::_Exit(2);
+  const auto mesh = Mesh::connect(0, 2000, "token", {}, 1s);
+  std::fputs(mesh ? "connected" : mesh.error().message.c_str(), stderr);
+  std::_Exit(0);
+}
+
+TEST(TcpMeshTest, SaysThatTooFewFilesMayBeOpen) {
+  EXPECT_EXIT(connect_with_few_files(),
+              ::testing::ExitedWithCode(0),
+              "2000 ranks need 2192 open files each, and 100 are allowed");
 }
 
 TEST(TcpMeshTest, SaysWhichRankIsGone) {
