@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "lib/base/host_name.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
@@ -22,6 +25,8 @@ constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 
 // No value of a pattern: as a floating-point number it is none, and -1 as a signed integer.
 constexpr int kPoison = 0xff;
+
+std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
 
 bool in_one_buffer(const Operation& operation) {
   return operation.in_place || operation.collective == Collective::broadcast;
@@ -66,6 +71,15 @@ Result<void> HostMemory::reserve(const Operation& largest) {
   const auto shape = shape_of(in_bytes, rank_, ranks_);
   const auto receive = std::max(shape.send, shape.receive);
   const auto send = in_one_buffer(largest) ? 0 : shape.send;
+  const auto beside = receive < kLong ? 0 : send + receive;
+  const auto need = std::min(send, kLong) + std::min(receive, kLong) + beside;
+  if (room_ && need > *room_) {
+    return make_error(fmt::format(
+        "buffers of {} are needed, and this rank's share of the host's available memory "
+        "is {}",
+        size_text(need),
+        size_text(*room_)));
+  }
   short_ = {};
   long_ = {};
   auto pair = allocate_pair(std::min(send, kLong), std::min(receive, kLong), kPage);
@@ -117,6 +131,20 @@ std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers&
       buffers.receive, size_of(operation.type), expected_of(operation, rank_, ranks_), wrong);
   if (wrong.elements == 0) return {};
   return {wrong};
+}
+
+std::optional<std::uint64_t> host_memory_available() {
+  std::ifstream file("/proc/meminfo");
+  constexpr std::string_view kKey = "MemAvailable:";
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(kKey)) continue;
+    const auto words = split_words(std::string_view(line).substr(kKey.size()));
+    if (words.empty()) return std::nullopt;
+    const auto kib = parse_unsigned(words.front());
+    if (!kib) return std::nullopt;
+    return *kib * 1024;
+  }
+  return std::nullopt;
 }
 
 Member host_member(int rank) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/backends/backend.hpp"
@@ -16,7 +18,11 @@ namespace muster::bench {
 
 class HostMemory {
  public:
-  HostMemory(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  // `room`: the bytes that this rank may take, where that is known.
+  HostMemory(int rank, int ranks, std::optional<std::uint64_t> room = {})
+      : rank_(rank), ranks_(ranks), room_(room) {}
+
+  [[nodiscard]] std::optional<std::uint64_t> room() const { return room_; }
 
   [[nodiscard]] Result<void> reserve(const Operation& largest);
 
@@ -57,8 +63,13 @@ class HostMemory {
                                                   std::size_t page);
 
   int rank_, ranks_;
+  std::optional<std::uint64_t> room_;
   Pair short_, long_;
 };
+
+// What Linux can give on this machine without swapping; empty where it does not say. It shrinks
+// while other ranks reserve theirs: to be asked before any of them does.
+[[nodiscard]] std::optional<std::uint64_t> host_memory_available();
 
 // This process, on host memory.
 [[nodiscard]] Member host_member(int rank);

@@ -9,6 +9,22 @@
 namespace muster::bench::mpi {
 namespace {
 
+// An even share of the machine's memory for each rank on it. Every rank calls it; when it returns,
+// all have asked.
+std::optional<std::uint64_t> room_of_rank() {
+  const auto available = host_memory_available();
+  MPI_Comm here = MPI_COMM_NULL;
+  int ranks = 0;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) !=
+      MPI_SUCCESS) {
+    return std::nullopt;
+  }
+  const bool counted = MPI_Comm_size(here, &ranks) == MPI_SUCCESS && ranks > 0;
+  MPI_Comm_free(&here);
+  if (!available || !counted) return std::nullopt;
+  return *available / static_cast<std::uint64_t>(ranks);
+}
+
 class MpiBackend : public Backend {
  public:
   MpiBackend(std::string library, int rank, int ranks, std::uint64_t most)
@@ -16,13 +32,15 @@ class MpiBackend : public Backend {
         rank_(rank),
         ranks_(ranks),
         most_(most),
-        memory_(rank, ranks) {}
+        memory_(rank, ranks, room_of_rank()) {}
 
   [[nodiscard]] std::string library() const override { return library_; }
 
   [[nodiscard]] int ranks() const override { return ranks_; }
 
   [[nodiscard]] std::vector<Member> members() const override { return {host_member(rank_)}; }
+
+  [[nodiscard]] std::optional<std::uint64_t> memory_free() const override { return memory_.room(); }
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
     if (pace.graph) return make_error("MPI on host memory has no CUDA graphs");

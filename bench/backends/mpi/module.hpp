@@ -30,7 +30,7 @@ class MpiJob {
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
   [[nodiscard]] virtual Result<void> finish() = 0;
 
-  // On host memory. It must be gone before `finish`.
+  // On host memory. Every rank calls it. It must be gone before `finish`.
   [[nodiscard]] virtual Result<std::unique_ptr<Backend>> make_backend() = 0;
 };
 

@@ -12,14 +12,16 @@ namespace {
 
 class TcpBackend : public Backend {
  public:
-  explicit TcpBackend(Mesh mesh)
-      : mesh_(std::move(mesh)), collectives_(mesh_), memory_(mesh_.rank(), mesh_.ranks()) {}
+  TcpBackend(Mesh mesh, std::optional<std::uint64_t> room)
+      : mesh_(std::move(mesh)), collectives_(mesh_), memory_(mesh_.rank(), mesh_.ranks(), room) {}
 
   [[nodiscard]] std::string library() const override { return "TCP of muster-bench"; }
 
   [[nodiscard]] int ranks() const override { return mesh_.ranks(); }
 
   [[nodiscard]] std::vector<Member> members() const override { return {host_member(mesh_.rank())}; }
+
+  [[nodiscard]] std::optional<std::uint64_t> memory_free() const override { return memory_.room(); }
 
   [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
                                       const Pace& pace) const override {
@@ -75,10 +77,12 @@ class TcpBackend : public Backend {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_backend(const Options& options) {
+  auto available = host_memory_available();  // all have asked when they are connected
   auto mesh =
       Mesh::connect(options.rank, options.ranks, options.token, options.exchange, options.patience);
   if (!mesh) return tl::unexpected(mesh.error());
-  return std::make_unique<TcpBackend>(*std::move(mesh));
+  if (available) *available /= static_cast<std::uint64_t>(mesh->ranks_here());
+  return std::make_unique<TcpBackend>(*std::move(mesh), available);
 }
 
 }  // namespace muster::bench::tcp

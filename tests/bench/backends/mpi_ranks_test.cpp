@@ -47,6 +47,7 @@ TEST(MpiBackendTest, SaysWhoItIs) {
   EXPECT_EQ((*backend)->library(), job()->library());
   ASSERT_EQ((*backend)->members().size(), 1);
   const auto member = (*backend)->members().front();
+  EXPECT_TRUE((*backend)->memory_free());
   EXPECT_EQ(member.rank, job()->rank());
   EXPECT_EQ(member.pid, ::getpid());
   EXPECT_EQ(member.device, "host memory");

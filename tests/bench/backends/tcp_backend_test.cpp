@@ -88,6 +88,7 @@ TEST(TcpBackendTest, TimesEveryIteration) {
     EXPECT_THAT(one_by_one->front().seconds, SizeIs(6));
     EXPECT_THAT(one_by_one->front().seconds, Each(::testing::Gt(0)));
     EXPECT_EQ(one_by_one->front().rank, rank);
+    EXPECT_TRUE(backend.memory_free());
     const auto in_a_row =
         backend.measure(operation, {.iterations = 4, .pipelined = true}, progress);
     if (!in_a_row) return std::vector<std::string>{in_a_row.error().message};
