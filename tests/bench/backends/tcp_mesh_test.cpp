@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -139,7 +140,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
   limit.rlim_max = 100;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::_Exit(2);
   const auto mesh = Mesh::connect(0, 2000, "token", {}, 1s);
-  std::fputs(mesh ? "connected" : mesh.error().message.c_str(), stderr);
+  fmt::print(stderr, "{}", mesh ? "connected" : mesh.error().message);
   std::_Exit(0);
 }
 
