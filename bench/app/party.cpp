@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "bench/app/time_limit.hpp"
 #include "bench/backends/mpi_module.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/root.hpp"
@@ -116,8 +117,7 @@ Result<std::unique_ptr<Group>> meet(Meeting meeting) {
                       .listener = std::move(meeting.listener),
                       .secret = std::move(meeting.secret),
                       .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
-                      .patience = std::chrono::duration_cast<Clock::duration>(
-                          std::chrono::duration<double>(meeting.command->join_deadline.value)),
+                      .patience = duration_of(meeting.command->join_deadline),
                       .on_trouble = std::move(meeting.on_trouble),
                       .note = std::move(meeting.note)};
   if (place.world == 1) return Group::join(std::move(options));

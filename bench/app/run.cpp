@@ -34,10 +34,6 @@
 namespace muster::bench {
 namespace {
 
-Clock::duration duration_of(Seconds seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds.value));
-}
-
 std::string_view signal_name(int number) {
   if (number == SIGTERM) return "SIGTERM";
   return number == SIGINT ? "SIGINT" : "SIGHUP";
@@ -224,7 +220,8 @@ class Run {
                 {.pace = pace_of(command_),
                  .precision = command_.precision,
                  .shared = shared(),
-                 .operation_deadline = command_.operation_deadline});
+                 .operation_deadline = command_.operation_deadline,
+                 .join_deadline = command_.join_deadline});
     for (const auto size : sizes_) {
       if (auto ran = run_size(sweep, size); !ran) return tl::unexpected(ran.error());
     }
@@ -299,6 +296,11 @@ class Run {
     auto measured = sweep.run(operation);
     if (!measured) return tl::unexpected(measured.error());
     if (!leads()) return {};
+    if (measured->cut_short) {
+      account_.remark(fmt::format("{}: --precision was not reached with {} iterations",
+                                  describe(operation),
+                                  measured->samples.front().seconds.size()));
+    }
     auto timing = timing_of(operation, backend_->ranks(), measured->samples, shared());
     if (!timing) return tl::unexpected(timing.error());
     timing->checked = true;

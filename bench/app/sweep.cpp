@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "bench/app/time_limit.hpp"
 #include "bench/app/wire.hpp"
 #include "bench/results/row.hpp"
 
@@ -17,10 +18,6 @@ constexpr std::size_t kMostIterations = 20'000;
 
 constexpr std::string_view kMore = "more";
 constexpr std::string_view kDone = "done";
-
-Clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 void append(std::vector<Samples>& target, std::vector<Samples> more) {
   for (auto& each : more) {
@@ -45,7 +42,7 @@ std::string describe(const Operation& operation) {
 Result<void> Sweep::add_batch(const Operation& operation,
                               const std::vector<Wrong>& wrong,
                               Measured& measured) {
-  auto samples = backend_.measure(operation, plan_.pace, progress_);
+  auto samples = backend_.measure(operation, plan_.pace, *progress_);
   if (!samples) return tl::unexpected(samples.error());
   const auto texts = group_.gather(to_wire(Told{.samples = *std::move(samples), .wrong = wrong}));
   if (!texts) return tl::unexpected(texts.error());
@@ -58,37 +55,56 @@ Result<void> Sweep::add_batch(const Operation& operation,
   return {};
 }
 
-// Rank 0 alone knows; what the others say here does not count.
-bool Sweep::enough(const Measured& measured) const {
-  if (!plan_.precision || measured.samples.empty()) return true;
-  if (measured.samples.front().seconds.size() >= kMostIterations) return true;
+bool Sweep::precise(const Measured& measured) const {
   const auto timing =
       timing_of(measured.operation, backend_.ranks(), measured.samples, plan_.shared);
   return !timing || narrow_enough(timing->statistics, plan_.precision->value / 100);
 }
 
-Result<Measured> Sweep::run(const Operation& operation) {
-  const auto phase = describe(operation);
-  Measured measured{.operation = operation, .samples = {}, .wrong = {}};
+bool Sweep::enough(Measured& measured, Clock::time_point end) const {
+  if (!plan_.precision || measured.samples.empty()) return true;
+  const auto count = measured.samples.front().seconds.size();
+  const bool last = Clock::now() >= end || count >= kMostIterations;
+  // Looking costs as much as there is: it is done each time that there is an eighth more.
+  if (!last && count < measured.look_at) return false;
+  measured.look_at = count + count / 8;
+  if (precise(measured)) return true;
+  measured.cut_short = last;
+  return last;
+}
 
-  group_.enter(phase, duration_of(plan_.operation_deadline.value));
-  const auto begin = Clock::now();
+Result<std::vector<Wrong>> Sweep::verify(const Operation& operation) {
+  const double first = connected_ ? 0 : plan_.join_deadline.value;
+  group_.enter(describe(operation), duration_of({plan_.operation_deadline.value + first}));
   auto wrong = plan_.pace.graph ? backend_.verify_graph(operation) : backend_.verify(operation);
-  if (!wrong) return tl::unexpected(wrong.error());
-  const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+  connected_ = wrong.has_value();
+  return wrong;
+}
 
-  // What one took, with filling and verifying, bounds what many take.
-  const double batch = took * (plan_.pace.warm_up + plan_.pace.iterations);
+Result<void> Sweep::add_batches(const Operation& operation,
+                                std::vector<Wrong> wrong,
+                                Measured& measured) {
+  const Headway headway(progress_, &progress_->iteration);
+  const auto limit = duration_of(plan_.operation_deadline);
+  const auto end = Clock::now() + duration_of({kMostDeadlines * plan_.operation_deadline.value});
   for (;;) {
-    group_.enter(phase, duration_of(plan_.operation_deadline.value + 10 * batch));
-    if (auto added = add_batch(operation, *wrong, measured); !added) {
-      return tl::unexpected(added.error());
-    }
-    wrong->clear();
-    const auto word = group_.broadcast(enough(measured) ? kDone : kMore);
+    group_.enter(describe(operation), limit, headway);
+    if (auto added = add_batch(operation, wrong, measured); !added) return added;
+    wrong.clear();
+    const auto word = group_.broadcast(enough(measured, end) ? kDone : kMore);
     if (!word) return tl::unexpected(word.error());
-    if (*word == kDone) return measured;
+    if (*word == kDone) return {};
   }
+}
+
+Result<Measured> Sweep::run(const Operation& operation) {
+  Measured measured{.operation = operation, .samples = {}, .wrong = {}};
+  auto wrong = verify(operation);
+  if (!wrong) return tl::unexpected(wrong.error());
+  if (auto added = add_batches(operation, *std::move(wrong), measured); !added) {
+    return tl::unexpected(added.error());
+  }
+  return measured;
 }
 
 }  // namespace muster::bench

@@ -3,7 +3,7 @@
 // decides what comes next; the others are told.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,14 +20,20 @@ struct Measured {
   Operation operation;
   std::vector<Samples> samples;  // of every rank, all batches
   std::vector<Wrong> wrong;      // of every rank that received something wrong
+  std::size_t look_at = 0;       // from so many iterations on it is looked at again
+  bool cut_short = false;        // its time was over before the median was known as well as asked
 };
 
 struct SweepPlan {
   Pace pace;
   std::optional<Percent> precision;  // go on until the median is known this well
   std::size_t shared = 1;            // so many iterations in a row are one mean
-  Seconds operation_deadline{60};
+  Seconds operation_deadline{60};    // of one iteration, and of one verification
+  Seconds join_deadline{60};         // more for the first, which makes the connections
 };
+
+// One size ends after so many operation deadlines, however noisy the machine is.
+inline constexpr double kMostDeadlines = 10;
 
 class Sweep {
  public:
@@ -41,12 +47,20 @@ class Sweep {
   [[nodiscard]] Result<void> add_batch(const Operation& operation,
                                        const std::vector<Wrong>& wrong,
                                        Measured& measured);
-  [[nodiscard]] bool enough(const Measured& measured) const;
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation);
+  // Measures until it is enough.
+  [[nodiscard]] Result<void> add_batches(const Operation& operation,
+                                         std::vector<Wrong> wrong,
+                                         Measured& measured);
+  // Rank 0 alone knows; what the others say here does not count.
+  [[nodiscard]] bool enough(Measured& measured, Clock::time_point end) const;
+  [[nodiscard]] bool precise(const Measured& measured) const;
 
   Group& group_;
   Backend& backend_;
   SweepPlan plan_;
-  Progress progress_;
+  std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
+  bool connected_ = false;
 };
 
 // "all_reduce of 8 MiB, in place".

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -29,13 +30,34 @@ void Board::woken() {
   [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
 }
 
-void Board::enter(std::string_view phase, Clock::duration limit) {
+void Board::enter(std::string_view phase, Clock::duration limit, Headway headway) {
   const std::lock_guard lock(mutex_);
   ++stage_.number;
   stage_.phase = phase;
   stage_.limit = limit;
   stage_.deadline = after(limit);
-  if (stage_.deadline < armed_) wake();
+  stage_.counted = headway != nullptr;
+  headway_ = std::move(headway);
+  if (headway_) seen_ = headway_->load(std::memory_order_relaxed);
+  if (look() < armed_) wake();
+}
+
+void Board::heed_headway() {
+  if (!headway_) return;
+  const auto now = headway_->load(std::memory_order_relaxed);
+  if (std::exchange(seen_, now) != now) stage_.deadline = after(stage_.limit);
+}
+
+// Often enough that a limit which begins anew ends soon after its time.
+Clock::time_point Board::look() const {
+  constexpr int kLooks = 8;
+  return headway_ ? std::min(stage_.deadline, after(stage_.limit / kLooks)) : stage_.deadline;
+}
+
+Clock::time_point Board::next_look() {
+  const std::lock_guard lock(mutex_);
+  heed_headway();
+  return look();
 }
 
 Result<void> Board::wait_joined() {
@@ -104,6 +126,7 @@ std::vector<Parcel> Board::take_posts() {
 
 Stage Board::stage() {
   const std::lock_guard lock(mutex_);
+  heed_headway();
   return stage_;
 }
 
@@ -120,6 +143,7 @@ std::optional<std::string> Board::giving_up() {
 void Board::arm(Clock::time_point until, bool heeds_deadlines) {
   const std::lock_guard lock(mutex_);
   armed_ = heeds_deadlines ? until : Clock::time_point::min();
+  // What was entered since `until` was chosen.
   if (stage_.deadline < armed_) wake();
 }
 

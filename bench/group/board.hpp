@@ -22,7 +22,8 @@ namespace muster::bench {
 // Which phase a process is in: the how-manieth of its life, and its name.
 struct Stage {
   std::uint64_t number = 0;
-  bool waits = false;  // for the texts of others, and for nothing else
+  bool waits = false;    // for the texts of others, and for nothing else
+  bool counted = false;  // the limit is that of one iteration
   std::string phase = "start";
   Clock::duration limit{};
   Clock::time_point deadline = Clock::time_point::max();
@@ -34,7 +35,7 @@ class Board {
   [[nodiscard]] static Result<std::unique_ptr<Board>> make(std::size_t sources);
 
   // The process' side. What waits ends with an error once there is trouble.
-  void enter(std::string_view phase, Clock::duration limit);
+  void enter(std::string_view phase, Clock::duration limit, Headway headway = nullptr);
   [[nodiscard]] Result<void> wait_joined();
   [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
   // One text from each source, in their order.
@@ -48,6 +49,8 @@ class Board {
   void woken();
   [[nodiscard]] std::vector<Parcel> take_posts();
   [[nodiscard]] Stage stage();
+  // When the stage is to be looked at again: its deadline, or earlier where there is a headway.
+  [[nodiscard]] Clock::time_point next_look();
   [[nodiscard]] bool is_leaving();
   [[nodiscard]] std::optional<std::string> giving_up();
   // The thread will sleep until then. Where it heeds the deadlines of the process, an earlier one
@@ -70,6 +73,9 @@ class Board {
   Board(std::size_t sources, Descriptor wake) : wake_(std::move(wake)), inboxes_(sources) {}
 
   void wake() const;
+  // With the mutex held.
+  void heed_headway();
+  [[nodiscard]] Clock::time_point look() const;
   [[nodiscard]] bool can_collect() const;
 
   Descriptor wake_;
@@ -80,6 +86,8 @@ class Board {
   std::size_t spent_ = 0;   // empty ones whose source has left
   std::vector<Parcel> posts_;
   Stage stage_;
+  Headway headway_;  // may be null
+  std::uint64_t seen_ = 0;
   Clock::time_point armed_ = Clock::time_point::max();
   bool joined_ = false;
   bool leaving_ = false;

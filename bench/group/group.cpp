@@ -81,8 +81,8 @@ class TcpGroup final : public Group {
     return options_.rank == 0 ? board_->post(Kind::barrier, {}) : Result<void>{};
   }
 
-  void enter(std::string_view phase, Clock::duration limit) override {
-    board_->enter(phase, limit);
+  void enter(std::string_view phase, Clock::duration limit, Headway headway) override {
+    board_->enter(phase, limit, std::move(headway));
   }
 
   void give_up(std::string_view why) override { board_->give_up(why, 2 * options_.grace); }

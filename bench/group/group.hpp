@@ -3,7 +3,9 @@
 // small texts, and notice when one is gone or late. The benchmark's own data never go this way.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +19,9 @@
 namespace muster::bench {
 
 using Clock = std::chrono::steady_clock;
+
+// Counts up while a process makes headway in a phase.
+using Headway = std::shared_ptr<const std::atomic<std::uint64_t>>;
 
 // Why a run cannot go on.
 struct Trouble {
@@ -81,8 +86,9 @@ class Group {
 
   // From here on this process is in `phase`, and must enter the next one within `limit`; else
   // everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank enters
-  // the same phases in the same order: who has entered fewer is behind.
-  virtual void enter(std::string_view phase, Clock::duration limit) = 0;
+  // the same phases in the same order: who has entered fewer is behind. Where there is a `headway`,
+  // the limit begins anew whenever that has moved.
+  virtual void enter(std::string_view phase, Clock::duration limit, Headway headway = nullptr) = 0;
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
   // Returns once they are told and rank 0 has ended, or after twice the grace.

@@ -60,7 +60,7 @@ void Hub::open_door() {
 void Hub::wait() {
   auto until = std::min({patience_ends_, losses_end_, answers_end_});
   const bool heeds_deadlines = !overdue_;
-  if (heeds_deadlines) until = std::min(until, board_.stage().deadline);
+  if (heeds_deadlines) until = std::min(until, board_.next_look());
   if (door_) until = std::min(until, door_->next_deadline());
   board_.arm(until, heeds_deadlines);
   poller_.clear();

@@ -54,7 +54,7 @@ bool Spoke::arrive() {
 void Spoke::wait() {
   auto until = std::min({start_ends_, verdict_ends_, report_ends_});
   const bool heeds_deadlines = !overdue_ && !trouble_ && !giving_up_;
-  if (heeds_deadlines) until = std::min(until, board_.stage().deadline);
+  if (heeds_deadlines) until = std::min(until, board_.next_look());
   board_.arm(until, heeds_deadlines);
   poller_.clear();
   poller_.add(board_.descriptor());

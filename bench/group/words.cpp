@@ -85,6 +85,7 @@ std::string to_bytes(const Stage& stage) {
   return Writer()
       .number(stage.number)
       .number(stage.waits ? 1 : 0, 1)
+      .number(stage.counted ? 1 : 0, 1)
       .number(static_cast<std::uint64_t>(limit))
       .text(stage.phase)
       .take();
@@ -94,6 +95,7 @@ std::optional<Stage> read_stage(std::string_view bytes) {
   Reader reader(bytes);
   Stage stage{.number = reader.number()};
   stage.waits = reader.number(1) != 0;
+  stage.counted = reader.number(1) != 0;
   stage.limit = std::chrono::nanoseconds(static_cast<std::int64_t>(reader.number()));
   stage.phase = printable(reader.text());
   return reader.complete() ? std::optional(stage) : std::nullopt;
@@ -128,7 +130,8 @@ Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers) {
     sentences.emplace_back(answers.size() == 1 ? "this process is still in it"
                                                : "all ranks are still in it");
   }
-  trouble.what = fmt::format("the phase \"{}\" takes longer than {}: {}",
+  trouble.what = fmt::format("{} \"{}\" takes longer than {}: {}",
+                             overdue.counted ? "an iteration of the phase" : "the phase",
                              overdue.phase,
                              in_words(overdue.limit),
                              fmt::join(sentences, ", "));

@@ -64,6 +64,41 @@ TEST(LateTest, TheRankThatHangsInAnEarlierPhaseIsNamed) {
   }
 }
 
+// Works for 300 ms, an iteration every 15.
+void work_on(std::atomic<std::uint64_t>& count) {
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(kShort / 10);
+    ++count;
+  }
+}
+
+TEST(LateTest, TheLimitBeginsAnewWhileThereIsHeadway) {
+  const auto ranks = run_threads({.world = 3}, [](Group& group) {
+    const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
+    group.enter("all_reduce", group.rank() == 2 ? kShort * 4 : kLong, count);
+    work_on(*count);
+    work_on(*count);
+    work_on(*count);
+    EXPECT_TRUE(group.barrier());
+  });
+  for (const auto& rank : ranks) EXPECT_EQ(rank.troubles, 0) << rank.trouble->what;
+}
+
+TEST(LateTest, TheLimitEndsOnceTheHeadwayDoes) {
+  const auto ranks = run_threads({.world = 2}, [](Group& group) {
+    const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
+    group.enter("all_reduce", group.rank() == 1 ? kShort * 4 : kLong, count);
+    if (group.rank() == 1) work_on(*count);
+    work_until_trouble(group);
+  });
+  for (const auto& rank : ranks) {
+    ASSERT_EQ(rank.troubles, 1);
+    EXPECT_EQ(rank.trouble->kind, Trouble::Kind::late);
+    EXPECT_THAT(rank.trouble->what,
+                HasSubstr("an iteration of the phase \"all_reduce\" takes longer than 600 ms"));
+  }
+}
+
 TEST(LateTest, RankZeroCanBeTheLateOne) {
   const auto ranks = run_threads({.world = 3}, [](Group& group) {
     group.enter("fill", kLong);
