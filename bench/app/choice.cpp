@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
 #include "lib/probes/observe.hpp"
 
 namespace muster::bench {
@@ -37,6 +40,48 @@ Attempt<Choice> recognise_node(const ProfileSources& sources, const Variables& v
   return choice;
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code failure;
+  return std::filesystem::exists(path, failure);
+}
+
+// "eth0", "mlx5_ib0:1".
+bool has_device(const std::filesystem::path& root, std::string_view name) {
+  const auto device = name.substr(0, name.find(':'));
+  return is_there(root / "sys/class/net" / device) ||
+         is_there(root / "sys/class/infiniband" / device);
+}
+
+// NCCL takes the beginning of a name; "=eth0" is the whole of one.
+bool has_interface(const std::filesystem::path& root, std::string_view name) {
+  if (name.starts_with('=')) return has_device(root, name.substr(1));
+  std::error_code failure;
+  for (std::filesystem::directory_iterator at(root / "sys/class/net", failure), end;
+       !failure && at != end;
+       at.increment(failure)) {
+    if (at->path().filename().native().starts_with(name)) return true;
+  }
+  return false;
+}
+
+// What a setting names and this node does not have; else empty.
+std::string_view what_is_missing(std::string_view name,
+                                 std::string_view value,
+                                 const std::filesystem::path& root) {
+  // In a container the host's files are often missing, and NCCL takes an empty topology for one.
+  if (name.ends_with("_FILE")) {
+    return is_there(root / std::filesystem::path(value).relative_path()) ? "" : "file";
+  }
+  const bool nccls = name == "NCCL_SOCKET_IFNAME";
+  const bool ucxs = name == "UCX_NET_DEVICES" || name == "SHARP_SMX_UCX_INTERFACE";
+  if (nccls ? value.starts_with('^') : !ucxs || value == "all") return {};
+  const auto names = split(value, ',');
+  const bool found = std::ranges::any_of(names, [&](std::string_view each) {
+    return nccls ? has_interface(root, each) : has_device(root, each);
+  });
+  return found ? "" : "interface";
+}
+
 }  // namespace
 
 Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& variables) {
@@ -47,14 +92,16 @@ Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& var
   return recognise_node(sources, variables);
 }
 
-Settings take_settings(const Profile& profile, Variables& variables) {
+Settings take_settings(const Profile& profile,
+                       BackendKind kind,
+                       Variables& variables,
+                       const std::filesystem::path& root) {
   Settings settings;
   for (const auto& [name, value] : profile.bench.environment) {
-    if (variables.contains(name)) continue;
-    // In a container the host's files are often missing, and NCCL takes an empty topology for one.
-    std::error_code failure;
-    if (name.ends_with("_FILE") && !std::filesystem::exists(value, failure)) {
-      settings.left_out.push_back(fmt::format("{}={}: no such file", name, value));
+    const bool other_backends = name.starts_with("UCX_") && kind != BackendKind::nccl;
+    if (other_backends || variables.contains(name)) continue;
+    if (const auto missing = what_is_missing(name, value, root); !missing.empty()) {
+      settings.left_out.push_back(fmt::format("{}={}: no such {}", name, value, missing));
       continue;
     }
     if (::setenv(name.c_str(), value.c_str(), 0) != 0) continue;

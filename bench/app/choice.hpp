@@ -2,7 +2,7 @@
 // Which profile the nodes are judged by, and what of its settings this process takes over.
 #pragma once
 
-#include <map>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,7 +22,11 @@ struct Settings {
 };
 
 // Puts the profile's settings into this process' environment, for NCCL, UCX and Open MPI to find;
-// what the user has set stays.
-[[nodiscard]] Settings take_settings(const Profile& profile, Variables& variables);
+// what the user has set stays, and what names a file or an interface that is not below `root` is
+// left out. UCX's are for what NCCL leaves to it: over MPI they would choose its transport.
+[[nodiscard]] Settings take_settings(const Profile& profile,
+                                     BackendKind kind,
+                                     Variables& variables,
+                                     const std::filesystem::path& root = "/");
 
 }  // namespace muster::bench

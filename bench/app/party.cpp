@@ -2,10 +2,8 @@
 #include "bench/app/party.hpp"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -17,8 +15,6 @@
 
 namespace muster::bench {
 namespace {
-
-constexpr std::size_t kSecretBytes = 32;
 
 // What rank 0 tells the others through MPI: the secret, and one address on each further line.
 std::string invitation(const std::string& secret, const std::vector<Rendezvous>& addresses) {
@@ -61,12 +57,18 @@ Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
 
 }  // namespace
 
-Result<std::string> random_secret() {
-  std::array<unsigned char, kSecretBytes> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return make_error("no random numbers for the secret of the run");
-  }
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
+Result<bool> fits(const MpiSizes& told, Place& place, bool needed) {
+  if (told.rank == place.rank && told.size == place.world) return true;
+  auto contradiction = fmt::format(
+      "MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was this process "
+      "started by another MPI's mpirun?",
+      told.rank,
+      told.size,
+      place.rank,
+      place.world);
+  if (needed) return make_error(std::move(contradiction));
+  place.evidence.push_back(fmt::format("without MPI: {}", contradiction));
+  return false;
 }
 
 Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
@@ -78,18 +80,16 @@ Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
   }
   auto job = start_mpi(mpi_module_path());
   if (!job) {
-    if (needed || !job.error().missing) return tl::unexpected(job.error());
+    if (needed) return tl::unexpected(job.error());
     place.evidence.push_back(fmt::format("without MPI: {}", job.error().message));
     return nullptr;
   }
-  if ((*job)->rank() != place.rank || (*job)->size() != place.world) {
-    return make_error(
-        fmt::format("MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was "
-                    "this process started by another MPI's mpirun?",
-                    (*job)->rank(),
-                    (*job)->size(),
-                    place.rank,
-                    place.world));
+  const auto fitting = fits({.rank = (*job)->rank(), .size = (*job)->size()}, place, needed);
+  if (!fitting) return tl::unexpected(fitting.error());
+  if (!*fitting) {
+    // It is of no use, and whether it ends well changes nothing.
+    [[maybe_unused]] const auto ignored = (*job)->finish();
+    return nullptr;
   }
   return std::move(*job);
 }

@@ -12,15 +12,24 @@
 #include "bench/backends/mpi/module.hpp"
 #include "bench/group/group.hpp"
 #include "bench/launch/place.hpp"
+#include "bench/launch/random.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
 
 // Initialises MPI where its launcher started this process and its module can be opened. Null where
-// the run can do without; `evidence` is told.
+// the run can do without, and that did not go well; `evidence` is told.
 [[nodiscard]] Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed);
 
-[[nodiscard]] Result<std::string> random_secret();
+// What MPI says of this process.
+struct MpiSizes {
+  int rank = 0;
+  int size = 1;
+};
+
+// Is that what the launcher says? Where it is not and MPI is needed, an error; else `evidence` is
+// told.
+[[nodiscard]] Result<bool> fits(const MpiSizes& told, Place& place, bool needed);
 
 struct Meeting {
   const BenchCommand* command = nullptr;

@@ -118,7 +118,7 @@ class Run {
     const auto kind = pick_backend(command_, place_, choice->profile, place_.evidence);
     if (!kind) return tl::unexpected(kind.error());
     kind_ = *kind;
-    if (kind_ != BackendKind::sim) settings_ = take_settings(choice->profile, variables_);
+    if (kind_ != BackendKind::sim) settings_ = take_settings(choice->profile, kind_, variables_);
     account_.begin(*std::move(choice), to_string(kind_), host_name(), variables_["NCCL_ALGO"]);
     return {};
   }
@@ -128,7 +128,8 @@ class Run {
                         .note = [this](const Trouble& trouble) { note(trouble); }});
     on_stop_signal([this](const StopSignal& signal) { stop(signal); });
     if (kind_ != BackendKind::sim) {
-      const TimeLimit limit(emergency_, "start of MPI", duration_of(command_.join_deadline));
+      const TimeLimit limit(
+          emergency_, place_.rank, "start of MPI", duration_of(command_.join_deadline));
       auto mpi = join_mpi(place_, kind_ == BackendKind::mpi);
       if (!mpi) return tl::unexpected(mpi.error());
       mpi_ = *std::move(mpi);
@@ -138,9 +139,14 @@ class Run {
       if (!secret) return tl::unexpected(secret.error());
       secret_ = *std::move(secret);
     }
+    if (place_.world > 1 && mpi_ == nullptr && secret_.empty()) {
+      place_.evidence.emplace_back(
+          "without a job secret nobody proved to be a rank of this run: MUSTER_JOB_SECRET or "
+          "--secret-file");
+    }
     std::optional<TimeLimit> limit;
     if (mpi_ != nullptr) {  // which says where rank 0 listens, and watches nobody
-      limit.emplace(emergency_, "meeting", 2 * duration_of(command_.join_deadline));
+      limit.emplace(emergency_, place_.rank, "meeting", 2 * duration_of(command_.join_deadline));
     }
     auto group = meet({.command = &command_,
                        .place = &place_,
@@ -398,7 +404,12 @@ class Run {
     emergency_.watch(static_cast<Group*>(nullptr));
     group_.reset();
     if (mpi_ == nullptr) return;
-    const TimeLimit limit(emergency_, "end of MPI", duration_of(command_.operation_deadline));
+    {
+      const auto held = emergency_.hold();
+      emergency_.mark_reported();  // by rank 0
+    }
+    const TimeLimit limit(
+        emergency_, place_.rank, "end of MPI", duration_of(command_.operation_deadline));
     if (auto finished = mpi_->finish(); !finished) console_.note(finished.error().message);
   }
 

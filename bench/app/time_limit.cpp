@@ -8,9 +8,15 @@
 #include <utility>
 
 namespace muster::bench {
+namespace {
 
-TimeLimit::TimeLimit(Emergency& emergency, std::string phase, Clock::duration limit)
+constexpr auto kRank0First = std::chrono::seconds(2);
+
+}  // namespace
+
+TimeLimit::TimeLimit(Emergency& emergency, int rank, std::string phase, Clock::duration limit)
     : emergency_(emergency),
+      rank_(rank),
       phase_(std::move(phase)),
       limit_(std::min<Clock::duration>(limit, std::chrono::hours(24 * 365))),
       thread_([this] { wait(); }) {}
@@ -26,12 +32,19 @@ TimeLimit::~TimeLimit() {
 
 void TimeLimit::wait() {
   std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, limit_, [this] { return over_; })) return;
-  emergency_.end(
-      {.kind = Trouble::Kind::late,
-       .phase = phase_,
-       .what = fmt::format("it takes longer than {:.4g} s; another rank may not have come to it",
-                           std::chrono::duration<double>(limit_).count())});
+  const auto wait_for = [&](Clock::duration time) {
+    return changed_.wait_for(lock, time, [this] { return over_; });
+  };
+  if (wait_for(limit_)) return;
+  if (rank_ != 0 && wait_for(kRank0First)) return;
+  emergency_.end({.kind = Trouble::Kind::late,
+                  .phase = phase_,
+                  .what = fmt::format("it takes longer than {:.4g} s; {} may not have come to it",
+                                      std::chrono::duration<double>(limit_).count(),
+                                      rank_ == 0 ? "another rank" : "rank 0, which says nothing,"),
+                  .ranks = {},
+                  .arrived = {rank_},
+                  .without_rank_0 = rank_ != 0});
 }
 
 }  // namespace muster::bench

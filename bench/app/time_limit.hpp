@@ -23,7 +23,8 @@ namespace muster::bench {
 // While this lives. Overdue, it ends the process by `emergency`, which lives longer.
 class TimeLimit {
  public:
-  TimeLimit(Emergency& emergency, std::string phase, Clock::duration limit);
+  // On another rank than 0 a moment later: rank 0 may be there, and then reports.
+  TimeLimit(Emergency& emergency, int rank, std::string phase, Clock::duration limit);
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();
@@ -32,6 +33,7 @@ class TimeLimit {
   void wait();
 
   Emergency& emergency_;
+  int rank_;
   std::string phase_;
   Clock::duration limit_;
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "bench/group/sockets.hpp"
@@ -58,7 +59,9 @@ void Door::accept_all() {
     if (!socket.is_open()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       // No descriptors or memory left: what waits is taken in later.
-      if (errno != EAGAIN) closed_until_ = Clock::now() + std::chrono::milliseconds(50);
+      if (errno == EAGAIN) return;
+      why_closed_ = std::strerror(errno);
+      closed_until_ = Clock::now() + std::chrono::milliseconds(50);
       return;
     }
     if (newcomers_.size() >= most) {
@@ -153,11 +156,15 @@ void Door::note(std::string_view address, std::string_view why) {
 }
 
 std::string Door::refusals() const {
-  if (refused_ == 0) return {};
-  return fmt::format("; {} connection{} refused, the last {}",
-                     refused_,
-                     refused_ == 1 ? " was" : "s were",
-                     last_refusal_);
+  std::string text;
+  if (!why_closed_.empty()) {
+    text = fmt::format("; rank 0 could not accept all connections: {}", why_closed_);
+  }
+  if (refused_ == 0) return text;
+  return text + fmt::format("; {} connection{} refused, the last {}",
+                            refused_,
+                            refused_ == 1 ? " was" : "s were",
+                            last_refusal_);
 }
 
 std::vector<Arrival> Door::collect() {

@@ -45,7 +45,8 @@ class Door {
   // Tells an arrival why it cannot stay.
   void turn_away(Arrival arrival, std::string_view why);
 
-  // Who was turned away so far: "; 3 connections were refused, the last …", or nothing.
+  // Who was turned away so far, and why others could not come in: "; 3 connections were refused,
+  // the last …", or nothing.
   [[nodiscard]] std::string refusals() const;
 
  private:
@@ -73,6 +74,7 @@ class Door {
   std::vector<Newcomer> newcomers_;
   std::size_t listener_slot_ = 0;
   Clock::time_point closed_until_{};
+  std::string why_closed_;
   std::size_t refused_ = 0;
   std::string last_refusal_;
   std::set<std::string> noted_;

@@ -128,7 +128,11 @@ Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
   if (const auto ready = prepare(options); !ready) return tl::unexpected(ready.error());
   constexpr std::size_t kOthers = 256;  // what the process itself has open
   const auto others = static_cast<std::size_t>(options.world - 1);
-  if (options.rank == 0) allow_descriptors(others + kOthers);
+  if (options.rank == 0 && others > 0) {
+    if (auto enough = allow_descriptors(others + kOthers); !enough) {
+      return tl::unexpected(enough.error());
+    }
+  }
   auto board = Board::make(options.rank == 0 ? others : 1);
   if (!board) return tl::unexpected(board.error());
   auto group = std::make_unique<TcpGroup>(std::move(options), *std::move(board));

@@ -5,14 +5,13 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/random.h>
 
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <cstring>
 
 #include "bench/group/bytes.hpp"
+#include "bench/launch/random.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -25,12 +24,7 @@ constexpr std::size_t kMostName = 120;
 
 }  // namespace
 
-Result<std::string> draw_nonce() {
-  std::string nonce(kNonce, '\0');
-  const auto count = ::getrandom(nonce.data(), nonce.size(), 0);
-  if (count == static_cast<ssize_t>(kNonce)) return nonce;
-  return make_error(fmt::format("draw random bytes: {}", std::strerror(errno)));
-}
+Result<std::string> draw_nonce() { return random_bytes(kNonce); }
 
 std::string to_bytes(const Hello& hello) {
   return Writer()

@@ -5,9 +5,12 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
+#include <thread>
 #include <vector>
 
 #include "bench/group/group.hpp"
@@ -24,8 +27,10 @@ class Poller {
  public:
   void clear() { sockets_.clear(); }
 
-  // The slot to ask for after wait().
+  // The slot to ask for after wait(). A descriptor of -1 takes none, and is never ready: poll(2)
+  // refuses more entries than there may be descriptors.
   std::size_t add(int descriptor, bool writing = false) {
+    if (descriptor < 0) return kNoSlot;
     const auto events = static_cast<short>(POLLIN | POLLRDHUP | (writing ? POLLOUT : 0));
     sockets_.push_back({.fd = descriptor, .events = events, .revents = 0});
     return sockets_.size() - 1;
@@ -44,12 +49,20 @@ class Poller {
                          .tv_nsec = std::chrono::nanoseconds(left - seconds).count()};
     const int ready = ::ppoll(sockets_.data(), sockets_.size(), &limit, nullptr);
     if (ready >= 0) return;
+    const bool interrupted = errno == EINTR;
     for (auto& socket : sockets_) socket.revents = 0;
+    // No memory, for one: it is tried again, and not without end at once.
+    constexpr Clock::duration kPause = std::chrono::milliseconds(50);
+    if (!interrupted) std::this_thread::sleep_for(std::min(left, kPause));
   }
 
-  [[nodiscard]] bool is_ready(std::size_t slot) const { return sockets_[slot].revents != 0; }
+  [[nodiscard]] bool is_ready(std::size_t slot) const {
+    return slot < sockets_.size() && sockets_[slot].revents != 0;
+  }
 
  private:
+  static constexpr std::size_t kNoSlot = SIZE_MAX;
+
   std::vector<pollfd> sockets_;
 };
 

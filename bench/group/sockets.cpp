@@ -147,12 +147,19 @@ Descriptor accept_one(int listener, Address& from) {
   return socket;
 }
 
-void allow_descriptors(std::size_t wanted) {
+Result<void> allow_descriptors(std::size_t wanted) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
+  if (limit.rlim_max < wanted) {
+    return make_error(
+        fmt::format("rank 0 needs {} file descriptors, and may have {}: raise the hard limit "
+                    "(ulimit -Hn, or LimitNOFILE of the service that starts it)",
+                    wanted,
+                    limit.rlim_max));
+  }
   limit.rlim_cur = limit.rlim_max;
-  // Where it is refused, accepting will fail and say so.
-  [[maybe_unused]] const int ignored = ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
+  return make_error(fmt::format("ask for {} file descriptors: {}", wanted, std::strerror(errno)));
 }
 
 }  // namespace muster::bench

@@ -42,6 +42,6 @@ struct Address {
 [[nodiscard]] Descriptor accept_one(int listener, Address& from);
 
 // As many descriptors as this process may have, where fewer than `wanted` are allowed now.
-void allow_descriptors(std::size_t wanted);
+[[nodiscard]] Result<void> allow_descriptors(std::size_t wanted);
 
 }  // namespace muster::bench

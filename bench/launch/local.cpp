@@ -5,11 +5,9 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -17,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "bench/launch/random.hpp"
 #include "bench/launch/supervisor.hpp"
 
 namespace muster::bench {
@@ -58,14 +57,6 @@ Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
                    Rendezvous{.host = "127.0.0.1", .port = ::ntohs(address.sin_port)}};
 }
 
-Result<std::string> draw_secret() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return failed("draw random bytes");
-  }
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
-
 // What is the same for all ranks of this process.
 Result<LocalRank> prepare(const Place& place, int count) {
   if (const auto good = check(place, count); !good) return tl::unexpected(good.error());
@@ -79,7 +70,7 @@ Result<LocalRank> prepare(const Place& place, int count) {
   if (place.world > 1 || place.rendezvous) return common;
   auto listening = listen_on_loopback();
   if (!listening) return tl::unexpected(listening.error());
-  auto secret = draw_secret();
+  auto secret = random_secret();
   if (!secret) return tl::unexpected(secret.error());
   common.listener = std::move(listening->first);
   common.place.rendezvous = std::move(listening->second);

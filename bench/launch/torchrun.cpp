@@ -54,6 +54,11 @@ Result<Place> read_torchrun_place(const Environment& environment, const LaunchFl
     place->evidence.emplace_back(
         "LOCAL_RANK is not set: this may be the only process of a pod or node");
   }
+  // Azure ML's; torchrun numbers the nodes anew, so that it need not agree with the ranks.
+  if (environment.has("NODE_RANK")) {
+    place->evidence.push_back(
+        fmt::format("the job's own number of this node: {}", setting(environment, "NODE_RANK")));
+  }
   if (environment.has("MASTER_ADDR")) {
     if (const auto added = add_rendezvous(environment, flags.port_offset, *place); !added) {
       return tl::unexpected(added.error());

@@ -110,16 +110,30 @@ TEST(TimeLimitDeathTest, EndsWhatTakesTooLong) {
         emergency.tell_by(
             {.report = [](const Trouble& it) { fmt::print(stderr, "{}: {}\n", it.phase, it.what); },
              .note = [](const Trouble& /*it*/) {}});
-        const TimeLimit limit(emergency, "start of MPI", std::chrono::milliseconds(20));
+        const TimeLimit limit(emergency, 0, "start of MPI", std::chrono::milliseconds(20));
         for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
       },
       ExitedWithCode(kExitUnhealthy),
-      "start of MPI: it takes longer than 0.02 s");
+      "start of MPI: it takes longer than 0.02 s; another rank may not have come to it");
+}
+
+TEST(TimeLimitDeathTest, Rank1ReportsWhereRank0DoesNot) {
+  EXPECT_EXIT(
+      {
+        Emergency emergency(1);
+        emergency.tell_by(
+            {.report = [](const Trouble& it) { fmt::print(stderr, "report: {}\n", it.what); },
+             .note = [](const Trouble& /*it*/) {}});
+        const TimeLimit limit(emergency, 1, "start of MPI", std::chrono::milliseconds(20));
+        for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+      },
+      ExitedWithCode(kExitUnhealthy),
+      "report: it takes longer than 0.02 s; rank 0, which says nothing, may not have come to it");
 }
 
 TEST(TimeLimitTest, LeavesAloneWhatIsInTime) {
   Emergency emergency(0);
-  const TimeLimit limit(emergency, "start of MPI", Clock::duration::max());
+  const TimeLimit limit(emergency, 0, "start of MPI", Clock::duration::max());
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(LocalTest, EachChildIsARankOfItsOwn) {
     const auto& place = rank.place;
     const bool good = place.world == 3 && place.local_world == 3 &&
                       place.local_rank == place.rank && !place.mpi && place.rendezvous &&
-                      place.rendezvous->host == "127.0.0.1" && rank.secret.size() == 32;
+                      place.rendezvous->host == "127.0.0.1" && rank.secret.size() == 64;
     // Rank 0's status counts first, so the others tell by failing alone.
     return good && rank.listener.is_open() == (place.rank == 0) ? 0 : 10 + place.rank;
   });

@@ -424,5 +424,11 @@ TEST(LauncherTest, HasANameThatIsReadBack) {
             "tf_config, alone");
 }
 
+TEST(PlaceTest, TellsTheNumberThatTheJobGaveTheNode) {
+  const auto place = find_place(kTorchrun + Variables{{"NODE_RANK", "3"}}, {});
+  ASSERT_TRUE(place.has_value());
+  EXPECT_THAT(place->evidence, Contains("the job's own number of this node: NODE_RANK=3"));
+}
+
 }  // namespace
 }  // namespace muster::bench
