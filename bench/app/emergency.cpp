@@ -43,6 +43,16 @@ void Emergency::watch(Group* group) {
   group_ = group;
 }
 
+void Emergency::stand_in(std::function<bool()> needed) {
+  const auto held = hold();
+  needed_ = std::move(needed);
+}
+
+void Emergency::stay(Clock::duration time) {
+  const auto held = hold();
+  stay_ = time;
+}
+
 void Emergency::begin_stop() { stopping_since_ = Clock::now(); }
 
 // A launcher that ends the others because one was lost does so after the loss.
@@ -60,7 +70,8 @@ void Emergency::report(const Trouble& trouble) {
 
 void Emergency::tell(const Trouble& trouble) {
   if (!voice_.report) return;
-  if (reports(trouble, rank_) && !reported_) {
+  const bool stands_in = trouble.without_rank_0 && needed_ && needed_();
+  if ((reports(trouble, rank_) || stands_in) && !reported_) {
     reported_ = true;
     voice_.report(trouble);
   } else if (trouble.without_rank_0 || reported_) {
@@ -83,6 +94,7 @@ void Emergency::end(const Trouble& trouble) {
   if (!is_echo(trouble)) tell(trouble);
   if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
   if (backend_ != nullptr) abort_within(*backend_, patience_);
+  if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
   ::_exit(stopped ? kExitUndecided : kExitUnhealthy);
 }
 

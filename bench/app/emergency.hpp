@@ -30,6 +30,11 @@ class Emergency {
   void watch(Backend* backend);
   // Who is told when this process stops by itself; null when it is gone.
   void watch(Group* group);
+  // Where rank 0 is gone, this process reports if `needed` then says so: rank 1 is gone, too.
+  void stand_in(std::function<bool()> needed);
+  // Where rank 0 is gone, this process stays so long after it has told of it: who stands in for
+  // rank 1 sees that it is there, and no launcher ends that one before it has reported.
+  void stay(Clock::duration time);
   // A signal has asked this process to end. What others do about theirs is no news from now on.
   void begin_stop();
 
@@ -57,12 +62,15 @@ class Emergency {
   std::atomic<Clock::time_point> stopping_since_{Clock::time_point::max()};
   std::mutex guard_;
   Voice voice_;
+  std::function<bool()> needed_;  // may be empty
+  Clock::duration stay_{};
   bool reported_ = false;
   Backend* backend_ = nullptr;
   Group* group_ = nullptr;
 };
 
-// One of the ranks reports for all: rank 0, or rank 1 where that is gone.
+// One of the ranks reports for all: rank 0, or rank 1 where that is gone. Where their node is gone
+// the one that stands in does.
 [[nodiscard]] bool reports(const Trouble& trouble, int rank);
 
 }  // namespace muster::bench

@@ -39,16 +39,26 @@ Result<void> same_run(const std::vector<Introduction>& introductions) {
 
 }  // namespace
 
-Result<Lineup> line_up(const std::vector<Introduction>& introductions) {
-  if (auto same = same_run(introductions); !same) return tl::unexpected(same.error());
-  Lineup lineup;
+Agreement line_up(const std::vector<Introduction>& introductions) {
+  Agreement agreement;
+  if (auto same = same_run(introductions); !same) {
+    agreement.complaint = same.error().message;
+    return agreement;
+  }
   std::map<std::string, int> taken;
   for (const auto& introduction : introductions) {
     const int local = taken[introduction.host]++;
-    if (local == 0) lineup.hosts.push_back(introduction.host);
-    lineup.local_ranks.push_back(local);
+    if (local == 0) agreement.hosts.push_back(introduction.host);
+    agreement.local_ranks.push_back(local);
   }
-  return lineup;
+  const auto elsewhere = std::ranges::find_if(
+      introductions, [&](const auto& each) { return each.host != introductions.front().host; });
+  const auto deputy = static_cast<int>(elsewhere - introductions.begin());
+  if (deputy > 1 && elsewhere != introductions.end()) {
+    agreement.deputy = deputy;
+    agreement.doors = introductions[1].doors;
+  }
+  return agreement;
 }
 
 std::vector<std::string> other_profiles(const std::vector<Introduction>& introductions) {

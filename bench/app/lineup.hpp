@@ -11,14 +11,9 @@
 
 namespace muster::bench {
 
-struct Lineup {
-  std::vector<std::string> hosts;  // each once, in the order of their first ranks
-  std::vector<int> local_ranks;    // of every rank, among those of its host
-};
-
 // The introductions of all ranks, in order. Ranks that would run other things than rank 0 are
 // named.
-[[nodiscard]] Result<Lineup> line_up(const std::vector<Introduction>& introductions);
+[[nodiscard]] Agreement line_up(const std::vector<Introduction>& introductions);
 
 // Nodes whose profile is not rank 0's, a sentence for each.
 [[nodiscard]] std::vector<std::string> other_profiles(

@@ -27,6 +27,7 @@
 #include "bench/app/transport.hpp"
 #include "bench/app/wire.hpp"
 #include "bench/backends/nccl/nccl.hpp"
+#include "bench/group/knock.hpp"
 #include "bench/launch/local.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
@@ -162,37 +163,64 @@ class Run {
     return introduce();
   }
 
-  // Every process says who it is, and rank 0 passes it on to all.
+  // Every process says who it is, and rank 0 tells all what comes of it.
   [[nodiscard]] Result<void> introduce() {
     enter("introduction", duration_of(command_.operation_deadline));
-    const Introduction introduction{.host = kind_ == BackendKind::sim ? "model" : host_name(),
-                                    .pid = ::getpid(),
-                                    .backend = std::string(to_string(kind_)),
-                                    .profile = account_.known().choice.profile.name,
-                                    .asked = asked_};
-    const auto introductions = exchange(to_wire(introduction));
-    if (!introductions) return tl::unexpected(introductions.error());
-    std::vector<Introduction> all;
-    for (std::size_t rank = 0; rank < introductions->size(); ++rank) {
-      auto parsed = parse_introduction((*introductions)[rank], static_cast<int>(rank));
-      if (!parsed) return tl::unexpected(parsed.error());
-      all.push_back(*std::move(parsed));
-    }
-    auto lineup = line_up(all);
-    if (!lineup) return tl::unexpected(lineup.error());
+    Introduction introduction{.host = kind_ == BackendKind::sim ? "model" : host_name(),
+                              .pid = ::getpid(),
+                              .backend = std::string(to_string(kind_)),
+                              .profile = account_.known().choice.profile.name,
+                              .asked = asked_,
+                              .doors = {}};
+    if (place_.rank == 1) open_door(introduction);
+    const auto texts = group_->gather(to_wire(introduction));
+    if (!texts) return tl::unexpected(texts.error());
+    std::vector<std::string> remarks;
+    const auto mine = leads() ? agree(*texts, remarks) : Agreement();
+    const auto told = group_->broadcast(to_wire(mine));
+    if (!told) return tl::unexpected(told.error());
+    auto agreed = parse_agreement(*told);
+    if (!agreed) return tl::unexpected(agreed.error());
+    if (!agreed->complaint.empty()) return make_error(agreed->complaint);
     local_rank_ =
-        place_.local_rank.value_or(lineup->local_ranks.at(static_cast<std::size_t>(place_.rank)));
-    account_.line_up(std::move(lineup->hosts), other_profiles(all));
+        place_.local_rank.value_or(agreed->local_ranks.at(static_cast<std::size_t>(place_.rank)));
+    if (agreed->deputy > 0) take_part_in_loss(*agreed);
+    account_.line_up(std::move(agreed->hosts), remarks);
     return {};
   }
 
-  // Everybody gets everybody's text.
-  [[nodiscard]] Result<std::vector<std::string>> exchange(std::string_view mine) {
-    const auto texts = group_->gather(mine);
-    if (!texts) return tl::unexpected(texts.error());
-    const auto all = group_->broadcast(join_texts(*texts));
-    if (!all) return tl::unexpected(all.error());
-    return split_texts(*all);
+  // Open, and never accepted from: others see that this process is there.
+  void open_door(Introduction& introduction) {
+    auto listener = listen_anywhere();
+    if (!listener) return;
+    door_ = std::move(listener->socket);
+    introduction.doors = std::move(listener->addresses);
+  }
+
+  [[nodiscard]] static Agreement agree(const std::vector<std::string>& texts,
+                                       std::vector<std::string>& remarks) {
+    std::vector<Introduction> all;
+    for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+      auto parsed = parse_introduction(texts[rank], static_cast<int>(rank));
+      if (!parsed) {
+        Agreement none;
+        none.complaint = parsed.error().message;
+        return none;
+      }
+      all.push_back(*std::move(parsed));
+    }
+    remarks = other_profiles(all);
+    return line_up(all);
+  }
+
+  // Who does what where rank 0 is gone: the deputy looks whether rank 1 is, too.
+  void take_part_in_loss(const Agreement& agreed) {
+    constexpr auto kLook = std::chrono::milliseconds(300);
+    if (place_.rank == agreed.deputy) {
+      emergency_.stand_in([doors = agreed.doors, kLook] { return !answers(doors, kLook); });
+    } else {
+      emergency_.stay(2 * kLook);
+    }
   }
 
   [[nodiscard]] Result<void> start() {
@@ -427,6 +455,7 @@ class Run {
   mutable std::mutex phase_guard_;
   std::string phase_ = "start";  // what this process is at, for its last words
   int local_rank_ = 0;
+  Descriptor door_;  // rank 1's
   std::vector<std::uint64_t> sizes_;
   Result<std::vector<Operation>> largest_;  // every placement of the largest size
   std::unique_ptr<MpiJob> mpi_;

@@ -46,6 +46,18 @@ Wrong wrong_from(const Json& json) {
           .high = json.at("high")};
 }
 
+Json json_of(const std::vector<Rendezvous>& doors) {
+  Json list = Json::array();
+  for (const auto& each : doors) list.push_back({{"host", each.host}, {"port", each.port}});
+  return list;
+}
+
+std::vector<Rendezvous> doors_from(const Json& json) {
+  std::vector<Rendezvous> doors;
+  for (const auto& each : json) doors.push_back({.host = each.at("host"), .port = each.at("port")});
+  return doors;
+}
+
 // The texts of one version of this program on another node: whatever does not fit is that node's.
 template <class T, class Make>
 Result<T> parse(std::string_view text, int rank, const Make& make) {
@@ -70,7 +82,16 @@ std::string to_wire(const Introduction& introduction) {
                {"pid", introduction.pid},
                {"backend", introduction.backend},
                {"profile", introduction.profile},
-               {"asked", introduction.asked}});
+               {"asked", introduction.asked},
+               {"doors", json_of(introduction.doors)}});
+}
+
+std::string to_wire(const Agreement& agreement) {
+  return dump({{"complaint", agreement.complaint},
+               {"hosts", agreement.hosts},
+               {"local_ranks", agreement.local_ranks},
+               {"deputy", agreement.deputy},
+               {"doors", json_of(agreement.doors)}});
 }
 
 std::string to_wire(const std::vector<Member>& members) {
@@ -95,7 +116,18 @@ Result<Introduction> parse_introduction(std::string_view text, int rank) {
                         .pid = json.at("pid"),
                         .backend = json.at("backend"),
                         .profile = json.at("profile"),
-                        .asked = json.at("asked")};
+                        .asked = json.at("asked"),
+                        .doors = doors_from(json.at("doors"))};
+  });
+}
+
+Result<Agreement> parse_agreement(std::string_view text) {
+  return parse<Agreement>(text, 0, [](const Json& json) {
+    return Agreement{.complaint = json.at("complaint"),
+                     .hosts = json.at("hosts").get<std::vector<std::string>>(),
+                     .local_ranks = json.at("local_ranks").get<std::vector<int>>(),
+                     .deputy = json.at("deputy"),
+                     .doors = doors_from(json.at("doors"))};
   });
 }
 
@@ -116,13 +148,6 @@ Result<Told> parse_told(std::string_view text, int rank) {
     for (const auto& each : json.at("wrong")) told.wrong.push_back(wrong_from(each));
     return told;
   });
-}
-
-std::string join_texts(const std::vector<std::string>& texts) { return dump(texts); }
-
-Result<std::vector<std::string>> split_texts(std::string_view text) {
-  return parse<std::vector<std::string>>(
-      text, 0, [](const Json& json) { return json.get<std::vector<std::string>>(); });
 }
 
 }  // namespace muster::bench

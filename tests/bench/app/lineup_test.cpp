@@ -20,22 +20,33 @@ Introduction on(std::string host) {
 
 TEST(LineupTest, CountsTheRanksOfEachHost) {
   const auto lineup = line_up({on("b"), on("a"), on("b"), on("b"), on("a")});
-  ASSERT_TRUE(lineup.has_value());
-  EXPECT_THAT(lineup->hosts, ElementsAre("b", "a"));
-  EXPECT_THAT(lineup->local_ranks, ElementsAre(0, 0, 1, 2, 1));
+  EXPECT_EQ(lineup.complaint, "");
+  EXPECT_THAT(lineup.hosts, ElementsAre("b", "a"));
+  EXPECT_THAT(lineup.local_ranks, ElementsAre(0, 0, 1, 2, 1));
+}
+
+TEST(LineupTest, TheFirstRankOfAnotherNodeIsTheDeputy) {
+  auto first = on("a");
+  first.doors = {{.host = "10.0.0.4", .port = 4000}};
+  const auto agreed = line_up({on("a"), first, on("b"), on("b"), on("c")});
+  EXPECT_EQ(agreed.deputy, 2);
+  EXPECT_EQ(agreed.doors, first.doors);
+  // Rank 1 reports anyhow.
+  EXPECT_EQ(line_up({on("a"), on("b"), on("a")}).deputy, 0);
+  EXPECT_EQ(line_up({on("a"), on("a"), on("a")}).deputy, 0);
 }
 
 TEST(LineupTest, NamesTheRankWithOtherArguments) {
   auto other = on("b");
   other.asked = "broadcast";
-  EXPECT_EQ(line_up({on("a"), on("a"), other}).error().message,
+  EXPECT_EQ(line_up({on("a"), on("a"), other}).complaint,
             "rank 2 on b was started with other arguments than rank 0: broadcast");
 }
 
 TEST(LineupTest, NamesTheRankWithAnotherBackend) {
   auto other = on("b");
   other.backend = "tcp";
-  EXPECT_EQ(line_up({on("a"), other}).error().message,
+  EXPECT_EQ(line_up({on("a"), other}).complaint,
             "rank 0 on a would run the back end nccl and rank 1 on b tcp: is a GPU or a library "
             "missing on one of them? --backend decides");
 }

@@ -7,7 +7,6 @@
 namespace muster::bench {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
 TEST(BenchWireTest, AnIntroductionComesBackAsItWas) {
@@ -15,7 +14,8 @@ TEST(BenchWireTest, AnIntroductionComesBackAsItWas) {
                           .pid = 4711,
                           .backend = "nccl",
                           .profile = "nd96asr_v4",
-                          .asked = "all_reduce --min 8"};
+                          .asked = "all_reduce --min 8",
+                          .doors = {{.host = "10.0.0.4", .port = 4000}}};
   const auto got = parse_introduction(to_wire(sent), 3);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(got->host, sent.host);
@@ -23,6 +23,7 @@ TEST(BenchWireTest, AnIntroductionComesBackAsItWas) {
   EXPECT_EQ(got->backend, sent.backend);
   EXPECT_EQ(got->profile, sent.profile);
   EXPECT_EQ(got->asked, sent.asked);
+  EXPECT_EQ(got->doors, sent.doors);
 }
 
 TEST(BenchWireTest, MembersComeBackAsTheyWere) {
@@ -74,11 +75,16 @@ TEST(BenchWireTest, AnotherVersionsTextIsItsRanks) {
   EXPECT_THAT(members.error().message, StartsWith(kBeginning));
 }
 
-TEST(BenchWireTest, TextsAreJoinedAndSplit) {
-  const std::vector<std::string> texts{"", "one\ntwo", "\"quoted\"", "\xc3\xa9"};
-  EXPECT_EQ(*split_texts(join_texts(texts)), texts);
-  EXPECT_THAT(*split_texts(join_texts({})), ElementsAre());
-  EXPECT_FALSE(split_texts("[1]").has_value());
+TEST(BenchWireTest, AnAgreementComesBackAsItWas) {
+  const Agreement sent{.complaint = "",
+                       .hosts = {"gpu-0001", "gpu-0002"},
+                       .local_ranks = {0, 1, 0},
+                       .deputy = 2,
+                       .doors = {{.host = "10.0.0.4", .port = 4000}}};
+  const auto got = parse_agreement(to_wire(sent));
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(*got, sent);
+  EXPECT_FALSE(parse_agreement("[1]").has_value());
 }
 
 // What is no UTF-8 is replaced, and breaks nothing.

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "tests/e2e/bench/job.hpp"
 
 namespace muster::e2e {
@@ -157,6 +159,36 @@ TEST_F(FakeNccl, TheRequirementOfTheCommandLineComesFirst) {
   start(R"("busbw": {"*": 187})", {"--require-transport=nvls"});
   const auto report = end(1);
   EXPECT_THAT(message_of(report, "bench.transport"), HasSubstr("nvls was not used"));
+}
+
+TEST_F(FakeNccl, TheLossOfRank0sNodeIsReportedByAnother) {
+  start(R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})", {"--format=text"});
+  ASSERT_TRUE(job.says(0, "(GB/s)"));
+  for (std::size_t rank = 0; rank < kGpus; ++rank) ::kill(job.pid_of(rank), SIGKILL);
+  for (std::size_t rank = kGpus; rank < kRanks; ++rank) {
+    const auto ended = job.end_of(rank);
+    EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
+    if (rank == kGpus) {
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr(" is unhealthy\n")));
+    } else {
+      EXPECT_EQ(ended.out, "") << "rank " << rank;
+    }
+  }
+}
+
+TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
+  start(R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})", {"--format=text"});
+  ASSERT_TRUE(job.says(0, "(GB/s)"));
+  ::kill(job.pid_of(0), SIGKILL);
+  for (std::size_t rank = 1; rank < kRanks; ++rank) {
+    const auto ended = job.end_of(rank);
+    EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
+    if (rank == 1) {
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr(" is unhealthy\n")));
+    } else {
+      EXPECT_EQ(ended.out, "") << "rank " << rank;
+    }
+  }
 }
 
 }  // namespace
