@@ -127,6 +127,15 @@ Words words_of(const Case& how, Party& party, std::string_view faults = {}) {
                   fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
 }
 
+// A process that was not found is -1, which kill(2) takes for all there are.
+void send(pid_t pid, int number) {
+  if (pid <= 0) {
+    ADD_FAILURE() << "no such process";
+    return;
+  }
+  ::kill(pid, number);
+}
+
 void expect_told(Party& party, int lost, std::string_view what) {
   const int reporter = lost == 0 ? 1 : 0;
   const auto said = party.output_of(reporter, -1);
@@ -155,7 +164,7 @@ TEST_P(KillTest, DuringAnOperation) {
       party->start(words_of(GetParam(), *party));
       ASSERT_TRUE(party->is_in_operation());
       std::this_thread::sleep_for(delay);
-      ::kill(party->pid_of(rank), SIGKILL);
+      send(party->pid_of(rank), SIGKILL);
       expect_told(*party, rank, "ended without a word");
       if (GetParam().start != Case::Start::mpirun) {
         EXPECT_EQ(party->status, 1);
@@ -173,7 +182,7 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
       party->start(words_of(GetParam(), *party));
       const pid_t pid = party->pid_of(rank);
       std::this_thread::sleep_for(milliseconds(delay));
-      ::kill(pid, SIGKILL);
+      send(pid, SIGKILL);
       const auto said = party->output_of(rank == 0 ? 1 : 0, -1);
       EXPECT_NE(party->status, 0);
       EXPECT_NE(party->status, -1) << "it did not end";
@@ -198,14 +207,14 @@ TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
     party->start(words);
     ASSERT_TRUE(party->is_in_operation());
     const pid_t pid = party->pid_of(rank);
-    ::kill(pid, SIGSTOP);
+    send(pid, SIGSTOP);
     const auto said = party->output_of(rank == 0 ? 1 : 0, rank);
     EXPECT_THAT(said, HasSubstr(rank == 0 ? "rank 0 does not answer" : "does not answer"));
     EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
     EXPECT_NE(party->status, 0);
     if (GetParam().start == Case::Start::by_hand) {
       // Nobody is there to end what is stopped.
-      ::kill(pid, SIGKILL);
+      send(pid, SIGKILL);
       EXPECT_EQ(party->job.end_of(static_cast<std::size_t>(rank)).status, 128 + SIGKILL);
     }
     EXPECT_TRUE(party->job.leaves_nothing());
@@ -219,9 +228,9 @@ TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
     party->start(words_of(GetParam(), *party));
     ASSERT_TRUE(party->is_in_operation());
     if (GetParam().start == Case::Start::by_hand) {
-      for (int rank = 0; rank < kRanks; ++rank) ::kill(party->pid_of(rank), number);
+      for (int rank = 0; rank < kRanks; ++rank) send(party->pid_of(rank), number);
     } else {
-      ::kill(party->job.pid_of(0), number);
+      send(party->job.pid_of(0), number);
     }
     const auto said = party->output_of(0, -1);
     EXPECT_NE(party->status, 0);
