@@ -215,11 +215,15 @@ class Run {
 
   // Who does what where rank 0 is gone: the deputy looks whether rank 1 is, too.
   void take_part_in_loss(const Agreement& agreed) {
+    constexpr auto kTogether = std::chrono::milliseconds(200);  // what dies with rank 0
     constexpr auto kLook = std::chrono::milliseconds(300);
     if (place_.rank == agreed.deputy) {
-      emergency_.stand_in([doors = agreed.doors, kLook] { return !answers(doors, kLook); });
+      emergency_.stand_in([doors = agreed.doors, kTogether, kLook] {
+        std::this_thread::sleep_for(kTogether);
+        return !answers(doors, kLook);
+      });
     } else {
-      emergency_.stay(2 * kLook);
+      emergency_.stay(2 * (kTogether + kLook));
     }
   }
 

@@ -18,7 +18,7 @@ Result<std::string> random_bytes(std::size_t count) {
 
 Result<std::string> random_secret() {
   constexpr std::size_t kBytes = 32;
-  const auto bytes = random_bytes(kBytes);
+  auto bytes = random_bytes(kBytes);
   if (!bytes) return bytes;
   std::string secret;
   for (const char byte : *bytes) secret += fmt::format("{:02x}", static_cast<unsigned char>(byte));

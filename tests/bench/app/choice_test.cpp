@@ -18,16 +18,13 @@ using ::testing::IsEmpty;
 
 class SettingsTest : public ::testing::Test {
  protected:
-  SettingsTest() {
+  void SetUp() override {
     folder_.write("sys/class/net/eth0/mtu", "1500");
     folder_.write("sys/class/infiniband/mlx5_ib0/fw_ver", "1");
     folder_.write("opt/topology.xml", "<system/>");
   }
 
-  SettingsTest(const SettingsTest&) = delete;
-  SettingsTest& operator=(const SettingsTest&) = delete;
-
-  ~SettingsTest() override {
+  void TearDown() override {
     for (const auto& [name, value] : asked_) ::unsetenv(name.c_str());
   }
 
@@ -35,10 +32,10 @@ class SettingsTest : public ::testing::Test {
     asked_ = std::move(asked);
     Profile profile;
     profile.bench.environment = asked_;
-    return take_settings(profile, kind, variables_, folder_.path());
+    return take_settings(profile, kind, variables, folder_.path());
   }
 
-  Variables variables_;
+  Variables variables;
 
  private:
   TempDir folder_;
@@ -74,7 +71,7 @@ TEST_F(SettingsTest, TakesThoseThatAre) {
 TEST_F(SettingsTest, ReadsTheWaysNcclNamesInterfaces) {
   for (const auto* value : {"eth", "=eth0", "^docker0,lo", "ib0,eth"}) {
     EXPECT_THAT(take({{"NCCL_SOCKET_IFNAME", value}}).left_out, IsEmpty()) << value;
-    variables_.clear();
+    variables.clear();
   }
   EXPECT_THAT(take({{"NCCL_SOCKET_IFNAME", "=eth"}}).taken, IsEmpty());
 }
@@ -88,9 +85,9 @@ TEST_F(SettingsTest, UcxIsSetForNcclAlone) {
 }
 
 TEST_F(SettingsTest, WhatTheUserHasSetStays) {
-  variables_["UCX_TLS"] = "rc";
+  variables["UCX_TLS"] = "rc";
   EXPECT_THAT(take({{"UCX_TLS", "tcp"}}).taken, IsEmpty());
-  EXPECT_EQ(variables_["UCX_TLS"], "rc");
+  EXPECT_EQ(variables["UCX_TLS"], "rc");
 }
 
 }  // namespace

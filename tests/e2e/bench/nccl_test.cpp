@@ -191,5 +191,30 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
   }
 }
 
+// The module of another MPI says rank 0 of 1 to each.
+TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
+  const auto scenario = job.write("scenario.json", R"({"gpus": 2, "busbw": {"*": 187}})");
+  const auto port = std::to_string(free_port());
+  const auto words = muster_bench({"all_reduce",
+                                   "--sizes=1MiB",
+                                   "--profile=generic",
+                                   fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                                   fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
+  for (const auto* rank : {"0", "1"}) {
+    job.start(words,
+              {{"PMI_RANK", rank},
+               {"PMI_SIZE", "2"},
+               {"MPI_LOCALRANKID", rank},
+               {"MPI_LOCALNRANKS", "2"},
+               {"MASTER_ADDR", "127.0.0.1"},
+               {"MASTER_PORT", port},
+               {"MUSTER_FAKE_GPU", scenario}});
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const auto ended = job.end_of(rank);
+    EXPECT_EQ(ended.status, 0) << ended.out << ended.err;
+  }
+}
+
 }  // namespace
 }  // namespace muster::e2e
