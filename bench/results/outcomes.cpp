@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -184,6 +183,24 @@ Remedy remedy_for(Stop::Kind kind) {
   return Remedy::restart_app;
 }
 
+// "ib and gdr were not used: CAUSE": what has one cause is told together, in the order of the
+// first.
+std::vector<std::string> not_used(const std::vector<TransportFacts::Missing>& missing) {
+  std::vector<std::string> parts;
+  std::set<std::string> told;
+  for (const auto& first : missing) {
+    if (!told.insert(first.cause).second) continue;
+    std::vector<std::string> names;
+    for (const auto& each : missing) {
+      if (each.cause == first.cause) names.push_back(each.requirement);
+    }
+    const auto what = fmt::format(
+        "{} {} not used", fmt::join(names, " and "), names.size() == 1 ? "was" : "were");
+    parts.push_back(first.cause.empty() ? what : fmt::format("{}: {}", what, first.cause));
+  }
+  return parts;
+}
+
 bool is_bandwidth(const Finding& finding) {
   return finding.check == "bench.node_all_reduce" || finding.check == "bench.job_all_reduce" ||
          finding.check == "bench.min_busbw";
@@ -278,17 +295,9 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
   }
   if (finding.message.empty()) finding.message = "the library's log names no transport";
   if (!facts.missing.empty()) {
-    std::map<std::string, std::vector<std::string>> by_cause;
-    for (const auto& [requirement, cause] : facts.missing) by_cause[cause].push_back(requirement);
-    std::vector<std::string> parts;
-    for (const auto& [cause, requirements] : by_cause) {
-      const auto what = fmt::format("{} {} not used",
-                                    fmt::join(requirements, " and "),
-                                    requirements.size() == 1 ? "was" : "were");
-      parts.push_back(cause.empty() ? what : fmt::format("{}: {}", what, cause));
-    }
     finding.outcome = Outcome::fail;
-    finding.message = fmt::format("{}; used: {}", fmt::join(parts, "; "), finding.message);
+    finding.message =
+        fmt::format("{}; used: {}", fmt::join(not_used(facts.missing), "; "), finding.message);
     finding.remedy = Remedy::fix_config;
   } else if (!facts.unclear.empty()) {
     finding.outcome = Outcome::unknown;

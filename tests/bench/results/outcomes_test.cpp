@@ -197,7 +197,13 @@ TEST(TransportTest, IsJudgedByWhatIsRequired) {
         .used = "NET/Socket between nodes",
         .missing = {{"ib", "no HCA is visible"}, {"gdr", ""}}},
        Outcome::fail,
-       "ib was not used: no HCA is visible; gdr was not used; used: NET/Socket between nodes"}};
+       "ib was not used: no HCA is visible; gdr was not used; used: NET/Socket between nodes"},
+      {{"ib", "gdr"},
+       {.known = true,
+        .used = "NET/Socket between nodes",
+        .missing = {{"ib", "no HCA is visible"}, {"gdr", "no HCA is visible"}}},
+       Outcome::fail,
+       "ib and gdr were not used: no HCA is visible; used: NET/Socket between nodes"}};
   for (const auto& [required, facts, outcome, message] : cases) {
     const auto finding = judge_transport(required, facts);
     EXPECT_EQ(finding.outcome, outcome) << message;
