@@ -37,7 +37,7 @@ inline constexpr double kMostDeadlines = 10;
 
 class Sweep {
  public:
-  Sweep(Group& group, Backend& backend, SweepPlan plan)
+  Sweep(Group& group, Backend& backend, const SweepPlan& plan)
       : group_(group), backend_(backend), plan_(plan) {}
 
   // Verifies and times one operation. An error is this process' own: the others wait for it.

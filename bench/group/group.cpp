@@ -69,7 +69,8 @@ class TcpGroup final : public Group {
     }
     auto received = board_->collect(Kind::broadcast);
     if (!received) return tl::unexpected(received.error());
-    return std::move(received->front());
+    std::string told = std::move(received->front());
+    return told;
   }
 
   [[nodiscard]] Result<void> barrier() override {

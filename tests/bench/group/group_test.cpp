@@ -133,7 +133,7 @@ TEST(GroupTest, RanksMayComeBeforeRank0Listens) {
   auto listener = listen_here();
   const auto addresses = listener.addresses;
   listener.socket = Descriptor();
-  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}};
+  auto ranks = first_ranks(2);
   const Setting setting{.world = 2};
   const auto work = [](Group& group) { ASSERT_TRUE(group.barrier()); };
   std::thread early([&] { live(options_for(setting, listener, ranks[1]), ranks[1], work); });
@@ -148,7 +148,7 @@ TEST(GroupTest, AnAddressThatLeadsNowhereIsPassedOver) {
   auto listener = listen_here();
   auto elsewhere = listen_here();
   elsewhere.socket = Descriptor();  // nobody listens there any more
-  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}};
+  auto ranks = first_ranks(2);
   const Setting setting{.world = 2};
   const auto work = [](Group& group) { ASSERT_TRUE(group.barrier()); };
   auto hub = options_for(setting, listener, ranks[0]);

@@ -45,13 +45,18 @@ void live(JoinOptions options, Rank& into, const Work& work) {
   work(**group);
 }
 
+std::vector<Rank> first_ranks(int count) {
+  std::vector<Rank> ranks(static_cast<std::size_t>(count));
+  int number = 0;
+  for (auto& rank : ranks) rank.rank = number++;
+  return ranks;
+}
+
 std::vector<Rank> run_threads(const Setting& setting, const Work& work) {
   auto listener = listen_here();
-  std::vector<Rank> ranks(static_cast<std::size_t>(setting.world));
+  auto ranks = first_ranks(setting.world);
   std::vector<std::thread> threads;
-  int number = 0;
   for (auto& rank : ranks) {
-    rank.rank = number++;
     auto options = options_for(setting, listener, rank);
     threads.emplace_back([options = std::move(options), &rank, &work]() mutable {
       live(std::move(options), rank, work);

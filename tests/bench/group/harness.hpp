@@ -32,6 +32,9 @@ struct Rank {
   std::vector<std::string> notes;
 };
 
+// Ranks 0 and on.
+[[nodiscard]] std::vector<Rank> first_ranks(int count);
+
 struct Setting {
   int world = 2;
   std::string secret;

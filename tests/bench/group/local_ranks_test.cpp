@@ -16,15 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Forks `count` ranks, which join and end with what `work` returns, or with Process::kTold.
-LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
-  auto result = fork_local_ranks({}, {.count = count, .grace = kLong});
-  if (!result) {
-    ADD_FAILURE() << result.error().message;
-    return {};
-  }
-  if (auto* end = std::get_if<LocalEnd>(&*result)) return *end;
-  auto& rank = std::get<LocalRank>(*result);
+[[noreturn]] void be_rank(LocalRank& rank, const std::function<int(Group&)>& work) {
   auto group =
       Group::join({.rank = rank.place.rank,
                    .world = rank.place.world,
@@ -36,6 +28,17 @@ LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
   const int status = group ? work(**group) : 1;
   if (group) group->reset();
   ::_exit(status);
+}
+
+// Forks `count` ranks, which join and end with what `work` returns, or with Process::kTold.
+LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
+  auto result = fork_local_ranks({}, {.count = count, .grace = kLong});
+  if (!result) {
+    ADD_FAILURE() << result.error().message;
+    return {};
+  }
+  if (auto* end = std::get_if<LocalEnd>(&*result)) return *end;
+  be_rank(std::get<LocalRank>(*result), work);
 }
 
 TEST(LocalRanksTest, ForkedRanksMeet) {

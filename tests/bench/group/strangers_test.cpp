@@ -70,7 +70,7 @@ std::string greeting(const Hello& hello) { return *pack(Kind::hello, to_bytes(he
 std::vector<std::string> notes_of(const Setting& setting,
                                   const std::function<void(const Listener&)>& bother) {
   auto listener = listen_here();
-  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}};
+  auto ranks = first_ranks(2);
   const auto work = [](Group& group) { EXPECT_TRUE(group.barrier()); };
   auto hub = options_for(setting, listener, ranks[0]);
   std::thread first([&] { live(std::move(hub), ranks[0], work); });
@@ -201,7 +201,7 @@ TEST(StrangerTest, NobodyGetsInAsRankZero) {
 TEST(StrangerTest, ARankThatComesTwiceIsTurnedAwayTheSecondTime) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
-  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}, {.rank = 2}};
+  auto ranks = first_ranks(3);
   Rank twin{.rank = 1};
   const auto work = [](Group& group) { EXPECT_TRUE(group.barrier()); };
   std::atomic<int> ended = 0;
@@ -224,8 +224,10 @@ TEST(StrangerTest, ARankThatComesTwiceIsTurnedAwayTheSecondTime) {
   for (auto& thread : threads) thread.join();
   EXPECT_TRUE(ranks[1].error.empty() != twin.error.empty());
   EXPECT_THAT(ranks[1].error + twin.error, HasSubstr("rank 1 (test) is here already"));
-  for (const auto& rank : {ranks[0], ranks[2]}) EXPECT_EQ(rank.error, "");
-  for (const auto& rank : {ranks[1], twin}) EXPECT_EQ(rank.troubles, 0);
+  EXPECT_EQ(ranks[0].error, "");
+  EXPECT_EQ(ranks[2].error, "");
+  EXPECT_EQ(ranks[1].troubles, 0);
+  EXPECT_EQ(twin.troubles, 0);
   EXPECT_THAT(ranks[0].notes, ElementsAre(HasSubstr("rank 1 (test) is here already")));
 }
 

@@ -89,6 +89,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
+// In the environment of all that one job starts.
+std::string next_mark() {
+  static std::atomic<int> number{0};
+  return fmt::format("MUSTER_E2E_JOB={}.{}", ::getpid(), ++number);
+}
+
 }  // namespace
 
 nlohmann::json Ended::report() const { return nlohmann::json::parse(out, nullptr, false); }
@@ -114,10 +120,7 @@ std::string message_of(const nlohmann::json& report, const std::string& check) {
   return finding.is_object() ? finding.value("message", "") : "";
 }
 
-Job::Job() {
-  static std::atomic<int> number{0};
-  mark_ = fmt::format("MUSTER_E2E_JOB={}.{}", ::getpid(), ++number);
-}
+Job::Job() : mark_(next_mark()) {}
 
 Job::~Job() {
   for (const auto pid : alive()) ::kill(pid, SIGKILL);
