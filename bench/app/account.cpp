@@ -37,11 +37,16 @@ Account::Account(const BenchCommand& command, const Console& console, Emergency&
 void Account::begin(Choice choice,
                     std::string_view backend,
                     std::string host,
-                    std::string algorithm) {
+                    const Variables& variables) {
+  const auto value = [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  };
   known_.choice = std::move(choice);
   known_.backend = backend;
   known_.hosts = {std::move(host)};
-  known_.algorithm = std::move(algorithm);
+  known_.algorithm = value("NCCL_ALGO");
+  known_.algorithm_asked = !known_.algorithm.empty() || value("NCCL_NVLS_ENABLE") == "0";
 }
 
 void Account::line_up(std::vector<std::string> hosts, const std::vector<std::string>& remarks) {

@@ -27,8 +27,8 @@ class Account {
 
   [[nodiscard]] const Known& known() const { return known_; }
 
-  // Before there is anybody else. `algorithm` is what NCCL was told to use; else empty.
-  void begin(Choice choice, std::string_view backend, std::string host, std::string algorithm);
+  // Before there is anybody else. `variables` may tell NCCL which algorithm it is to use.
+  void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
   void line_up(std::vector<std::string> hosts, const std::vector<std::string>& remarks);
   void enrol(std::vector<Member> members, std::string library, bool gpus);
   void add(TransportAccount transport);

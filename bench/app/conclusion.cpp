@@ -62,7 +62,8 @@ RunFacts facts_of(const Known& known) {
           .node = known.hosts.empty() ? std::string() : known.hosts.front(),
           .backend = known.backend,
           .gpus = known.gpus,
-          .algorithm = known.algorithm};
+          .algorithm = known.algorithm,
+          .algorithm_asked = known.algorithm_asked};
 }
 
 Demand demand_of(const BenchCommand& command) {

@@ -26,8 +26,9 @@ struct Known {
   std::string library;
   std::vector<Row> rows;
   TransportFacts transport;
-  std::string algorithm;  // as NCCL names it; empty where it is not known
-  bool gpus = false;      // the data lie in GPU memory, or in a model of it
+  std::string algorithm;         // as NCCL names it; empty where it is not known
+  bool algorithm_asked = false;  // the environment says which one NCCL may take
+  bool gpus = false;             // the data lie in GPU memory, or in a model of it
 };
 
 [[nodiscard]] RunFacts facts_of(const Known& known);

@@ -42,7 +42,7 @@ std::string_view signal_name(int number) {
 
 class Run {
  public:
-  Run(const BenchCommand& command, const World& world, LocalRank self)
+  Run(const BenchCommand& command, const World& world, LocalRank&& self)
       : command_(command),
         console_(world.console),
         variables_(world.variables),
@@ -120,7 +120,7 @@ class Run {
     if (!kind) return tl::unexpected(kind.error());
     kind_ = *kind;
     if (kind_ != BackendKind::sim) settings_ = take_settings(choice->profile, kind_, variables_);
-    account_.begin(*std::move(choice), to_string(kind_), host_name(), variables_["NCCL_ALGO"]);
+    account_.begin(*std::move(choice), to_string(kind_), host_name(), variables_);
     return {};
   }
 
@@ -489,7 +489,7 @@ int run(const BenchCommand& command, const World& world) {
     return kExitConfiguration;
   }
   const int count = local_ranks(command, *place);
-  if (count <= 1) return Run(command, world, LocalRank{.place = *std::move(place)}).go();
+  if (count <= 1) return Run(command, world, LocalRank{.place = *place}).go();
   auto forked = fork_local_ranks(*place, {.count = count});
   if (!forked) {
     world.console.note(fmt::format("muster-bench: {}", forked.error().message));

@@ -113,7 +113,14 @@ Finding compare(const std::vector<Row>& rows,
     finding.remedy = remedy;
     return true;
   };
+  if (!standard.other_algorithm.empty()) {
+    finding.message.append("; ").append(standard.other_algorithm);
+  }
   if (standard.fail_below && take(standard.fail_below, Outcome::fail, Remedy::report_to_provider)) {
+    return finding;
+  }
+  if (!standard.other_algorithm.empty()) {
+    finding.outcome = Outcome::unknown;
     return finding;
   }
   if (standard.warn_below) take(standard.warn_below, Outcome::warn, Remedy::watch);

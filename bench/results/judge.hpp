@@ -25,6 +25,7 @@ struct RunFacts {
   std::string backend;    // nccl, mpi, tcp, sim
   bool gpus = false;      // the data lie in GPU memory, or in a model of it
   std::string algorithm;  // as NCCL or a profile names it; empty where it is not known
+  bool algorithm_asked = false;  // the environment says which one NCCL may take
 };
 
 // --min-busbw and --at, which come before the profile's limits.
@@ -40,13 +41,17 @@ struct Standard {
   std::uint64_t bytes = 0;
   Limit<BytesPerSecond> expected, warn_below, fail_below;
   std::string from;  // "profile nd96asr_v4", "--min-busbw"
+  // Where NCCL took another algorithm than the limit's, and should not have: a sentence. A value
+  // below the limit then fails, and one above says nothing.
+  std::string other_algorithm;
 };
 
 // A word of a profile (ring, tree, nvls, collnet) for an algorithm as NCCL names it, such as RING,
 // Tree, NVLSTree or CollNetDirect; else the name in lower case.
 [[nodiscard]] std::string algorithm_word(std::string_view name);
 
-// Or a finding that says why nothing can be judged. A limit holds for the size, type, algorithm,
+// Or a finding that says why nothing can be judged: a skip where there is no limit for such a run,
+// unknown where there is one that cannot be applied. A limit holds for the size, type, algorithm,
 // number of nodes and ranks per node that it names, and for no other.
 [[nodiscard]] std::variant<Standard, Finding> standard_for(const std::vector<Row>& rows,
                                                            const Profile& profile,

@@ -80,14 +80,33 @@ class Search {
   }
 
   [[nodiscard]] std::variant<Standard, Finding> of_profile() const {
-    if (const auto why = out_of_scope(); !why.empty()) return skip(why);
-    const auto found = facts_.nodes == 1 ? of_node() : of_job();
-    if (const auto* finding = std::get_if<Finding>(&found)) return *finding;
-    return at_its_size(*std::get<const AllReduceLimit*>(found));
+    if (rows_.empty()) return skip("nothing was run");
+    if (const auto why = without_some_gpus(); !why.empty()) return unknown(why);
+    const auto collective = rows_.front().operation.collective;
+    if (collective != Collective::all_reduce) {
+      return skip(fmt::format("profiles have no limit for {}; give one with --min-busbw",
+                              to_string(collective)));
+    }
+    const auto [limit, fits] = facts_.nodes == 1 ? of_node() : of_job();
+    if (limit == nullptr) return no_limit();
+    // From here on there is a limit for these nodes. Where it cannot be applied, nothing is known.
+    if (!facts_.gpus) {
+      return unknown(fmt::format(
+          "the limit of profile {} is for GPU memory, and {} ran on host memory; give one with "
+          "--min-busbw",
+          profile_.name,
+          facts_.backend));
+    }
+    if (facts_.ranks < 2) return unknown("one rank alone has no bus bandwidth");
+    if (!fits && !fell_back(*limit)) return unknown(other_algorithm(*limit));
+    return at_its_size(*limit, fits ? std::string() : other_algorithm(*limit));
   }
 
  private:
-  using Found = std::variant<const AllReduceLimit*, Finding>;
+  struct Found {
+    const AllReduceLimit* limit = nullptr;  // null where there is none for these nodes
+    bool fits = false;                      // the algorithm is the limit's
+  };
 
   [[nodiscard]] Finding because(std::string_view check, Outcome outcome, std::string why) const {
     return {.check = std::string(check),
@@ -107,30 +126,20 @@ class Search {
     return because(check(), Outcome::skip, std::move(why));
   }
 
-  // What no limit of a profile is about.
-  [[nodiscard]] std::string out_of_scope() const {
-    if (rows_.empty()) return "nothing was run";
-    const auto& operation = rows_.front().operation;
-    if (operation.collective != Collective::all_reduce) {
-      return fmt::format("profiles have no limit for {}; give one with --min-busbw",
-                         to_string(operation.collective));
-    }
-    if (!facts_.gpus) {
-      return fmt::format("the limits of profiles are for GPU memory, and {} ran on host memory",
-                         facts_.backend);
-    }
-    if (facts_.ranks < 2) return "one rank alone has no bus bandwidth";
+  [[nodiscard]] Finding unknown(std::string why) const {
+    return because(check(), Outcome::unknown, std::move(why));
+  }
+
+  // GPUs that no rank used may be those that are slow, or gone.
+  [[nodiscard]] std::string without_some_gpus() const {
     const auto gpus = profile_.gpu.present.count;
-    if (gpus && *gpus * facts_.nodes != facts_.ranks) {
-      return fmt::format(
-          "the limits of profile {} are for {} ranks on a node, one for each GPU; here "
-          "{} ranks ran on {}",
-          profile_.name,
-          *gpus,
-          facts_.ranks,
-          nodes_text(facts_.nodes));
-    }
-    return {};
+    if (!facts_.gpus || !gpus || *gpus == 0 || *gpus * facts_.nodes == facts_.ranks) return {};
+    return fmt::format(
+        "profile {} has {} GPUs on a node, one rank for each; here {} ran on {}",
+        profile_.name,
+        *gpus,
+        facts_.ranks == 1 ? std::string("one rank") : fmt::format("{} ranks", facts_.ranks),
+        nodes_text(facts_.nodes));
   }
 
   [[nodiscard]] Finding no_limit() const {
@@ -142,47 +151,52 @@ class Search {
 
   [[nodiscard]] Found of_node() const {
     const auto& limit = profile_.bench.node_all_reduce;
-    if (!limit.size) return no_limit();
-    if (!algorithm_fits(limit, used_)) return other_algorithm(limit);
-    return &limit;
+    if (!limit.size) return {};
+    return {&limit, algorithm_fits(limit, used_)};
   }
 
-  // Of the entries whose algorithm fits, that for the most nodes.
+  // Of the entries whose algorithm fits, that for the most nodes; else of the others.
   [[nodiscard]] Found of_job() const {
-    const AllReduceLimit* best = nullptr;
-    const AllReduceLimit* other = nullptr;
+    Found best;
     const auto nodes = [](const AllReduceLimit& limit) { return limit.nodes_at_least.value_or(0); };
     for (const auto& limit : profile_.bench.job_all_reduce) {
       if (!limit.size || nodes(limit) > facts_.nodes) continue;
-      auto*& place = algorithm_fits(limit, used_) ? best : other;
-      if (place == nullptr || nodes(*place) < nodes(limit)) place = &limit;
+      const bool fits = algorithm_fits(limit, used_);
+      const bool better = best.limit == nullptr || fits > best.fits ||
+                          (fits == best.fits && nodes(*best.limit) < nodes(limit));
+      if (better) best = {&limit, fits};
     }
-    if (best != nullptr) return best;
-    if (other != nullptr) return other_algorithm(*other);
-    return no_limit();
+    return best;
   }
 
-  [[nodiscard]] Finding other_algorithm(const AllReduceLimit& limit) const {
+  // NCCL takes NVLS wherever it can. Where it took another algorithm by itself, the limit is missed
+  // for that very reason; what somebody has asked for is no fault.
+  [[nodiscard]] bool fell_back(const AllReduceLimit& limit) const {
+    return algorithm_wanted(limit) == "nvls" && !used_.empty() && !facts_.algorithm_asked;
+  }
+
+  [[nodiscard]] std::string other_algorithm(const AllReduceLimit& limit) const {
     const auto wanted = algorithm_wanted(limit);
-    return skip(fmt::format("the limit holds for algorithm {}, and {}; run with NCCL_ALGO={}",
-                            wanted,
-                            used_.empty() ? std::string("which one NCCL used is not known")
-                                          : fmt::format("NCCL used {}", used_),
-                            nccl_name(wanted)));
+    return fmt::format("the limit holds for algorithm {}, and {}; run with NCCL_ALGO={}",
+                       wanted,
+                       used_.empty() ? std::string("which one NCCL used is not known")
+                                     : fmt::format("NCCL used {}", used_),
+                       nccl_name(wanted));
   }
 
-  [[nodiscard]] std::variant<Standard, Finding> at_its_size(const AllReduceLimit& limit) const {
+  [[nodiscard]] std::variant<Standard, Finding> at_its_size(const AllReduceLimit& limit,
+                                                            std::string other_algorithm) const {
     const auto type = table_name(rows_.front().operation.type);
     if (limit.type && *limit.type != type &&
         *limit.type != to_string(rows_.front().operation.type)) {
-      return skip(
+      return unknown(
           fmt::format("the limit holds for elements of type {}, not {}", *limit.type, type));
     }
     const auto bytes = static_cast<std::uint64_t>(limit.size->value);
     if (!was_run(rows_, bytes)) {
-      return skip(fmt::format("the limit holds for {}, which was not run: run with --max {}",
-                              size_text(bytes),
-                              as_flag(bytes)));
+      return unknown(fmt::format("the limit holds for {}, which was not run: run with --max {}",
+                                 size_text(bytes),
+                                 as_flag(bytes)));
     }
     return Standard{.check = std::string(check()),
                     .device = device_of(facts_),
@@ -190,7 +204,8 @@ class Search {
                     .expected = limit.expected,
                     .warn_below = limit.warn_below,
                     .fail_below = limit.fail_below,
-                    .from = fmt::format("profile {}", profile_.name)};
+                    .from = fmt::format("profile {}", profile_.name),
+                    .other_algorithm = std::move(other_algorithm)};
   }
 
   const std::vector<Row>& rows_;

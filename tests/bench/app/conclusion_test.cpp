@@ -95,12 +95,14 @@ TEST(ConclusionTest, SomebodysSignalSaysNothingOfTheNodes) {
 TEST(ConclusionTest, TheFactsOfARunAreThoseThatLimitsAskFor) {
   auto known = two_ranks();
   known.algorithm = "RING";
+  known.algorithm_asked = true;
   const auto facts = facts_of(known);
   EXPECT_EQ(facts.nodes, 2);
   EXPECT_EQ(facts.ranks, 2);
   EXPECT_EQ(facts.node, "a");
   EXPECT_EQ(facts.backend, "tcp");
   EXPECT_EQ(facts.algorithm, "RING");
+  EXPECT_TRUE(facts.algorithm_asked);
   EXPECT_FALSE(facts.gpus);
 }
 

@@ -162,59 +162,85 @@ TEST(JudgeTest, EveryRunIsInTheMessage) {
                                  "184.00, 184.50, 190.00;"));
 }
 
-TEST(JudgeTest, SkipsWhereNoLimitHolds) {
+// A run that the limit of its nodes cannot be applied to must not look healthy.
+TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
   struct Case {
+    Outcome outcome;
     std::string_view why;
     void (*change)(Profile&, RunFacts&, std::vector<Row>&);
     std::string message;
   };
 
   const std::vector<Case> cases{
-      {"another size",
+      {Outcome::unknown,
+       "another size",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows = all_reduce_at(1, kRanks, 4); },
        "the limit holds for 8 GiB, which was not run: run with --max 8GiB"},
-      {"no limit",
+      {Outcome::skip,
+       "no limit",
        [](Profile& profile, RunFacts&, std::vector<Row>&) { profile.bench.job_all_reduce.clear(); },
        "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
-      {"fewer nodes than any limit asks for",
+      {Outcome::skip,
+       "fewer nodes than any limit asks for",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench.job_all_reduce[0].nodes_at_least = 3;
        },
        "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
-      {"another algorithm",
+      {Outcome::unknown,
+       "another algorithm",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
          profile.bench.job_all_reduce[0].algorithm = "ring";
          facts.algorithm = "Tree";
        },
        "the limit holds for algorithm ring, and NCCL used tree; run with NCCL_ALGO=Ring"},
-      {"an algorithm that nobody knows",
+      {Outcome::unknown,
+       "an algorithm that nobody knows",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench.job_all_reduce[0].algorithm = "collnet";
        },
        "the limit holds for algorithm collnet, and which one NCCL used is not known; run with "
        "NCCL_ALGO=CollNetDirect,CollNetChain"},
-      {"another type",
+      {Outcome::unknown,
+       "another type",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows[0].operation.type = Type::bf16; },
        "the limit holds for elements of type float, not bfloat16"},
-      {"half the GPUs",
+      {Outcome::unknown,
+       "half the GPUs",
        [](Profile&, RunFacts& facts, std::vector<Row>&) { facts.ranks = 8; },
-       "the limits of profile nd96asr_v4 are for 8 ranks on a node, one for each GPU; here 8 ranks "
-       "ran on 2 nodes"},
-      {"host memory",
+       "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 8 ranks ran on 2 nodes"},
+      {Outcome::unknown,
+       "a GPU is gone, and there is no limit",
+       [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
+         profile.bench.job_all_reduce.clear();
+         facts.ranks = 15;
+       },
+       "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 15 ranks ran on 2 nodes"},
+      {Outcome::unknown,
+       "host memory",
        [](Profile&, RunFacts& facts, std::vector<Row>&) {
          facts.gpus = false;
          facts.backend = "mpi";
        },
-       "the limits of profiles are for GPU memory, and mpi ran on host memory"},
-      {"nothing",
+       "the limit of profile nd96asr_v4 is for GPU memory, and mpi ran on host memory; give one "
+       "with --min-busbw"},
+      {Outcome::skip,
+       "host memory, and no limit",
+       [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
+         profile.bench.job_all_reduce.clear();
+         facts.gpus = false;
+         facts.ranks = 2;
+       },
+       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
+      {Outcome::skip,
+       "nothing",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows.clear(); },
        "nothing was run"}};
-  for (const auto& [why, change, message] : cases) {
+  for (const auto& [outcome, why, change, message] : cases) {
     auto profile = nd_a100();
     auto facts = two_nodes();
     auto rows = all_reduce_at(1);
     change(profile, facts, rows);
-    EXPECT_EQ(judge(rows, profile, facts), job(Outcome::skip, message)) << why;
+    EXPECT_EQ(judge(rows, profile, facts), job(outcome, message)) << why;
     EXPECT_EQ(to_repeat(rows, profile, facts), std::nullopt) << why;
   }
 }
@@ -225,8 +251,54 @@ TEST(JudgeTest, OneRankHasNoBandwidthToJudge) {
   auto profile = nd_a100();
   profile.gpu.present.count = 1;
   const auto finding = judge(all_reduce_at(1, 2), profile, facts);
-  EXPECT_EQ(finding.outcome, Outcome::skip);
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
   EXPECT_EQ(finding.message, "one rank alone has no bus bandwidth");
+}
+
+TEST(JudgeTest, ANodeThatLostAGpuIsNotJudged) {
+  auto facts = one_node();
+  facts.ranks = 7;
+  auto operation = all_reduce_of(8 * kGibibyte);
+  for (const auto collective : {Collective::all_reduce, Collective::alltoall}) {
+    operation.collective = collective;
+    const auto finding = judge({row_at(operation, 7, 300)}, nd_a100(), facts);
+    EXPECT_EQ(finding.outcome, Outcome::unknown);
+    EXPECT_EQ(
+        finding.message,
+        "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 7 ranks ran on one node");
+  }
+  facts.ranks = 1;
+  EXPECT_THAT(judge(all_reduce_at(1, 2), nd_a100(), facts).message,
+              testing::EndsWith("here one rank ran on one node"));
+}
+
+// As on ND H100 v5: NCCL takes another algorithm where NVLS cannot be had.
+TEST(JudgeTest, FallingBackFromNvlsFailsBelowItsLimitAndIsUnknownAbove) {
+  auto profile = nd_a100();
+  profile.bench.node_all_reduce.algorithm = "nvls";
+  auto facts = one_node();
+  facts.algorithm = "RING";
+  const auto low = judge(all_reduce_at(10, 8), profile, facts);
+  EXPECT_EQ(low.check, "bench.node_all_reduce");
+  EXPECT_EQ(low.outcome, Outcome::fail);
+  EXPECT_EQ(low.remedy, Remedy::report_to_provider);
+  EXPECT_EQ(low.limit, Value(216.0));
+  EXPECT_THAT(low.message,
+              testing::EndsWith("fails below 216 GB/s (profile nd96asr_v4); the limit holds for "
+                                "algorithm nvls, and NCCL used ring; run with NCCL_ALGO=NVLS"));
+  EXPECT_NE(to_repeat(all_reduce_at(10, 8), profile, facts), std::nullopt);
+  for (const double gbps : {220.0, 500.0}) {
+    const auto high = judge(all_reduce_at(gbps, 8), profile, facts);
+    EXPECT_EQ(high.outcome, Outcome::unknown) << gbps;
+    EXPECT_EQ(high.remedy, Remedy::none) << gbps;
+  }
+  facts.algorithm_asked = true;
+  EXPECT_EQ(judge(all_reduce_at(10, 8), profile, facts).outcome, Outcome::unknown);
+  facts.algorithm.clear();
+  facts.algorithm_asked = false;
+  EXPECT_EQ(judge(all_reduce_at(10, 8), profile, facts).outcome, Outcome::unknown);
+  facts.algorithm = "NVLS";
+  EXPECT_EQ(judge(all_reduce_at(232, 8), profile, facts).outcome, Outcome::pass);
 }
 
 TEST(JudgeTest, OtherCollectivesNeedALimitOnTheCommandLine) {
