@@ -48,6 +48,13 @@ Result<void> sizes_fit(const BenchCommand& command) {
   if (!command.sizes.empty() && range) {
     return make_error("--sizes and --min or --max exclude each other");
   }
+  // Two of one size would pass for its repeats.
+  auto sizes = command.sizes;
+  std::ranges::sort(sizes);
+  if (const auto twice = std::ranges::adjacent_find(sizes); twice != sizes.end()) {
+    return make_error(
+        fmt::format("--sizes: {} is listed twice", to_string(Bytes{static_cast<double>(*twice)})));
+  }
   if (command.min && command.max && *command.min > *command.max) {
     return make_error("--min is larger than --max");
   }

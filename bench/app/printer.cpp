@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/results/judge.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -20,7 +21,8 @@ std::string commented(std::string_view text) {
 std::string rendered(const Report& report, const BenchCommand& command) {
   const RenderOptions options{.verbose = command.verbose,
                               .quiet = command.quiet,
-                              .every_iteration = command.each_iteration};
+                              .every_iteration = command.each_iteration,
+                              .always = kBandwidthChecks};
   switch (command.format) {
     case Format::json:
       return to_json(report, options);

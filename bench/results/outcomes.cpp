@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "bench/results/judge.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 
@@ -202,8 +203,7 @@ std::vector<std::string> not_used(const std::vector<TransportFacts::Missing>& mi
 }
 
 bool is_bandwidth(const Finding& finding) {
-  return finding.check == "bench.node_all_reduce" || finding.check == "bench.job_all_reduce" ||
-         finding.check == "bench.min_busbw";
+  return std::ranges::find(kBandwidthChecks, finding.check) != kBandwidthChecks.end();
 }
 
 void leave_to_transport(std::vector<Finding>& findings) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,8 @@ struct RenderOptions {
   bool colour = false;           // text, on a terminal
   std::size_t width = 0;         // text: where long lines wrap; 0 for never
   bool every_iteration = false;  // JSON: the time of each iteration of a measurement
+  // Text: checks that are shown whatever came of them, but for a pass when quiet.
+  std::span<const std::string_view> always = {};
 };
 
 // A complete report in, text out. Each ends with a newline.

@@ -81,6 +81,9 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 
 bool is_shown(const Finding& finding, const RenderOptions& options) {
   if (options.verbose || rank(finding.outcome) < rank(Outcome::pass)) return true;
+  if (std::ranges::find(options.always, finding.check) != options.always.end()) {
+    return !options.quiet || finding.outcome == Outcome::skip;
+  }
   return !options.quiet && finding.outcome == Outcome::pass && !is_plain_pass(finding);
 }
 
@@ -155,8 +158,10 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
                         : fmt::format(" (physical host {})", printable(report.physical_host));
   const auto why = why_undecided(report);
   const auto node = report.node.empty() ? "(no name)" : printable(report.node);
-  return fmt::format("verdict  {} is {}{}{}{}\n",
+  const bool several = node.find(", ") != std::string::npos;  // nodes of one run
+  return fmt::format("verdict  {} {} {}{}{}{}\n",
                      painted(node, Paint::bold, options.colour),
+                     several ? "are" : "is",
                      painted(word, paint_of(report.verdict), options.colour),
                      host,
                      why.empty() ? "" : ": ",

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/app/printer.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
 
+#include "bench/results/judge.hpp"
 #include "lib/base/text.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -49,6 +51,19 @@ TEST_F(PrinterTest, ShowsTheTableAtOnceAndTheReportAsItsComment) {
   ASSERT_TRUE(printer.finish(report).has_value());
   EXPECT_THAT(split_lines(out), Each(StartsWith("#")));
   EXPECT_NE(out.find("rank 5: element 7 is -3, expected 3"), std::string::npos);
+}
+
+TEST_F(PrinterTest, SaysWhatTheBandwidthCameToWithoutBeingAsked) {
+  for (const auto check : kBandwidthChecks) {
+    report.findings = {{.check = std::string(check),
+                        .device = "job",
+                        .outcome = Outcome::skip,
+                        .message = "there is no limit"}};
+    out.clear();
+    Printer printer(command, console);
+    ASSERT_TRUE(printer.finish(report).has_value());
+    EXPECT_THAT(out, StartsWith(fmt::format("# skip     {}  job  there is no limit\n", check)));
+  }
 }
 
 TEST_F(PrinterTest, KeepsTheTableForTheFile) {

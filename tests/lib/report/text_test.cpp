@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "tests/lib/report/sample_report.hpp"
 
@@ -92,6 +93,32 @@ TEST(TextReportTest, QuietLeavesTheVerdictAndWhatIsWrong) {
   EXPECT_EQ(to_text(healthy_report(), {.quiet = true}), "verdict  cpu-1 is healthy\n");
   EXPECT_THAT(to_text(sick_report(), {.quiet = true}),
               AllOf(StartsWith("fail     ib.rate"), Not(HasSubstr("checked"))));
+}
+
+TEST(TextReportTest, ShowsWhatIsAlwaysShownWhateverCameOfIt) {
+  constexpr std::array<std::string_view, 1> kAlways{"bench.job_all_reduce"};
+  auto report = healthy_report();
+  report.findings = {{.check = "bench.job_all_reduce",
+                      .device = "job",
+                      .outcome = Outcome::pass,
+                      .message = "188 GB/s"}};
+  const auto line = [&](Outcome outcome, bool quiet) {
+    report.findings[0].outcome = outcome;
+    const auto text = to_text(report, {.quiet = quiet, .always = kAlways});
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(line(Outcome::pass, false), "pass     bench.job_all_reduce  job  188 GB/s");
+  EXPECT_EQ(line(Outcome::skip, false), "skip     bench.job_all_reduce  job  188 GB/s");
+  EXPECT_EQ(line(Outcome::skip, true), "skip     bench.job_all_reduce  job  188 GB/s");
+  EXPECT_EQ(line(Outcome::pass, true), "verdict  cpu-1 is healthy");
+  EXPECT_THAT(to_text(report), Not(HasSubstr("188 GB/s")));
+}
+
+TEST(TextReportTest, OfSeveralNodesSaysWhatTheyAre) {
+  auto report = healthy_report();
+  report.node = "gpu-0001, gpu-0002 and 62 more";
+  EXPECT_EQ(to_text(report, {.quiet = true}),
+            "verdict  gpu-0001, gpu-0002 and 62 more are healthy\n");
 }
 
 TEST(TextReportTest, IsColouredOnlyWhenAsked) {
