@@ -70,6 +70,18 @@ Demand demand_of(const BenchCommand& command) {
   return {.min_busbw = command.min_busbw, .at = command.at};
 }
 
+Stop stop_of(const Trouble& trouble) {
+  return {.kind = kind_of(trouble.kind),
+          .phase = trouble.phase,
+          .what = trouble.what,
+          .ranks = trouble.ranks,
+          .arrived = trouble.arrived};
+}
+
+int exit_status_of(const Trouble& trouble) {
+  return outcome_of(stop_of(trouble)) == Outcome::unknown ? kExitUndecided : kExitUnhealthy;
+}
+
 Report report_of(const Known& known, const BenchCommand& command) {
   auto report = begun(known);
   const auto facts = facts_of(known);
@@ -87,11 +99,7 @@ Report report_of(const Known& known, const BenchCommand& command) {
 
 Report report_of(const Known& known, const Trouble& trouble) {
   auto report = begun(known);
-  const Stop stop{.kind = kind_of(trouble.kind),
-                  .phase = trouble.phase,
-                  .what = trouble.what,
-                  .ranks = trouble.ranks,
-                  .arrived = trouble.arrived};
+  const auto stop = stop_of(trouble);
   report.findings.push_back(judge_completion(stop, known.members));
   if (!known.rows.empty()) add(report, judge_data(known.rows, known.members));
   add_measurements(report, known);

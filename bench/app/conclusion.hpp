@@ -34,6 +34,10 @@ struct Known {
 [[nodiscard]] RunFacts facts_of(const Known& known);
 [[nodiscard]] Demand demand_of(const BenchCommand& command);
 
+[[nodiscard]] Stop stop_of(const Trouble& trouble);
+// That of every rank of a run that ends so.
+[[nodiscard]] int exit_status_of(const Trouble& trouble);
+
 // A run that came to its end.
 [[nodiscard]] Report report_of(const Known& known, const BenchCommand& command);
 // A run that did not.

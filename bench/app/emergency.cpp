@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/app/conclusion.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench {
@@ -90,12 +91,12 @@ void Emergency::end(const Trouble& trouble) {
   while (!held.try_lock() && Clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  const bool stopped = trouble.kind == Trouble::Kind::stopped || is_echo(trouble);
-  if (!is_echo(trouble)) tell(trouble);
+  const bool echo = is_echo(trouble);
+  if (!echo) tell(trouble);
   if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
   if (backend_ != nullptr) abort_within(*backend_, patience_);
   if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
-  ::_exit(stopped ? kExitUndecided : kExitUnhealthy);
+  ::_exit(echo ? kExitUndecided : exit_status_of(trouble));
 }
 
 }  // namespace muster::bench

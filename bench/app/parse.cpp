@@ -86,7 +86,7 @@ Result<void> finish(const BenchCommand& command) {
     return make_error("--sim goes with --backend sim");
   }
   if (auto cluster = parse_sim(command.sim); !cluster) {
-    return make_error(fmt::format("--sim: {}", cluster.error().message));
+    return tl::unexpected(cluster.error());
   }
   if (command.graph && command.backend != BackendKind::nccl &&
       command.backend != BackendKind::automatic) {

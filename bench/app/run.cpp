@@ -16,6 +16,7 @@
 
 #include "bench/app/account.hpp"
 #include "bench/app/choice.hpp"
+#include "bench/app/conclusion.hpp"
 #include "bench/app/emergency.hpp"
 #include "bench/app/engine.hpp"
 #include "bench/app/lineup.hpp"
@@ -99,18 +100,18 @@ class Run {
     (void)mpi_.release();
     if (group_ != nullptr && place_.world > 1) std::this_thread::sleep_for(kLossesFirst);
     if (!leads() || group_ == nullptr) {
-      console_.note(fmt::format("muster-bench: {}{}", who(), error.message));
+      const bool named = error.message.starts_with(fmt::format("rank {} on ", place_.rank));
+      console_.note(fmt::format("muster-bench: {}{}", named ? "" : who(), error.message));
     }
     if (group_ == nullptr) return kExitUndecided;
-    if (leads()) {
-      emergency_.report({.kind = Trouble::Kind::given_up,
-                         .phase = phase(),
-                         .what = error.message,
-                         .ranks = {place_.rank},
-                         .arrived = {}});
-    }
+    const Trouble trouble{.kind = Trouble::Kind::given_up,
+                          .phase = phase(),
+                          .what = error.message,
+                          .ranks = {place_.rank},
+                          .arrived = {}};
+    if (leads()) emergency_.report(trouble);
     group_->give_up(error.message);
-    return kExitUnhealthy;
+    return exit_status_of(trouble);
   }
 
   [[nodiscard]] Attempt<void> prepare() {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -175,13 +176,45 @@ Remedy remedy_for(Stop::Kind kind) {
     case Stop::Kind::absent:
     case Stop::Kind::given_up:
       return Remedy::fix_config;
-    case Stop::Kind::lost:
     case Stop::Kind::late:
       return Remedy::report_to_provider;
+    case Stop::Kind::lost:  // most are killed: for want of memory, or with their job
     case Stop::Kind::stopped:
       break;
   }
   return Remedy::restart_app;
+}
+
+// As the program names the phases before anything is run.
+bool before_operations(std::string_view phase) {
+  constexpr std::array<std::string_view, 4> kBefore{
+      "rendezvous", "meeting", "introduction", "reservation of memory"};
+  return phase.starts_with("start") || std::ranges::find(kBefore, phase) != kBefore.end();
+}
+
+// The driver's words for hardware that does not work, and for NVSwitches that are not set up.
+bool is_device_error(std::string_view what) {
+  constexpr std::array<std::string_view, 5> kWords{"uncorrectable ECC error",
+                                                   "uncorrectable NVLink error",
+                                                   "hardware stack error",
+                                                   "unspecified launch failure",
+                                                   "system not yet initialized"};
+  constexpr std::array kCodes{214, 220, 714, 719, 802};
+  const auto has = [&](std::string_view word) { return what.find(word) != what.npos; };
+  return std::ranges::any_of(kWords, has) || std::ranges::any_of(kCodes, [&](int code) {
+           return has(fmt::format("(CUDA {},", code)) || has(fmt::format("(CUDA {})", code)) ||
+                  has(fmt::format("Cuda failure {} ", code));
+         });
+}
+
+// A back end says whose words these are: "rank 5 on gpu-0007 (gpu5): "; the sentence has that.
+std::string_view without_speaker(const Stop& stop) {
+  const std::string_view what = stop.what;
+  const auto speaker =
+      stop.ranks.size() == 1 ? fmt::format("rank {} on ", stop.ranks.front()) : std::string();
+  const auto end = what.find("): ");
+  if (speaker.empty() || !what.starts_with(speaker) || end == what.npos) return what;
+  return what.substr(end + 3);
 }
 
 // "ib and gdr were not used: CAUSE": what has one cause is told together, in the order of the
@@ -248,21 +281,31 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
                         *first.row)};
 }
 
+Outcome outcome_of(const Stop& stop) {
+  if (stop.kind == Stop::Kind::stopped) return Outcome::unknown;
+  const bool tried = stop.kind != Stop::Kind::given_up || !before_operations(stop.phase);
+  return tried || is_device_error(stop.what) ? Outcome::fail : Outcome::unknown;
+}
+
 Finding judge_completion(const Stop& stop, const std::vector<Member>& members) {
   auto message = fmt::format(
       "{} {} {}", who(stop.ranks, members), verb_of(stop.kind, stop.ranks.size() > 1), stop.phase);
-  if (!stop.what.empty()) message.append(fmt::format(": {}", stop.what));
+  if (stop.kind == Stop::Kind::absent && stop.what.starts_with("rank")) {
+    message = stop.what;  // says who, and where
+  } else if (!stop.what.empty()) {
+    message.append(fmt::format(": {}", without_speaker(stop)));
+  }
   if (!stop.arrived.empty() && !stop.ranks.empty()) {
     message.append(fmt::format(
         "; {} {} there", who(stop.arrived, members), stop.arrived.size() == 1 ? "was" : "were"));
   }
-  // Somebody's signal says nothing about the machines.
-  const bool on_purpose = stop.kind == Stop::Kind::stopped;
-  return {.check = "bench.completion",
-          .device = node_of(stop.ranks, members),
-          .outcome = on_purpose ? Outcome::unknown : Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy_for(stop.kind)};
+  const auto outcome = outcome_of(stop);
+  return {
+      .check = "bench.completion",
+      .device = node_of(stop.ranks, members),
+      .outcome = outcome,
+      .message = std::move(message),
+      .remedy = is_device_error(stop.what) ? Remedy::report_to_provider : remedy_for(stop.kind)};
 }
 
 Finding completed(int ranks) {

@@ -35,6 +35,11 @@ struct Stop {
   std::vector<int> arrived;  // who was there, or further
 };
 
+// What such an end says of the nodes: a fail, but unknown where a signal ended the run, or where a
+// rank gave up before the first operation for another reason than its GPU: without a library, or
+// memory enough, nothing was tried.
+[[nodiscard]] Outcome outcome_of(const Stop& stop);
+
 // bench.completion. `members`: of the ranks that are known; may be empty.
 [[nodiscard]] Finding judge_completion(const Stop& stop, const std::vector<Member>& members);
 [[nodiscard]] Finding completed(int ranks);

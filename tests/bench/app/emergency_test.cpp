@@ -99,6 +99,14 @@ TEST(EmergencyDeathTest, EndsWithTheStatusOfItsKind) {
   EXPECT_EXIT(end_of({.kind = Trouble::Kind::stopped, .what = "told to end"}),
               ExitedWithCode(kExitUndecided),
               "told to end");
+  EXPECT_EXIT(
+      end_of({.kind = Trouble::Kind::given_up, .phase = "start of nccl", .what = "no library"}),
+      ExitedWithCode(kExitUndecided),
+      "no library");
+  EXPECT_EXIT(
+      end_of({.kind = Trouble::Kind::given_up, .phase = "all_reduce of 8 B", .what = "an error"}),
+      ExitedWithCode(kExitUnhealthy),
+      "an error");
 }
 
 // The main thread hangs, and holds what it must not.

@@ -127,11 +127,21 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                "rank 5 (gpu5 on gpu-0007) did not come to the rendezvous: waited 60 s; ranks "
                "0-4,6 were there",
                Remedy::fix_config)},
+      {{Stop::Kind::absent,
+        "rendezvous",
+        "ranks 1-2 did not come to the rendezvous within 60 s; 1 of 3 came",
+        {1, 2},
+        {0}},
+       finding("gpu-0007",
+               Outcome::fail,
+               "ranks 1-2 did not come to the rendezvous within 60 s; 1 of 3 came; rank 0 (gpu0 on "
+               "gpu-0007) was there",
+               Remedy::fix_config)},
       {{Stop::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
        finding("gpu-0008",
                Outcome::fail,
                "ranks 8-9 were lost in all_reduce of 8 MiB: its connection is closed",
-               Remedy::report_to_provider)},
+               Remedy::restart_app)},
       {{Stop::Kind::late, "all_reduce of 8 MiB", "", {1, 9}, {0}},
        finding("job",
                Outcome::fail,
@@ -139,9 +149,20 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                Remedy::report_to_provider)},
       {{Stop::Kind::given_up, "start NCCL", "NCCL: unhandled system error", {0}, {}},
        finding("gpu-0007",
-               Outcome::fail,
+               Outcome::unknown,
                "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: unhandled system error",
                Remedy::fix_config)},
+      {{Stop::Kind::given_up,
+        "start of nccl",
+        "rank 5 on gpu-0007 (gpu5): cuDevicePrimaryCtxRetain: uncorrectable ECC error encountered "
+        "(CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
+        {5},
+        {}},
+       finding("gpu-0007",
+               Outcome::fail,
+               "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: cuDevicePrimaryCtxRetain: "
+               "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
+               Remedy::report_to_provider)},
       {{Stop::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
        finding("job",
                Outcome::unknown,
@@ -150,6 +171,31 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
   for (const auto& [stop, expected] : cases) {
     EXPECT_EQ(judge_completion(stop, members()), expected);
   }
+}
+
+TEST(CompletionTest, GivingUpBeforeTheFirstOperationSaysNothingUnlessTheDeviceIsToBlame) {
+  struct Case {
+    std::string phase;
+    std::string what;
+    Outcome outcome;
+  };
+
+  const std::vector<Case> cases{
+      {"start of MPI", "PMIx is not there", Outcome::unknown},
+      {"start of nccl", "open /none.so: No such file or directory", Outcome::unknown},
+      {"introduction", "rank 1 on b was started with other arguments", Outcome::unknown},
+      {"reservation of memory", "cuMemAlloc: out of memory (CUDA 2)", Outcome::unknown},
+      {"reservation of memory", "cuMemAlloc: x (CUDA 2141)", Outcome::unknown},
+      {"start of nccl", "cuInit: system not yet initialized (CUDA 802)", Outcome::fail},
+      {"start of nccl", "ncclCommInitRank: Cuda failure 220 'nvlink'", Outcome::fail},
+      {"reservation of memory", "cuMemAlloc: x (CUDA 719, CUDA_ERROR)", Outcome::fail},
+      {"all_reduce of 8 GiB", "NCCL: unhandled system error", Outcome::fail},
+      {"account of the transport", "NCCL: unhandled system error", Outcome::fail}};
+  for (const auto& [phase, what, outcome] : cases) {
+    EXPECT_EQ(outcome_of({Stop::Kind::given_up, phase, what, {0}, {}}), outcome) << what;
+  }
+  EXPECT_EQ(outcome_of({Stop::Kind::late, "start of nccl", "", {0}, {}}), Outcome::fail);
+  EXPECT_EQ(outcome_of({Stop::Kind::absent, "rendezvous", "", {0}, {}}), Outcome::fail);
 }
 
 TEST(CompletionTest, RanksThatNobodyKnowsAreNumbers) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "tests/e2e/bench/job.hpp"
@@ -24,20 +25,21 @@ class FakeNccl : public ::testing::Test {
   void start(std::string_view faults, const Words& more = {}) {
     const auto scenario = job.write(
         "scenario.json",
-        fmt::format(R"({{"gpus": {}, "memory_gib": 40, "name": "NVIDIA A100-SXM4-40GB"{}{}}})",
+        fmt::format(R"({{"gpus": {}, "memory_gib": {}, "name": "NVIDIA A100-SXM4-40GB"{}{}}})",
                     kGpus,
+                    memory_gib,
                     faults.empty() ? "" : ", ",
                     faults));
     auto words = muster_bench({"all_reduce",
-                               "--sizes=8GiB",
-                               "--profile=nd96asr_v4",
+                               sizes,
+                               fmt::format("--profile={}", profile),
                                "--format=json",
                                fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                               fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
+                               fmt::format("--nccl={}", nccl)});
     words.insert(words.end(), more.begin(), more.end());
     const int port = free_port();
-    for (int rank = 0; rank < kRanks; ++rank) {
-      auto variables = torchrun(rank, kRanks, port, kGpus);
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto variables = torchrun(rank, ranks, port, std::min(ranks, kGpus));
       variables["MUSTER_FAKE_GPU"] = scenario;
       variables["MUSTER_HOSTNAME"] = fmt::format("node{}", rank / kGpus);
       job.start(words, variables);
@@ -47,7 +49,7 @@ class FakeNccl : public ::testing::Test {
   // Rank 0's report; `status` is everybody's, and nobody else has a report.
   nlohmann::json end(int status) {
     nlohmann::json report;
-    for (int rank = 0; rank < kRanks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank) {
       const auto ended = job.end_of(static_cast<std::size_t>(rank));
       EXPECT_EQ(ended.status, status) << "rank " << rank << ": " << ended.err << ended.out;
       if (rank == 0) {
@@ -62,6 +64,11 @@ class FakeNccl : public ::testing::Test {
   }
 
   Job job;
+  int ranks = kRanks;
+  int memory_gib = 40;
+  std::string profile = "nd96asr_v4";
+  std::string sizes = "--sizes=8GiB";
+  std::string nccl = fmt::format("{}/nccl/libnccl.so.2", MUSTER_FAKES);
 };
 
 TEST_F(FakeNccl, AboveTheLimitIsHealthy) {
@@ -98,6 +105,44 @@ TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
   EXPECT_THAT(finding["message"].get<std::string>(),
               HasSubstr("184.90 GB/s for all_reduce of 8 GiB out of place, the median of 184.90, "
                         "184.90, 184.90"));
+}
+
+// Its limit is for NVLS, and the ring that NCCL takes here is slow.
+TEST_F(FakeNccl, ANodeThatFallsBackFromNvlsIsUnhealthyWhenItIsSlow) {
+  ranks = kGpus;
+  memory_gib = 80;
+  profile = "nd96isr_h100_v5";
+  sizes = "--sizes=16GiB";
+  start(R"("busbw": {"*": 10})");
+  const auto report = end(1);
+  EXPECT_EQ(outcome_of(report, "bench.node_all_reduce"), "fail");
+  EXPECT_THAT(message_of(report, "bench.node_all_reduce"),
+              HasSubstr("the limit holds for algorithm nvls, and NCCL used ring"));
+}
+
+TEST_F(FakeNccl, ANodeThatLostAGpuIsNotHealthy) {
+  ranks = kGpus - 1;
+  start(R"("busbw": {"*": 300})");
+  const auto report = end(2);
+  EXPECT_EQ(outcome_of(report, "bench.node_all_reduce"), "unknown");
+  EXPECT_THAT(message_of(report, "bench.node_all_reduce"), HasSubstr("7 ranks ran on one node"));
+}
+
+TEST_F(FakeNccl, ASizeThatTheLimitIsNotAboutIsNotHealthy) {
+  ranks = kGpus;
+  sizes = "--sizes=1GiB";
+  start(R"("busbw": {"*": 300})");
+  EXPECT_EQ(outcome_of(end(2), "bench.node_all_reduce"), "unknown");
+}
+
+TEST_F(FakeNccl, WithoutItsLibraryNothingIsKnownOfTheNodes) {
+  ranks = 2;
+  nccl = "/nonexistent/libnccl.so.2";
+  start("");
+  const auto report = end(2);
+  EXPECT_EQ(report["verdict"], "unknown");
+  EXPECT_EQ(outcome_of(report, "bench.completion"), "unknown");
+  EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("/nonexistent/libnccl.so.2"));
 }
 
 TEST_F(FakeNccl, FallingBackToTcpIsTheFindingAndNotTheBandwidth) {

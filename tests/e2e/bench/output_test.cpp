@@ -93,7 +93,7 @@ TEST(OutputTest, QuietLeavesTheTableOut) {
   Job job;
   const auto end = job.end_of(job.start(two_ranks({"-q"})));
   EXPECT_EQ(end.status, 0);
-  EXPECT_THAT(end.out, Not(HasSubstr("busbw")));
+  EXPECT_THAT(end.out, Not(HasSubstr("algbw")));
   EXPECT_THAT(end.out, HasSubstr("healthy"));
 }
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 
@@ -75,6 +76,20 @@ void write(const Writer& writer, std::string_view level, std::string_view text) 
              level,
              text);
   std::fflush(out);  // NOLINT(cert-err33-c): as much as a log can do
+}
+
+// NCCL's "AllReduce" for "all_reduce".
+std::string function_name(std::string_view name) {
+  std::string text;
+  bool begins = true;
+  for (const char letter : name) {
+    if (letter != '_') {
+      text.push_back(begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter)))
+                            : letter);
+    }
+    begins = letter == '_';
+  }
+  return text;
 }
 
 void inform(const Writer& writer, const char* subsystem, std::string_view text) {
@@ -189,8 +204,9 @@ void log_connections(const Writer& writer) {
 void log_operation(const Writer& writer, std::string_view name, std::uint64_t bytes) {
   inform(writer,
          "TUNING",
-         fmt::format(
-             "{}: {} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..15}}", name, bytes));
+         fmt::format("{}: {} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
+                     function_name(name),
+                     bytes));
 }
 
 void forget_log_settings() { kept().read = false; }
