@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -21,6 +23,18 @@ namespace {
 bool has_mpi_module() {
   std::error_code failure;
   return std::filesystem::exists(mpi_module_path(), failure);
+}
+
+// No driver, or one that finds no GPU, or the library that programs are built with: other errors
+// may be those of a GPU that is there.
+bool has_none(const Error& error) {
+  constexpr std::array<std::string_view, 2> kCodes{"(CUDA 100", "(CUDA 34"};
+  return error.missing || std::ranges::any_of(kCodes, [&](std::string_view code) {
+           const auto found = error.message.find(code);
+           const auto next = found == std::string::npos ? found : found + code.size();
+           return next < error.message.size() &&
+                  (error.message[next] == ',' || error.message[next] == ')');
+         });
 }
 
 Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
@@ -88,15 +102,18 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
     return BackendKind::nccl;
   }
   const auto why = gpus ? std::string("CUDA finds none") : gpus.error().message;
-  const bool broken = !gpus && !gpus.error().missing;
-  if (expects_gpus(profile) || broken) {
+  const bool expected = expects_gpus(profile);
+  if (expected || !(gpus || has_none(gpus.error()))) {
+    const auto where = expected ? fmt::format(", where profile {} expects {}",
+                                              profile.name,
+                                              profile.gpu.present.count.value_or(0))
+                                : std::string();
     return tl::unexpected<Failure>(
         Failure{.status = kExitUndecided,
-                .message = fmt::format("no GPU can be used on {}, where profile {} expects {}: {} "
-                                       "(--backend mpi or tcp would measure host memory)",
+                .message = fmt::format("no GPU can be used on {}{}: {} (--backend mpi or tcp would "
+                                       "measure host memory)",
                                        host_name(),
-                                       profile.name,
-                                       profile.gpu.present.count.value_or(0),
+                                       where,
                                        why)});
   }
   const bool over_mpi = place.mpi && has_mpi_module();

@@ -261,5 +261,25 @@ TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
   }
 }
 
+// A driver that finds no GPU, on a node that needs none.
+TEST(FakeNcclTest, ANodeWithADriverAndNoGpuMeasuresItsHostMemory) {
+  Job job;
+  const auto scenario = job.write("scenario.json", R"({"gpus": 0})");
+  const auto words = [](const char* profile) {
+    return muster_bench({"all_reduce",
+                         "--sizes=8",
+                         "-v",
+                         profile,
+                         fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES)});
+  };
+  const Variables variables{{"MUSTER_FAKE_GPU", scenario}};
+  const auto cpu = job.end_of(job.start(words("--profile=generic"), variables));
+  EXPECT_EQ(cpu.status, 0) << cpu.err;
+  EXPECT_THAT(cpu.out, AllOf(HasSubstr("# back end tcp: no GPU ("), HasSubstr("(CUDA 100")));
+  const auto gpu = job.end_of(job.start(words("--profile=nd96asr_v4"), variables));
+  EXPECT_EQ(gpu.status, 2);
+  EXPECT_THAT(gpu.err, HasSubstr("where profile nd96asr_v4 expects 8"));
+}
+
 }  // namespace
 }  // namespace muster::e2e
