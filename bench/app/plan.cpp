@@ -6,12 +6,24 @@
 #include <algorithm>
 #include <optional>
 
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
+
 namespace muster::bench {
 namespace {
 
 constexpr std::uint64_t kSmallest = 8;
 constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
+// Of what is free, one part of so many is left to the library, which allocates while it works.
+constexpr std::uint64_t kParts = 10;
 constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
+
+std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
+
+// In place a rank needs no other.
+std::uint64_t buffers_of(const BenchCommand& command) {
+  return command.placement == Placement::in ? 1 : 2;
+}
 
 // The largest size that a limit for so many nodes names; 0 where none does.
 std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
@@ -34,13 +46,38 @@ Pace pace_of(const BenchCommand& command) {
           .graph = command.graph};
 }
 
-std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
-                                    const Profile& profile,
-                                    int nodes,
-                                    bool gpus) {
+Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
+  std::optional<Room> least;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (told[rank].empty()) continue;
+    const auto bytes = parse_unsigned(told[rank]);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (!least || *bytes < least->bytes) least = {static_cast<int>(rank), *bytes};
+  }
+  return least;
+}
+
+Sizes sizes_of(const BenchCommand& command,
+               const Profile& profile,
+               int nodes,
+               bool gpus,
+               const std::optional<Room>& room) {
   const auto limit = gpus ? largest_limit(profile, command.collective, nodes) : 0;
   const auto usual = gpus ? kLargestOnGpu : kLargestOnHost;
-  return sizes_of(command, kSmallest, limit == 0 ? usual : limit);
+  const auto wanted = limit == 0 ? usual : limit;
+  const auto fitting = room ? room->bytes / kParts * (kParts - 1) / buffers_of(command) : wanted;
+  if (fitting >= wanted || !command.sizes.empty() || command.max) {
+    return {sizes_of(command, kSmallest, wanted), {}};
+  }
+  Sizes sizes{.bytes = sizes_of(command, kSmallest, std::max(fitting, kSmallest)), .remark = {}};
+  sizes.remark =
+      fmt::format("sizes end at {}: {} of {} for each rank would not fit: rank {} has {} free",
+                  size_text(sizes.bytes.back()),
+                  buffers_of(command) == 1 ? "one buffer" : "two buffers",
+                  size_text(wanted),
+                  room->rank,
+                  size_text(room->bytes));
+  return sizes;
 }
 
 Result<std::vector<Operation>> operations_of(const BenchCommand& command,

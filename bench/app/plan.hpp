@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/app/bench_command.hpp"
@@ -14,11 +16,27 @@ namespace muster::bench {
 
 [[nodiscard]] Pace pace_of(const BenchCommand& command);
 
-// The sizes to run on so many nodes, with the data in GPU memory or not.
-[[nodiscard]] std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
-                                                  const Profile& profile,
-                                                  int nodes,
-                                                  bool gpus);
+// The rank with the least memory for buffers.
+struct Room {
+  int rank = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Of what each rank says it has, in order: a number of bytes, or nothing. Empty where none says.
+[[nodiscard]] Result<std::optional<Room>> least_room(const std::vector<std::string>& told);
+
+struct Sizes {
+  std::vector<std::uint64_t> bytes;
+  std::string remark;  // where memory is the reason for fewer sizes; else empty
+};
+
+// The sizes to run on so many nodes, with the data in GPU memory or not. Sizes that nobody asked
+// for end where memory does.
+[[nodiscard]] Sizes sizes_of(const BenchCommand& command,
+                             const Profile& profile,
+                             int nodes,
+                             bool gpus,
+                             const std::optional<Room>& room = {});
 
 // The placements of one size, out of place first. One that the back end does not have is left out
 // where both were to be run, and an error where it was asked for.

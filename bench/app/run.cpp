@@ -296,10 +296,16 @@ class Run {
 
   // Nodes may be of several kinds; rank 0's limits name the sizes.
   [[nodiscard]] Result<void> agree_on_sizes() {
+    const auto mine = backend_->memory_free();
+    const auto free = group_->gather(mine ? std::to_string(*mine) : "");
+    if (!free) return tl::unexpected(free.error());
+    const auto room = least_room(*free);
+    if (!room) return tl::unexpected(room.error());
     const auto& known = account_.known();
-    const auto mine =
-        sizes_of(command_, known.choice.profile, static_cast<int>(known.hosts.size()), known.gpus);
-    const auto told = group_->broadcast(fmt::format("{}", fmt::join(mine, " ")));
+    const auto sizes = sizes_of(
+        command_, known.choice.profile, static_cast<int>(known.hosts.size()), known.gpus, *room);
+    if (leads() && !sizes.remark.empty()) account_.remark(sizes.remark);
+    const auto told = group_->broadcast(fmt::format("{}", fmt::join(sizes.bytes, " ")));
     if (!told) return tl::unexpected(told.error());
     for (const auto word : split_words(*told)) {
       const auto size = parse_unsigned(word);
