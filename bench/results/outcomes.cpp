@@ -21,14 +21,20 @@ const Member* member_of(const std::vector<Member>& members, int rank) {
   return found == members.end() ? nullptr : &*found;
 }
 
-// "rank 5 (gpu5 on gpu-0007)"
+// "gpu5 0005:00:00.0": a process that sees one GPU alone counts it as its first.
+std::string gpu_of(const Member& member) {
+  return member.pci_address.empty() ? member.device_id
+                                    : fmt::format("{} {}", member.device_id, member.pci_address);
+}
+
+// "rank 5 (gpu5 0005:00:00.0 on gpu-0007)"
 std::string name_of(const std::vector<Member>& members, int rank) {
   const auto* member = member_of(members, rank);
   if (member == nullptr) return fmt::format("rank {}", rank);
   if (member->pci_address.empty() && member->device_id == "host") {
     return fmt::format("rank {} on {}", rank, member->host);
   }
-  return fmt::format("rank {} ({} on {})", rank, member->device_id, member->host);
+  return fmt::format("rank {} ({} on {})", rank, gpu_of(*member), member->host);
 }
 
 // "0-4,6-15"
@@ -70,7 +76,7 @@ std::string text_of(const WrongResult& result, const std::vector<Member>& member
 std::string device_of(const std::vector<Member>& members, int rank) {
   const auto* member = member_of(members, rank);
   return member == nullptr ? fmt::format("rank {}", rank)
-                           : fmt::format("{}/{}", member->host, member->device_id);
+                           : fmt::format("{}/{}", member->host, gpu_of(*member));
 }
 
 Finding wrong_finding(const WrongResult& first,

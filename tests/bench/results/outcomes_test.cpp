@@ -75,6 +75,17 @@ TEST(DataTest, AWrongElementIsNamed) {
                   .remedy = Remedy::report_to_provider}));
 }
 
+TEST(DataTest, AGpuIsNamedByItsAddressToo) {
+  auto rows = two_sizes();
+  rows[1].in_place->wrong = {wrong_at(13, 1234)};
+  auto all = members();
+  all[13].device_id = "gpu0";  // the only one that its process sees
+  all[13].pci_address = "0006:00:00.0";
+  const auto finding = judge_data(rows, all)[0];
+  EXPECT_EQ(finding.device, "gpu-0008/gpu0 0006:00:00.0");
+  EXPECT_THAT(finding.message, testing::StartsWith("rank 13 (gpu0 0006:00:00.0 on gpu-0008): "));
+}
+
 TEST(DataTest, ARankIsOneFindingHoweverOftenItIsWrong) {
   auto rows = two_sizes();
   rows[0].out_of_place->wrong = {wrong_at(3, 9), wrong_at(5, 9)};
