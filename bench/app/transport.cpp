@@ -61,16 +61,35 @@ std::string algorithm_of(const Transport& transport, Collective collective) {
   return names.size() == 1 ? *names.begin() : std::string();
 }
 
+using Pairs = std::set<std::pair<int, int>>;
+
+// "0-7 to 8-15": pairs of which each is the one before with both ranks one higher.
+std::string take_run(Pairs& pairs) {
+  const auto first = *pairs.begin();
+  auto last = first;
+  while (pairs.erase(last) > 0) last = {last.first + 1, last.second + 1};
+  last = {last.first - 1, last.second - 1};
+  if (last == first) return fmt::format("{} to {}", first.first, first.second);
+  return fmt::format("{}-{} to {}-{}", first.first, last.first, first.second, last.second);
+}
+
+std::string in_runs(Pairs pairs) {
+  constexpr std::size_t kMost = 32;
+  std::vector<std::string> runs;
+  while (!pairs.empty() && runs.size() < kMost) runs.push_back(take_run(pairs));
+  auto text = fmt::format("{}", fmt::join(runs, ", "));
+  if (!pairs.empty()) text.append(fmt::format(" and {} more pairs", pairs.size()));
+  return text;
+}
+
 std::vector<std::string> pairs_of(const Transport& transport) {
-  std::map<std::string, std::vector<std::string>> by_way;
+  std::map<std::string, Pairs> by_way;
   for (const auto& [ranks, ways] : transport.pairs) {
-    for (const auto& way : ways) {
-      by_way[way].push_back(fmt::format("{} to {}", ranks.first, ranks.second));
-    }
+    for (const auto& way : ways) by_way[way].insert(ranks);
   }
   std::vector<std::string> lines;
   for (const auto& [way, pairs] : by_way) {
-    lines.push_back(fmt::format("{}: {}", way, fmt::join(pairs, ", ")));
+    lines.push_back(fmt::format("{}: {}", way, in_runs(pairs)));
   }
   return lines;
 }

@@ -14,7 +14,7 @@ namespace muster::bench {
 struct TransportAccount {
   TransportFacts facts;
   std::string algorithm;           // of the collective, where NCCL used one: RING
-  std::vector<std::string> pairs;  // "NET/IB/GDRDMA: 0 to 8, 8 to 0", a line for each way
+  std::vector<std::string> pairs;  // "NET/IB/GDRDMA: 0-7 to 8-15", a line for each way
 };
 
 // `members` of all ranks, in order; `required` words are known to be ways.

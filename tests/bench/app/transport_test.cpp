@@ -78,6 +78,19 @@ TEST(TransportAccountTest, ListsThePairsOfEachWay) {
               ElementsAre("NET/IB/GDRDMA: 1 to 2", "P2P/CUMEM: 0 to 1"));
 }
 
+TEST(TransportAccountTest, FoldsPairsAndEndsLongLines) {
+  std::string log;
+  const auto channel = [&](int from, int to) {
+    log += line(fmt::format("Channel 00/0 : {}[0] -> {}[0] [send] via NET/IB/0", from, to));
+  };
+  for (int rank = 0; rank < 8; ++rank) channel(rank, rank + 8);
+  channel(15, 0);
+  EXPECT_THAT(of({log}, {}).pairs, ElementsAre("NET/IB: 0-7 to 8-15, 15 to 0"));
+  for (int rank = 0; rank < 40; ++rank) channel(100 + 2 * rank, 300);
+  EXPECT_THAT(of({log}, {}).pairs,
+              ElementsAre(::testing::EndsWith("158 to 300 and 10 more pairs")));
+}
+
 TEST(TransportAccountTest, NamesTheAlgorithmOfTheCollectiveWhereThereIsOne) {
   const auto tuned = [](std::string_view name, std::string_view algorithm) {
     return line(fmt::format(
