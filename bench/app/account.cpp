@@ -69,6 +69,7 @@ void Account::add(TransportAccount transport) {
   if (command_.verbose) {
     for (const auto& line : transport.pairs) printer_.remark(line);
   }
+  known_.ways = std::move(transport.pairs);
   known_.transport = std::move(transport.facts);
   if (!transport.algorithm.empty()) known_.algorithm = std::move(transport.algorithm);
 }

@@ -93,6 +93,7 @@ Report report_of(const Known& known, const BenchCommand& command) {
   report.findings.push_back(judge_transport(required, known.transport));
   report.findings.push_back(judge(known.rows, profile, facts, demand_of(command)));
   add_measurements(report, known);
+  report.ways = known.ways;
   conclude(report);
   return report;
 }

@@ -93,6 +93,7 @@ std::string to_json(const Report& report, const RenderOptions& options, int inde
   for (const auto& measurement : report.measurements) {
     document["measurements"].push_back(to_object(measurement, options.every_iteration));
   }
+  if (!report.ways.empty()) document["ways"] = to_strings(report.ways);
   return fmt::format("{}\n", document.dump(indent > 0 ? indent : -1));
 }
 

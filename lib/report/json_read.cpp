@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/report/measurement_json.hpp"
@@ -127,13 +129,16 @@ void read_verdict(Reader& reader, const Json& document, Report& report) {
   reader.complain("/verdict", "is no verdict");
 }
 
-void read_evidence(Reader& reader, const Json& document, Report& report) {
-  const auto* list = reader.member(document, "", "profile_evidence", false);
+void read_strings(Reader& reader,
+                  const Json& document,
+                  const char* key,
+                  std::vector<std::string>& target) {
+  const auto* list = reader.member(document, "", key, false);
   if (list == nullptr) return;
-  if (!list->is_array()) return reader.complain("/profile_evidence", "expected a list");
+  if (!list->is_array()) return reader.complain(fmt::format("/{}", key), "expected a list");
   for (const auto& line : *list) {
-    if (!line.is_string()) return reader.complain("/profile_evidence", "expected strings");
-    report.profile_evidence.push_back(line.get<std::string>());
+    if (!line.is_string()) return reader.complain(fmt::format("/{}", key), "expected strings");
+    target.push_back(line.get<std::string>());
   }
 }
 
@@ -154,7 +159,8 @@ Report read_report(Reader& reader, const Json& document) {
   Report report;
   reader.string(document, "", "node", report.node);
   reader.string(document, "", "profile", report.profile);
-  read_evidence(reader, document, report);
+  read_strings(reader, document, "profile_evidence", report.profile_evidence);
+  read_strings(reader, document, "ways", report.ways);
   reader.string(document, "", "context", report.context);
   reader.string(document, "", "started", report.started);
   reader.number(document, "", "duration_ms", report.duration_ms);

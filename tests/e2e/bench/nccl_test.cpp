@@ -80,6 +80,9 @@ TEST_F(FakeNccl, AboveTheLimitIsHealthy) {
   EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "pass");
   EXPECT_EQ(outcome_of(report, "bench.transport"), "pass");
   EXPECT_EQ(outcome_of(report, "bench.data"), "pass");
+  ASSERT_TRUE(report.contains("ways"));
+  EXPECT_THAT(report["ways"][0].get<std::string>(),
+              AllOf(HasSubstr("NET/IB"), HasSubstr("7 to 8"), HasSubstr("15 to 0")));
   // 187 is within 2% of 185: two repeats, in and out of place each.
   ASSERT_EQ(report["measurements"].size(), 6U);
   EXPECT_NEAR(report["measurements"][0]["value"].get<double>(), 187, 1e-4);

@@ -60,6 +60,8 @@ TEST(JsonReportTest, TakesOneLineWithoutIndentation) {
 TEST(JsonReportTest, ReadsBackAsItWas) {
   auto report = sick_report();
   report.snapshot = "fleet/gpu-0007.json";
+  EXPECT_THAT(to_json(report), Not(HasSubstr("ways")));
+  report.ways = {"NET/IB/GDRDMA: 0-7 to 8-15", "P2P/CUMEM: 0 to 1"};
   const auto again = parse_report(to_json(report, {.verbose = true}));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(*again == report);
