@@ -249,12 +249,12 @@ Result<void> NcclBackend::reserve(const Operation& largest) {
   }
   auto grown = grow(send_, send_bytes_, needed.send);
   if (grown) grown = grow(receive_, receive_bytes_, needed.receive);
-  if (grown) return {};
+  if (grown.has_value()) return {};
   // A smaller one may follow, and has all the room.
   gpu_->release(std::exchange(send_, 0));
   gpu_->release(std::exchange(receive_, 0));
   send_bytes_ = receive_bytes_ = 0;
-  return grown;
+  return tl::unexpected(std::move(grown.error()));
 }
 
 Result<NcclBackend::Run> NcclBackend::prepare(const Operation& operation) {

@@ -135,10 +135,10 @@ TEST(LaunchTest, OtherArgumentsThanRank0sAreNamed) {
   job.start(kSmall, torchrun(0, 2, port));
   job.start(with(kSmall, {"--type=f64"}), torchrun(1, 2, port));
   const auto first = job.end_of(0);
-  EXPECT_EQ(first.status, 1);
+  EXPECT_EQ(first.status, 2);
   EXPECT_THAT(first.out, HasSubstr("was started with other arguments than rank 0"));
   EXPECT_THAT(first.out, HasSubstr("--type=f64"));
-  EXPECT_EQ(job.end_of(1).status, 1);
+  EXPECT_EQ(job.end_of(1).status, 2);
   EXPECT_TRUE(job.leaves_nothing());
 }
 

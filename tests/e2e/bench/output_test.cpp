@@ -104,6 +104,25 @@ TEST(OutputTest, VerboseSaysWhatWasRecognised) {
   EXPECT_THAT(end.out, HasSubstr("# pass     bench.data"));
 }
 
+TEST(OutputTest, VerboseSaysWhetherASecretProvedTheRanks) {
+  constexpr const char* kWithout = "# without a job secret nobody proved to be a rank";
+  for (const bool secret : {false, true}) {
+    Job job;
+    const int port = free_port();
+    for (int rank = 0; rank < 2; ++rank) {
+      auto variables = torchrun(rank, 2, port, 2);
+      if (secret) variables["MUSTER_JOB_SECRET"] = "hush-hush-hush";
+      job.start(
+          muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp", "-v"}),
+          variables);
+    }
+    const auto first = job.end_of(0);
+    EXPECT_EQ(first.status, 0) << first.err;
+    EXPECT_EQ(first.out.find(kWithout) == std::string::npos, secret) << first.out;
+    EXPECT_EQ(job.end_of(1).status, 0);
+  }
+}
+
 TEST(OutputTest, SecretsAreNowhere) {
   Job job;
   const auto end = job.end_of(job.start(
