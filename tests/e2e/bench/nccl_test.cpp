@@ -220,7 +220,7 @@ TEST_F(FakeNccl, TheLossOfRank0sNodeIsReportedByAnother) {
     const auto ended = job.end_of(rank);
     EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
     if (rank == kGpus) {
-      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr(" is unhealthy\n")));
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr("node0, node1 are unhealthy\n")));
     } else {
       EXPECT_EQ(ended.out, "") << "rank " << rank;
     }
@@ -235,7 +235,7 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
     const auto ended = job.end_of(rank);
     EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
     if (rank == 1) {
-      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr(" is unhealthy\n")));
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr("node0, node1 are unhealthy\n")));
     } else {
       EXPECT_EQ(ended.out, "") << "rank " << rank;
     }
