@@ -66,12 +66,15 @@ TEST(DescriptorsTest, TheDoorTellsWhyItCouldNotLetSomebodyIn) {
   Door door(std::move(listener.socket), {.world = 2, .hello_limit = kLong});
   EXPECT_THAT(door.refusals(), IsEmpty());
   Poller poller;
+  std::size_t let_in = 0;
   {
+    // Nothing is asserted in here: a sanitizer needs descriptors to look at what it is shown.
     const Limited limited(3);
     door.watch(poller);
     poller.wait(after(kLong));
-    EXPECT_THAT(door.serve(poller), IsEmpty());
+    let_in = door.serve(poller).size();
   }
+  EXPECT_EQ(let_in, 0U);
   EXPECT_THAT(door.refusals(),
               HasSubstr("rank 0 could not accept all connections: Too many open files"));
 }
@@ -83,12 +86,15 @@ TEST(DescriptorsTest, ThePollerAsksForNothingWhereThereIsNoDescriptor) {
   ASSERT_TRUE(addresses);
   const auto caller = start_connecting(addresses->front());
   ASSERT_TRUE(caller);
-  const Limited limited(3);
   Poller poller;
   std::size_t none = 0;
-  for (int i = 0; i < 10; ++i) none = poller.add(-1);
-  const auto slot = poller.add(listener.socket.get());
-  poller.wait(after(kLong));
+  std::size_t slot = 0;
+  {
+    const Limited limited(3);
+    for (int i = 0; i < 10; ++i) none = poller.add(-1);
+    slot = poller.add(listener.socket.get());
+    poller.wait(after(kLong));
+  }
   EXPECT_TRUE(poller.is_ready(slot));
   EXPECT_FALSE(poller.is_ready(none));
 }
