@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/app/account.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <iterator>
 #include <utility>
 
 #include "bench/app/plan.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::bench {
 namespace {
-
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
 
 std::vector<std::string> hosts_of(const std::vector<Member>& members) {
   std::vector<std::string> hosts;

@@ -14,12 +14,12 @@
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
+#include "lib/report/format.hpp"
 
 namespace muster::bench {
 
 enum class BackendKind { automatic, nccl, mpi, tcp, sim };
 enum class Placement { both, out, in };
-enum class Format { text, json, prometheus, junit, npd, nhc };
 
 struct BenchCommand {
   Collective collective = Collective::all_reduce;

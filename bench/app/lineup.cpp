@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace muster::bench {
 namespace {
@@ -73,6 +74,21 @@ std::vector<std::string> other_profiles(const std::vector<Introduction>& introdu
         "{} looks like {}, and not like the node of rank 0", other.host, other.profile));
   }
   return sentences;
+}
+
+Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>& remarks) {
+  std::vector<Introduction> all;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    auto parsed = parse_introduction(texts[rank], static_cast<int>(rank));
+    if (!parsed) {
+      Agreement none;
+      none.complaint = parsed.error().message;
+      return none;
+    }
+    all.push_back(*std::move(parsed));
+  }
+  remarks = other_profiles(all);
+  return line_up(all);
 }
 
 std::string named(const std::vector<std::string>& hosts) {

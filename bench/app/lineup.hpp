@@ -19,6 +19,10 @@ namespace muster::bench {
 [[nodiscard]] std::vector<std::string> other_profiles(
     const std::vector<Introduction>& introductions);
 
+// The same from what every rank sent; `remarks` are about nodes of other profiles.
+[[nodiscard]] Agreement agree(const std::vector<std::string>& texts,
+                              std::vector<std::string>& remarks);
+
 // "gpu-0001, gpu-0002 and 62 more".
 [[nodiscard]] std::string named(const std::vector<std::string>& hosts);
 

@@ -19,7 +19,6 @@ using Text = std::string_view;
 
 constexpr Text kBackends = "auto|nccl|mpi|tcp|sim";
 constexpr Text kPlacements = "both|out|in";
-constexpr Text kFormats = "text|json|prometheus|junit|npd|nhc";
 constexpr Text kTypes = "f32|f64|f16|bf16|i32|u8";
 constexpr Text kReductions = "sum|min|max|avg";
 constexpr Text kLaunchers = "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone";

@@ -9,6 +9,7 @@
 
 #include "bench/app/time_limit.hpp"
 #include "bench/backends/mpi_module.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
@@ -117,7 +118,7 @@ Result<std::unique_ptr<Group>> meet(Meeting meeting) {
                       .listener = std::move(meeting.listener),
                       .secret = std::move(meeting.secret),
                       .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
-                      .patience = duration_of(meeting.command->join_deadline),
+                      .patience = to_duration(meeting.command->join_deadline),
                       .on_trouble = std::move(meeting.on_trouble),
                       .note = std::move(meeting.note)};
   if (place.world == 1) return Group::join(std::move(options));

@@ -23,21 +23,8 @@ std::string rendered(const Report& report, const BenchCommand& command) {
                               .quiet = command.quiet,
                               .every_iteration = command.each_iteration,
                               .always = kBandwidthChecks};
-  switch (command.format) {
-    case Format::json:
-      return to_json(report, options);
-    case Format::prometheus:
-      return to_prometheus(report);
-    case Format::junit:
-      return to_junit(report);
-    case Format::npd:
-      return to_npd(report);
-    case Format::nhc:
-      return to_nhc(report);
-    case Format::text:
-      break;
-  }
-  return commented(to_text(report, options));
+  const auto text = render(report, command.format, options);
+  return command.format == Format::text ? commented(text) : text;
 }
 
 }  // namespace

@@ -30,6 +30,7 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/group/knock.hpp"
 #include "bench/launch/local.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 
@@ -131,7 +132,7 @@ class Run {
     on_stop_signal([this](const StopSignal& signal) { stop(signal); });
     if (kind_ != BackendKind::sim) {
       const TimeLimit limit(
-          emergency_, place_.rank, "start of MPI", duration_of(command_.join_deadline));
+          emergency_, place_.rank, "start of MPI", to_duration(command_.join_deadline));
       auto mpi = join_mpi(place_, kind_ == BackendKind::mpi);
       if (!mpi) return tl::unexpected(mpi.error());
       mpi_ = *std::move(mpi);
@@ -148,7 +149,7 @@ class Run {
     }
     std::optional<TimeLimit> limit;
     if (mpi_ != nullptr) {  // which says where rank 0 listens, and watches nobody
-      limit.emplace(emergency_, place_.rank, "meeting", 2 * duration_of(command_.join_deadline));
+      limit.emplace(emergency_, place_.rank, "meeting", 2 * to_duration(command_.join_deadline));
     }
     auto group = meet({.command = &command_,
                        .place = &place_,
@@ -166,7 +167,7 @@ class Run {
 
   // Every process says who it is, and rank 0 tells all what comes of it.
   [[nodiscard]] Result<void> introduce() {
-    enter("introduction", duration_of(command_.operation_deadline));
+    enter("introduction", to_duration(command_.operation_deadline));
     Introduction introduction{.host = kind_ == BackendKind::sim ? "model" : host_name(),
                               .pid = ::getpid(),
                               .backend = std::string(to_string(kind_)),
@@ -196,22 +197,6 @@ class Run {
     if (!listener) return;
     door_ = std::move(listener->socket);
     introduction.doors = std::move(listener->addresses);
-  }
-
-  [[nodiscard]] static Agreement agree(const std::vector<std::string>& texts,
-                                       std::vector<std::string>& remarks) {
-    std::vector<Introduction> all;
-    for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-      auto parsed = parse_introduction(texts[rank], static_cast<int>(rank));
-      if (!parsed) {
-        Agreement none;
-        none.complaint = parsed.error().message;
-        return none;
-      }
-      all.push_back(*std::move(parsed));
-    }
-    remarks = other_profiles(all);
-    return line_up(all);
   }
 
   // Who does what where rank 0 is gone: the deputy looks whether rank 1 is, too.
@@ -247,7 +232,7 @@ class Run {
   }
 
   [[nodiscard]] Result<int> measure() {
-    enter("reservation of memory", duration_of(command_.operation_deadline));
+    enter("reservation of memory", to_duration(command_.operation_deadline));
     // Out of place where both are run: it needs the most.
     if (auto reserved = backend_->reserve(largest_->front()); !reserved) {
       return tl::unexpected(reserved.error());
@@ -271,7 +256,7 @@ class Run {
 
   [[nodiscard]] Result<void> start_backend() {
     enter(fmt::format("start of {}", to_string(kind_)),
-          duration_of(command_.join_deadline) + duration_of(command_.operation_deadline));
+          to_duration(command_.join_deadline) + to_duration(command_.operation_deadline));
     auto backend = make_backend({.command = &command_,
                                  .kind = kind_,
                                  .group = group_.get(),
@@ -382,7 +367,7 @@ class Run {
   }
 
   [[nodiscard]] Result<int> end() {
-    enter("report", duration_of(command_.operation_deadline));
+    enter("report", to_duration(command_.operation_deadline));
     const int status = leads() ? account_.conclude() : kExitHealthy;
     const auto word = group_->broadcast(std::to_string(status));
     if (!word) return tl::unexpected(word.error());
@@ -393,7 +378,7 @@ class Run {
 
   // What the library says of itself, in a pass of its own.
   [[nodiscard]] Result<void> gather_transport() {
-    enter("account of the transport", duration_of(command_.operation_deadline));
+    enter("account of the transport", to_duration(command_.operation_deadline));
     if (auto told = backend_->account_for(largest_->front()); !told) return told;
     const auto logs = group_->gather(telling_lines(backend_->log()));
     if (!logs) return tl::unexpected(logs.error());
@@ -448,7 +433,7 @@ class Run {
       emergency_.mark_reported();  // by rank 0
     }
     const TimeLimit limit(
-        emergency_, place_.rank, "end of MPI", duration_of(command_.operation_deadline));
+        emergency_, place_.rank, "end of MPI", to_duration(command_.operation_deadline));
     if (auto finished = mpi_->finish(); !finished) console_.note(finished.error().message);
   }
 

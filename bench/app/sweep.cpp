@@ -9,6 +9,7 @@
 #include "bench/app/time_limit.hpp"
 #include "bench/app/wire.hpp"
 #include "bench/results/row.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::bench {
 namespace {
@@ -75,7 +76,7 @@ bool Sweep::enough(Measured& measured, Clock::time_point end) const {
 
 Result<std::vector<Wrong>> Sweep::verify(const Operation& operation) {
   const double first = connected_ ? 0 : plan_.join_deadline.value;
-  group_.enter(describe(operation), duration_of({plan_.operation_deadline.value + first}));
+  group_.enter(describe(operation), to_duration({plan_.operation_deadline.value + first}));
   auto wrong = plan_.pace.graph ? backend_.verify_graph(operation) : backend_.verify(operation);
   connected_ = wrong.has_value();
   return wrong;
@@ -85,8 +86,8 @@ Result<void> Sweep::add_batches(const Operation& operation,
                                 std::vector<Wrong> wrong,
                                 Measured& measured) {
   const Headway headway(progress_, &progress_->iteration);
-  const auto limit = duration_of(plan_.operation_deadline);
-  const auto end = Clock::now() + duration_of({kMostDeadlines * plan_.operation_deadline.value});
+  const auto limit = to_duration(plan_.operation_deadline);
+  const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
   for (;;) {
     group_.enter(describe(operation), limit, headway);
     if (auto added = add_batch(operation, wrong, measured); !added) return added;

@@ -2,7 +2,6 @@
 // A deadline for what the group cannot watch: before it has met, and after it has parted.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -10,15 +9,8 @@
 #include <thread>
 
 #include "bench/app/emergency.hpp"
-#include "lib/base/quantity.hpp"
 
 namespace muster::bench {
-
-[[nodiscard]] inline Clock::duration duration_of(Seconds seconds) {
-  constexpr double kForever = 1e9;  // what is longer would overflow
-  return std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(std::min(seconds.value, kForever)));
-}
 
 // While this lives. Overdue, it ends the process by `emergency`, which lives longer.
 class TimeLimit {

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "lib/base/quantity.hpp"
+#include "lib/report/format.hpp"
 
 namespace muster::app {
-
-enum class Format { text, json, prometheus, junit, npd, nhc };
 
 struct CheckCommand {
   static constexpr std::string_view kName = "check";

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/probes/nccl_files.hpp"
 #include "lib/probes/observe.hpp"
@@ -63,10 +64,6 @@ void take_deadline(const Errand& errand,
 }
 
 }  // namespace
-
-Clock::duration to_duration(Seconds seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds.value));
-}
 
 Attempt<Examined> examine(const Errand& errand,
                           const std::map<std::string, std::string>& variables,

@@ -45,6 +45,4 @@ struct Examined {
 // How long a run may take before a profile has said so.
 inline constexpr std::chrono::seconds kDefaultDeadline{20};
 
-[[nodiscard]] Clock::duration to_duration(Seconds seconds);
-
 }  // namespace muster::app

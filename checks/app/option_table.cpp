@@ -40,7 +40,6 @@ Result<void> take_setting(Words& target, std::string_view value) {
 }
 
 constexpr std::string_view kContexts = "manual|prolog|epilog|periodic|boot";
-constexpr std::string_view kFormats = "text|json|prometheus|junit|npd|nhc";
 constexpr std::string_view kListForms = "text|json|markdown";
 
 constexpr std::string_view kProfileHelp =

@@ -14,21 +14,7 @@ std::string render(const Report& report,
                               .quiet = command.quiet,
                               .colour = to_terminal && console.colour,
                               .width = to_terminal ? console.width : 0};
-  switch (command.format) {
-    case Format::json:
-      return to_json(report, options, stream ? 0 : 2);
-    case Format::prometheus:
-      return to_prometheus(report);
-    case Format::junit:
-      return to_junit(report);
-    case Format::npd:
-      return to_npd(report);
-    case Format::nhc:
-      return to_nhc(report);
-    case Format::text:
-      break;
-  }
-  return to_text(report, options);
+  return muster::render(report, command.format, options, stream ? 0 : 2);
 }
 
 }  // namespace muster::app

@@ -7,6 +7,7 @@
 
 #include "checks/app/command.hpp"
 #include "checks/app/examine.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/probes/observe.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <string_view>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/probes/state.hpp"
 
 namespace muster {
@@ -25,11 +24,6 @@ constexpr auto kLongestProbe = 5s;
 constexpr ProbeSet kRecognition =
     Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
 constexpr ProbeSet kProfiled = Probe::mounts | Probe::kernel | Probe::environment;
-
-// The label of a run; nothing is judged by the wall clock.
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
 
 class Observation {
  public:

@@ -15,6 +15,7 @@
 
 #include "checks/app/examine.hpp"
 #include "checks/run.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/probes/state.hpp"
 #include "tests/nodes/nvml.hpp"
 
@@ -32,7 +33,7 @@ app::Examined run(const app::Errand& errand) {
   const auto started = Clock::now();
   const std::map<std::string, std::string> variables{
       {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
-  app::Deadline deadline(started + (errand.deadline ? app::to_duration(*errand.deadline)
+  app::Deadline deadline(started + (errand.deadline ? to_duration(*errand.deadline)
                                                     : Clock::duration(app::kDefaultDeadline)));
   auto examined = app::examine(errand, variables, started, deadline);
   if (!examined) give_up(examined.error().message);
