@@ -88,6 +88,7 @@ std::vector<std::string> pairs_of(const Transport& transport) {
     for (const auto& way : ways) by_way[way].insert(ranks);
   }
   std::vector<std::string> lines;
+  lines.reserve(by_way.size());
   for (const auto& [way, pairs] : by_way) {
     lines.push_back(fmt::format("{}: {}", way, in_runs(pairs)));
   }

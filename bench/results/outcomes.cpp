@@ -206,7 +206,7 @@ bool is_device_error(std::string_view what) {
                                                    "unspecified launch failure",
                                                    "system not yet initialized"};
   constexpr std::array kCodes{214, 220, 714, 719, 802};
-  const auto has = [&](std::string_view word) { return what.find(word) != what.npos; };
+  const auto has = [&](std::string_view word) { return what.find(word) != std::string_view::npos; };
   return std::ranges::any_of(kWords, has) || std::ranges::any_of(kCodes, [&](int code) {
            return has(fmt::format("(CUDA {},", code)) || has(fmt::format("(CUDA {})", code)) ||
                   has(fmt::format("Cuda failure {} ", code));
@@ -219,7 +219,7 @@ std::string_view without_speaker(const Stop& stop) {
   const auto speaker =
       stop.ranks.size() == 1 ? fmt::format("rank {} on ", stop.ranks.front()) : std::string();
   const auto end = what.find("): ");
-  if (speaker.empty() || !what.starts_with(speaker) || end == what.npos) return what;
+  if (speaker.empty() || !what.starts_with(speaker) || end == std::string_view::npos) return what;
   return what.substr(end + 3);
 }
 

@@ -16,7 +16,7 @@ template <class Kind>
 struct Quantity {
   double value = 0;
 
-  auto operator<=>(const Quantity&) const = default;
+  auto operator<=>(const Quantity&) const = default;  // NOLINT(modernize-use-nullptr): of the tool
 };
 
 using Bytes = Quantity<struct BytesKind>;      // B, KiB … TiB, kB, KB, MB, GB, TB

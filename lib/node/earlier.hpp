@@ -147,7 +147,7 @@ struct Earlier {
 // The state file: `earlier` without its note and the time of its reading. Reading refuses another
 // schema.
 [[nodiscard]] std::string state_to_json(const Earlier& earlier);
-[[nodiscard]] Result<Earlier> parse_state(std::string_view json);
+[[nodiscard]] Result<Earlier> parse_state(std::string_view text);
 
 struct Delta {
   std::uint64_t increments = 0;

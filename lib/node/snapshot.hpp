@@ -150,13 +150,13 @@ void for_each_section(S& snapshot, Visitor&& visit) {
 // One JSON document, and back. Reading names the place of what is wrong ("/pci/devices/3/address:
 // expected a string"); unknown keys are ignored, so that a newer muster's snapshot can be judged.
 [[nodiscard]] std::string to_json(const Snapshot& snapshot);
-[[nodiscard]] Result<Snapshot> parse_snapshot(std::string_view json);
+[[nodiscard]] Result<Snapshot> parse_snapshot(std::string_view text);
 
 // One section as JSON, for the pipe between a probe's child and its parent.
 template <class T>
 [[nodiscard]] std::string section_to_json(const Section<T>& section);
 template <class T>
-[[nodiscard]] Result<Section<T>> parse_section(std::string_view json);
+[[nodiscard]] Result<Section<T>> parse_section(std::string_view text);
 
 // The error counters of a snapshot by the key under which earlier runs remember them:
 // "ib.mlx5_ib0.1.link_downed", "pci.0001:00:00.0.correctable", "edac.mc0.corrected".

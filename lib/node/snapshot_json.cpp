@@ -37,7 +37,7 @@ void read_schema(Decoder& decoder, json::Members& members, std::string_view expe
   decoder.member(members, "schema", schema);
   if (schema == expected) return;
   decoder.refuse(
-      fmt::format("/schema: expected \"{}\", got \"{}\"", expected, printable(schema, 60)));
+      fmt::format(R"(/schema: expected "{}", got "{}")", expected, printable(schema, 60)));
 }
 
 void read_snapshot(Decoder& decoder, const json::Element& document, Snapshot& snapshot) {
@@ -111,6 +111,7 @@ Result<Section<T>> parse_section(std::string_view text) {
   });
 }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): T is a type
 #define MUSTER_SECTION(T)                                     \
   template std::string section_to_json<T>(const Section<T>&); \
   template Result<Section<T>> parse_section<T>(std::string_view);

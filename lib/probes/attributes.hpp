@@ -28,7 +28,7 @@ template <class T>
 [[nodiscard]] Section<T> not_observed(Status status, std::string reason) {
   Section<T> section;
   section.status = status;
-  section.reason = std::move(reason);
+  section.reason = std::move(reason);  // NOLINT(performance-unnecessary-value-param)
   return section;
 }
 

@@ -266,23 +266,16 @@ Result<PciDevice> read_bridge(const Root& root, const std::string& address) {
   return read_device(root, address, PciKind::bridge, *vendor, *id);
 }
 
-}  // namespace
-
-Section<Pci> probe_pci(const Root& root) {
-  const auto addresses = root.list(kDevices);
-  if (!addresses) {
-    return not_observed<Pci>(addresses.error().missing ? Status::absent : Status::error,
-                             addresses.error().message);
-  }
-
+// All devices of interest, and the bridges above GPUs and HCAs.
+Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses) {
   Pci pci;
   std::set<std::string> bridges;
-  for (const auto& address : *addresses) {
+  for (const auto& address : addresses) {
     auto entry = read_entry(root, address);
     if (!entry) {
       // Unplugged between the listing and now; else it is there and cannot be told.
       if (!root.exists(fmt::format("{}/{}", kDevices, address))) continue;
-      return not_observed<Pci>(entry.error().message);
+      return tl::unexpected(entry.error());
     }
     if (!*entry) continue;
     if ((*entry)->kind == PciKind::gpu || (*entry)->kind == PciKind::hca) {
@@ -292,13 +285,25 @@ Section<Pci> probe_pci(const Root& root) {
   }
   for (const auto& address : bridges) {
     auto bridge = read_bridge(root, address);
-    if (!bridge) return not_observed<Pci>(bridge.error().message);
+    if (!bridge) return tl::unexpected(bridge.error());
     pci.devices.push_back(*std::move(bridge));
   }
-  std::sort(pci.devices.begin(), pci.devices.end(), [](const PciDevice& a, const PciDevice& b) {
-    return a.address < b.address;
-  });
-  return observed(std::move(pci));
+  std::ranges::sort(pci.devices, {}, &PciDevice::address);
+  return pci;
+}
+
+}  // namespace
+
+Section<Pci> probe_pci(const Root& root) {
+  const auto addresses = root.list(kDevices);
+  if (!addresses) {
+    return not_observed<Pci>(addresses.error().missing ? Status::absent : Status::error,
+                             addresses.error().message);
+  }
+
+  auto pci = read_bus(root, *addresses);
+  if (!pci) return not_observed<Pci>(pci.error().message);
+  return observed(*std::move(pci));
 }
 
 }  // namespace muster

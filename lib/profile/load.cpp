@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -39,33 +40,42 @@ Result<void> refuse_cycle(const std::vector<Document>& chain, const ProfileFile&
                   path_of_cycle({again, chain.end()})));
 }
 
+// What a document extends; nothing where it extends nothing.
+Result<std::optional<ProfileFile>> parent_of(const ProfileSources& sources,
+                                             const ProfileIndex& index,
+                                             const Document& child) {
+  const auto name = extends_of(child.yaml, child.file);
+  if (!name) return tl::unexpected(name.error());
+  if (name->empty()) return std::nullopt;
+  auto file = find_profile(sources, index, *name, &child.file);
+  if (file) return *std::move(file);
+  return make_error(fmt::format("{}: 'extends': {}",
+                                at(child.file.shown, child.yaml.find("extends")->line),
+                                file.error().message));
+}
+
 // The profile, what it extends, what that extends, and so on.
 Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::string_view name) {
   const auto index = list_profiles(sources);
   if (!index) return tl::unexpected(index.error());
-  std::vector<Document> chain;
   auto file = find_profile(sources, *index, name);
+  if (!file) return tl::unexpected(file.error());
+  std::vector<Document> chain;
   while (true) {
-    if (!file) return tl::unexpected(file.error());
     if (auto fine = refuse_cycle(chain, *file); !fine) return tl::unexpected(fine.error());
     auto document = read_profile(*file);
     if (!document) return tl::unexpected(document.error());
-    chain.push_back({std::move(*file), std::move(*document)});
+    chain.push_back({*std::move(file), *std::move(document)});
 
     const Document& last = chain.back();
-    const auto parent = extends_of(last.yaml, last.file);
+    auto parent = parent_of(sources, *index, last);
     if (!parent) return tl::unexpected(parent.error());
-    if (parent->empty()) return chain;
+    if (!*parent) return chain;
     if (chain.size() == kMaxChain) {
       return make_error(
           fmt::format("{}: 'extends' goes on for {} files", last.file.shown, kMaxChain));
     }
-    file = find_profile(sources, *index, *parent, &last.file);
-    if (!file) {
-      return make_error(fmt::format("{}: 'extends': {}",
-                                    at(last.file.shown, last.yaml.find("extends")->line),
-                                    file.error().message));
-    }
+    file = **std::move(parent);
   }
 }
 

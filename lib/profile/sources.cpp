@@ -172,7 +172,7 @@ Result<Yaml> read_profile(const ProfileFile& file) {
   const auto name = text_at(*document, "name", file.shown);
   if (!name) return tl::unexpected(name.error());
   if (!name->empty() && *name != file.stem) {
-    return make_error(fmt::format("{}: the name is \"{}\"; it must be the file's, \"{}\"",
+    return make_error(fmt::format(R"({}: the name is "{}"; it must be the file's, "{}")",
                                   at(file.shown, document->find("name")->line),
                                   printable(*name, 80),
                                   file.stem));

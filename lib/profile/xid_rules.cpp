@@ -30,36 +30,47 @@ std::optional<BrokenLimit> judge_bits(const std::string& path, const Words& word
   return std::nullopt;
 }
 
+// A class that nothing says the meaning of.
+template <class Limits>
+std::optional<BrokenLimit> judge_class(const std::string& place,
+                                       const std::string& path,
+                                       const Limits& limits,
+                                       const std::string& kind) {
+  if (kind == kDecode || limits.kinds.contains(kind)) return std::nullopt;
+  return BrokenLimit{
+      place, fmt::format("is \"{}\", which is not among '{}.kinds'", printable(kind, 60), path)};
+}
+
+// The numbers of one rule: well-formed, and of no earlier rule.
+std::optional<BrokenLimit> judge_numbers(const std::string& place,
+                                         const Words& numbers,
+                                         std::set<std::string>& seen) {
+  for (const auto& number : numbers) {
+    if (auto broken = judge_number(place, number)) return broken;
+    if (!seen.insert(number).second) {
+      return BrokenLimit{place, fmt::format("names {}, which an earlier rule has", number)};
+    }
+  }
+  return std::nullopt;
+}
+
 // What is the same for XIDs and SXIDs.
 template <class Limits>
 std::optional<BrokenLimit> judge_rules(const std::string& path, const Limits& limits) {
-  const auto unknown_class = [&](const std::string& kind) {
-    return kind != kDecode && !limits.kinds.contains(kind);
-  };
   std::set<std::string> seen;
   for (std::size_t i = 0; i < limits.rules.size(); ++i) {
     const auto& rule = limits.rules[i];
     const std::string place = fmt::format("{}.rules.{}", path, i);
     if (rule.xids.empty()) return BrokenLimit{place, "has no xids"};
-    for (const auto& number : rule.xids) {
-      if (auto broken = judge_number(fmt::format("{}.xids", place), number)) return broken;
-      if (!seen.insert(number).second) {
-        return BrokenLimit{fmt::format("{}.xids", place),
-                           fmt::format("names {}, which an earlier rule has", number)};
-      }
-    }
-    if (unknown_class(rule.kind)) {
-      return BrokenLimit{
-          fmt::format("{}.class", place),
-          fmt::format("is \"{}\", which is not among '{}.kinds'", printable(rule.kind, 60), path)};
-    }
+    auto broken = judge_numbers(fmt::format("{}.xids", place), rule.xids, seen);
+    if (!broken) broken = judge_class(fmt::format("{}.class", place), path, limits, rule.kind);
+    if (broken) return broken;
   }
   for (const auto& [number, kind] : limits.classes) {
     const std::string place = fmt::format("{}.classes.{}", path, printable(number, 60));
-    if (auto broken = judge_number(place, number)) return broken;
-    if (!unknown_class(kind)) continue;
-    return BrokenLimit{
-        place, fmt::format("is \"{}\", which is not among '{}.kinds'", printable(kind, 60), path)};
+    auto broken = judge_number(place, number);
+    if (!broken) broken = judge_class(place, path, limits, kind);
+    if (broken) return broken;
   }
   return std::nullopt;
 }

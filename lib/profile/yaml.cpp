@@ -64,7 +64,7 @@ class Events {
 
   [[nodiscard]] Error trouble(std::string_view file) const {
     const auto line = line_of(parser_.problem_mark);
-    const auto what = parser_.problem == nullptr ? "no memory" : parser_.problem;
+    const auto* what = parser_.problem == nullptr ? "no memory" : parser_.problem;
     const auto while_doing =
         parser_.context == nullptr ? "" : fmt::format(" {}", printable(parser_.context, 120));
     return Error{

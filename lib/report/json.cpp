@@ -23,7 +23,7 @@ std::string text(std::string_view raw) { return printable(raw, kMaxText); }
 double rounded_ms(double value) { return std::round(value * 1000.0) / 1000.0; }
 
 struct ToJson {
-  Json operator()(std::monostate) const { return nullptr; }
+  Json operator()(std::monostate /*none*/) const { return nullptr; }
 
   Json operator()(bool value) const { return value; }
 

@@ -77,7 +77,7 @@ std::string body_of(const Report& report, const CheckResult& check) {
 
 std::string test_case(const Report& report, const CheckResult& check) {
   const auto group = std::string_view(check.id).substr(0, check.id.find('.'));
-  const auto open = fmt::format("    <testcase classname=\"muster.{}\" name=\"{}\" time=\"0\"",
+  const auto open = fmt::format(R"(    <testcase classname="muster.{}" name="{}" time="0")",
                                 escaped(group),
                                 escaped(check.id));
   const auto body = body_of(report, check);
@@ -92,7 +92,7 @@ std::string property(std::string_view name, std::string_view value) {
 }  // namespace
 
 std::string to_junit(const Report& report) {
-  const auto counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+  const auto counts = fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")",
                                   report.checks.size(),
                                   count_checks(report, Outcome::fail),
                                   count_checks(report, Outcome::unknown),

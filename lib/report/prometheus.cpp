@@ -121,7 +121,7 @@ void add_probes(Page& page, const Report& report) {
 std::string to_prometheus(const Report& report) {
   Page page(report);
   page.family("muster_info", "What ran: the version of muster and the profile it judged by.");
-  page.sample(fmt::format("node=\"{}\",profile=\"{}\",version=\"{}\"",
+  page.sample(fmt::format(R"(node="{}",profile="{}",version="{}")",
                           label(report.node),
                           label(report.profile),
                           label(report.muster)),

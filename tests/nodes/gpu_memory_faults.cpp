@@ -119,6 +119,12 @@ std::vector<Fault> row_faults() {
              node.gpus[2].facts.remapped_rows->uncorrected = 9;
            },
        .says = Saying{count(13), count(10), Remedy::watch}},
+  };
+}
+
+// Of GPUs before Ampere.
+std::vector<Fault> page_faults() {
+  return {
       {.name = "many_pages_retired",
        .node = kV100,
        .check = "gpu.ecc_retired_pages",
@@ -147,6 +153,7 @@ std::vector<Fault> row_faults() {
 std::vector<Fault> gpu_memory_faults() {
   auto faults = memory_errors();
   std::ranges::move(row_faults(), std::back_inserter(faults));
+  std::ranges::move(page_faults(), std::back_inserter(faults));
   return faults;
 }
 

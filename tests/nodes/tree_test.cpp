@@ -59,6 +59,7 @@ TEST(TreeTest, ChangesADirectoryFromOneTreeToAnother) {
   EXPECT_NE(fs::status(dir.path() / "usr/bin/enroot").permissions() & fs::perms::owner_exec,
             fs::perms::none);
 
+  // NOLINTNEXTLINE(readability-suspicious-call-argument): back again
   ASSERT_TRUE(change_tree(after, before, dir.path()));
   EXPECT_EQ(read(dir.path() / "proc/1/stat"), "1");
   EXPECT_FALSE(fs::exists(dir.path() / "usr"));

@@ -10,7 +10,6 @@
 namespace muster::bench {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 

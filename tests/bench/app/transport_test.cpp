@@ -15,6 +15,7 @@ using ::testing::IsEmpty;
 // Two ranks on each of two nodes.
 std::vector<Member> members() {
   std::vector<Member> all;
+  all.reserve(4);
   for (int rank = 0; rank < 4; ++rank) {
     all.push_back({.rank = rank, .host = rank < 2 ? "a" : "b"});
   }
@@ -26,7 +27,8 @@ std::string line(std::string_view text) { return fmt::format("a:1:1 [0] NCCL INF
 std::string log_over(std::string_view way) {
   return line("Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM") +
          line(fmt::format("Channel 00/0 : 1[1] -> 2[0] [send] via {}", way)) +
-         line(fmt::format("Using network {}", way.find("Socket") == way.npos ? "IB" : "Socket"));
+         line(fmt::format("Using network {}",
+                          way.find("Socket") == std::string_view::npos ? "IB" : "Socket"));
 }
 
 TransportAccount of(const std::vector<std::string>& logs,

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 [[noreturn]] void be_rank(LocalRank& rank, const std::function<int(Group&)>& work) {
   // The supervisor's word of a loss, which the program reads, comes after the group's or before.
-  std::signal(SIGTERM, SIG_IGN);
+  static_cast<void>(std::signal(SIGTERM, SIG_IGN));
   auto group =
       Group::join({.rank = rank.place.rank,
                    .world = rank.place.world,

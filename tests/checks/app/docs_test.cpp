@@ -110,7 +110,7 @@ TEST(ManPageTest, NamesEveryCommandAndOption) {
     const auto begin = page.find(fmt::format(".SS muster {}", command.name));
     ASSERT_NE(begin, std::string::npos) << command.name;
     const auto section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
-    for (auto name : names_of(command)) {
+    for (const auto& name : names_of(command)) {
       if (name == "-h" || name == "--help") continue;
       std::string escaped;
       for (const char c : name) escaped += c == '-' ? std::string("\\-") : std::string(1, c);

@@ -214,7 +214,11 @@ TEST(HelpTest, FitsATerminal) {
   for (const auto& command : command_texts()) {
     std::string line;
     for (const char c : command_help(command)) {
-      line = c == '\n' ? std::string() : line + c;
+      if (c == '\n') {
+        line.clear();
+      } else {
+        line.push_back(c);
+      }
       EXPECT_LE(line.size(), 100U) << line;
     }
   }

@@ -7,10 +7,12 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
 #include "lib/profile/profile.hpp"
+#include "lib/report/finding.hpp"
 
 namespace muster::gpu_node {
 

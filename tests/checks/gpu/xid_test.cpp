@@ -17,8 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::SizeIs;
 using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
 
@@ -54,7 +52,7 @@ struct Case {
   std::string text;
   Outcome outcome;
   Remedy remedy;
-  std::string fault_code = "";
+  std::string fault_code{};
 };
 
 // Names its parameters in a test's output.

@@ -15,7 +15,7 @@ struct Case {
   std::string text;
   std::string kind;
   std::string unit;
-  std::string context = "";
+  std::string context{};
 };
 
 void PrintTo(const Case& each, std::ostream* out) { *out << each.text; }

@@ -52,7 +52,7 @@ Settings& kept() {
 const Settings& settings(int rank) {
   auto& all = kept();
   if (all.read) return all;
-  if (all.file != nullptr && all.file != stdout) std::fclose(all.file);
+  if (all.file != nullptr && all.file != stdout) static_cast<void>(std::fclose(all.file));
   all = {.read = true,
          .informs = ::strcasecmp(variable("NCCL_DEBUG").c_str(), "INFO") == 0,
          .subsystems = variable("NCCL_DEBUG_SUBSYS"),

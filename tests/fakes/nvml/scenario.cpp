@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -47,10 +48,8 @@ std::optional<int> Scenario::answer(std::string_view call, std::optional<unsigne
 }
 
 bool Scenario::hangs_in(std::string_view call, std::optional<unsigned> gpu) const {
-  for (const auto& name : names_of(call, gpu)) {
-    if (hangs.contains(name)) return true;
-  }
-  return false;
+  const auto names = names_of(call, gpu);
+  return std::ranges::any_of(names, [&](const auto& name) { return hangs.contains(name); });
 }
 
 std::string to_text(const Scenario& scenario) {

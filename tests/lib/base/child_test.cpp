@@ -65,8 +65,8 @@ TEST(ChildrenTest, SaysHowAChildDied) {
 TEST(ChildrenTest, WhatAChildPrintsIsNoAnswer) {
   Children children;
   children.start("noisy", Clock::now() + 10s, [] {
-    std::puts("nonsense");
-    std::fflush(stdout);
+    static_cast<void>(std::puts("nonsense"));
+    static_cast<void>(std::fflush(stdout));
     return std::string("answer");
   });
   EXPECT_EQ(children.next().second.bytes, "answer");

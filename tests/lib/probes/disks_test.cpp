@@ -31,7 +31,7 @@ TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
                                      .controller = "nvme0",
                                      .model = std::string("Microsoft NVMe Direct Disk v2"),
                                      .state = std::string("live"),
-                                     .size_bytes = 2000U * 512,
+                                     .size_bytes = 2000UL * 512,
                                      .read_only = false,
                                      .address = std::string("0001:00:00.0")}},
                            .dead_controllers = {},

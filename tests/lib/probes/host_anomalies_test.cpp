@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 enum class Kind { number, text };
 
@@ -292,9 +292,7 @@ std::string name_of(const ::testing::TestParamInfo<File>& info) {
 INSTANTIATE_TEST_SUITE_P(Files, HostAnomalyTest, ::testing::ValuesIn(all_files()), name_of);
 INSTANTIATE_TEST_SUITE_P(Files, HostGarbageTest, ::testing::ValuesIn(files_of_numbers()), name_of);
 
-void PrintTo(const File& file, std::ostream* out) {  // NOLINT(readability-identifier-naming)
-  *out << file.path;
-}
+void PrintTo(const File& file, std::ostream* out) { *out << file.path; }
 
 }  // namespace
 }  // namespace muster

@@ -14,8 +14,7 @@
 namespace muster {
 
 template <class T>
-void PrintTo(const Section<T>& section,
-             std::ostream* out) {  // NOLINT(readability-identifier-naming)
+void PrintTo(const Section<T>& section, std::ostream* out) {
   *out << section_to_json(section);
 }
 

@@ -76,7 +76,7 @@ TEST_F(IdentityProbeTest, RefusesAnUptimeThatIsNoTime) {
 }
 
 TEST_F(IdentityProbeTest, DoesNotReadAnEndlessPool) {
-  tree_.write("var/lib/hyperv/.kvp_pool_3", std::string(2 * 1024 * 1024, 'x'));
+  tree_.write("var/lib/hyperv/.kvp_pool_3", std::string(2UL * 1024 * 1024, 'x'));
   EXPECT_TRUE(probe()->physical_host.is_unreadable());
 }
 

@@ -13,8 +13,8 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;  // NOLINT(misc-unused-using-decls)
+using std::chrono_literals::operator""s;   // NOLINT(misc-unused-using-decls)
 
 const Space kSpace{
     .total_bytes = 5, .available_bytes = 4, .used_bytes = 3, .inodes_total = 2, .inodes_free = 1};

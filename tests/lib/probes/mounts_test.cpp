@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 class MountsProbeTest : public ::testing::Test {
  protected:
@@ -116,7 +116,7 @@ TEST_F(MountsProbeTest, KeepsAThousandMounts) {
 }
 
 TEST(MountParseTest, RestoresEveryOctalEscape) {
-  const auto mount = parse_mount("a\\011b /x\\134040\\012y\\043 ext4 rw 0 0");
+  const auto mount = parse_mount(R"(a\011b /x\134040\012y\043 ext4 rw 0 0)");
   ASSERT_TRUE(mount);
   EXPECT_EQ(mount->source, "a\tb");
   EXPECT_EQ(mount->point, "/x\\040\ny#");

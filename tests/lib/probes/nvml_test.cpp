@@ -26,6 +26,22 @@ using fakes::Scenario;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+std::vector<NvLink> whole_nvlinks() {
+  std::vector<NvLink> links;
+  for (unsigned link = 0; link < 18; ++link) {
+    links.push_back({.link = link,
+                     .state = 1U,
+                     .speed_mbps = 26562U,
+                     .remote_type = 2U,
+                     .remote_address = fmt::format("0000:c{}:00.0", link % 4),
+                     .replays = 17U,
+                     .recoveries = 18U,
+                     .crc = 19U,
+                     .ber = 0.0});
+  }
+  return links;
+}
+
 // Every fact known, each with a value of its own.
 Gpu whole_gpu(unsigned index) {
   Gpu gpu{.index = index};
@@ -59,18 +75,7 @@ Gpu whole_gpu(unsigned index) {
   gpu.spare_rows = GpuSpareRows{.all = 640, .high = 13, .partial = 14, .low = 15, .none = 16};
   gpu.repairs = GpuRepairs{.channel_pending = true, .tpc_pending = false};
   gpu.recovery_action = 1U;
-  gpu.nvlinks = std::vector<NvLink>{};
-  for (unsigned link = 0; link < 18; ++link) {
-    gpu.nvlinks->push_back({.link = link,
-                            .state = 1U,
-                            .speed_mbps = 26562U,
-                            .remote_type = 2U,
-                            .remote_address = fmt::format("0000:c{}:00.0", link % 4),
-                            .replays = 17U,
-                            .recoveries = 18U,
-                            .crc = 19U,
-                            .ber = 0.0});
-  }
+  gpu.nvlinks = whole_nvlinks();
   gpu.fabric = GpuFabric{.state = 3,
                          .status = 0,
                          .cluster = "0123456789abcdef0123456789abcdef",

@@ -28,9 +28,7 @@ struct File {
   Kind kind = Kind::number;                // any text is a value where text is expected
 };
 
-void PrintTo(const File& file, std::ostream* out) {  // NOLINT(readability-identifier-naming)
-  *out << file.path;
-}
+void PrintTo(const File& file, std::ostream* out) { *out << file.path; }
 
 constexpr std::string_view kGpu = "sys/bus/pci/devices/0001:00:00.0";
 
@@ -153,7 +151,7 @@ class SystemAnomalyTest : public ::testing::TestWithParam<File> {
   [[nodiscard]] bool known() const { return GetParam().known(*Root::below(tree_.path())); }
 
  private:
-  static inline std::unique_ptr<TempDir> shared_;
+  static inline std::unique_ptr<TempDir> shared_;  // NOLINT(readability-identifier-naming)
   std::string original_;
 
  protected:

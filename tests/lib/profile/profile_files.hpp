@@ -15,9 +15,8 @@
 
 namespace muster {
 
-inline void PrintTo(const Origin& o,
-                    std::ostream* out) {  // NOLINT(readability-identifier-naming): gtest's name
-  *out << fmt::format("{}:{} source \"{}\" as_of \"{}\"", o.file, o.line, o.source, o.as_of);
+inline void PrintTo(const Origin& o, std::ostream* out) {
+  *out << fmt::format(R"({}:{} source "{}" as_of "{}")", o.file, o.line, o.source, o.as_of);
 }
 
 class ProfileFiles {

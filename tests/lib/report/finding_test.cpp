@@ -29,6 +29,7 @@ constexpr std::array kRemedies{Remedy::none,
 
 TEST(OutcomeTest, RanksFailThenUnknownThenWarnThenPassThenSkip) {
   std::vector<std::string_view> words;
+  words.reserve(kOutcomes.size());
   auto outcomes = kOutcomes;
   std::ranges::sort(outcomes, {}, rank);
   for (const auto outcome : outcomes) words.push_back(to_string(outcome));

@@ -12,7 +12,6 @@ namespace muster {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(JunitReportTest, MakesOneTestCaseOfEachCheck) {
   EXPECT_EQ(to_junit(sick_report()),

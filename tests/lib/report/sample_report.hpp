@@ -120,6 +120,7 @@ inline Report undecided_report(int skipped) {
 }
 
 // What a process that calls itself this could smuggle through the kernel log or a device's name.
+// NOLINTNEXTLINE(misc-misleading-bidirectional): that is what it is for
 inline constexpr std::string_view kHostile =
     "a\nb\r\x1b[2J\"'`$(reboot)\\;<x>&]]>{}|*?!#~\xe2\x80\xae\xff\xef\xbf\xbe\x01";
 

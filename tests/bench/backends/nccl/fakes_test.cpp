@@ -34,7 +34,7 @@ struct Bench {
   }
 
   // A communicator of one rank, ready for use.
-  nccl::Communicator communicator() {
+  [[nodiscard]] nccl::Communicator communicator() const {
     nccl::UniqueId id{};
     nccl.unique_id.call(&id);
     nccl::Communicator made = nullptr;
