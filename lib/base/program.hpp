@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another program, executed directly and with a deadline: no shell, no PATH, no inherited
+// environment.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/child.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster {
+
+struct Execution {
+  std::filesystem::path program;  // absolute
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;  // all of it
+  Clock::time_point deadline;
+  std::size_t most_output = 16UL * 1024 * 1024;  // of each stream; more is an error
+};
+
+struct Ended {
+  int status = 0;  // as shells count: 128 + N for a signal
+  std::string out, err;
+};
+
+// Its standard input is /dev/null. At the deadline its process group is killed; what will not die
+// is left behind, and the error says "sinfo did not answer within 8 s". It dies with this process.
+[[nodiscard]] Result<Ended> run_program(const Execution& execution);
+
+}  // namespace muster

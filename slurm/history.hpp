@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What muster did to nodes, what it refused to do, and what sweeps found: one SQLite file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "slurm/policy.hpp"
+
+namespace muster::slurm {
+
+struct Event {
+  std::int64_t id = 0;  // given by the history
+  Time at{};
+  std::string node;
+  std::string kind;     // drained, resumed, kept, refused, undone, trouble, unhealthy, sweep …
+  std::string context;  // prolog, epilog, periodic, boot, admin, sweep
+  std::string job;      // empty for none
+  std::string check;
+  std::string device;
+  std::string message;  // a sentence
+  std::string reason;   // as Slurm was given it; empty for none
+  std::string boot_id;
+
+  bool operator==(const Event&) const = default;
+};
+
+struct EventFilter {
+  std::vector<std::string> nodes;  // empty: all
+  std::vector<std::string> kinds;
+  std::optional<Time> since;
+  std::int64_t after_id = 0;  // for those who follow
+  std::size_t most = 0;       // the newest that many; 0: all
+};
+
+class History {
+ public:
+  // Creates the file (mode 0600) and its folder. A file of a newer muster is an error; a file that
+  // is no database, or is damaged, is put aside as `<file>.corrupt` and begun again: `note` says
+  // so.
+  [[nodiscard]] static Result<History> open(const std::filesystem::path& file);
+  // For reading alone: an error where it does not exist.
+  [[nodiscard]] static Result<History> read(const std::filesystem::path& file);
+
+  History(History&&) noexcept;
+  History& operator=(History&&) noexcept;
+  ~History();
+
+  [[nodiscard]] const std::string& note() const;
+
+  [[nodiscard]] Result<void> add(const Event& event);
+  [[nodiscard]] Result<std::vector<Event>> events(const EventFilter& filter) const;  // oldest first
+
+  // The drain of `node` that has not ended, and the times of those since an admin resumed it.
+  [[nodiscard]] Result<std::optional<OwnDrain>> drain_of(std::string_view node) const;
+  [[nodiscard]] Result<std::vector<Time>> drains_of(std::string_view node) const;
+  // Before it is sent: a drain that nobody can tell of later would never be undone.
+  [[nodiscard]] Result<void> begin_drain(std::string_view node, const OwnDrain& drain);
+  [[nodiscard]] Result<void> confirm_drain(std::string_view node);
+  // After each run on a drained node: clean runs in a row (0 begins again), and the boot it was in.
+  [[nodiscard]] Result<void> note_run(std::string_view node, int clean_runs, std::string_view boot);
+  // `by_admin`: earlier drains do not count as flaps any more.
+  [[nodiscard]] Result<void> end_drain(std::string_view node, Time at, bool by_admin);
+
+ private:
+  struct Database;
+
+  explicit History(std::unique_ptr<Database> database);
+
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace muster::slurm

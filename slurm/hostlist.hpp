@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slurm's lists of hosts: "gpu-[001-064,100],login" to names and back, without asking Slurm.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace muster::slurm {
+
+inline constexpr std::size_t kMostHosts = 1'000'000;
+
+// In the order written, duplicates included. Several brackets to a name ("r[1-2]n[01-16]"),
+// suffixes behind a bracket, and zero padding as Slurm has them. An error says what is wrong and
+// where, at which column; a list of more than `most` hosts is one.
+[[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text,
+                                                               std::size_t most = kMostHosts);
+
+// The shortest list that expands to the same set: sorted as people count (n2 before n10), without
+// duplicates. The last number of a name that differs is the one that is folded.
+[[nodiscard]] std::string fold_hostlist(std::vector<std::string> names);
+
+}  // namespace muster::slurm

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Slurm says about a node, from the form of sinfo that has been the same in every version.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+
+namespace muster::slurm {
+
+// Seconds of wall time, as Slurm and the history keep it.
+using Time = std::chrono::sys_seconds;
+
+// With SLURM_TIME_FORMAT=%s in its environment, so that %H is a number.
+inline constexpr std::string_view kSinfoFormat = "%N|%R|%T|%u|%H|%E";
+
+// What a state means for somebody who may drain or resume.
+enum class Standing {
+  in_service,  // jobs run or can run: idle, mixed, allocated, completing, planned …
+  drained,     // drained or draining
+  down,        // down, fail, failing, not responding, powered down …
+  away,        // reserved for maintenance, rebooting or about to, powering, unknown, a new word
+};
+
+struct NodeState {
+  std::string name;
+  std::vector<std::string> partitions;
+  std::string state;          // as sinfo writes it, with its suffix: "drained*"
+  std::string reason;         // empty for none
+  std::string user;           // who gave the reason; empty for nobody
+  std::optional<Time> since;  // when
+
+  bool operator==(const NodeState&) const = default;
+};
+
+[[nodiscard]] Standing standing_of(const NodeState& node);
+
+// The whole output of `sinfo -h -N -o kSinfoFormat`, a node's lines of several partitions put
+// together. In the order of their first lines.
+[[nodiscard]] Result<std::vector<NodeState>> parse_sinfo(std::string_view text);
+
+}  // namespace muster::slurm

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only place that decides whether a node is drained, kept, resumed or left alone. A pure
+// function: what Slurm says, what the report says, what this node's history says, and the site's
+// rules, to one decision with its reason.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/report/report.hpp"
+#include "slurm/node_state.hpp"
+#include "slurm/rules.hpp"
+
+namespace muster::slurm {
+
+enum class Action {
+  drain,    // take it out of service, with `reason`
+  keep,     // it is drained by muster and stays so
+  resume,   // put it back into service
+  nothing,  // not ours to touch, or nothing to do
+};
+
+[[nodiscard]] std::string_view to_string(Action action);
+
+// A drain by muster on this node, from its history.
+struct OwnDrain {
+  std::string reason;  // word for word
+  Time at{};
+  bool confirmed = false;  // seen in Slurm; a drain that was only sent may still come
+  std::string boot_id;
+  std::string identity;  // of the hardware: see Situation
+  std::string check;
+  Remedy remedy = Remedy::none;
+  int clean_runs = 0;                    // in a row since, this run not counted
+  std::vector<std::string> boots_since;  // boot ids seen after it, oldest first
+
+  bool operator==(const OwnDrain&) const = default;
+};
+
+struct Situation {
+  const Report* report = nullptr;
+  Rules rules;
+  Time now{};
+  std::string boot_id;   // of this boot; empty where unknown
+  std::string identity;  // GPU UUIDs and HCA GUIDs; empty where nothing has any
+  // This node as Slurm sees it, and all nodes of its partitions (this one among them).
+  std::optional<NodeState> node;  // nothing: Slurm did not say
+  std::string trouble;            // why
+  std::vector<NodeState> cluster;
+  std::optional<OwnDrain> drain;  // the last one that has not ended
+  std::vector<Time> drains;       // earlier ones, since an admin last resumed this node
+};
+
+struct Decision {
+  Action action = Action::nothing;
+  std::string why;     // a sentence, for the history and for people
+  std::string reason;  // for Slurm, of a drain
+  std::string check;   // that it is about; empty for none
+  std::string device;
+  Remedy remedy = Remedy::none;
+  bool loud = false;   // a refusal that somebody must see: the site's share is used up
+  bool sick = false;   // the report calls for a drain, whatever comes of it
+  bool clean = false;  // this run counts among the clean ones
+
+  bool operator==(const Decision&) const = default;
+};
+
+[[nodiscard]] Decision decide(const Situation& situation);
+
+// Whether the report alone leaves Slurm nothing to be asked: a healthy node without a drain of
+// ours.
+[[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, bool drained_by_us);
+
+// How many nodes of a partition of `size` may be drained within the window: at least one.
+[[nodiscard]] std::size_t allowance(std::size_t size, const Rules& rules);
+
+// After a drain: whether this node is among those that the site's share covers. Nodes rank by when
+// Slurm wrote their drain, then by name, so that all nodes that look agree, one second after their
+// own drain at the earliest: a later drain has a later time. In each of the node's partitions.
+[[nodiscard]] bool within_allowance(const NodeState& node,
+                                    const std::vector<NodeState>& cluster,
+                                    const Rules& rules);
+
+}  // namespace muster::slurm

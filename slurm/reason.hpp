@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reasons that muster gives Slurm, and whose a reason is.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "lib/report/finding.hpp"
+
+namespace muster::slurm {
+
+inline constexpr std::string_view kOurs = "muster: ";          // a check's verdict
+inline constexpr std::string_view kAdmins = "muster-admin: ";  // `muster drain`: never undone by us
+inline constexpr std::size_t kLongestReason = 200;
+
+// "muster: gpu.ecc_remapped_rows gpu3: row remapping failed; reseat or replace the part". One line
+// of ASCII without what means anything to a shell or a glob; the remedy stays whole, the message is
+// cut where all of it is too long.
+[[nodiscard]] std::string make_reason(const Finding& finding);
+
+// "muster-admin: alice: swapping a cable".
+[[nodiscard]] std::string make_admins_reason(std::string_view user, std::string_view text);
+
+[[nodiscard]] bool is_ours(std::string_view reason);
+[[nodiscard]] bool is_admins(std::string_view reason);  // given by `muster drain`
+
+}  // namespace muster::slurm
