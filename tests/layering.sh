@@ -12,10 +12,13 @@ lib/report   : lib/base
 lib/probes   : lib/base lib/node
 lib/command  : lib/base
 lib/choice   : lib/base lib/node lib/profile lib/report
-checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks
+slurm/hostlist : lib/base
+slurm        : lib/base lib/report slurm/hostlist
+checks/nhc_conf : lib/base lib/node lib/profile lib/report checks slurm/hostlist
+checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm slurm/hostlist
 checks       : lib/base lib/node lib/profile lib/report
 bench/collectives : lib/base
-bench/launch : lib/base
+bench/launch : lib/base slurm/hostlist
 bench/group  : lib/base bench/launch
 bench/backends : lib/base bench/collectives
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
@@ -29,7 +32,9 @@ status=0
 folder_of() {
   case $1 in
     lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
+    slurm/hostlist.*) echo slurm/hostlist ;;
     checks/app/* | checks/main.cpp) echo checks/app ;;
+    checks/nhc_conf/*) echo checks/nhc_conf ;;
     checks/*) echo checks ;;
     bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     bench/*) echo bench/app ;;
@@ -44,12 +49,12 @@ while IFS=: read -r file _ include; do
   [[ $target == "$folder" || " $allowed " == *" $target "* ]] && continue
   echo "layering: $file includes $target: $include"
   status=1
-done < <(grep -rnE '^#include "' lib checks bench --include='*.cpp' --include='*.hpp')
+done < <(grep -rnE '^#include "' lib checks bench slurm --include='*.cpp' --include='*.hpp')
 
 # What only one folder may mention.
 confined() {
   local what=$1 where=$2 hits
-  hits=$(grep -rnE "$what" lib checks bench --include='*.cpp' --include='*.hpp' |
+  hits=$(grep -rnE "$what" lib checks bench slurm --include='*.cpp' --include='*.hpp' |
     grep -vE "^$where" || true)
   [[ -z $hits ]] && return
   echo "layering: only $where may mention $what:"
@@ -61,5 +66,6 @@ confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml\.h>' 'lib/profile/'
 confined '#include <simdjson' 'lib/node/'
 confined '#include <CLI/' 'lib/command/'
+confined '#include <sqlite3' 'slurm/'
 
 exit "$status"

@@ -5,13 +5,13 @@ set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-dev
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
-  libopenmpi-dev)
-debian_test=(openmpi-bin libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14
+  libopenmpi-dev libsqlite3-dev)
+debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14
   clang-14 libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
-  openmpi-devel)
-redhat_test=(gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
+  openmpi-devel sqlite-devel)
+redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
   cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
 
 usage() {

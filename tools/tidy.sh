@@ -9,7 +9,7 @@ cmake --preset tidy >/dev/null
 if [[ $# -gt 0 ]]; then
   files=("$@")
 else
-  mapfile -t files < <(git ls-files 'lib/*.cpp' 'checks/*.cpp' 'bench/*.cpp' 'tests/*.cpp')
+  mapfile -t files < <(git ls-files 'lib/*.cpp' 'checks/*.cpp' 'bench/*.cpp' 'slurm/*.cpp' 'tests/*.cpp')
 fi
 
 # Only what the build compiles has a compile command; a fuzz target needs clang and has none here.
