@@ -15,12 +15,16 @@ inline constexpr std::size_t kMostHosts = 1'000'000;
 
 // In the order written, duplicates included. Several brackets to a name ("r[1-2]n[01-16]"),
 // suffixes behind a bracket, and zero padding as Slurm has them. An error says what is wrong and
-// where, at which column; a list of more than `most` hosts is one.
+// where, at which column; a list of more than `most` hosts is one, and so is an empty one.
 [[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text,
                                                                std::size_t most = kMostHosts);
 
-// The shortest list that expands to the same set: sorted as people count (n2 before n10), without
-// duplicates. The last number of a name that differs is the one that is folded.
+// The first name of such a list, which is read to its end and not written out.
+[[nodiscard]] Result<std::string> first_of_hostlist(std::string_view text);
+
+// A short list that expands to the same set of names: sorted as people count (n2 before n10),
+// without duplicates. One number of a name is folded: the last one in which it differs from others
+// that are else the same.
 [[nodiscard]] std::string fold_hostlist(std::vector<std::string> names);
 
 }  // namespace muster::slurm

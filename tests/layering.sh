@@ -32,7 +32,7 @@ status=0
 folder_of() {
   case $1 in
     lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    slurm/hostlist.*) echo slurm/hostlist ;;
+    slurm/hostlist.* | slurm/hostlist_*) echo slurm/hostlist ;;
     checks/app/* | checks/main.cpp) echo checks/app ;;
     checks/nhc_conf/*) echo checks/nhc_conf ;;
     checks/*) echo checks ;;

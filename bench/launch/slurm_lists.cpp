@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::uint64_t kMostNodes = 65536;
 
-// The first of what brackets hold, "0007-0010,12", with its leading zeros.
-Result<std::string_view> first_number(std::string_view inside) {
-  const auto number = inside.substr(0, inside.find_first_of(",-"));
-  if (!parse_unsigned(number)) {
-    return make_error(fmt::format("\"{}\" is no range of numbers", printable(inside, 60)));
-  }
-  return number;
-}
-
 struct Group {
   std::uint64_t tasks = 0;
   std::uint64_t nodes = 1;
@@ -42,24 +33,6 @@ Result<Group> parse_group(std::string_view text) {
 }
 
 }  // namespace
-
-Result<std::string> first_host(std::string_view list) {
-  std::string host;
-  while (!list.empty() && list.front() != ',') {
-    const auto plain = list.substr(0, list.find_first_of(",["));
-    host.append(plain);
-    list.remove_prefix(plain.size());
-    if (list.empty() || list.front() == ',') break;
-    const auto end = list.find(']');
-    if (end == std::string_view::npos) return make_error("a bracket is not closed");
-    const auto number = first_number(list.substr(1, end - 1));
-    if (!number) return tl::unexpected(number.error());
-    host.append(*number);
-    list.remove_prefix(end + 1);
-  }
-  if (host.empty()) return make_error("the first host has no name");
-  return host;
-}
 
 Result<std::vector<int>> parse_tasks_per_node(std::string_view text) {
   std::vector<int> result;

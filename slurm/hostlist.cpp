@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/hostlist.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "lib/base/text.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kMostDigits = 18;    // of one number: fits into 64 bits
+constexpr std::size_t kLongestName = 255;  // of a host, with its domain
+
+struct Range {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::size_t width = 0;
+};
+
+// Text, and what the brackets behind it hold: nothing behind the last one.
+struct Piece {
+  std::string_view text;
+  std::vector<Range> ranges;
+};
+
+struct Item {
+  std::vector<Piece> pieces;
+  std::size_t at = 0;
+};
+
+void append_number(std::string& name, std::uint64_t value, std::size_t width) {
+  const fmt::format_int digits(value);
+  if (digits.size() < width) name.append(width - digits.size(), '0');
+  name.append(digits.data(), digits.size());
+}
+
+bool is_of_a_name(char c) { return c > ' ' && c < 0x7f && c != ',' && c != '[' && c != ']'; }
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {
+    while (!text_.empty() && is_blank(text_.back())) text_.remove_suffix(1);
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+  }
+
+  Result<std::vector<Item>> items() {
+    if (at_ == text_.size()) return make_error("the list of hosts is empty");
+    std::vector<Item> result;
+    while (true) {
+      auto next = item();
+      if (!next) return tl::unexpected(next.error());
+      result.push_back(*std::move(next));
+      if (at_ == text_.size()) return result;
+      ++at_;  // the comma
+    }
+  }
+
+  static tl::unexpected<Error> error_at(std::size_t at, std::string_view what) {
+    return make_error(fmt::format("column {}: {}", at + 1, what));
+  }
+
+ private:
+  Result<Item> item() {
+    Item result{.at = at_};
+    std::size_t longest = 0;
+    while (at_ < text_.size() && text_[at_] != ',') {
+      auto next = piece();
+      if (!next) return tl::unexpected(next.error());
+      longest += next->text.size() + longest_number(next->ranges);
+      result.pieces.push_back(*std::move(next));
+    }
+    if (result.pieces.empty()) return error_at(at_, "a host has no name");
+    if (longest > kLongestName) {
+      return error_at(result.at,
+                      fmt::format("a host's name has more than {} characters", kLongestName));
+    }
+    return result;
+  }
+
+  Result<Piece> piece() {
+    const auto begin = at_;
+    while (at_ < text_.size() && is_of_a_name(text_[at_])) ++at_;
+    Piece result{.text = text_.substr(begin, at_ - begin)};
+    if (at_ == text_.size() || text_[at_] == ',') return result;
+    if (text_[at_] == ']') return error_at(at_, "no bracket is open");
+    if (text_[at_] != '[') return error_at(at_, "no name of a host has this character");
+    auto inside = ranges();
+    if (!inside) return tl::unexpected(inside.error());
+    result.ranges = *std::move(inside);
+    return result;
+  }
+
+  Result<std::vector<Range>> ranges() {
+    const auto open = at_;
+    std::vector<Range> result;
+    do {
+      ++at_;  // the bracket, or a comma
+      const auto next = range();
+      if (!next) return tl::unexpected(next.error());
+      result.push_back(*next);
+    } while (at_ < text_.size() && text_[at_] == ',');
+    if (at_ == text_.size()) return error_at(open, "a bracket is not closed");
+    if (text_[at_] != ']') return error_at(at_, "expected a comma, a hyphen or a closing bracket");
+    ++at_;
+    return result;
+  }
+
+  Result<Range> range() {
+    const auto begin = at_;
+    const auto low = digits();
+    if (low.empty()) return error_at(at_, "expected a number");
+    auto high = low;
+    if (at_ < text_.size() && text_[at_] == '-') {
+      ++at_;
+      high = digits();
+      if (high.empty()) return error_at(at_, "expected the number at the end of a range");
+    }
+    if (std::max(low.size(), high.size()) > kMostDigits) {
+      return error_at(begin, fmt::format("a number has more than {} digits", kMostDigits));
+    }
+    const Range result{.first = parse_unsigned(low).value_or(0),
+                       .last = parse_unsigned(high).value_or(0),
+                       .width = low.size()};
+    if (result.first > result.last) {
+      return error_at(begin, fmt::format("the range {}-{} runs backwards", low, high));
+    }
+    const bool shrinks = high.size() < low.size();
+    const bool grows = high.size() > low.size() && high.front() == '0';
+    if (shrinks || grows) {
+      return error_at(begin, fmt::format("{} and {} are padded differently", low, high));
+    }
+    return result;
+  }
+
+  std::string_view digits() {
+    const auto begin = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  static std::size_t longest_number(const std::vector<Range>& ranges) {
+    std::size_t longest = 0;
+    for (const auto& range : ranges) {
+      longest = std::max({longest, range.width, fmt::format_int(range.last).size()});
+    }
+    return longest;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+// More than `most` is `most` + 1, whatever it is.
+std::size_t count_hosts(const Item& item, std::size_t most) {
+  std::size_t count = 1;
+  for (const auto& piece : item.pieces) {
+    if (piece.ranges.empty()) continue;
+    std::size_t numbers = 0;
+    for (const auto& range : piece.ranges) {
+      numbers += std::min<std::size_t>(range.last - range.first, most) + 1;
+      if (numbers > most) return most + 1;
+    }
+    if (numbers > most / count) return most + 1;
+    count *= numbers;
+  }
+  return count;
+}
+
+// All names that begin with `name`, which ends before the piece `next`.
+void write_names(const Item& item,
+                 std::size_t next,
+                 std::string& name,
+                 std::vector<std::string>& names) {
+  if (next == item.pieces.size()) {
+    names.push_back(name);
+    return;
+  }
+  const auto before = name.size();
+  const auto& piece = item.pieces[next];
+  name.append(piece.text);
+  if (piece.ranges.empty()) write_names(item, next + 1, name, names);
+  const auto begin = name.size();
+  for (const auto& range : piece.ranges) {
+    for (auto value = range.first; value <= range.last; ++value) {
+      append_number(name, value, range.width);
+      write_names(item, next + 1, name, names);
+      name.resize(begin);
+    }
+  }
+  name.resize(before);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t most) {
+  const auto items = Parser(text).items();
+  if (!items) return tl::unexpected(items.error());
+  std::size_t count = 0;
+  for (const auto& item : *items) {
+    const auto more = count_hosts(item, most);
+    if (more > most - count) {
+      return Parser::error_at(item.at, fmt::format("the list has more than {} hosts", most));
+    }
+    count += more;
+  }
+  std::vector<std::string> names;
+  names.reserve(count);
+  std::string name;
+  for (const auto& item : *items) write_names(item, 0, name, names);
+  return names;
+}
+
+Result<std::string> first_of_hostlist(std::string_view text) {
+  const auto items = Parser(text).items();
+  if (!items) return tl::unexpected(items.error());
+  std::string name;
+  for (const auto& piece : items->front().pieces) {
+    name.append(piece.text);
+    if (piece.ranges.empty()) continue;
+    append_number(name, piece.ranges.front().first, piece.ranges.front().width);
+  }
+  return name;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of hosts to a list: the other direction of hostlist.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/hostlist.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kMostDigits = 18;  // more are text: they would not fit into 64 bits
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view leading_digits(std::string_view text) {
+  return text.substr(0, std::min(text.find_first_not_of("0123456789"), text.size()));
+}
+
+std::string_view without_zeros(std::string_view number) {
+  return number.substr(std::min(number.find_first_not_of('0'), number.size()));
+}
+
+// As people count: runs of digits by their value, the rest byte by byte; n1 before n01.
+bool counts_before(std::string_view a, std::string_view b) {
+  auto rest_a = a;
+  auto rest_b = b;
+  while (!rest_a.empty() && !rest_b.empty()) {
+    if (!is_digit(rest_a.front()) || !is_digit(rest_b.front())) {
+      if (rest_a.front() != rest_b.front()) return rest_a.front() < rest_b.front();
+      rest_a.remove_prefix(1);
+      rest_b.remove_prefix(1);
+      continue;
+    }
+    const auto number_a = leading_digits(rest_a);
+    const auto number_b = leading_digits(rest_b);
+    const auto value_a = without_zeros(number_a);
+    const auto value_b = without_zeros(number_b);
+    if (value_a.size() != value_b.size()) return value_a.size() < value_b.size();
+    if (value_a != value_b) return value_a < value_b;
+    rest_a.remove_prefix(number_a.size());
+    rest_b.remove_prefix(number_b.size());
+  }
+  if (rest_a.empty() != rest_b.empty()) return rest_a.empty();
+  if (a.size() != b.size()) return a.size() < b.size();
+  return a < b;
+}
+
+// The number of a name that has `behind` others behind it.
+std::optional<std::string_view> number_in(std::string_view name, std::size_t behind) {
+  auto end = name.size();
+  while (end > 0) {
+    if (!is_digit(name[end - 1])) {
+      --end;
+      continue;
+    }
+    auto begin = end;
+    while (begin > 0 && is_digit(name[begin - 1])) --begin;
+    const bool is_number = end - begin <= kMostDigits;
+    if (is_number && behind == 0) return name.substr(begin, end - begin);
+    if (is_number) --behind;
+    end = begin;
+  }
+  return std::nullopt;
+}
+
+struct Range {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::size_t width = 0;
+};
+
+bool continues(const Range& range, std::uint64_t value, std::string_view number) {
+  return range.last + 1 == value &&
+         number.size() == std::max(range.width, without_zeros(number).size());
+}
+
+// What brackets hold, of numbers that ascend. Ranges of several widths may be open at once: 8, 08,
+// 9, 09 make 8-9 and 08-09.
+std::string fold_numbers(const std::vector<std::string_view>& numbers) {
+  std::vector<Range> ranges;
+  std::vector<std::size_t> open;
+  for (const auto number : numbers) {
+    const auto value = parse_unsigned(number).value_or(0);
+    std::erase_if(open, [&](std::size_t at) { return ranges[at].last + 1 < value; });
+    const auto range = std::ranges::find_if(
+        open, [&](std::size_t at) { return continues(ranges[at], value, number); });
+    if (range != open.end()) {
+      ranges[*range].last = value;
+      continue;
+    }
+    open.push_back(ranges.size());
+    ranges.push_back({.first = value, .last = value, .width = number.size()});
+  }
+  std::string text;
+  for (const auto& range : ranges) {
+    if (!text.empty()) text.push_back(',');
+    fmt::format_to(std::back_inserter(text), "{:0{}}", range.first, range.width);
+    if (range.last == range.first) continue;
+    fmt::format_to(std::back_inserter(text), "-{:0{}}", range.last, range.width);
+  }
+  return text;
+}
+
+// A part of the list, and the place of its first name among all of them, sorted.
+struct Part {
+  std::size_t place = 0;
+  std::string text;
+};
+
+class Folder {
+ public:
+  explicit Folder(const std::vector<std::string>& names) : names_(names) {
+    for (std::size_t i = 0; i < names.size(); ++i) left_.push_back(i);
+  }
+
+  // The last numbers first, then those before them in the names that are still alone.
+  std::vector<Part> parts() {
+    for (std::size_t behind = 0; !left_.empty(); ++behind) fold(behind);
+    std::ranges::sort(parts_, {}, &Part::place);
+    return std::move(parts_);
+  }
+
+ private:
+  void fold(std::size_t behind) {
+    // By all of the name but that number.
+    std::unordered_map<std::string, std::vector<std::size_t>> alike;
+    alike.reserve(left_.size());
+    std::string rest;
+    for (const auto place : left_) {
+      const std::string_view name = names_[place];
+      const auto number = number_in(name, behind);
+      if (!number) {
+        parts_.push_back({.place = place, .text = names_[place]});
+        continue;
+      }
+      const auto begin = static_cast<std::size_t>(number->data() - name.data());
+      rest.assign(name.substr(0, begin)).push_back('[');
+      rest.append(name.substr(begin + number->size()));
+      alike[rest].push_back(place);
+    }
+    left_.clear();
+    for (const auto& [key, places] : alike) {
+      if (places.size() == 1) {
+        left_.push_back(places.front());
+      } else {
+        add(places, behind);
+      }
+    }
+    std::ranges::sort(left_);
+  }
+
+  void add(const std::vector<std::size_t>& places, std::size_t behind) {
+    std::vector<std::string_view> numbers;
+    numbers.reserve(places.size());
+    for (const auto place : places) numbers.push_back(number_in(names_[place], behind).value());
+    const std::string_view name = names_[places.front()];
+    const auto begin = static_cast<std::size_t>(numbers.front().data() - name.data());
+    parts_.push_back({.place = places.front(),
+                      .text = fmt::format("{}[{}]{}",
+                                          name.substr(0, begin),
+                                          fold_numbers(numbers),
+                                          name.substr(begin + numbers.front().size()))});
+  }
+
+  const std::vector<std::string>& names_;
+  std::vector<std::size_t> left_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace
+
+std::string fold_hostlist(std::vector<std::string> names) {
+  std::erase(names, "");
+  std::ranges::sort(names, counts_before);
+  const auto repeated = std::ranges::unique(names);
+  names.erase(repeated.begin(), repeated.end());
+  std::string list;
+  for (const auto& part : Folder(names).parts()) {
+    if (!list.empty()) list.push_back(',');
+    list.append(part.text);
+  }
+  return list;
+}
+
+}  // namespace muster::slurm

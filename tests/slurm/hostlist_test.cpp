@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/hostlist.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <set>
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> expand(std::string_view text) {
+  const auto names = expand_hostlist(text);
+  EXPECT_TRUE(names.has_value()) << (names ? "" : names.error().message);
+  return names.value_or(std::vector<std::string>{});
+}
+
+std::string error_of(std::string_view text, std::size_t most = kMostHosts) {
+  const auto names = expand_hostlist(text, most);
+  return names ? fmt::format("{} names", names->size()) : names.error().message;
+}
+
+TEST(ExpandHostlistTest, WritesNamesInTheirOrder) {
+  EXPECT_THAT(expand("node1"), ElementsAre("node1"));
+  EXPECT_THAT(expand("login,gpu-2,gpu-1,login"), ElementsAre("login", "gpu-2", "gpu-1", "login"));
+  EXPECT_THAT(expand("tux[1-3,7]"), ElementsAre("tux1", "tux2", "tux3", "tux7"));
+  EXPECT_THAT(
+      expand("n[1-3,7],gpu-a[01-02]-b[1-2]"),
+      ElementsAre("n1", "n2", "n3", "n7", "gpu-a01-b1", "gpu-a01-b2", "gpu-a02-b1", "gpu-a02-b2"));
+}
+
+TEST(ExpandHostlistTest, PadsAsTheBeginningOfARangeDoes) {
+  EXPECT_THAT(expand("n[08-11]"), ElementsAre("n08", "n09", "n10", "n11"));
+  EXPECT_THAT(expand("n[8-11]"), ElementsAre("n8", "n9", "n10", "n11"));
+  EXPECT_THAT(expand("n[099-101]"), ElementsAre("n099", "n100", "n101"));
+  EXPECT_THAT(expand("n[99-101]"), ElementsAre("n99", "n100", "n101"));
+  EXPECT_THAT(expand("n[1,01,001]"), ElementsAre("n1", "n01", "n001"));
+  EXPECT_THAT(expand("n[00-01]"), ElementsAre("n00", "n01"));
+}
+
+TEST(ExpandHostlistTest, TakesTextAnywhereAroundBrackets) {
+  EXPECT_THAT(expand("gpu-[08-09]-ib0.cluster"),
+              ElementsAre("gpu-08-ib0.cluster", "gpu-09-ib0.cluster"));
+  EXPECT_THAT(expand("[10-12]"), ElementsAre("10", "11", "12"));
+  EXPECT_THAT(expand("r[1-2][3-4]"), ElementsAre("r13", "r14", "r23", "r24"));
+  EXPECT_THAT(expand("n[5]"), ElementsAre("n5"));
+}
+
+TEST(ExpandHostlistTest, LeavesOutBlanksAroundTheList) {
+  EXPECT_THAT(expand("  n1,n2 \n"), ElementsAre("n1", "n2"));
+}
+
+struct ErrorCase {
+  std::string_view text;
+  std::string_view message;
+};
+
+class BadHostlistTest : public ::testing::TestWithParam<ErrorCase> {};
+
+TEST_P(BadHostlistTest, IsAnErrorThatNamesTheColumn) {
+  EXPECT_EQ(error_of(GetParam().text), GetParam().message);
+  EXPECT_FALSE(first_of_hostlist(GetParam().text));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lists,
+    BadHostlistTest,
+    ::testing::Values(
+        ErrorCase{"", "the list of hosts is empty"},
+        ErrorCase{" \n", "the list of hosts is empty"},
+        ErrorCase{",n1", "column 1: a host has no name"},
+        ErrorCase{"  ,n1", "column 3: a host has no name"},
+        ErrorCase{"n1,,n2", "column 4: a host has no name"},
+        ErrorCase{"n1,", "column 4: a host has no name"},
+        ErrorCase{"gpu-[1-4", "column 5: a bracket is not closed"},
+        ErrorCase{"gpu-[1-4,", "column 10: expected a number"},
+        ErrorCase{"gpu-[", "column 6: expected a number"},
+        ErrorCase{"gpu-[]", "column 6: expected a number"},
+        ErrorCase{"gpu-[a-b]", "column 6: expected a number"},
+        ErrorCase{"gpu-[-4]", "column 6: expected a number"},
+        ErrorCase{"gpu-[1,,2]", "column 8: expected a number"},
+        ErrorCase{"gpu-[1-]", "column 8: expected the number at the end of a range"},
+        ErrorCase{"gpu-[1-2-3]", "column 9: expected a comma, a hyphen or a closing bracket"},
+        ErrorCase{"bgl[000x133]", "column 8: expected a comma, a hyphen or a closing bracket"},
+        ErrorCase{"gpu-[1-[2]]", "column 8: expected the number at the end of a range"},
+        ErrorCase{"gpu-[[1-2]]", "column 6: expected a number"},
+        ErrorCase{"gpu-1]", "column 6: no bracket is open"},
+        ErrorCase{"gpu-[5-3]", "column 6: the range 5-3 runs backwards"},
+        ErrorCase{"gpu-[001-10]", "column 6: 001 and 10 are padded differently"},
+        ErrorCase{"gpu-[1-010]", "column 6: 1 and 010 are padded differently"},
+        ErrorCase{"gpu-[1-1234567890123456789]", "column 6: a number has more than 18 digits"},
+        ErrorCase{"n1, n2", "column 4: no name of a host has this character"},
+        ErrorCase{"n1\nn2", "column 3: no name of a host has this character"},
+        ErrorCase{"n\x01", "column 2: no name of a host has this character"},
+        ErrorCase{"n\xc3\xbc", "column 2: no name of a host has this character"}));
+
+TEST(ExpandHostlistTest, RefusesMoreHostsThanAsked) {
+  EXPECT_EQ(error_of("n[1-4]", 4), "4 names");
+  EXPECT_EQ(error_of("n[1-5]", 4), "column 1: the list has more than 4 hosts");
+  EXPECT_EQ(error_of("n[1-3],m[1-2]", 4), "column 8: the list has more than 4 hosts");
+  EXPECT_EQ(error_of("n[1-2]m[1-2]p[1-2]", 4), "column 1: the list has more than 4 hosts");
+  EXPECT_EQ(error_of("n[0-999999]"), "1000000 names");
+  EXPECT_EQ(error_of("n[0-999999999999999999][0-999999999999999999]"),
+            "column 1: the list has more than 1000000 hosts");
+}
+
+TEST(ExpandHostlistTest, RefusesNamesThatNoHostHas) {
+  EXPECT_EQ(error_of(std::string(255, 'n')), "1 names");
+  EXPECT_EQ(error_of(fmt::format("m,{}[1-10]", std::string(254, 'n'))),
+            "column 3: a host's name has more than 255 characters");
+}
+
+struct FirstCase {
+  std::string_view list;
+  std::string_view first;
+};
+
+class FirstOfHostlistTest : public ::testing::TestWithParam<FirstCase> {};
+
+TEST_P(FirstOfHostlistTest, IsTheFirstOneWrittenOut) {
+  const auto host = first_of_hostlist(GetParam().list);
+  ASSERT_TRUE(host) << host.error().message;
+  EXPECT_EQ(*host, GetParam().first);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lists,
+                         FirstOfHostlistTest,
+                         ::testing::Values(FirstCase{"node1", "node1"},
+                                           FirstCase{"node1,node2", "node1"},
+                                           FirstCase{"login,gpu-[1-4]", "login"},
+                                           FirstCase{"gpu-[0007-0010,12]", "gpu-0007"},
+                                           FirstCase{"gpu-[12,3-4]", "gpu-12"},
+                                           FirstCase{"gpu-[5]", "gpu-5"},
+                                           FirstCase{"gpu-[08-11]-ib0,login", "gpu-08-ib0"},
+                                           FirstCase{"rack[2-3]n[001-016]", "rack2n001"},
+                                           FirstCase{"[10-12]", "10"},
+                                           FirstCase{"a.b.example,c", "a.b.example"},
+                                           FirstCase{"n[0-999999999999]", "n0"}));
+
+TEST(FirstOfHostlistTest, ReadsTheListToItsEnd) {
+  EXPECT_EQ(first_of_hostlist("n1,n[2-").error().message,
+            "column 8: expected the number at the end of a range");
+}
+
+struct FoldCase {
+  std::vector<std::string> names;
+  std::string_view list;
+};
+
+class FoldHostlistTest : public ::testing::TestWithParam<FoldCase> {};
+
+TEST_P(FoldHostlistTest, IsShortAndSorted) {
+  EXPECT_EQ(fold_hostlist(GetParam().names), GetParam().list);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Names,
+    FoldHostlistTest,
+    ::testing::Values(FoldCase{{}, ""},
+                      FoldCase{{"", "n1"}, "n1"},
+                      FoldCase{{"login"}, "login"},
+                      FoldCase{{"tux1", "tux2", "tux3"}, "tux[1-3]"},
+                      FoldCase{{"tux3", "tux1", "tux2", "tux1"}, "tux[1-3]"},
+                      FoldCase{{"n10", "n9", "n2", "n1"}, "n[1-2,9-10]"},
+                      FoldCase{{"n1", "n01"}, "n[1,01]"},
+                      FoldCase{{"n8", "n9", "n08", "n09", "n10"}, "n[8-10,08-09]"},
+                      FoldCase{{"n08", "n09", "n10", "n11"}, "n[08-11]"},
+                      FoldCase{{"n099", "n100", "n0101"}, "n[099-100,0101]"},
+                      FoldCase{{"gpu-001", "gpu-002", "gpu-064", "login"},
+                               "gpu-[001-002,064],login"},
+                      FoldCase{{"gpu-1-ib0", "gpu-2-ib0", "gpu-3-ib0"}, "gpu-[1-3]-ib0"},
+                      FoldCase{{"r1n1", "r1n2", "r2n1", "r2n2"}, "r1n[1-2],r2n[1-2]"},
+                      FoldCase{{"r1n1", "r2n1", "r3n1"}, "r[1-3]n1"},
+                      FoldCase{{"r1n1", "r2n1", "r2n2", "r3n1"}, "r[1,3]n1,r2n[1-2]"},
+                      FoldCase{{"r1n5", "r2n7"}, "r1n5,r2n7"},
+                      FoldCase{{"1", "2", "3"}, "[1-3]"},
+                      FoldCase{{"n2.b", "n10.a", "n2.a"}, "n[2,10].a,n2.b"},
+                      FoldCase{{"b", "a", "a1"}, "a,a1,b"},
+                      FoldCase{{"n1234567890123456789", "n1234567890123456790"},
+                               "n1234567890123456789,n1234567890123456790"},
+                      FoldCase{{"n999999999999999998", "n999999999999999999"},
+                               "n[999999999999999998-999999999999999999]"}));
+
+std::set<std::string> set_of(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+// Names of few letters, so that they share parts, with numbers of any padding.
+std::string random_name(std::mt19937& random) {
+  const auto below = [&](std::uint32_t limit) {
+    return static_cast<std::uint32_t>(random() % limit);
+  };
+  std::string name;
+  const auto parts = 1 + below(4);
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    if (below(3) != 0)
+      name += fmt::format("{:0{}}", below(below(2) == 0 ? 12 : 1200), 1 + below(4));
+    if (name.empty() || below(2) == 0) name.push_back("ab-."[below(4)]);
+  }
+  return name;
+}
+
+TEST(FoldHostlistTest, ExpandsToTheSameNames) {
+  std::mt19937 random(20);  // NOLINT(cert-msc51-cpp): the same names every time
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> names;
+    const auto count = 1 + random() % 60;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(random_name(random));
+    const auto list = fold_hostlist(names);
+    EXPECT_EQ(set_of(expand(list)), set_of(names)) << list;
+    EXPECT_EQ(expand(list).size(), set_of(names).size()) << list;
+    std::ranges::reverse(names);
+    EXPECT_EQ(fold_hostlist(names), list);
+  }
+}
+
+TEST(FoldHostlistTest, TakesAWholeFleetThereAndBack) {
+  const std::string fleet = "gpu-[000001-100000]";
+  auto names = expand(fleet);
+  ASSERT_EQ(names.size(), 100'000U);
+  EXPECT_EQ(names.back(), "gpu-100000");
+  std::ranges::reverse(names);
+  EXPECT_EQ(fold_hostlist(std::move(names)), fleet);
+
+  std::string racks;
+  for (int rack = 1; rack <= 1000; ++rack) {
+    racks += fmt::format("{}rack{}n[01-99,100]", rack == 1 ? "" : ",", rack);
+  }
+  names = expand(racks);
+  ASSERT_EQ(names.size(), 100'000U);
+  EXPECT_THAT(fold_hostlist(std::move(names)), ::testing::StartsWith("rack1n[01-100],rack2n[01-"));
+}
+
+}  // namespace
+}  // namespace muster::slurm
