@@ -25,6 +25,6 @@ inline constexpr std::size_t kMostHosts = 1'000'000;
 // A short list that expands to the same set of names: sorted as people count (n2 before n10),
 // without duplicates. One number of a name is folded: the last one in which it differs from others
 // that are else the same.
-[[nodiscard]] std::string fold_hostlist(std::vector<std::string> names);
+[[nodiscard]] std::string fold_hostlist(const std::vector<std::string>& names);
 
 }  // namespace muster::slurm

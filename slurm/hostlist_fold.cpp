@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -27,10 +29,18 @@ std::string_view without_zeros(std::string_view number) {
   return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }
 
+// How much both begin with, but for digits that belong to a number in which they may differ.
+std::size_t length_shared(std::string_view a, std::string_view b) {
+  auto same = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  while (same > 0 && is_digit(a[same - 1])) --same;
+  return same;
+}
+
 // As people count: runs of digits by their value, the rest byte by byte; n1 before n01.
 bool counts_before(std::string_view a, std::string_view b) {
-  auto rest_a = a;
-  auto rest_b = b;
+  const auto same = length_shared(a, b);
+  auto rest_a = a.substr(same);
+  auto rest_b = b.substr(same);
   while (!rest_a.empty() && !rest_b.empty()) {
     if (!is_digit(rest_a.front()) || !is_digit(rest_b.front())) {
       if (rest_a.front() != rest_b.front()) return rest_a.front() < rest_b.front();
@@ -76,27 +86,40 @@ struct Range {
   std::size_t width = 0;
 };
 
-bool continues(const Range& range, std::uint64_t value, std::string_view number) {
-  return range.last + 1 == value &&
-         number.size() == std::max(range.width, without_zeros(number).size());
+// A name, by the number that is looked at.
+struct Member {
+  std::uint64_t value = 0;
+  std::size_t width = 0;  // of the number as written
+  std::size_t name = 0;   // its place
+
+  bool operator==(const Member& other) const {
+    return value == other.value && width == other.width;
+  }
+
+  bool operator<(const Member& other) const {
+    return std::pair(value, width) < std::pair(other.value, other.width);
+  }
+};
+
+bool continues(const Range& range, const Member& member) {
+  return range.last + 1 == member.value &&
+         member.width == std::max(range.width, fmt::format_int(member.value).size());
 }
 
-// What brackets hold, of numbers that ascend. Ranges of several widths may be open at once: 8, 08,
-// 9, 09 make 8-9 and 08-09.
-std::string fold_numbers(const std::vector<std::string_view>& numbers) {
+// What brackets hold. Ranges of several widths may be open at once: 8, 08, 9, 09 make 8-9, 08-09.
+std::string fold_numbers(const std::vector<Member>& ascending) {
   std::vector<Range> ranges;
   std::vector<std::size_t> open;
-  for (const auto number : numbers) {
-    const auto value = parse_unsigned(number).value_or(0);
-    std::erase_if(open, [&](std::size_t at) { return ranges[at].last + 1 < value; });
-    const auto range = std::ranges::find_if(
-        open, [&](std::size_t at) { return continues(ranges[at], value, number); });
+  for (const auto& member : ascending) {
+    std::erase_if(open, [&](std::size_t at) { return ranges[at].last + 1 < member.value; });
+    const auto range =
+        std::ranges::find_if(open, [&](std::size_t at) { return continues(ranges[at], member); });
     if (range != open.end()) {
-      ranges[*range].last = value;
+      ranges[*range].last = member.value;
       continue;
     }
     open.push_back(ranges.size());
-    ranges.push_back({.first = value, .last = value, .width = number.size()});
+    ranges.push_back({.first = member.value, .last = member.value, .width = member.width});
   }
   std::string text;
   for (const auto& range : ranges) {
@@ -108,9 +131,9 @@ std::string fold_numbers(const std::vector<std::string_view>& numbers) {
   return text;
 }
 
-// A part of the list, and the place of its first name among all of them, sorted.
+// A part of the list, and the first of its names, by which parts are sorted.
 struct Part {
-  std::size_t place = 0;
+  std::string_view first;
   std::string text;
 };
 
@@ -123,50 +146,46 @@ class Folder {
   // The last numbers first, then those before them in the names that are still alone.
   std::vector<Part> parts() {
     for (std::size_t behind = 0; !left_.empty(); ++behind) fold(behind);
-    std::ranges::sort(parts_, {}, &Part::place);
+    std::ranges::sort(parts_, counts_before, &Part::first);
     return std::move(parts_);
   }
 
  private:
   void fold(std::size_t behind) {
     // By all of the name but that number.
-    std::unordered_map<std::string, std::vector<std::size_t>> alike;
-    alike.reserve(left_.size());
+    std::unordered_map<std::string, std::vector<Member>> alike;
+    std::set<std::string_view> without;
     std::string rest;
     for (const auto place : left_) {
       const std::string_view name = names_[place];
       const auto number = number_in(name, behind);
       if (!number) {
-        parts_.push_back({.place = place, .text = names_[place]});
+        without.insert(name);
         continue;
       }
       const auto begin = static_cast<std::size_t>(number->data() - name.data());
       rest.assign(name.substr(0, begin)).push_back('[');
       rest.append(name.substr(begin + number->size()));
-      alike[rest].push_back(place);
+      alike[rest].push_back({parse_unsigned(*number).value_or(0), number->size(), place});
     }
+    for (const auto name : without) parts_.push_back({.first = name, .text = std::string(name)});
     left_.clear();
-    for (const auto& [key, places] : alike) {
-      if (places.size() == 1) {
-        left_.push_back(places.front());
-      } else {
-        add(places, behind);
-      }
-    }
-    std::ranges::sort(left_);
+    for (auto& [key, members] : alike) add(key, members);
   }
 
-  void add(const std::vector<std::size_t>& places, std::size_t behind) {
-    std::vector<std::string_view> numbers;
-    numbers.reserve(places.size());
-    for (const auto place : places) numbers.push_back(number_in(names_[place], behind).value());
-    const std::string_view name = names_[places.front()];
-    const auto begin = static_cast<std::size_t>(numbers.front().data() - name.data());
-    parts_.push_back({.place = places.front(),
-                      .text = fmt::format("{}[{}]{}",
-                                          name.substr(0, begin),
-                                          fold_numbers(numbers),
-                                          name.substr(begin + numbers.front().size()))});
+  // `rest` has an opening bracket where the number was.
+  void add(std::string_view rest, std::vector<Member>& members) {
+    std::ranges::sort(members, std::less<>{});
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+    if (members.size() == 1) {
+      left_.push_back(members.front().name);
+      return;
+    }
+    const auto begin = rest.find('[') + 1;
+    parts_.push_back(
+        {.first = names_[members.front().name],
+         .text = fmt::format(
+             "{}{}]{}", rest.substr(0, begin), fold_numbers(members), rest.substr(begin))});
   }
 
   const std::vector<std::string>& names_;
@@ -176,13 +195,10 @@ class Folder {
 
 }  // namespace
 
-std::string fold_hostlist(std::vector<std::string> names) {
-  std::erase(names, "");
-  std::ranges::sort(names, counts_before);
-  const auto repeated = std::ranges::unique(names);
-  names.erase(repeated.begin(), repeated.end());
+std::string fold_hostlist(const std::vector<std::string>& names) {
   std::string list;
   for (const auto& part : Folder(names).parts()) {
+    if (part.text.empty()) continue;
     if (!list.empty()) list.push_back(',');
     list.append(part.text);
   }

@@ -50,7 +50,7 @@ struct Situation {
   std::string trouble;            // why
   std::vector<NodeState> cluster;
   std::optional<OwnDrain> drain;  // the last one that has not ended
-  std::vector<Time> drains;       // earlier ones, since an admin last resumed this node
+  std::vector<Time> drains;       // since an admin last resumed this node, this one among them
 };
 
 struct Decision {

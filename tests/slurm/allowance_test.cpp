@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many nodes muster may drain, and that nodes which do not know of each other agree which.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/slurm/situation.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+struct ShareCase {
+  std::size_t size;
+  double percent;
+  std::size_t allowed;
+};
+
+class AllowanceTest : public ::testing::TestWithParam<ShareCase> {};
+
+TEST_P(AllowanceTest, IsAShareAndAtLeastOne) {
+  Rules rules;
+  rules.most_drained = Percent{GetParam().percent};
+  EXPECT_EQ(allowance(GetParam().size, rules), GetParam().allowed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares,
+                         AllowanceTest,
+                         ::testing::Values(ShareCase{100, 10, 10},
+                                           ShareCase{109, 10, 10},
+                                           ShareCase{9, 10, 1},
+                                           ShareCase{0, 10, 1},
+                                           ShareCase{100, 0, 1},
+                                           ShareCase{10000, 0.29, 29},
+                                           ShareCase{1000, 2.3, 23},
+                                           ShareCase{4, 100, 4},
+                                           ShareCase{4, 1e300, 4}));
+
+std::vector<NodeState> nodes_of(std::size_t count) {
+  std::vector<NodeState> nodes;
+  nodes.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    nodes.push_back({.name = fmt::format("n{}", i), .partitions = {"main"}, .state = "idle"});
+  }
+  return nodes;
+}
+
+std::size_t count_covered(const std::vector<NodeState>& nodes, const Rules& rules) {
+  return static_cast<std::size_t>(std::ranges::count_if(nodes, [&](const NodeState& node) {
+    return !node.reason.empty() && within_allowance(node, nodes, rules);
+  }));
+}
+
+TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
+  auto nodes = nodes_of(100);
+  for (auto& node : nodes) node = drained(node, kOurReason, kNow);
+  EXPECT_EQ(count_covered(nodes, {}), 10U);
+}
+
+TEST(WithinAllowanceTest, NeverCoversMoreWhateverTheOrder) {
+  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same every time
+  for (int round = 0; round < 20; ++round) {
+    auto nodes = nodes_of(30);
+    for (auto& node : nodes) {
+      if (random() % 3 == 0) continue;
+      node = drained(node, kOurReason, kNow + seconds(random() % 4));
+    }
+    const auto drains = static_cast<std::size_t>(
+        std::ranges::count_if(nodes, [](const NodeState& node) { return !node.reason.empty(); }));
+    EXPECT_EQ(count_covered(nodes, {}), std::min<std::size_t>(3, drains));
+    std::ranges::shuffle(nodes, random);
+    EXPECT_EQ(count_covered(nodes, {}), std::min<std::size_t>(3, drains));
+  }
+}
+
+// n0, and n1 of the ten, of which one may be drained.
+bool covers_n0(std::optional<Time> since, const NodeState& other) {
+  auto nodes = ten_nodes();
+  nodes[0] = drained(nodes[0], kOurReason, since);
+  nodes[1] = other;
+  return within_allowance(nodes[0], nodes, {});
+}
+
+TEST(WithinAllowanceTest, RanksByTimeThenByName) {
+  auto other = drained(ten_nodes()[1], kOurReason, kNow);
+  EXPECT_TRUE(covers_n0(kNow, other));
+  EXPECT_TRUE(covers_n0(kNow - seconds(1), other));
+  EXPECT_FALSE(covers_n0(kNow + seconds(1), other));
+  other.name = "m1";
+  EXPECT_FALSE(covers_n0(kNow, other));
+  EXPECT_TRUE(covers_n0(kNow - seconds(1), other));
+}
+
+TEST(WithinAllowanceTest, CountsWhatMusterDrainedWithinTheWindow) {
+  const auto since = kNow + seconds(1);
+  auto other = drained(ten_nodes()[1], kOurReason, since - minutes(60) + seconds(1));
+  EXPECT_FALSE(covers_n0(since, other));
+  other.since = since - minutes(60);
+  EXPECT_TRUE(covers_n0(since, other));
+  other.since = kNow;
+  other.state = "down*";
+  EXPECT_FALSE(covers_n0(since, other));
+  other.state = "idle";
+  EXPECT_TRUE(covers_n0(since, other));
+  other.state = "drained";
+  other.reason = "muster-admin: alice: cable";
+  EXPECT_TRUE(covers_n0(since, other));
+}
+
+TEST(WithinAllowanceTest, TakesATimeThatSlurmDoesNotTellForAnEarlierOne) {
+  auto other = drained(ten_nodes()[1], kOurReason, std::nullopt);
+  EXPECT_FALSE(covers_n0(kNow, other));
+  EXPECT_TRUE(covers_n0(std::nullopt, other));  // by name
+  other.name = "m1";
+  EXPECT_FALSE(covers_n0(std::nullopt, other));
+  other.since = kNow;
+  EXPECT_TRUE(covers_n0(std::nullopt, other));
+}
+
+TEST(WithinAllowanceTest, HoldsInEachPartition) {
+  auto nodes = ten_nodes();
+  Rules rules;
+  rules.most_drained = Percent{50};
+  nodes[0].partitions = nodes[1].partitions = {"main", "small"};
+  nodes[0] = drained(nodes[0], kOurReason, kNow);
+  nodes[1] = drained(nodes[1], kOurReason, kNow);
+  EXPECT_TRUE(within_allowance(nodes[0], nodes, rules));
+  EXPECT_FALSE(within_allowance(nodes[1], nodes, rules));
+  nodes[0].partitions = {"main"};
+  EXPECT_TRUE(within_allowance(nodes[1], nodes, rules));
+}
+
+}  // namespace
+}  // namespace muster::slurm
