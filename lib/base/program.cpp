@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/descriptor.hpp"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kGlance{10};        // how often the program's end is looked for
+constexpr milliseconds kDeathThroes{100};  // what is killed may take this long to be gone
+constexpr int kFirstFree = STDERR_FILENO + 1;
+
+std::string message_of(int code) { return std::generic_category().message(code); }
+
+struct Pipe {
+  Descriptor read, write;
+};
+
+// Above the standard streams, even where those are closed: the child puts others in their place.
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return make_error(fmt::format("pipe: {}", message_of(errno)));
+  }
+  Pipe made{Descriptor(ends[0]), Descriptor(ends[1])};
+  for (Descriptor* end : {&made.read, &made.write}) {
+    if (end->get() >= kFirstFree) continue;
+    Descriptor higher(::fcntl(end->get(), F_DUPFD_CLOEXEC, kFirstFree));
+    if (!higher.is_open()) return make_error(fmt::format("pipe: {}", message_of(errno)));
+    *end = std::move(higher);
+  }
+  ::fcntl(made.read.get(), F_SETFL, O_NONBLOCK);
+  return made;
+}
+
+// Pointers into strings that live longer, as execve wants them.
+class Pointers {
+ public:
+  explicit Pointers(std::vector<std::string> strings) : strings_(std::move(strings)) {
+    for (auto& each : strings_) pointers_.push_back(each.data());
+    pointers_.push_back(nullptr);
+  }
+
+  [[nodiscard]] char* const* get() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> strings_;
+  std::vector<char*> pointers_;
+};
+
+// A caller that was started with SIGCHLD ignored would never learn how its children end.
+class HeededChildren {
+ public:
+  HeededChildren() {
+    struct sigaction normal {};
+
+    normal.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, nullptr, &before_);
+    changed_ = before_.sa_handler == SIG_IGN || (before_.sa_flags & SA_NOCLDWAIT) != 0;
+    if (changed_) ::sigaction(SIGCHLD, &normal, nullptr);
+  }
+
+  HeededChildren(const HeededChildren&) = delete;
+  HeededChildren& operator=(const HeededChildren&) = delete;
+
+  ~HeededChildren() {
+    if (changed_) ::sigaction(SIGCHLD, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ {};
+
+  bool changed_ = false;
+};
+
+struct Start {
+  const char* program = nullptr;
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  int out = -1, err = -1, failure = -1;  // ends to write to
+  pid_t parent = -1;
+};
+
+// In the child, where only what is safe in a signal handler may be called. The errno of what went
+// wrong goes to `failure`, which a successful execve closes.
+[[noreturn]] void become(const Start& start) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != start.parent) ::_exit(127);
+  const int nowhere = ::open("/dev/null", O_RDONLY);
+  const bool placed = nowhere >= 0 && ::dup2(nowhere, STDIN_FILENO) >= 0 &&
+                      ::dup2(start.out, STDOUT_FILENO) >= 0 &&
+                      ::dup2(start.err, STDERR_FILENO) >= 0;
+  int code = placed ? 0 : errno;
+  if (start.failure != kFirstFree) ::dup3(start.failure, kFirstFree, O_CLOEXEC);
+  ::closefrom(kFirstFree + 1);
+
+  struct sigaction normal {};
+
+  normal.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &normal, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+
+  if (code == 0) {
+    ::execve(start.program, start.arguments, start.environment);
+    code = errno;
+  }
+  const auto told = ::write(kFirstFree, &code, sizeof code);
+  ::_exit(told == sizeof code ? 127 : 126);
+}
+
+// Signals wait meanwhile: no handler of ours runs in the child.
+pid_t fork_quietly(const Start& start) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  if (pid == 0) become(start);
+  const int code = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = code;
+  return pid;
+}
+
+// What arrives at one of its pipes.
+struct Stream {
+  Descriptor end;
+  std::string received{};
+
+  // Takes what is there now, and a little more than `most` at most.
+  void receive(std::size_t most) {
+    std::array<char, 65536> buffer{};
+    while (end.is_open() && received.size() <= most) {
+      const auto got = ::read(end.get(), buffer.data(), buffer.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got <= 0) {
+        end = Descriptor();
+        return;
+      }
+      received.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+  }
+};
+
+class Running {
+ public:
+  Running(pid_t pid, Descriptor out, Descriptor err, Descriptor failure)
+      : pid_(pid),
+        streams_{Stream{std::move(out)}, Stream{std::move(err)}, Stream{std::move(failure)}} {}
+
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  // Whatever is still there of its group is killed, before its number can be another's. What does
+  // not die from it, in an uninterruptible call, is left behind.
+  ~Running() {
+    if (pid_ <= 0) return;
+    ::kill(-pid_, SIGKILL);
+    const auto until = Clock::now() + kDeathThroes;
+    while (::waitpid(pid_, nullptr, WNOHANG) == 0 && Clock::now() < until) ::usleep(1000);
+  }
+
+  // Reads until it has ended, which is true, or `deadline`, or one stream has more than `most`.
+  bool follow(Clock::time_point deadline, std::size_t most) {
+    for (;;) {
+      const bool over = has_ended();
+      // Those it left behind could write for ever.
+      if (over) ::kill(-pid_, SIGKILL);
+      for (auto& stream : streams_) stream.receive(most);
+      if (over) return true;
+      if (Clock::now() >= deadline || exceeds(most)) return false;
+      wait(deadline);
+    }
+  }
+
+  [[nodiscard]] bool exceeds(std::size_t most) const {
+    return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+      return stream.received.size() > most;
+    });
+  }
+
+  // Of a program that could not be executed: why.
+  [[nodiscard]] std::optional<int> failure() const {
+    int code = 0;
+    if (streams_[2].received.size() < sizeof code) return std::nullopt;
+    std::memcpy(&code, streams_[2].received.data(), sizeof code);
+    return code;
+  }
+
+  // Once it has ended.
+  Ended reap() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    pid_ = -1;
+    return {.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+            .out = std::move(streams_[0].received),
+            .err = std::move(streams_[1].received)};
+  }
+
+ private:
+  // It stays a zombie, so that its number and its group's stay its own.
+  [[nodiscard]] bool has_ended() const {
+    siginfo_t info = {};
+    const int code = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return code == 0 && info.si_pid == pid_;
+  }
+
+  void wait(Clock::time_point deadline) const {
+    std::vector<pollfd> polled;
+    for (const auto& stream : streams_) {
+      if (!stream.end.is_open()) continue;
+      polled.push_back({.fd = stream.end.get(), .events = POLLIN, .revents = 0});
+    }
+    // One that has closed its streams is about to end.
+    const auto glance = polled.empty() ? milliseconds{1} : kGlance;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    const auto timeout = std::clamp(left, milliseconds{0}, glance).count();
+    ::poll(polled.data(), polled.size(), static_cast<int>(timeout));
+  }
+
+  pid_t pid_;
+  std::array<Stream, 3> streams_;
+};
+
+std::vector<std::string> assignments(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> made;
+  for (const auto& [name, value] : environment) made.push_back(fmt::format("{}={}", name, value));
+  return made;
+}
+
+bool has_nul(const std::vector<std::string>& strings) {
+  return std::any_of(strings.begin(), strings.end(), [](std::string_view each) {
+    return each.find('\0') != std::string_view::npos;
+  });
+}
+
+std::vector<std::string> words_of(const Execution& execution) {
+  std::vector<std::string> words{execution.program.string()};
+  words.insert(words.end(), execution.arguments.begin(), execution.arguments.end());
+  return words;
+}
+
+}  // namespace
+
+Result<Ended> run_program(const Execution& execution) {
+  const auto begun = Clock::now();
+  const std::string path = execution.program.string();
+  const std::string name = execution.program.filename().string();
+  const Pointers arguments(words_of(execution));
+  const Pointers environment(assignments(execution.environment));
+  if (has_nul(words_of(execution)) || has_nul(assignments(execution.environment))) {
+    return make_error(fmt::format("run {}: an argument has a zero byte", path));
+  }
+  if (begun >= execution.deadline) {
+    return make_error(fmt::format("{} was not started: no time is left", name));
+  }
+  auto out = make_pipe();
+  auto err = make_pipe();
+  auto failure = make_pipe();
+  for (const auto* pipe : {&out, &err, &failure}) {
+    if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
+  }
+  const HeededChildren heeded;
+  const pid_t pid = fork_quietly({.program = path.c_str(),
+                                  .arguments = arguments.get(),
+                                  .environment = environment.get(),
+                                  .out = out->write.get(),
+                                  .err = err->write.get(),
+                                  .failure = failure->write.get(),
+                                  .parent = ::getpid()});
+  if (pid < 0) return make_error(fmt::format("run {}: {}", path, message_of(errno)));
+  ::setpgid(pid, pid);  // here as well: whoever comes second changes nothing
+  for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
+
+  Running running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
+  const bool ended = running.follow(execution.deadline, execution.most_output);
+  if (const auto code = running.failure()) {
+    const auto text = fmt::format("run {}: {}", path, message_of(*code));
+    return *code == ENOENT ? Result<Ended>(make_missing(text)) : make_error(text);
+  }
+  if (running.exceeds(execution.most_output)) {
+    return make_error(fmt::format("{} wrote more than {} bytes", name, execution.most_output));
+  }
+  if (ended) return running.reap();
+  const std::chrono::duration<double> allowed = execution.deadline - begun;
+  return make_error(fmt::format("{} did not answer within {:.3g} s", name, allowed.count()));
+}
+
+}  // namespace muster

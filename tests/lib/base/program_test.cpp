@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "lib/base/descriptor.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using testing::EndsWith;
+using testing::HasSubstr;
+
+Execution shell(const std::string& script, Clock::duration allowed = 20s) {
+  return {.program = "/bin/sh",
+          .arguments = {"-c", script},
+          .environment = {{"PATH", "/usr/bin:/bin"}},
+          .deadline = Clock::now() + allowed};
+}
+
+// Whether a process is there and no zombie.
+bool is_alive(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(status, text);
+  return !text.empty() && text.find(") Z ") == std::string::npos;
+}
+
+pid_t read_pid(const std::filesystem::path& file) {
+  pid_t pid = 0;
+  for (int i = 0; i < 1000 && pid == 0; ++i) {
+    std::ifstream(file) >> pid;
+    if (pid == 0) ::usleep(10'000);
+  }
+  return pid;
+}
+
+bool dies(pid_t pid) {
+  for (int i = 0; i < 1000; ++i) {
+    if (!is_alive(pid)) return true;
+    ::usleep(10'000);
+  }
+  return false;
+}
+
+TEST(RunProgramTest, BringsBothStreamsAndTheStatus) {
+  const auto ended = run_program(shell("echo out; echo err >&2; exit 3"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, "out\n");
+  EXPECT_EQ(ended->err, "err\n");
+  EXPECT_EQ(ended->status, 3);
+}
+
+TEST(RunProgramTest, CountsSignalsAsShellsDo) {
+  const auto ended = run_program(shell("kill -TERM $$"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->status, 128 + SIGTERM);
+}
+
+TEST(RunProgramTest, PassesArgumentsAsTheyAre) {
+  const std::string odd = "a b'c\"$(touch x)\n*;|&\\";
+  const auto ended = run_program({.program = "/usr/bin/printf",
+                                  .arguments = {"%s", odd},
+                                  .environment = {},
+                                  .deadline = Clock::now() + 20s});
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, odd);
+}
+
+TEST(RunProgramTest, GivesOnlyTheEnvironmentThatIsNamed) {
+  ::setenv("MUSTER_PROGRAM_TEST", "inherited", 1);
+  const auto ended = run_program({.program = "/usr/bin/env",
+                                  .arguments = {},
+                                  .environment = {{"A", "1"}, {"B", "two words"}},
+                                  .deadline = Clock::now() + 20s});
+  ::unsetenv("MUSTER_PROGRAM_TEST");
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, "A=1\nB=two words\n");
+}
+
+TEST(RunProgramTest, ReadsMuchOnBothStreamsAtOnce) {
+  const auto ended = run_program(
+      shell("head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero; head -c 1000000 /dev/zero "
+            ">&2"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out.size(), 1'000'000);
+  EXPECT_EQ(ended->err.size(), 2'000'000);
+}
+
+TEST(RunProgramTest, ItsStandardInputIsEmpty) {
+  const auto ended = run_program(shell("readlink /proc/self/fd/0; wc -c"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, "/dev/null\n0\n");
+}
+
+TEST(RunProgramTest, OtherDescriptorsAreClosed) {
+  const Descriptor inherited(::open("/dev/null", O_RDONLY));  // without O_CLOEXEC
+  ASSERT_TRUE(inherited.is_open());
+  const auto ended = run_program(shell("ls /proc/$$/fd | tr '\\n' ' '"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_THAT(ended->out, testing::StartsWith("0 1 2 "));
+  EXPECT_THAT(ended->out, testing::Not(HasSubstr(fmt::format(" {} ", inherited.get()))));
+}
+
+TEST(RunProgramTest, WorksWhereStandardStreamsAreClosed) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (const int number : {0, 1, 2}) ::close(number);
+    const auto ended = run_program(shell("echo out; echo err >&2"));
+    ::_exit(ended && ended->out == "out\n" && ended->err == "err\n" ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(RunProgramTest, IgnoredAndBlockedSignalsAreNotInherited) {
+  struct sigaction ignore {};
+
+  struct sigaction before {};
+
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(::sigaction(SIGPIPE, &ignore, &before), 0);
+  sigset_t blocked;
+  sigset_t mask;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &blocked, &mask);
+  const auto ended = run_program(shell("grep -E '^Sig(Ign|Blk)' /proc/self/status"));
+  sigset_t after;
+  ::sigprocmask(SIG_SETMASK, &mask, &after);
+  ::sigaction(SIGPIPE, &before, nullptr);
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  EXPECT_EQ(::sigismember(&after, SIGTERM), 1);  // ours is as it was
+  EXPECT_EQ(::sigismember(&after, SIGINT), 0);
+}
+
+TEST(RunProgramTest, LearnsTheStatusWhereTheCallerIgnoresItsChildren) {
+  struct sigaction ignore {};
+
+  struct sigaction before {};
+
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(::sigaction(SIGCHLD, &ignore, &before), 0);
+  const auto ended = run_program(shell("exit 7"));
+
+  struct sigaction after {};
+
+  ::sigaction(SIGCHLD, &before, &after);
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->status, 7);
+  EXPECT_EQ(after.sa_handler, SIG_IGN);
+}
+
+TEST(RunProgramTest, EndsAtTheDeadline) {
+  const auto begun = Clock::now();
+  const auto ended = run_program(shell("trap '' TERM; while :; do sleep 60; done", 200ms));
+  EXPECT_LT(Clock::now() - begun, 10s);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "sh did not answer within 0.2 s");
+}
+
+TEST(RunProgramTest, TheWholeGroupIsKilledAtTheDeadline) {
+  const TempDir dir;
+  const auto file = dir.path() / "pid";
+  const auto ended =
+      run_program(shell(fmt::format("sleep 60 & echo $! >{}; wait", file.string()), 500ms));
+  ASSERT_FALSE(ended);
+  EXPECT_TRUE(dies(read_pid(file)));
+}
+
+TEST(RunProgramTest, WhatItLeavesBehindDelaysNothingAndIsKilled) {
+  const TempDir dir;
+  const auto file = dir.path() / "pid";
+  const auto begun = Clock::now();
+  const auto ended =
+      run_program(shell(fmt::format("sleep 60 & echo $! >{}; echo done", file.string()), 60s));
+  EXPECT_LT(Clock::now() - begun, 30s);
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, "done\n");
+  EXPECT_TRUE(dies(read_pid(file)));
+}
+
+TEST(RunProgramTest, WhatLeavesItsGroupDelaysNothing) {
+  const TempDir dir;
+  const auto file = dir.path() / "pid";
+  const auto begun = Clock::now();
+  const auto ended = run_program(
+      shell(fmt::format("setsid sh -c 'echo $$ >{}; exec sleep 60' & while [ ! -s {} ]; do :; "
+                        "done; echo done",
+                        file.string(),
+                        file.string()),
+            60s));
+  EXPECT_LT(Clock::now() - begun, 30s);
+  const pid_t left = read_pid(file);
+  ASSERT_GT(left, 1);
+  ::kill(left, SIGKILL);
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->out, "done\n");
+}
+
+TEST(RunProgramTest, ClosedStreamsAreNotItsEnd) {
+  const auto ended = run_program(shell("exec >&- 2>&-; sleep 0.1; exit 5"));
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->status, 5);
+}
+
+TEST(RunProgramTest, DiesWithItsCaller) {
+  const TempDir dir;
+  const auto file = dir.path() / "pid";
+  const pid_t caller = ::fork();
+  if (caller == 0) {
+    static_cast<void>(run_program(shell(fmt::format("echo $$ >{}; exec sleep 60", file.string()))));
+    ::_exit(0);
+  }
+  const pid_t program = read_pid(file);
+  ASSERT_GT(program, 1);
+  EXPECT_TRUE(is_alive(program));
+  ::kill(caller, SIGKILL);
+  ASSERT_EQ(::waitpid(caller, nullptr, 0), caller);
+  EXPECT_TRUE(dies(program));
+}
+
+TEST(RunProgramTest, MoreOutputThanAllowedIsAnError) {
+  for (const auto* script : {"echo 12345", "yes", "yes >&2"}) {
+    auto execution = shell(script);
+    execution.most_output = 5;
+    const auto ended = run_program(execution);
+    ASSERT_FALSE(ended) << script;
+    EXPECT_EQ(ended.error().message, "sh wrote more than 5 bytes");
+  }
+  auto execution = shell("printf 12345");
+  execution.most_output = 5;
+  EXPECT_TRUE(run_program(execution));
+}
+
+TEST(RunProgramTest, NamesWhatCannotBeExecutedAndWhy) {
+  const TempDir dir;
+  dir.write("plain", "text");
+  const auto attempt = [](const std::filesystem::path& program) {
+    return run_program({.program = program,
+                        .arguments = {},
+                        .environment = {},
+                        .deadline = Clock::now() + 20s})
+        .error();
+  };
+  const auto missing = dir.path() / "missing";
+  EXPECT_EQ(attempt(missing),
+            (Error{.message = fmt::format("run {}: No such file or directory", missing.string()),
+                   .missing = true}));
+  EXPECT_EQ(attempt(dir.path() / "plain"),
+            Error{.message = fmt::format("run {}/plain: Permission denied", dir.path().string())});
+  dir.write("script", "#!/nowhere/interpreter\n");
+  std::filesystem::permissions(dir.path() / "script", std::filesystem::perms::owner_all);
+  EXPECT_THAT(attempt(dir.path() / "script").message, EndsWith("No such file or directory"));
+  dir.write("garbage", "\x7f\x01garbage");
+  std::filesystem::permissions(dir.path() / "garbage", std::filesystem::perms::owner_all);
+  EXPECT_THAT(attempt(dir.path() / "garbage").message, EndsWith("Exec format error"));
+}
+
+TEST(RunProgramTest, StartsNothingAfterTheDeadline) {
+  const TempDir dir;
+  const auto ended = run_program(
+      shell(fmt::format("touch {}/started", dir.path().string()), Clock::duration::zero()));
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "sh was not started: no time is left");
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "started"));
+}
+
+TEST(RunProgramTest, RefusesAnArgumentThatWouldBeCut) {
+  const auto ended = run_program(shell(std::string("echo a\0b", 8)));
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "run /bin/sh: an argument has a zero byte");
+}
+
+}  // namespace
+}  // namespace muster
