@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/controller.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/program.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kUsualConfs = {
+    "/etc/slurm/slurm.conf",
+    "/run/slurm/conf/slurm.conf",               // what slurmd fetched, without files of its own
+    "/var/spool/slurmd/conf-cache/slurm.conf",  // the same, of older versions
+    "/opt/slurm/etc/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+};
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return fs::is_regular_file(path, ignored);
+}
+
+Result<fs::path> find_conf(const Rules& rules,
+                           const std::map<std::string, std::string>& variables) {
+  const auto named = variables.find("SLURM_CONF");
+  const bool is_set = named != variables.end() && !named->second.empty();
+  if (is_set || !rules.conf.empty()) {
+    const fs::path conf = fs::path(is_set ? named->second : rules.conf).lexically_normal();
+    const std::string_view where = is_set ? "SLURM_CONF" : "slurm.conf in muster.yaml";
+    if (!conf.is_absolute()) {
+      return make_error(fmt::format("{} is no absolute path: {}", where, printable(conf.string())));
+    }
+    // Slurm's programs wait for a minute for one that is not there.
+    if (is_file(conf)) return conf;
+    return make_missing(
+        fmt::format("{} names a file that is not there: {}", where, printable(conf.string())));
+  }
+  for (const auto place : kUsualConfs) {
+    if (is_file(place)) return fs::path(place);
+  }
+  return make_missing(
+      fmt::format("no slurm.conf at {}; slurm.conf in muster.yaml names another place",
+                  fmt::join(kUsualConfs, ", ")));
+}
+
+fs::path find_program(std::string_view folders, std::string_view name) {
+  for (const auto folder : split(folders, ':')) {
+    const fs::path program = fs::path(folder) / name;
+    if (program.is_absolute() && is_file(program) && ::access(program.c_str(), X_OK) == 0) {
+      return program;
+    }
+  }
+  return {};
+}
+
+// A comma, a bracket or the word ALL would make Slurm do to several nodes what was meant for one.
+Result<void> check_name(std::string_view node) {
+  constexpr std::size_t kLongest = 255;
+  const bool plain = !node.empty() && node.size() <= kLongest &&
+                     std::all_of(node.begin(), node.end(), [](unsigned char letter) {
+                       return letter < 0x80 && (std::isalnum(letter) != 0 || letter == '.' ||
+                                                letter == '_' || letter == '-');
+                     });
+  std::string upper(node);
+  for (char& letter : upper) {
+    letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  }
+  if (plain && upper != "ALL") return {};
+  return make_error(fmt::format("\"{}\" is not the name of one node", printable(node)));
+}
+
+// The last line is the one that says why.
+std::string complaint_of(const Ended& ended) {
+  for (const auto* stream : {&ended.err, &ended.out}) {
+    std::string_view last;
+    for (const auto line : split_lines(*stream)) {
+      if (!trim(line).empty()) last = trim(line);
+    }
+    if (!last.empty()) return printable(last, 200);
+  }
+  return "it said nothing";
+}
+
+class Programs final : public Controller {
+ public:
+  Programs(Installation installation, Clock::duration deadline, Clock::time_point end)
+      : installation_(std::move(installation)), deadline_(deadline), end_(end) {}
+
+  Result<std::vector<NodeState>> nodes(std::string_view node) override {
+    if (node.empty()) return ask({"-a"});
+    if (auto plain = check_name(node); !plain) return tl::unexpected(plain.error());
+    const auto alone = ask({"-a", "-n", std::string(node)});
+    if (!alone) return alone;
+    const auto* found = find(*alone, node);
+    if (found == nullptr) return make_missing(fmt::format("Slurm knows no node {}", node));
+    if (found->partitions.empty()) return alone;
+    // With -p, hidden partitions are told of, and -a is an error.
+    auto cluster = ask({"-p", fmt::format("{}", fmt::join(found->partitions, ","))});
+    if (cluster && find(*cluster, node) == nullptr) {
+      return make_error(fmt::format("sinfo does not list {} in its own partitions", node));
+    }
+    return cluster;
+  }
+
+  Result<void> drain(std::string_view node, std::string_view reason) override {
+    return update(node, {"state=drain", fmt::format("reason={}", reason)});
+  }
+
+  Result<void> resume(std::string_view node) override { return update(node, {"state=resume"}); }
+
+ private:
+  static const NodeState* find(const std::vector<NodeState>& nodes, std::string_view name) {
+    const auto found = std::find_if(
+        nodes.begin(), nodes.end(), [&](const NodeState& each) { return each.name == name; });
+    return found == nodes.end() ? nullptr : &*found;
+  }
+
+  Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
+    std::vector<std::string> arguments{"-h", "-N", "-o", std::string(kSinfoFormat)};
+    arguments.insert(arguments.end(), selection.begin(), selection.end());
+    const auto out = run(installation_.sinfo, std::move(arguments));
+    if (!out) return tl::unexpected(out.error());
+    return parse_sinfo(*out);
+  }
+
+  Result<void> update(std::string_view node, std::vector<std::string> changes) {
+    if (auto plain = check_name(node); !plain) return plain;
+    std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
+    arguments.insert(arguments.end(), changes.begin(), changes.end());
+    const auto out = run(installation_.scontrol, std::move(arguments));
+    if (!out) return tl::unexpected(out.error());
+    return {};
+  }
+
+  Result<std::string> run(const fs::path& program, std::vector<std::string> arguments) {
+    auto ended = run_program({.program = program,
+                              .arguments = std::move(arguments),
+                              .environment = installation_.environment,
+                              .deadline = std::min(Clock::now() + deadline_, end_)});
+    if (!ended) return tl::unexpected(ended.error());
+    if (ended->status == 0) return std::move(ended->out);
+    return make_error(fmt::format("{} ended with status {}: {}",
+                                  program.filename().string(),
+                                  ended->status,
+                                  complaint_of(*ended)));
+  }
+
+  Installation installation_;
+  Clock::duration deadline_;
+  Clock::time_point end_;
+};
+
+}  // namespace
+
+Result<Installation> find_installation(const Rules& rules,
+                                       const std::map<std::string, std::string>& variables) {
+  auto conf = find_conf(rules, variables);
+  if (!conf) return tl::unexpected(conf.error());
+  Installation found{.scontrol = find_program(rules.programs, "scontrol"),
+                     .sinfo = find_program(rules.programs, "sinfo"),
+                     .sbatch = find_program(rules.programs, "sbatch"),
+                     .conf = std::move(*conf),
+                     .environment = {}};
+  for (const auto& [name, program] :
+       {std::pair{"scontrol", &found.scontrol}, std::pair{"sinfo", &found.sinfo}}) {
+    if (!program->empty()) continue;
+    return make_missing(
+        fmt::format("no {} in {}; slurm.programs in muster.yaml names other folders",
+                    name,
+                    printable(rules.programs)));
+  }
+  found.environment = {{"SLURM_CONF", found.conf.string()},
+                       {"SLURM_TIME_FORMAT", "%s"},
+                       {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"},
+                       {"LANG", "C"}};
+  return found;
+}
+
+std::unique_ptr<Controller> make_controller(Installation installation,
+                                            std::chrono::steady_clock::duration deadline,
+                                            std::chrono::steady_clock::time_point end) {
+  return std::make_unique<Programs>(std::move(installation), deadline, end);
+}
+
+}  // namespace muster::slurm
