@@ -57,7 +57,8 @@ class History {
   [[nodiscard]] Result<void> add(const Event& event);
   [[nodiscard]] Result<std::vector<Event>> events(const EventFilter& filter) const;  // oldest first
 
-  // The drain of `node` that has not ended, and the times of those since an admin resumed it.
+  // The drain of `node` that has not ended, and when those began that have, since an admin last
+  // resumed it.
   [[nodiscard]] Result<std::optional<OwnDrain>> drain_of(std::string_view node) const;
   [[nodiscard]] Result<std::vector<Time>> drains_of(std::string_view node) const;
   // Before it is sent: a drain that nobody can tell of later would never be undone.
@@ -67,6 +68,8 @@ class History {
   [[nodiscard]] Result<void> note_run(std::string_view node, int clean_runs, std::string_view boot);
   // `by_admin`: earlier drains do not count as flaps any more.
   [[nodiscard]] Result<void> end_drain(std::string_view node, Time at, bool by_admin);
+  // One that never came into force, or was taken back at once: it does not count as a flap.
+  [[nodiscard]] Result<void> cancel_drain(std::string_view node, Time at);
 
  private:
   struct Database;

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/history.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+
+#include "slurm/sqlite.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr Time kNow{1'800'000'000s};
+
+OwnDrain drain_at(Time at) {
+  return {.reason = "muster: gpu.ecc_remapped_rows gpu3: row remapping failed; replace the part",
+          .at = at,
+          .confirmed = false,
+          .boot_id = "boot-1",
+          .identity = "GPU-1,GPU-2",
+          .check = "gpu.ecc_remapped_rows",
+          .remedy = Remedy::reseat_or_replace,
+          .clean_runs = 0,
+          .boots_since = {}};
+}
+
+Event event_of(std::string node, std::string kind, Time at = kNow) {
+  return {.at = at, .node = std::move(node), .kind = std::move(kind), .message = "a sentence"};
+}
+
+class HistoryTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path file() const { return dir_.path() / "lib/muster/history.db"; }
+
+  [[nodiscard]] History open() const {
+    auto opened = History::open(file());
+    EXPECT_TRUE(opened) << opened.error().message;
+    return std::move(opened.value());
+  }
+
+  [[nodiscard]] static std::vector<Event> events(const History& history,
+                                                 const EventFilter& filter = {}) {
+    auto found = history.events(filter);
+    EXPECT_TRUE(found) << found.error().message;
+    return found.value_or(std::vector<Event>{});
+  }
+
+  [[nodiscard]] static std::vector<std::string> kinds(const std::vector<Event>& events) {
+    std::vector<std::string> found;
+    for (const auto& event : events) found.push_back(event.kind);
+    return found;
+  }
+
+  [[nodiscard]] static unsigned mode(const std::filesystem::path& path) {
+    struct stat status {};
+
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 07777U;
+  }
+
+  // NOLINTNEXTLINE(cppcoreguidelines-non-private-member-variables-in-classes): a fixture
+  TempDir dir_;
+};
+
+TEST_F(HistoryTest, RemembersAnEventWordForWord) {
+  const Event event{.at = kNow,
+                    .node = "n1",
+                    .kind = "drained",
+                    .context = "prolog",
+                    .job = "4711",
+                    .check = "gpu.present",
+                    .device = "gpu3",
+                    .message = "it's \"gone\"; DROP TABLE events; -- ü\n$(x)",
+                    .reason = "muster: gpu.present gpu3: it is gone; reboot the node",
+                    .boot_id = "boot-1"};
+  ASSERT_TRUE(open().add(event));
+  auto found = events(open());
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].id, 1);
+  found[0].id = 0;
+  EXPECT_EQ(found[0], event);
+}
+
+TEST_F(HistoryTest, SelectsEvents) {
+  auto history = open();
+  ASSERT_TRUE(history.add(event_of("n1", "drained", kNow)));
+  ASSERT_TRUE(history.add(event_of("n2", "kept", kNow + 1s)));
+  ASSERT_TRUE(history.add(event_of("n1", "kept", kNow + 2s)));
+  ASSERT_TRUE(history.add(event_of("n1", "resumed", kNow + 3s)));
+  EXPECT_THAT(kinds(events(history)), ElementsAre("drained", "kept", "kept", "resumed"));
+  EXPECT_THAT(kinds(events(history, {.nodes = {"n1", "n9"}})),
+              ElementsAre("drained", "kept", "resumed"));
+  EXPECT_THAT(kinds(events(history, {.kinds = {"kept"}})), ElementsAre("kept", "kept"));
+  EXPECT_THAT(kinds(events(history, {.since = kNow + 2s})), ElementsAre("kept", "resumed"));
+  EXPECT_THAT(kinds(events(history, {.after_id = 3})), ElementsAre("resumed"));
+  EXPECT_THAT(kinds(events(history, {.nodes = {"n1"}, .most = 2})), ElementsAre("kept", "resumed"));
+  EXPECT_THAT(events(history, {.nodes = {"' OR 1=1 --"}}), IsEmpty());
+}
+
+TEST_F(HistoryTest, KeepsADrainUntilItEnds) {
+  auto history = open();
+  EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  auto expected = drain_at(kNow);
+  EXPECT_EQ(*open().drain_of("n1"), expected);
+  EXPECT_EQ(*history.drain_of("n2"), std::nullopt);
+  ASSERT_TRUE(history.confirm_drain("n1"));
+  expected.confirmed = true;
+  EXPECT_EQ(*open().drain_of("n1"), expected);
+  ASSERT_TRUE(history.end_drain("n1", kNow + 9s, false));
+  EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
+}
+
+TEST_F(HistoryTest, CountsCleanRunsAndTheBootsSince) {
+  auto history = open();
+  ASSERT_TRUE(history.note_run("n1", 1, "boot-1"));  // no drain: nothing to note
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.note_run("n1", 1, "boot-1"));
+  EXPECT_THAT((*history.drain_of("n1"))->boots_since, IsEmpty());
+  EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 1);
+  ASSERT_TRUE(history.note_run("n1", 2, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", 3, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", 0, ""));
+  ASSERT_TRUE(history.note_run("n1", 0, "boot-3"));
+  EXPECT_THAT((*history.drain_of("n1"))->boots_since, ElementsAre("boot-2", "boot-3"));
+  EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 0);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(history.note_run("n1", 0, fmt::format("b{}", i)));
+  EXPECT_EQ((*history.drain_of("n1"))->boots_since.size(), 16);
+  EXPECT_EQ((*history.drain_of("n1"))->boots_since.back(), "b99");
+}
+
+TEST_F(HistoryTest, EarlierDrainsCountUntilAnAdminResumes) {
+  auto history = open();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + i * 100s)));
+    ASSERT_TRUE(history.confirm_drain("n1"));
+    EXPECT_EQ(history.drains_of("n1")->size(), i);  // not the one that has not ended
+    ASSERT_TRUE(history.end_drain("n1", kNow + i * 100s + 9s, false));
+  }
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow, kNow + 100s));
+  EXPECT_THAT(*history.drains_of("n2"), IsEmpty());
+  ASSERT_TRUE(history.end_drain("n1", kNow + 300s, true));
+  EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
+}
+
+TEST_F(HistoryTest, ADrainThatWasTakenBackDoesNotCount) {
+  auto history = open();
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.cancel_drain("n1", kNow + 1s));
+  EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
+  EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
+}
+
+TEST_F(HistoryTest, ANewDrainReplacesOneThatWasNeverSeen) {
+  auto history = open();
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + 300s)));
+  EXPECT_EQ((*history.drain_of("n1"))->at, kNow + 300s);
+  EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
+  ASSERT_TRUE(history.confirm_drain("n1"));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + 600s)));
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s));
+}
+
+TEST_F(HistoryTest, TheFileIsItsOwnersAlone) {
+  const auto mask = ::umask(077);
+  static_cast<void>(open());
+  ::umask(0);
+  ASSERT_TRUE(open().add(event_of("n1", "drained")));
+  ::umask(mask);
+  EXPECT_EQ(mode(file()), 0600U);
+  EXPECT_EQ(mode(file().parent_path()), 0755U);
+  EXPECT_EQ(mode(dir_.path() / "lib"), 0755U);
+}
+
+TEST_F(HistoryTest, TwoProcessesWriteAtOnce) {
+  constexpr int kEach = 100;
+  std::array<pid_t, 2> children{};
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    children[i] = ::fork();
+    if (children[i] != 0) continue;
+    auto history = History::open(file());
+    for (int n = 0; n < kEach; ++n) {
+      if (!history || !history->add(event_of(fmt::format("n{}", i), "kept"))) ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  const auto history = open();
+  EXPECT_EQ(events(history).size(), 2 * kEach);
+  EXPECT_EQ(events(history, {.nodes = {"n0"}}).size(), kEach);
+}
+
+TEST_F(HistoryTest, OldEventsGo) {
+  auto history = open();
+  ASSERT_TRUE(history.add(event_of("n1", "old", kNow - 401 * 24h)));
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(history.add(event_of("n1", "new")));
+  EXPECT_EQ(events(history).size(), 300);
+  EXPECT_THAT(events(history, {.kinds = {"old"}}), IsEmpty());
+}
+
+TEST_F(HistoryTest, TooManyEventsGo) {
+  auto history = open();
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(history.add(event_of("n1", "early")));
+  auto connection = Connection::open(file(), Connection::Access::write);
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->run("UPDATE sqlite_sequence SET seq = 100099"));
+  for (int i = 0; i < 256; ++i) ASSERT_TRUE(history.add(event_of("n1", "late")));
+  EXPECT_THAT(events(history, {.kinds = {"early"}}), IsEmpty());
+  EXPECT_EQ(events(history, {.kinds = {"late"}}).size(), 256);
+}
+
+TEST_F(HistoryTest, WhatIsNoDatabaseIsPutAside) {
+  for (const auto& content : {std::string(600, 'x'), std::string(5000, 'x')}) {
+    dir_.write("lib/muster/history.db", content);
+    auto history = open();
+    EXPECT_EQ(history.note(),
+              fmt::format("{0} was damaged; it is {0}.corrupt now, and a new one was begun",
+                          file().string()));
+    ASSERT_TRUE(history.add(event_of("n1", "drained")));
+    std::ifstream aside(fmt::format("{}.corrupt", file().string()));
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(aside), {}), content);
+    EXPECT_EQ(open().note(), "");
+    EXPECT_EQ(events(open()).size(), 1);
+  }
+}
+
+TEST_F(HistoryTest, ADamagedDatabaseIsPutAside) {
+  for (const bool shorten : {false, true}) {
+    {
+      auto history = open();
+      for (int i = 0; i < 200; ++i) {
+        auto event = event_of("n1", "drained");
+        event.message = std::string(200, 'm');
+        ASSERT_TRUE(history.add(event));
+      }
+    }
+    if (shorten) {
+      std::filesystem::resize_file(file(), std::filesystem::file_size(file()) / 2);
+    } else {
+      std::fstream stream(file(), std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekp(4096);
+      for (int i = 0; i < 20'000; ++i) stream.put('\x5a');
+    }
+    auto history = open();
+    EXPECT_THAT(history.note(), HasSubstr("was damaged"));
+    EXPECT_THAT(events(history), IsEmpty());
+    EXPECT_TRUE(history.add(event_of("n1", "drained")));
+  }
+}
+
+TEST_F(HistoryTest, AnEmptyFileIsBegun) {
+  dir_.write("lib/muster/history.db", "");
+  auto history = open();
+  EXPECT_EQ(history.note(), "");
+  EXPECT_TRUE(history.add(event_of("n1", "drained")));
+}
+
+TEST_F(HistoryTest, ANewerOrForeignDatabaseIsLeftAlone) {
+  static_cast<void>(open());
+  const auto change = [&](const char* sql) {
+    auto connection = Connection::open(file(), Connection::Access::write);
+    ASSERT_TRUE(connection && connection->run(sql)) << sql;
+  };
+  change("PRAGMA user_version = 2");
+  const auto newer =
+      fmt::format("{}: written by another muster (schema 2, this one has 1)", file().string());
+  EXPECT_EQ(History::open(file()).error().message, newer);
+  EXPECT_EQ(History::read(file()).error().message, newer);
+  change("PRAGMA application_id = 1");
+  EXPECT_EQ(History::open(file()).error().message,
+            fmt::format("{}: the database of another program", file().string()));
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("{}.corrupt", file().string())));
+}
+
+TEST_F(HistoryTest, ReadsWithoutWriting) {
+  EXPECT_TRUE(History::read(file()).error().missing);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  auto writer = open();
+  ASSERT_TRUE(writer.add(event_of("n1", "drained")));
+  auto reader = History::read(file());
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_EQ(events(*reader).size(), 1);
+  ASSERT_TRUE(writer.add(event_of("n1", "resumed")));  // a reader sees what comes later
+  EXPECT_EQ(events(*reader).size(), 2);
+  EXPECT_THAT(reader->add(event_of("n1", "kept")).error().message,
+              StartsWith(fmt::format("{}: ", file().string())));
+}
+
+TEST_F(HistoryTest, ErrorsNameTheFile) {
+  EXPECT_EQ(History::open("/dev/null").error().message, "open /dev/null: no regular file");
+  dir_.write("plain", "");
+  const auto below = dir_.path() / "plain/history.db";
+  EXPECT_THAT(History::open(below).error().message, HasSubstr(below.string()));
+  EXPECT_THAT(History::read(below).error().message, HasSubstr(below.string()));
+}
+
+}  // namespace
+}  // namespace muster::slurm
