@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/e2e/slurm/cluster.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr int kPort = 7100;  // the network is this process's own, so every port is free
+constexpr int kGpus = 8;
+constexpr auto kNap = milliseconds(20);
+
+// %E comes last: a reason may hold anything.
+constexpr const char* kSinfoFormat = "%N|%T|%u|%H|%E";
+
+// {0} is the folder, {1} the port of slurmctld.
+constexpr std::string_view kConfiguration = R"(ClusterName=fake
+SlurmctldHost=head(127.0.0.1)
+SlurmctldPort={1}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={0}/run/munge/munge.sock,cred_expire=5
+StateSaveLocation={0}/state
+SlurmctldPidFile={0}/run/slurmctld.pid
+SlurmdPidFile={0}/run/slurmd-%n.pid
+SlurmdSpoolDir={0}/spool/%n
+TmpFS={0}/tmp/%n
+SlurmctldLogFile={0}/log/slurmctld.log
+SlurmdLogFile={0}/log/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MailProg=/bin/true
+MpiDefault=pmix
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=2,bf_interval=2,nohold_on_prolog_fail
+PrologFlags=Alloc
+ReturnToService=0
+SlurmdTimeout=30
+MessageTimeout=5
+InactiveLimit=0
+KillWait=2
+SlurmdParameters=config_overrides
+GresTypes=gpu
+)";
+
+// What a slurmd runs in: as on a machine of its own, with its own host name and shared memory, and
+// with the names of the others.
+constexpr const char* kNode =
+    R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
+mount --bind "$2" /etc/hosts && exec slurmd -D -N "$1")";
+
+template <class Done>
+bool wait_for(const Done& done, milliseconds patience) {
+  const auto until = Clock::now() + patience;
+  while (!done()) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(kNap);
+  }
+  return true;
+}
+
+std::string name_of(int index) { return fmt::format("n{}", index + 1); }
+
+void write_file(const fs::path& file, std::string_view content) {
+  std::ofstream out(file, std::ios::binary);
+  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+std::string random_key() {
+  std::random_device source;
+  std::string key(1024, '\0');
+  for (auto& byte : key) byte = static_cast<char>(source());
+  return key;
+}
+
+std::string last_part(const std::string& text) {
+  constexpr std::size_t kMost = 1500;
+  return text.size() <= kMost ? text : text.substr(text.size() - kMost);
+}
+
+std::string value_of(const std::string& text, std::string_view name) {
+  const auto wanted = fmt::format(" {}=", name);
+  const auto at = fmt::format(" {}", text).find(wanted);
+  if (at == std::string::npos) return "";
+  const auto from = at + wanted.size() - 1;
+  const auto value = text.substr(from, text.find_first_of(" \n", from) - from);
+  return value == "(null)" || value == "None" ? "" : value;
+}
+
+bool has_ended(std::string_view state) {
+  constexpr std::array kRunning{
+      "PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"};
+  return std::ranges::find(kRunning, state) == kRunning.end();
+}
+
+}  // namespace
+
+Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
+  // Munge and PMIx make sockets below it, whose paths may have 108 bytes.
+  std::string pattern = "/tmp/ms-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    trouble_ = "a directory below /tmp cannot be made";
+    return;
+  }
+  folder_ = pattern;
+  fs::permissions(folder_, fs::perms(0755));
+  lay_out();
+  if (!start_munged()) {
+    trouble_ = fmt::format("munged does not answer{}", ends_of_logs());
+  } else if (!start_controller()) {
+    trouble_ = fmt::format("slurmctld does not answer{}", ends_of_logs());
+  } else {
+    for (int i = 0; i < options_.nodes; ++i) start_slurmd(name_of(i));
+    if (!wait_until_all([](const auto& node) { return node.is("idle"); })) {
+      trouble_ = fmt::format("not all nodes became idle{}", ends_of_logs());
+    }
+  }
+}
+
+Cluster::~Cluster() {
+  stop();
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+void Cluster::lay_out() const {
+  for (const auto* name : {"etc", "state", "log", "dev", "run/munge", "munge", "out"}) {
+    fs::create_directories(folder_ / name);
+  }
+  for (int i = 0; i < options_.nodes; ++i) {
+    fs::create_directories(folder_ / "spool" / name_of(i));
+    fs::create_directories(folder_ / "tmp" / name_of(i));
+  }
+  // slurmd counts a GPU for each device file.
+  for (int i = 0; i < kGpus; ++i) {
+    fs::create_symlink("/dev/null", folder_ / "dev" / fmt::format("nvidia{}", i));
+  }
+  fs::permissions(folder_ / "munge", fs::perms(0700));
+  write_file(folder_ / "munge/key", random_key());
+  fs::permissions(folder_ / "munge/key", fs::perms(0400));
+  write_file(folder_ / "etc/gres.conf",
+             fmt::format("Name=gpu File={}/dev/nvidia[0-{}]\n", folder_.string(), kGpus - 1));
+  write_file(folder_ / "etc/slurm.conf", configuration());
+  std::string hosts = "127.0.0.1 localhost head";
+  for (int i = 0; i < options_.nodes; ++i) hosts += fmt::format(" {}", name_of(i));
+  write_file(folder_ / "etc/hosts", fmt::format("{}\n", hosts));
+}
+
+std::string Cluster::configuration() const {
+  auto text = fmt::format(kConfiguration, folder_.string(), kPort);
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}={}\n", name, value);
+  };
+  add("Prolog", options_.prolog);
+  add("Epilog", options_.epilog);
+  add("PrologSlurmctld", options_.prolog_slurmctld);
+  add("EpilogSlurmctld", options_.epilog_slurmctld);
+  if (!options_.health_check.empty()) {
+    add("HealthCheckProgram", options_.health_check);
+    add("HealthCheckInterval", std::to_string(options_.health_interval_s));
+    add("HealthCheckNodeState", options_.health_node_state);
+  }
+  for (const auto& line : options_.more) text += fmt::format("{}\n", line);
+  for (int i = 0; i < options_.nodes; ++i) {
+    text += fmt::format(
+        "NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} CPUs=8 Boards=1 "
+        "SocketsPerBoard=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=2000 Gres=gpu:{} "
+        "State=UNKNOWN\n",
+        name_of(i),
+        kPort + 1 + i,
+        kGpus);
+  }
+  text += fmt::format("PartitionName=main Nodes=n[1-{}] Default=YES MaxTime=INFINITE State=UP\n",
+                      options_.nodes);
+  return text;
+}
+
+Variables Cluster::variables() const {
+  Variables variables{{"SLURM_CONF", (folder_ / "etc/slurm.conf").string()}, {"HOME", "/root"}};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets it any more
+  if (const char* path = std::getenv("PATH")) variables["PATH"] = path;
+  return variables;
+}
+
+std::string Cluster::log_of(const std::string& daemon) const {
+  return content_of(folder_ / "log" / fmt::format("{}.log", daemon));
+}
+
+std::string Cluster::ends_of_logs() const {
+  std::string text;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(folder_ / "log", gone)) {
+    text += fmt::format(
+        "\n--- {}\n{}", entry.path().filename().string(), last_part(content_of(entry.path())));
+  }
+  return text;
+}
+
+std::string Cluster::write(std::string_view name, std::string_view content) const {
+  const auto file = folder_ / name;
+  fs::create_directories(file.parent_path());
+  write_file(file, content);
+  return file.string();
+}
+
+std::string Cluster::write_program(std::string_view name, std::string_view content) const {
+  auto file = write(name, content);
+  fs::permissions(file, fs::perms(0755));
+  return file;
+}
+
+bool Cluster::start_munged() {
+  const auto below = [&](std::string_view name) { return (folder_ / name).string(); };
+  const auto socket = below("run/munge/munge.sock");
+  munged_ =
+      std::make_unique<Process>(Words{"munged",
+                                      "--foreground",
+                                      "--force",
+                                      "--num-threads=2",
+                                      fmt::format("--key-file={}", below("munge/key")),
+                                      fmt::format("--socket={}", socket),
+                                      fmt::format("--pid-file={}", below("run/munge/munged.pid")),
+                                      fmt::format("--seed-file={}", below("munge/seed")),
+                                      fmt::format("--log-file={}", below("log/munged.log"))},
+                                variables(),
+                                folder_ / "log/munged-output.log");
+  return wait_for([&] { return run({"munge", "-n", "-S", socket}).status == 0; }, kPatience);
+}
+
+bool Cluster::start_controller() {
+  controller_ = std::make_unique<Process>(
+      Words{"slurmctld", "-D"}, variables(), folder_ / "log/slurmctld-output.log");
+  // A client that comes too early sleeps between its tries.
+  return wait_for(
+      [&] {
+        return run({"scontrol", "ping"}).out.find("UP") != std::string::npos;
+      },
+      kPatience);
+}
+
+void Cluster::start_slurmd(const std::string& node) {
+  slurmds_[node] =
+      std::make_unique<Process>(Words{"unshare",
+                                      "--uts",
+                                      "--ipc",
+                                      "--mount",
+                                      "sh",
+                                      "-c",
+                                      kNode,
+                                      "sh",
+                                      node,
+                                      (folder_ / "etc/hosts").string()},
+                                variables(),
+                                folder_ / "log" / fmt::format("slurmd-{}-output.log", node));
+}
+
+void Cluster::kill_slurmd(const std::string& node) {
+  slurmds_.at(node)->signal(SIGKILL);
+  slurmds_.at(node)->wait(kPatience);
+}
+
+pid_t Cluster::slurmd_of(const std::string& node) const { return slurmds_.at(node)->pid(); }
+
+void Cluster::stop_controller() const { controller_->signal(SIGSTOP); }
+
+void Cluster::continue_controller() const { controller_->signal(SIGCONT); }
+
+void Cluster::kill_controller() {
+  controller_->signal(SIGKILL);
+  controller_->wait(kPatience);
+}
+
+Ran Cluster::run(const Words& words, const Variables& more, milliseconds patience) {
+  auto all = more;
+  all.merge(variables());
+  const auto out = folder_ / "out" / fmt::format("{}.out", ++runs_);
+  const auto err = folder_ / "out" / fmt::format("{}.err", runs_);
+  Process process(words, all, out, err);
+  Ran ran{.status = process.wait(patience), .out = content_of(out), .err = content_of(err)};
+  std::error_code ignored;
+  fs::remove(out, ignored);
+  fs::remove(err, ignored);
+  return ran;
+}
+
+Ran Cluster::scontrol(const Words& words) {
+  Words all{"scontrol"};
+  all.insert(all.end(), words.begin(), words.end());
+  return run(all);
+}
+
+Nodes Cluster::nodes() {
+  Nodes found;
+  std::istringstream lines(
+      run({"sinfo", "-h", "-N", "-o", kSinfoFormat}, {{"SLURM_TIME_FORMAT", "%s"}}).out);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    SlurmNode node;
+    std::getline(words, name, '|');
+    std::getline(words, node.state, '|');
+    std::getline(words, node.user, '|');
+    std::getline(words, node.since, '|');
+    std::getline(words, node.reason);
+    if (node.reason == "none") node.reason.clear();
+    found[name] = std::move(node);
+  }
+  return found;
+}
+
+bool Cluster::wait_until(const std::string& node,
+                         const std::function<bool(const SlurmNode&)>& wanted,
+                         milliseconds patience) {
+  return wait_for(
+      [&] {
+        const auto all = nodes();
+        const auto found = all.find(node);
+        return found != all.end() && wanted(found->second);
+      },
+      patience);
+}
+
+bool Cluster::wait_until_all(const std::function<bool(const SlurmNode&)>& wanted,
+                             milliseconds patience) {
+  return wait_for(
+      [&] {
+        const auto all = nodes();
+        return std::ssize(all) == options_.nodes &&
+               std::ranges::all_of(all, [&](const auto& each) { return wanted(each.second); });
+      },
+      patience);
+}
+
+std::string Cluster::submit(const std::string& script,
+                            const Words& options,
+                            const Variables& more) {
+  Words words{"sbatch", "--parsable", fmt::format("--output={}/%j.out", folder_.string())};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back(script);
+  const auto ran = run(words, more);
+  refusal_ = ran.err;
+  return ran.status == 0 ? ran.out.substr(0, ran.out.find_first_of(";\n")) : "";
+}
+
+std::string Cluster::output_of(const std::string& job) const {
+  return content_of(folder_ / fmt::format("{}.out", job));
+}
+
+std::optional<SlurmJob> Cluster::job(const std::string& id) {
+  const auto ran = scontrol({"-o", "show", "job", id});
+  if (ran.status != 0) return std::nullopt;
+  const auto restarts = value_of(ran.out, "Restarts");
+  return SlurmJob{.state = value_of(ran.out, "JobState"),
+                  .exit_code = value_of(ran.out, "ExitCode"),
+                  .nodes = value_of(ran.out, "NodeList"),
+                  .reason = value_of(ran.out, "Reason"),
+                  .restarts = static_cast<int>(std::strtol(restarts.c_str(), nullptr, 10))};
+}
+
+std::optional<SlurmJob> Cluster::wait_for_job(const std::string& id, milliseconds patience) {
+  std::optional<SlurmJob> last;
+  (void)wait_for(
+      [&] {
+        last = job(id);
+        return last && has_ended(last->state);
+      },
+      patience);
+  return last;
+}
+
+std::vector<std::string> Cluster::stop() {
+  constexpr auto kEnd = std::chrono::seconds(5);
+  std::vector<Process*> daemons;
+  for (auto& [name, slurmd] : slurmds_) daemons.push_back(slurmd.get());
+  for (auto* each : {controller_.get(), munged_.get()}) {
+    if (each != nullptr) daemons.push_back(each);
+  }
+  for (auto* each : daemons) each->signal(SIGTERM);
+  for (auto* each : daemons) each->stop(kEnd);
+  // A slurmstepd outlives its slurmd by design, and so may what a hook began. Only as the first
+  // process of the namespace are all of them ours.
+  std::vector<std::string> left;
+  if (::getpid() == 1) {
+    for (const auto& [pid, words] : other_processes()) {
+      left.push_back(words);
+      ::kill(pid, SIGKILL);
+    }
+  }
+  slurmds_.clear();
+  controller_.reset();
+  munged_.reset();
+  return left;
+}
+
+}  // namespace muster::e2e

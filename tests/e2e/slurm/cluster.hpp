@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real Slurm for one test: munged, slurmctld and several slurmds on this machine, in a directory
+// and in namespaces of their own. Nothing of it is left when it goes.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/e2e/slurm/private_world.hpp"
+#include "tests/e2e/slurm/process.hpp"
+
+namespace muster::e2e {
+
+struct ClusterOptions {
+  int nodes = 4;                             // n1, n2 …: 8 CPUs and 8 GPUs each
+  std::string prolog, epilog, health_check;  // programs; empty for none
+  std::string prolog_slurmctld, epilog_slurmctld;
+  int health_interval_s = 2;
+  std::string health_node_state = "ANY";
+  std::vector<std::string> more;  // lines of slurm.conf
+};
+
+struct SlurmNode {
+  std::string state;   // as sinfo has it: "idle", "drained*"
+  std::string reason;  // empty for none
+  std::string user;
+  std::string since;  // as sinfo writes it, with SLURM_TIME_FORMAT=%s
+
+  [[nodiscard]] bool is(std::string_view word) const { return state == word; }
+};
+
+using Nodes = std::map<std::string, SlurmNode>;
+
+struct SlurmJob {
+  std::string state;      // "PENDING", "COMPLETED" …
+  std::string exit_code;  // "0:0": status and signal
+  std::string nodes;      // "n[1-2]"; empty before it ran
+  std::string reason;
+  int restarts = 0;
+};
+
+struct Ran {
+  int status = -1;
+  std::string out, err;
+};
+
+class Cluster {
+ public:
+  // A cluster whose nodes are idle, or `trouble()`. Only where why_no_cluster() is empty.
+  explicit Cluster(ClusterOptions options = {});
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+  ~Cluster();
+
+  // Why it does not run, with the ends of the logs; empty where it does.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  // For programs of one node, with its own host name and /dev/shm: the pid of its slurmd.
+  [[nodiscard]] pid_t slurmd_of(const std::string& node) const;
+  [[nodiscard]] std::string log_of(const std::string& daemon) const;  // "slurmctld", "slurmd-n1"
+  // What SLURM_CONF must be, and PATH.
+  [[nodiscard]] Variables variables() const;
+
+  // An executable file below the cluster's folder; its path.
+  [[nodiscard]] std::string write_program(std::string_view name, std::string_view content) const;
+  // A file there.
+  [[nodiscard]] std::string write(std::string_view name, std::string_view content) const;
+
+  // Any program, with the cluster's variables and these.
+  Ran run(const Words& words,
+          const Variables& more = {},
+          std::chrono::milliseconds patience = kPatience);
+  Ran scontrol(const Words& words);
+
+  // Empty where slurmctld does not answer.
+  [[nodiscard]] Nodes nodes();
+  [[nodiscard]] bool wait_until(const std::string& node,
+                                const std::function<bool(const SlurmNode&)>& wanted,
+                                std::chrono::milliseconds patience = kPatience);
+  [[nodiscard]] bool wait_until_all(const std::function<bool(const SlurmNode&)>& wanted,
+                                    std::chrono::milliseconds patience = kPatience);
+
+  // The id of a batch job, its output in folder()/ID.out; empty where it was refused: the reason is
+  // in `refusal()`.
+  [[nodiscard]] std::string submit(const std::string& script,
+                                   const Words& options = {},
+                                   const Variables& more = {});
+
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+  [[nodiscard]] std::string output_of(const std::string& job) const;
+  [[nodiscard]] std::optional<SlurmJob> job(const std::string& id);
+  // The job as it is when it has ended, or when the time is over.
+  [[nodiscard]] std::optional<SlurmJob> wait_for_job(
+      const std::string& id, std::chrono::milliseconds patience = kPatience);
+
+  void stop_controller() const;  // hung: it takes connections and says nothing
+  void continue_controller() const;
+  void kill_controller();
+  [[nodiscard]] bool start_controller();  // again; whether it answers
+  void kill_slurmd(const std::string& node);
+  void start_slurmd(const std::string& node);
+
+  // Ends everything; what is still alive then was left behind, killed, and is named here.
+  std::vector<std::string> stop();
+
+ private:
+  [[nodiscard]] std::string configuration() const;
+  void lay_out() const;
+  [[nodiscard]] bool start_munged();
+  [[nodiscard]] std::string ends_of_logs() const;
+
+  ClusterOptions options_;
+  std::filesystem::path folder_;
+  std::string trouble_, refusal_;
+  std::unique_ptr<Process> munged_, controller_;
+  std::map<std::string, std::unique_ptr<Process>> slurmds_;
+  int runs_ = 0;
+};
+
+}  // namespace muster::e2e

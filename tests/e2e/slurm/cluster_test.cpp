@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test cluster itself: what its nodes say, and that nothing of it is left.
+#include "tests/e2e/slurm/cluster.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Pair;
+
+class ClusterTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+  }
+};
+
+TEST_F(ClusterTest, HasFourIdleNodesWithoutAReason) {
+  Cluster cluster;
+  ASSERT_EQ(cluster.trouble(), "");
+  const auto nodes = cluster.nodes();
+  EXPECT_THAT(nodes, ElementsAre(Key("n1"), Key("n2"), Key("n3"), Key("n4")));
+  EXPECT_THAT(nodes,
+              Each(Pair(::testing::_,
+                        AllOf(Field(&SlurmNode::state, "idle"), Field(&SlurmNode::reason, "")))));
+  EXPECT_THAT(cluster.stop(), IsEmpty());
+}
+
+TEST_F(ClusterTest, ShowsADrainWithReasonUserAndTimeInSeconds) {
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  const auto before = std::time(nullptr);
+  ASSERT_EQ(cluster
+                .scontrol({"update",
+                           "nodename=n2",
+                           "state=drain",
+                           "reason=muster: gpu.present gpu3: lost; reboot the node"})
+                .status,
+            0);
+  ASSERT_TRUE(cluster.wait_until("n2", [](const auto& node) { return node.is("drained"); }));
+  const auto nodes = cluster.nodes();
+  EXPECT_EQ(nodes.at("n2").reason, "muster: gpu.present gpu3: lost; reboot the node");
+  EXPECT_EQ(nodes.at("n2").user, "root");
+  EXPECT_THAT(nodes.at("n2").since, ::testing::MatchesRegex("[0-9]+"));
+  const auto since = std::strtoll(nodes.at("n2").since.c_str(), nullptr, 10);
+  EXPECT_GE(since, before - 1);
+  EXPECT_LE(since, std::time(nullptr) + 1);
+  EXPECT_EQ(nodes.at("n1").state, "idle");
+}
+
+TEST_F(ClusterTest, TellsTheTimeOfADrainInSecondsBySlurmTimeFormat) {
+  Cluster cluster({.nodes = 1});
+  ASSERT_EQ(cluster.trouble(), "");
+  ASSERT_EQ(cluster.scontrol({"update", "nodename=n1", "state=drain", "reason=a|b"}).status, 0);
+  const auto ran =
+      cluster.run({"sinfo", "-h", "-N", "-o", "%N|%R|%T|%u|%H|%E"}, {{"SLURM_TIME_FORMAT", "%s"}});
+  EXPECT_THAT(ran.out, ::testing::MatchesRegex("n1.main.drained.root.[0-9]+.a.b\n")) << ran.err;
+}
+
+TEST_F(ClusterTest, RunsAJobOnItsNodesAndTellsItsStatus) {
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  const auto script =
+      cluster.write("job", "#!/bin/sh\nsrun hostname\necho $CUDA_VISIBLE_DEVICES\nexit 7\n");
+  const auto id = cluster.submit(script, {"--nodes=2", "--ntasks-per-node=1", "--gres=gpu:2"});
+  ASSERT_NE(id, "") << cluster.refusal();
+  const auto job = cluster.wait_for_job(id);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "FAILED");
+  EXPECT_EQ(job->exit_code, "7:0");
+  EXPECT_EQ(job->nodes, "n[1-2]");
+  EXPECT_THAT(cluster.output_of(id),
+              AllOf(HasSubstr("n1\n"), HasSubstr("n2\n"), HasSubstr("0,1\n")));
+}
+
+TEST_F(ClusterTest, RunsTheHooksThatItIsGiven) {
+  // They are given before the cluster's own folder is there.
+  std::string folder = "/tmp/mh-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto hook = std::filesystem::path(folder) / "hook";
+  const auto log = std::filesystem::path(folder) / "log";
+  std::ofstream(hook) << fmt::format(
+      "#!/bin/sh\necho \"${{SLURM_SCRIPT_CONTEXT:-health}} $SLURMD_NODENAME\" >>{}\n",
+      log.string());
+  std::filesystem::permissions(hook, std::filesystem::perms(0755));
+  {
+    Cluster cluster({.nodes = 1,
+                     .prolog = hook.string(),
+                     .epilog = hook.string(),
+                     .health_check = hook.string(),
+                     .health_interval_s = 1});
+    ASSERT_EQ(cluster.trouble(), "");
+    const auto id = cluster.submit(cluster.write("job", "#!/bin/sh\ntrue\n"));
+    EXPECT_EQ(cluster.wait_for_job(id).value_or(SlurmJob{}).state, "COMPLETED");
+    EXPECT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("idle"); }));
+  }
+  EXPECT_THAT(content_of(log),
+              AllOf(HasSubstr("health n1\n"),
+                    HasSubstr("prolog_slurmd n1\n"),
+                    HasSubstr("epilog_slurmd n1\n")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(ClusterTest, KeepsADrainWhileTheControllerIsKilledAndRestarted) {
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  ASSERT_EQ(
+      cluster.scontrol({"update", "nodename=n1", "state=drain", "reason=swap a cable"}).status, 0);
+  cluster.kill_controller();
+  EXPECT_THAT(cluster.nodes(), IsEmpty());
+  ASSERT_TRUE(cluster.start_controller());
+  ASSERT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("drained"); }));
+  EXPECT_EQ(cluster.nodes().at("n1").reason, "swap a cable");
+}
+
+TEST_F(ClusterTest, CanHangTheController) {
+  Cluster cluster({.nodes = 1});
+  ASSERT_EQ(cluster.trouble(), "");
+  cluster.stop_controller();
+  const auto ran = cluster.scontrol({"show", "node", "n1"});
+  EXPECT_NE(ran.status, 0) << ran.out;
+  cluster.continue_controller();
+  EXPECT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("idle"); }));
+}
+
+TEST_F(ClusterTest, LeavesNoProcessAndNoFileBehind) {
+  std::filesystem::path folder;
+  {
+    Cluster cluster({.nodes = 2});
+    ASSERT_EQ(cluster.trouble(), "");
+    folder = cluster.folder();
+    const auto script = cluster.write("job", "#!/bin/sh\nsleep 1000\n");
+    const auto id = cluster.submit(script);
+    ASSERT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("mixed"); }));
+  }
+  EXPECT_THAT(other_processes(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+}  // namespace
+}  // namespace muster::e2e

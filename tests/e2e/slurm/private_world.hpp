@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Namespaces of the tests' own, so that nothing that they start survives them, and no packet
+// leaves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace muster::e2e {
+
+// Starts this program again with these arguments, in process, network, host name, IPC and mount
+// namespaces of its own, where that is permitted; does not return then, but for the program inside.
+void enter_private_world(const std::vector<char*>& arguments);
+
+// Why a cluster cannot be started here; empty where it can.
+[[nodiscard]] const std::string& why_no_cluster();
+
+}  // namespace muster::e2e
