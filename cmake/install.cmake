@@ -12,6 +12,10 @@ foreach(program muster muster-bench)
   install(FILES tools/completion/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
 endforeach()
+# The plug-in of LBNL NHC and its configuration: a site links or copies them to /etc/nhc.
+install(FILES nhc-plugins/muster.nhc nhc-plugins/muster.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/nhc)
+install(PROGRAMS slurm/hooks/prolog slurm/hooks/epilog slurm/hooks/health_check
+  DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/muster/slurm)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
