@@ -114,6 +114,14 @@ bool has_ended(std::string_view state) {
 
 }  // namespace
 
+std::string shipped_hook(std::string_view name, const fs::path& muster) {
+  constexpr std::string_view kDefault = "muster=/usr/bin/muster\n";
+  auto text = content_of(fmt::format("{}/slurm/hooks/{}", MUSTER_SOURCE_DIR, name));
+  const auto at = text.find(kDefault);
+  if (at == std::string::npos) return "";
+  return text.replace(at, kDefault.size(), fmt::format("muster={}\n", muster.string()));
+}
+
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   // Munge and PMIx make sockets below it, whose paths may have 108 bytes.
   std::string pattern = "/tmp/ms-XXXXXX";
@@ -160,6 +168,9 @@ void Cluster::lay_out() const {
   write_file(folder_ / "etc/gres.conf",
              fmt::format("Name=gpu File={}/dev/nvidia[0-{}]\n", folder_.string(), kGpus - 1));
   write_file(folder_ / "etc/slurm.conf", configuration());
+  for (const auto& [name, content] : options_.programs) {
+    (void)write_program(fmt::format("programs/{}", name), content);
+  }
   std::string hosts = "127.0.0.1 localhost head";
   for (int i = 0; i < options_.nodes; ++i) hosts += fmt::format(" {}", name_of(i));
   write_file(folder_ / "etc/hosts", fmt::format("{}\n", hosts));
@@ -167,8 +178,10 @@ void Cluster::lay_out() const {
 
 std::string Cluster::configuration() const {
   auto text = fmt::format(kConfiguration, folder_.string(), kPort);
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) text += fmt::format("{}={}\n", name, value);
+  const auto add = [&](const char* name, const fs::path& program) {
+    // An absolute path stays what it is.
+    if (!program.empty())
+      text += fmt::format("{}={}\n", name, (folder_ / "programs" / program).string());
   };
   add("Prolog", options_.prolog);
   add("Epilog", options_.epilog);
@@ -176,8 +189,9 @@ std::string Cluster::configuration() const {
   add("EpilogSlurmctld", options_.epilog_slurmctld);
   if (!options_.health_check.empty()) {
     add("HealthCheckProgram", options_.health_check);
-    add("HealthCheckInterval", std::to_string(options_.health_interval_s));
-    add("HealthCheckNodeState", options_.health_node_state);
+    text += fmt::format("HealthCheckInterval={}\nHealthCheckNodeState={}\n",
+                        options_.health_interval_s,
+                        options_.health_node_state);
   }
   for (const auto& line : options_.more) text += fmt::format("{}\n", line);
   for (int i = 0; i < options_.nodes; ++i) {

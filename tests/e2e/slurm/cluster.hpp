@@ -19,8 +19,12 @@
 namespace muster::e2e {
 
 struct ClusterOptions {
-  int nodes = 4;                             // n1, n2 …: 8 CPUs and 8 GPUs each
-  std::string prolog, epilog, health_check;  // programs; empty for none
+  int nodes = 4;  // n1, n2 …: 8 CPUs and 8 GPUs each
+  // Executable files below folder()/programs: name, and content.
+  std::map<std::string, std::string> programs;
+  // Programs by their names there, or by absolute paths, not below /dev/shm: a node has its own.
+  // Empty for none.
+  std::string prolog, epilog, health_check;
   std::string prolog_slurmctld, epilog_slurmctld;
   int health_interval_s = 2;
   std::string health_node_state = "ANY";
@@ -35,6 +39,9 @@ struct SlurmNode {
 
   [[nodiscard]] bool is(std::string_view word) const { return state == word; }
 };
+
+// A script of slurm/hooks, but for the line that says where muster is.
+[[nodiscard]] std::string shipped_hook(std::string_view name, const std::filesystem::path& muster);
 
 using Nodes = std::map<std::string, SlurmNode>;
 

@@ -8,7 +8,6 @@
 
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 
 namespace muster::e2e {
 namespace {
@@ -88,31 +87,23 @@ TEST_F(ClusterTest, RunsAJobOnItsNodesAndTellsItsStatus) {
 }
 
 TEST_F(ClusterTest, RunsTheHooksThatItIsGiven) {
-  // They are given before the cluster's own folder is there.
-  std::string folder = "/tmp/mh-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const auto hook = std::filesystem::path(folder) / "hook";
-  const auto log = std::filesystem::path(folder) / "log";
-  std::ofstream(hook) << fmt::format(
-      "#!/bin/sh\necho \"${{SLURM_SCRIPT_CONTEXT:-health}} $SLURMD_NODENAME\" >>{}\n",
-      log.string());
-  std::filesystem::permissions(hook, std::filesystem::perms(0755));
-  {
-    Cluster cluster({.nodes = 1,
-                     .prolog = hook.string(),
-                     .epilog = hook.string(),
-                     .health_check = hook.string(),
-                     .health_interval_s = 1});
-    ASSERT_EQ(cluster.trouble(), "");
-    const auto id = cluster.submit(cluster.write("job", "#!/bin/sh\ntrue\n"));
-    EXPECT_EQ(cluster.wait_for_job(id).value_or(SlurmJob{}).state, "COMPLETED");
-    EXPECT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("idle"); }));
-  }
-  EXPECT_THAT(content_of(log),
+  constexpr const char* kHook =
+      "#!/bin/sh\n"
+      "echo \"${SLURM_SCRIPT_CONTEXT:-health} $SLURMD_NODENAME\" >>\"${0%/*}/log\"\n";
+  Cluster cluster({.nodes = 1,
+                   .programs = {{"hook", kHook}},
+                   .prolog = "hook",
+                   .epilog = "hook",
+                   .health_check = "hook",
+                   .health_interval_s = 1});
+  ASSERT_EQ(cluster.trouble(), "");
+  const auto id = cluster.submit(cluster.write("job", "#!/bin/sh\ntrue\n"));
+  EXPECT_EQ(cluster.wait_for_job(id).value_or(SlurmJob{}).state, "COMPLETED");
+  EXPECT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("idle"); }));
+  EXPECT_THAT(content_of(cluster.folder() / "programs/log"),
               AllOf(HasSubstr("health n1\n"),
                     HasSubstr("prolog_slurmd n1\n"),
                     HasSubstr("epilog_slurmd n1\n")));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(ClusterTest, KeepsADrainWhileTheControllerIsKilledAndRestarted) {
