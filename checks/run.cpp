@@ -230,4 +230,8 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   return report;
 }
 
+Verdict verdict_of(const Findings& findings, const Profile& profile, const std::string& context) {
+  return verdict_of(findings, context_of(profile, context));
+}
+
 }  // namespace muster

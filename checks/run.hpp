@@ -33,4 +33,9 @@ struct Selection {
                            const Profile& profile,
                            const Selection& selection);
 
+// Of findings that are put together from several sources.
+[[nodiscard]] Verdict verdict_of(const Findings& findings,
+                                 const Profile& profile,
+                                 const std::string& context);
+
 }  // namespace muster

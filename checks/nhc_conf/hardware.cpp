@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// check_hw_cpuinfo, check_hw_eth, check_hw_ib, check_dmi_data_match.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "checks/nhc_conf/judging.hpp"
+#include "checks/nhc_conf/match.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::nhc {
+namespace {
+
+std::optional<Finding> other_count(const Snapshot& snapshot,
+                                   std::string_view noun,
+                                   const Fact<unsigned>& seen,
+                                   std::string_view wanted) {
+  if (wanted.empty()) return std::nullopt;
+  const auto count = parse_unsigned(wanted);
+  if (!count) {
+    return not_judged(
+        fmt::format("expects a number of {}s, got \"{}\"", noun, printable(wanted, 40)));
+  }
+  if (!seen) return checks::not_known(checks::kNode, fmt::format("the number of {}s", noun), seen);
+  if (*seen == *count) return std::nullopt;
+  return Finding{.device = std::string(checks::kNode),
+                 .outcome = Outcome::fail,
+                 .message = fmt::format("{}, {} wanted", checks::counted(*seen, noun), *count),
+                 .observed = checks::count_value(*seen),
+                 .limit = checks::count_value(*count),
+                 .remedy = *seen < *count ? checks::hardware_remedy(snapshot) : Remedy::fix_config};
+}
+
+struct PortSeen {
+  std::string name;  // mlx5_ib0:1
+  const IbPort* port = nullptr;
+};
+
+std::string state_of(const IbPort& port) {
+  constexpr std::array kStates{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"};
+  const auto state = port.state.value_or(99);
+  const std::string name =
+      state < kStates.size() ? kStates.at(state) : fmt::format("in state {}", state);
+  const auto physical = port.physical_state.value_or(0);
+  return physical == 5 ? fmt::format("{} (LinkUp)", name)
+                       : fmt::format("{} (physical state {})", name, physical);
+}
+
+// Not known where a fact that decides is not.
+std::optional<bool> is_well(const IbPort& port, std::optional<double> rate) {
+  if (!port.state || !port.physical_state || (rate && !port.rate_gbps)) return std::nullopt;
+  if (*port.state != 4 || *port.physical_state != 5) return false;
+  return !rate || std::abs(*port.rate_gbps - *rate) < 0.01;
+}
+
+// "mlx5_0:1", or a device for any of its ports; both may be globs.
+bool is_meant(std::string_view wanted, const std::string& device, const std::string& port) {
+  if (wanted.empty()) return true;
+  return matches_glob(wanted, wanted.find(':') == std::string_view::npos ? device : port);
+}
+
+std::vector<PortSeen> ports_meant(const Snapshot& snapshot, std::string_view wanted) {
+  std::vector<PortSeen> ports;
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (!hca.ports) continue;
+    for (const auto& port : *hca.ports) {
+      auto name = fmt::format("{}:{}", hca.name, port.number);
+      if (is_meant(wanted, hca.name, name)) ports.push_back({std::move(name), &port});
+    }
+  }
+  return ports;
+}
+
+Finding no_port(const Snapshot& snapshot,
+                const std::vector<PortSeen>& ports,
+                std::string_view wanted,
+                std::string_view rate) {
+  const std::string with = rate.empty() ? std::string() : fmt::format(" at {} Gb/s", rate);
+  Finding finding{.device = wanted.empty() ? std::string(checks::kNode) : std::string(wanted),
+                  .outcome = Outcome::fail,
+                  .remedy = checks::hardware_remedy(snapshot)};
+  if (ports.size() == 1) {
+    const auto& port = *ports.front().port;
+    const std::string seen =
+        port.rate_gbps ? fmt::format(" at {:g} Gb/s", *port.rate_gbps) : std::string();
+    finding.message = fmt::format(
+        "{} is {}{}, wanted ACTIVE (LinkUp){}", ports.front().name, state_of(port), seen, with);
+  } else if (ports.empty()) {
+    finding.message =
+        fmt::format("there is no port{}{}", wanted.empty() ? "" : " ", printable(wanted, 80));
+  } else {
+    finding.message = fmt::format("none of {} ports is ACTIVE (LinkUp){}", ports.size(), with);
+  }
+  return finding;
+}
+
+}  // namespace
+
+Findings judge_cpuinfo(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto& cpu = *snapshot.cpu;
+  Findings findings;
+  for (const auto& other : {other_count(snapshot, "socket", cpu.sockets, argument(arguments, 0)),
+                            other_count(snapshot, "core", cpu.cores, argument(arguments, 1)),
+                            other_count(snapshot, "thread", cpu.threads, argument(arguments, 2))}) {
+    if (other) findings.push_back(*other);
+  }
+  const auto words = [](const Fact<unsigned>& count, std::string_view noun) {
+    return count ? checks::counted(*count, noun) : fmt::format("unknown {}s", noun);
+  };
+  return checks::or_pass(std::move(findings),
+                         fmt::format("{}, {}, {}",
+                                     words(cpu.sockets, "socket"),
+                                     words(cpu.cores, "core"),
+                                     words(cpu.threads, "thread")));
+}
+
+Findings judge_eth(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto wanted = argument(arguments, 0);
+  // The probe leaves it out: every network of the kernel has one.
+  if (wanted == "lo") return {checks::passed("lo is there wherever there is a network", wanted)};
+  const bool found = std::ranges::any_of(snapshot.network->interfaces, [&](const auto& each) {
+    return matches_glob(wanted, each.name);
+  });
+  if (found) return {checks::passed(fmt::format("the interface {} is there", wanted), wanted)};
+  return {{.device = std::string(wanted),
+           .outcome = Outcome::fail,
+           .message = fmt::format("there is no interface {}", printable(wanted, 80)),
+           .observed = false,
+           .limit = true,
+           .remedy = Remedy::fix_config}};
+}
+
+Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto words = argument(arguments, 0);
+  const auto wanted = argument(arguments, 1);
+  std::optional<double> rate;
+  if (!words.empty()) {
+    const auto number = parse_number(words);
+    if (!number) {
+      return {not_judged(fmt::format("expects a rate in Gb/s, got \"{}\"", printable(words, 40)))};
+    }
+    rate = *number;
+  }
+  const auto ports = ports_meant(snapshot, wanted);
+  std::string unread;
+  for (const auto& [name, port] : ports) {
+    const auto well = is_well(*port, rate);
+    if (well && *well) {
+      return {checks::passed(
+          fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", name, port->rate_gbps.value_or(0)),
+          wanted.empty() ? checks::kNode : wanted)};
+    }
+    if (!well && unread.empty()) unread = name;
+  }
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (!hca.ports && unread.empty() && is_meant(wanted.substr(0, wanted.find(':')), hca.name, {}))
+      unread = hca.name;
+  }
+  if (!unread.empty()) {
+    return {not_judged(fmt::format("the state or rate of {} could not be read", unread), unread)};
+  }
+  return {no_port(snapshot, ports, wanted, words)};
+}
+
+// Only the maker and the product's name are observed, as the kernel shows them without dmidecode.
+Findings judge_dmi(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto options = read_options(arguments, "!nh:t:");
+  if (!options) return {not_judged(options.error().message)};
+  constexpr std::string_view kMaker = "System Information: Manufacturer: ";
+  constexpr std::string_view kProduct = "System Information: Product Name: ";
+  const auto& text = options->rest.size() == 1 ? options->rest.front() : std::string();
+  const bool maker = text.starts_with(kMaker);
+  if (!options->given.empty() || (!maker && !text.starts_with(kProduct))) {
+    return {not_judged("of the machine's DMI data only the manufacturer and the product are read")};
+  }
+  const auto& identity = *snapshot.identity;
+  const auto& fact = maker ? identity.dmi_vendor : identity.dmi_product;
+  const auto wanted = text.substr(maker ? kMaker.size() : kProduct.size());
+  const std::string_view what = maker ? "manufacturer" : "product";
+  if (!fact) return {checks::not_known(checks::kNode, fmt::format("the {}", what), fact)};
+  const auto found = matches(wanted, *fact);
+  if (!found) return {not_judged(found.error().message)};
+  if (*found) return {checks::passed(fmt::format("the {} is {}", what, *fact))};
+  return {{.device = std::string(checks::kNode),
+           .outcome = Outcome::fail,
+           .message = fmt::format("the {} is {}, wanted {}", what, *fact, printable(wanted, 80)),
+           .observed = *fact,
+           .limit = wanted,
+           .remedy = Remedy::fix_config}};
+}
+
+}  // namespace muster::nhc

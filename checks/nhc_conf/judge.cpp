@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/nhc_conf/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "checks/nhc_conf/table.hpp"
+#include "checks/run.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::nhc {
+namespace {
+
+constexpr std::string_view kGroup = "nhc.";
+constexpr std::string_view kLine = "nhc.line";  // of a line without a check
+constexpr std::size_t kLongestName = 60;
+constexpr std::size_t kLongestDevice = 120;
+constexpr std::size_t kLongestMessage = 300;
+
+std::string id_of(const Demand& demand) {
+  if (demand.check.empty()) return std::string(kLine);
+  return fmt::format("{}{}", kGroup, printable(demand.check, kLongestName));
+}
+
+std::string unknown_check(std::string_view name) {
+  if (!name.starts_with("check_")) {
+    return fmt::format("{} is no check, and muster runs no commands of a configuration",
+                       printable(name, kLongestName));
+  }
+  std::vector<std::string> names;
+  for (const auto& row : table()) names.emplace_back(row.name);
+  const auto near = nearest(name, names);
+  const auto hint = near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
+  return fmt::format("there is no check {}{}", printable(name, kLongestName), hint);
+}
+
+std::string wrong_arity(const Row& row, std::size_t given) {
+  std::string wanted;
+  if (row.least == row.most) {
+    wanted = checks::counted(row.least, "argument");
+  } else if (row.most == kAny) {
+    wanted = fmt::format("at least {}", checks::counted(row.least, "argument"));
+  } else {
+    wanted = fmt::format("{} to {} arguments", row.least, row.most);
+  }
+  return fmt::format("{} takes {}, got {}", row.name, wanted, given);
+}
+
+// Why the row cannot be asked at all.
+std::optional<std::string> obstacle(const Snapshot& snapshot,
+                                    const Row& row,
+                                    const Demand& demand) {
+  if (!demand.unresolved.empty()) {
+    return fmt::format("the variable ${} is not known", printable(demand.unresolved, 40));
+  }
+  const auto given = demand.arguments.size();
+  if (given < row.least || given > row.most) return wrong_arity(row, given);
+  std::optional<std::string> missing;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    const bool counts = row.absence_counts && section.status == Status::absent && section.asked();
+    if (!row.needs.contains(probe) || section.ok() || counts || missing) return;
+    missing = fmt::format(
+        "the {} probe says {}: {}", to_string(probe), to_string(section.status), section.reason);
+  });
+  return missing;
+}
+
+// The lines in the making: findings of those that are judged here, and what the others ask of
+// muster's own checks.
+class Lines {
+ public:
+  Lines(const Snapshot& snapshot, const Config& config) : snapshot_(snapshot), config_(config) {}
+
+  void take(const Demand& demand) {
+    if (!demand.complaint.empty()) return refuse(demand, demand.complaint);
+    const Row* row = row_named(demand.check);
+    if (row == nullptr) return refuse(demand, unknown_check(demand.check));
+    if (!row->why.empty()) {
+      auto finding = not_judged(row->why);
+      finding.outcome = row->otherwise;
+      return add(demand, {std::move(finding)});
+    }
+    if (const auto why = obstacle(snapshot_, *row, demand)) return refuse(demand, *why);
+    if (row->judge != nullptr) return add(demand, row->judge(snapshot_, demand.arguments));
+    translate(demand, *row);
+  }
+
+  [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
+
+  [[nodiscard]] const std::vector<std::string>& checks() const { return checks_; }
+
+  [[nodiscard]] const std::vector<Preset>& presets() const { return presets_; }
+
+  [[nodiscard]] const Findings& findings() const { return findings_; }
+
+ private:
+  void refuse(const Demand& demand, std::string_view why) { add(demand, {not_judged(why)}); }
+
+  void add(const Demand& demand, Findings findings) {
+    const auto id = id_of(demand);
+    list(id);
+    for (auto& finding : findings) {
+      finding.check = id;
+      finding.device = printable(finding.device, kLongestDevice);
+      finding.message = fmt::format("{} ({}:{})",
+                                    printable(finding.message, kLongestMessage),
+                                    printable(config_.file, kLongestDevice),
+                                    demand.number);
+      findings_.push_back(std::move(finding));
+    }
+  }
+
+  void list(const std::string& id) {
+    if (std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
+  }
+
+  void translate(const Demand& demand, const Row& row) {
+    Result<std::vector<Preset>> presets;
+    if (row.translate != nullptr) presets = row.translate(demand.arguments);
+    if (!presets) return refuse(demand, presets.error().message);
+    for (const auto& preset : *presets) {
+      const auto earlier = std::ranges::find(presets_, preset.key, &Preset::key);
+      if (earlier != presets_.end() && earlier->value != preset.value) {
+        return refuse(demand,
+                      fmt::format("a line before sets {} to {}, this one to {}",
+                                  preset.key,
+                                  printable(earlier->value, 40),
+                                  printable(preset.value, 40)));
+      }
+    }
+    presets_.insert(presets_.end(), presets->begin(), presets->end());
+    for (const auto check : row.checks) {
+      list(std::string(check));
+      if (std::ranges::find(checks_, check) == checks_.end()) checks_.emplace_back(check);
+    }
+  }
+
+  const Snapshot& snapshot_;
+  const Config& config_;
+  std::vector<std::string> ids_;     // all, in the file's order
+  std::vector<std::string> checks_;  // those of muster's own among them
+  std::vector<Preset> presets_;
+  Findings findings_;
+};
+
+Outcome worst(const Findings& findings, std::string_view check) {
+  Outcome outcome = Outcome::skip;
+  for (const auto& finding : findings) {
+    if (finding.check == check && rank(finding.outcome) < rank(outcome)) outcome = finding.outcome;
+  }
+  return outcome;
+}
+
+void adapt(Profile& profile, const Lines& lines, const std::string& context) {
+  // The table's own tests hold every preset to a key that there is.
+  (void)apply(lines.presets(), profile);
+  for (const auto& check : lines.checks()) profile.policies[check].enabled = true;
+  profile.contexts[context].count_unknown.emplace_back("nhc.*");
+}
+
+}  // namespace
+
+Needs needs_of(const Config& config) {
+  Needs needs{.probes = Probe::identity};
+  std::vector<std::string> checks;
+  for (const auto& demand : all_demands(config)) {
+    const Row* row = row_named(demand.check);
+    if (row == nullptr) continue;
+    needs.probes = needs.probes | row->needs;
+    for (const auto check : row->checks) checks.emplace_back(check);
+    if (row->judge != judge_file_test) continue;
+    for (auto& file : tested_files(demand.arguments)) needs.files.push_back(std::move(file));
+  }
+  if (checks.empty()) return needs;
+  const auto selected = select_checks(Profile{}, {.only = std::move(checks)});
+  needs.probes = needs.probes | probes_needed(selected);
+  needs.parts = parts_asked(selected);
+  return needs;
+}
+
+Report judge(const Snapshot& snapshot,
+             Profile profile,
+             const Config& config,
+             const std::string& context) {
+  const auto& node = snapshot.identity->hostname;
+  Lines lines(snapshot, config);
+  const auto demands = demands_on(config, node);
+  for (const auto& demand : demands) lines.take(demand);
+  if (demands.empty()) {
+    lines.take({.number = static_cast<int>(config.lines.size()),
+                .complaint = fmt::format("no line is for {}", node.empty() ? "this node" : node)});
+  }
+  adapt(profile, lines, context);
+  // An empty selection would be all checks, so it is one that no check matches.
+  auto only = lines.checks();
+  if (only.empty()) only.emplace_back();
+  auto report = muster::judge(snapshot, profile, {.context = context, .only = std::move(only)});
+  const auto& own = lines.findings();
+  report.findings.insert(report.findings.end(), own.begin(), own.end());
+  std::ranges::stable_sort(
+      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
+  report.checks.clear();
+  for (const auto& id : lines.ids()) {
+    report.checks.push_back({.id = id, .outcome = worst(report.findings, id)});
+  }
+  report.verdict = verdict_of(report.findings, profile, context);
+  return report;
+}
+
+}  // namespace muster::nhc

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node judged by the lines of NHC's configuration that are for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checks/check.hpp"
+#include "checks/nhc_conf/config.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::nhc {
+
+// What has to be observed for any of the lines, whichever node they are for.
+struct Needs {
+  ProbeSet probes;
+  NvmlParts parts;
+  std::vector<std::string> files;  // that check_file_test names
+};
+
+[[nodiscard]] Needs needs_of(const Config& config);
+
+// Pure, as muster::judge. The lines decide which checks run, even those that the profile disabled;
+// limits that no line sets are the profile's. A line that nobody can judge leaves the node
+// undecided.
+[[nodiscard]] Report judge(const Snapshot& snapshot,
+                           Profile profile,
+                           const Config& config,
+                           const std::string& context);
+
+}  // namespace muster::nhc

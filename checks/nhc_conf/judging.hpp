@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// NHC's own checks, judged on a snapshot: pure functions from facts and the arguments of a line to
+// findings. Who calls them adds the check's name and the place of the line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks/support.hpp"
+
+namespace muster::nhc {
+
+using Arguments = std::vector<std::string>;
+using Judge = Findings (*)(const Snapshot&, const Arguments&);
+
+// hardware.cpp
+[[nodiscard]] Findings judge_cpuinfo(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_eth(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_dmi(const Snapshot& snapshot, const Arguments& arguments);
+// memory.cpp
+[[nodiscard]] Findings judge_physmem(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_swap(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_mem(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_physmem_free(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_swap_free(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_mem_free(const Snapshot& snapshot, const Arguments& arguments);
+// mounts.cpp
+[[nodiscard]] Findings judge_mount(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_mount_rw(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_mount_ro(const Snapshot& snapshot, const Arguments& arguments);
+// space.cpp
+[[nodiscard]] Findings judge_fs_size(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_fs_free(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_fs_used(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_fs_inodes(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_fs_ifree(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_fs_iused(const Snapshot& snapshot, const Arguments& arguments);
+// tasks.cpp
+[[nodiscard]] Findings judge_loadavg(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_service(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments);
+
+// The files that a line's check_file_test is about: they have to be looked for.
+[[nodiscard]] std::vector<std::string> tested_files(const Arguments& arguments);
+
+// The last mount of a point, which lies on top of the others; null for none.
+[[nodiscard]] const Mount* mount_at(const Snapshot& snapshot, std::string_view point);
+
+// A line that nobody can judge, and why.
+[[nodiscard]] inline Finding not_judged(std::string_view why,
+                                        std::string_view device = checks::kNode) {
+  return {.device = std::string(device),
+          .outcome = Outcome::unknown,
+          .message = fmt::format("not judged: {}", why)};
+}
+
+// The argument at `index`, or the empty string, which NHC takes for none.
+[[nodiscard]] inline std::string_view argument(const Arguments& arguments, std::size_t index) {
+  return index < arguments.size() ? std::string_view(arguments[index]) : std::string_view();
+}
+
+// Options as getopts reads them: single letters, together or apart, up to the first other word.
+struct Options {
+  std::map<char, std::vector<std::string>> given;  // with their values; flags have empty ones
+  std::vector<std::string> rest;
+
+  [[nodiscard]] bool has(char letter) const { return given.contains(letter); }
+
+  [[nodiscard]] std::vector<std::string> values(char letter) const {
+    const auto found = given.find(letter);
+    return found == given.end() ? std::vector<std::string>() : found->second;
+  }
+};
+
+// `known`: the letters, each with a colon where it takes a value, as "0rs:t:".
+[[nodiscard]] Result<Options> read_options(const Arguments& arguments, std::string_view known);
+
+}  // namespace muster::nhc

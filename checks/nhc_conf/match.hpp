@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// NHC's match strings: a glob, a /regular expression/ or a {range of nodes}, each negated by a
+// leading "!".
+#pragma once
+
+#include <string_view>
+
+#include "lib/base/result.hpp"
+
+namespace muster::nhc {
+
+// An error says why the expression cannot be understood; NHC takes such a one for one that does
+// not match. A range is read as Slurm reads it: "n[1-10]" are n1 to n10.
+[[nodiscard]] Result<bool> matches(std::string_view expression, std::string_view text);
+
+}  // namespace muster::nhc

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// check_fs_mount and its two narrower forms.
+#include <algorithm>
+#include <array>
+
+#include "checks/nhc_conf/judging.hpp"
+#include "checks/nhc_conf/match.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::nhc {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Wanted {
+  Words points, automatic;       // mount points; those that come when they are touched
+  Words sources, types, states;  // match strings
+  bool fatal = true;
+  std::string left_out;  // what muster does not do: options that change the node
+};
+
+// What NHC's own two forms ask of the options, and the only ones that can be answered.
+constexpr std::string_view kWritable = "/(^|,)rw($|,)/";
+constexpr std::string_view kReadOnly = "/(^|,)ro($|,)/";
+
+Result<Wanted> wanted_of(const Arguments& arguments) {
+  Wanted wanted;
+  if (argument(arguments, 0).starts_with('/')) {
+    wanted.points = {arguments[0]};
+    for (const auto& [index, words] : {std::pair{1U, &wanted.sources},
+                                       std::pair{2U, &wanted.types},
+                                       std::pair{3U, &wanted.states}}) {
+      const auto word = argument(arguments, index);
+      if (!word.empty()) words->emplace_back(word);
+    }
+    return wanted;
+  }
+  auto options = read_options(arguments, "0rE:F:O:e:f:o:s:t:");
+  if (!options) return tl::unexpected(options.error());
+  wanted.points = options->values('f');
+  for (auto& word : options->rest) wanted.points.push_back(std::move(word));
+  wanted.automatic = options->values('F');
+  wanted.sources = options->values('s');
+  wanted.types = options->values('t');
+  wanted.states = options->values('o');
+  wanted.fatal = !options->has('0');
+  for (const char letter : {'r', 'e', 'E'}) {
+    if (options->has(letter)) wanted.left_out += fmt::format(" -{}", letter);
+  }
+  if (wanted.points.empty() && wanted.automatic.empty()) {
+    return make_error("no mount point is named");
+  }
+  return wanted;
+}
+
+Finding wrong(const Mount& mount, std::string message) {
+  return {.device = printable(mount.point),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = Remedy::fix_config};
+}
+
+// The first match string that does not hold, as a finding.
+Findings mismatch(const Mount& mount,
+                  std::string_view what,
+                  const std::string& seen,
+                  const Words& expressions) {
+  for (const auto& expression : expressions) {
+    const auto found = matches(expression, seen);
+    if (!found) return {not_judged(found.error().message, mount.point)};
+    if (*found) continue;
+    auto finding = wrong(mount,
+                         fmt::format("{} is mounted {} {}, wanted {}",
+                                     printable(mount.point),
+                                     what,
+                                     printable(seen),
+                                     printable(expression, 80)));
+    finding.observed = seen;
+    finding.limit = expression;
+    return {std::move(finding)};
+  }
+  return {};
+}
+
+Findings other_state(const Mount& mount, const Words& expressions) {
+  for (std::string_view expression : expressions) {
+    const bool negated = expression.starts_with('!');
+    if (negated) expression.remove_prefix(1);
+    if (expression != kWritable && expression != kReadOnly) {
+      return {not_judged("of the options of mounts only rw and ro are observed", mount.point)};
+    }
+    const bool read_only = (expression == kReadOnly) != negated;
+    if (read_only == mount.read_only) continue;
+    auto finding = wrong(mount,
+                         fmt::format("{} is mounted {}, wanted {}",
+                                     printable(mount.point),
+                                     mount.read_only ? "read-only" : "writable",
+                                     read_only ? "read-only" : "writable"));
+    finding.observed = mount.read_only ? "ro" : "rw";
+    finding.limit = read_only ? "ro" : "rw";
+    return {std::move(finding)};
+  }
+  return {};
+}
+
+// File systems that hold no data are not observed: their absence proves nothing.
+bool may_be_unseen(const std::string& point, const Words& types) {
+  constexpr std::array<std::string_view, 4> kKernels{"/proc", "/sys", "/dev", "/run"};
+  const bool in_memory = point == "/run" || point == "/dev/shm";  // of type tmpfs, which is seen
+  const bool kernels = !in_memory && std::ranges::any_of(kKernels, [&](std::string_view folder) {
+    return point == folder || point.starts_with(fmt::format("{}/", folder));
+  });
+  constexpr std::array<std::string_view, 7> kPseudo{
+      "autofs", "cgroup", "cgroup2", "hugetlbfs", "nfsd", "ramfs", "rpc_pipefs"};
+  return kernels || std::ranges::any_of(types, [&](const std::string& type) {
+           return std::ranges::find(kPseudo, type) != kPseudo.end();
+         });
+}
+
+Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::string& point) {
+  const Mount* mount = mount_at(snapshot, point);
+  if (mount != nullptr) {
+    for (auto& findings : {mismatch(*mount, "from", mount->source, wanted.sources),
+                           mismatch(*mount, "as", mount->type, wanted.types),
+                           other_state(*mount, wanted.states)}) {
+      if (!findings.empty()) return findings;
+    }
+    return {checks::passed(fmt::format("{} is mounted ({} from {}, {})",
+                                       printable(point),
+                                       printable(mount->type),
+                                       printable(mount->source),
+                                       mount->read_only ? "read-only" : "writable"),
+                           printable(point))};
+  }
+  if (may_be_unseen(point, wanted.types)) {
+    return {not_judged(
+        fmt::format("file systems that hold no data are not observed, as {}", printable(point)),
+        point)};
+  }
+  return {{.device = printable(point),
+           .outcome = Outcome::fail,
+           .message = fmt::format("{} is not mounted", printable(point)),
+           .observed = false,
+           .limit = true,
+           .remedy = Remedy::fix_config}};
+}
+
+Findings judge_all(const Snapshot& snapshot, const Wanted& wanted) {
+  Findings findings;
+  for (const auto& point : wanted.points) {
+    for (auto& each : judge_point(snapshot, wanted, point)) findings.push_back(std::move(each));
+  }
+  for (const auto& point : wanted.automatic) {
+    if (mount_at(snapshot, point) != nullptr) {
+      for (auto& each : judge_point(snapshot, wanted, point)) findings.push_back(std::move(each));
+    } else {
+      findings.push_back(not_judged(
+          fmt::format("{} is not mounted, and muster does not make it be", printable(point)),
+          point));
+    }
+  }
+  for (auto& finding : findings) {
+    if (!wanted.fatal && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
+    if (!wanted.left_out.empty()) {
+      finding.message += fmt::format(" (not carried out:{})", wanted.left_out);
+    }
+  }
+  return findings;
+}
+
+Findings judge_with(const Snapshot& snapshot, const Arguments& arguments, std::string_view state) {
+  auto wanted = wanted_of(arguments);
+  if (!wanted) return {not_judged(wanted.error().message)};
+  if (!state.empty()) wanted->states.emplace_back(state);
+  return judge_all(snapshot, *wanted);
+}
+
+}  // namespace
+
+const Mount* mount_at(const Snapshot& snapshot, std::string_view point) {
+  const Mount* found = nullptr;
+  for (const auto& mount : snapshot.mounts->mounts) {
+    if (mount.point == point) found = &mount;
+  }
+  return found;
+}
+
+Findings judge_mount(const Snapshot& snapshot, const Arguments& arguments) {
+  return judge_with(snapshot, arguments, {});
+}
+
+Findings judge_mount_rw(const Snapshot& snapshot, const Arguments& arguments) {
+  return judge_with(snapshot, arguments, kWritable);
+}
+
+Findings judge_mount_ro(const Snapshot& snapshot, const Arguments& arguments) {
+  return judge_with(snapshot, arguments, kReadOnly);
+}
+
+}  // namespace muster::nhc

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/nhc_conf/table.hpp"
+
+#include <algorithm>
+
+namespace muster::nhc {
+namespace {
+
+constexpr std::string_view kNoProcesses = "processes and their owners are not observed";
+constexpr std::string_view kNoCommands = "muster runs no commands of a configuration";
+constexpr std::string_view kNoPackets = "muster opens no connections";
+constexpr std::string_view kNoContents = "contents, owners and times of files are not observed";
+constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
+constexpr std::string_view kNoAmd = "GPUs that are not NVIDIA's are not observed";
+constexpr std::string_view kAllReduce =
+    "a benchmark, which muster check does not run: muster-bench all_reduce --local N, with "
+    "--min-busbw and --at for the bandwidth wanted";
+constexpr std::string_view kLoopback =
+    "a benchmark, which muster check does not run: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 "
+    "muster-bench all_reduce --local N, with --min-busbw and --at for the bandwidth wanted";
+constexpr std::string_view kOtherBench =
+    "a benchmark, which muster check does not run; of its kind muster-bench has none, "
+    "muster-bench all_reduce --local N is the nearest";
+
+Row judged(std::string_view name,
+           Judge judge,
+           ProbeSet needs,
+           std::size_t least,
+           std::size_t most = kAny) {
+  return {.name = name, .least = least, .most = most, .judge = judge, .needs = needs};
+}
+
+Row translated(std::string_view name,
+               std::vector<std::string_view> checks,
+               Translate translate = nullptr,
+               std::size_t least = 0,
+               std::size_t most = kAny) {
+  return {.name = name,
+          .least = least,
+          .most = translate == nullptr ? 0 : most,
+          .checks = std::move(checks),
+          .translate = translate};
+}
+
+Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
+
+Row benchmark(std::string_view name, std::string_view why) {
+  return {.name = name, .otherwise = Outcome::skip, .why = why};
+}
+
+std::vector<Row> lbnl_rows() {
+  auto ib = judged("check_hw_ib", judge_ib, Probe::infiniband, 0, 2);
+  ib.absence_counts = true;
+  return {
+      judged("check_hw_cpuinfo", judge_cpuinfo, Probe::cpu, 0, 3),
+      judged("check_hw_physmem", judge_physmem, Probe::memory, 1, 3),
+      judged("check_hw_physmem_free", judge_physmem_free, Probe::memory, 1, 1),
+      judged("check_hw_swap", judge_swap, Probe::memory, 1, 3),
+      judged("check_hw_swap_free", judge_swap_free, Probe::memory, 1, 1),
+      judged("check_hw_mem", judge_mem, Probe::memory, 1, 3),
+      judged("check_hw_mem_free", judge_mem_free, Probe::memory, 1, 1),
+      ib,
+      judged("check_hw_eth", judge_eth, Probe::network, 1, 1),
+      unjudged("check_hw_gm", "Myrinet is not observed"),
+      unjudged("check_hw_mcelog",
+               "mcelog is not asked; host.edac judges the counters of memory errors"),
+      judged("check_fs_mount", judge_mount, Probe::mounts, 1),
+      judged("check_fs_mount_rw", judge_mount_rw, Probe::mounts, 1),
+      judged("check_fs_mount_ro", judge_mount_ro, Probe::mounts, 1),
+      judged("check_fs_size", judge_fs_size, Probe::mounts, 1, 3),
+      judged("check_fs_free", judge_fs_free, Probe::mounts, 2, 2),
+      judged("check_fs_used", judge_fs_used, Probe::mounts, 2, 2),
+      judged("check_fs_inodes", judge_fs_inodes, Probe::mounts, 1, 3),
+      judged("check_fs_ifree", judge_fs_ifree, Probe::mounts, 2, 2),
+      judged("check_fs_iused", judge_fs_iused, Probe::mounts, 2, 2),
+      judged("check_ps_loadavg", judge_loadavg, Probe::processes, 1, 3),
+      judged("check_ps_service", judge_service, Probe::services, 1),
+      judged("check_ps_daemon", judge_daemon, Probe::services, 1, 3),
+      unjudged("check_ps_blacklist", kNoProcesses),
+      unjudged("check_ps_cpu", kNoProcesses),
+      unjudged("check_ps_mem", kNoProcesses),
+      unjudged("check_ps_physmem", kNoProcesses),
+      unjudged("check_ps_time", kNoProcesses),
+      unjudged("check_ps_kswapd", kNoProcesses),
+      unjudged("check_ps_unauth_users", kNoProcesses),
+      unjudged("check_ps_userproc_lineage", kNoProcesses),
+      judged("check_file_test", judge_file_test, Probe::environment, 2),
+      unjudged("check_file_contents", kNoContents),
+      unjudged("check_file_stat", kNoContents),
+      unjudged("check_net_ping", kNoPackets),
+      unjudged("check_net_socket", "sockets are not observed"),
+      unjudged("check_cmd_output", kNoCommands),
+      unjudged("check_cmd_status", kNoCommands),
+      unjudged("check_cmd_dmesg", "host.kernel_log judges the kernel's log by rules of its own"),
+      judged("check_dmi_data_match", judge_dmi, Probe::identity, 1),
+      unjudged("check_dmi_raw_data_match",
+               "of the machine's DMI data only the manufacturer and the product are read"),
+      unjudged("check_moab_sched", kNoMoab),
+      unjudged("check_moab_rm", kNoMoab),
+      unjudged("check_moab_torque", kNoMoab),
+      translated("check_nv_healthmon", {"gpu.driver", "gpu.present"}),
+  };
+}
+
+std::vector<Row> azure_rows() {
+  return {
+      translated("check_gpu_count", {"gpu.present"}, gpu_count_presets, 1, 2),
+      translated("check_nvsmi_healthmon", {"gpu.driver", "gpu.present", "gpu.recovery_action"}),
+      translated("check_gpu_xid", {"gpu.xid"}, gpu_xid_presets, 0, 1),
+      translated(
+          "check_gpu_ecc",
+          {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected", "gpu.ecc_remapped_rows"},
+          gpu_ecc_presets,
+          0,
+          2),
+      translated("check_gpu_clock_throttling", {"gpu.clocks"}),
+      translated("check_app_gpu_clocks", {"gpu.clocks"}),
+      translated("check_gpu_persistence", {"gpu.persistence"}),
+      translated("check_vbios_version", {"gpu.firmware"}, vbios_presets, 1, 1),
+      translated("check_nvlink_status", {"gpu.nvlink_state"}),
+      translated("check_ib_link_flapping", {"ib.flaps"}, link_flap_presets),
+      translated("check_hw_topology", {"topo.numa", "topo.pairing", "topo.nccl_file"}),
+      translated("check_nvme_count", {"host.nvme"}, nvme_presets, 1, 1),
+      benchmark("check_nccl_allreduce", kAllReduce),
+      benchmark("check_nccl_allreduce_ib_loopback", kLoopback),
+      benchmark("check_gpu_bw", kOtherBench),
+      benchmark("check_ib_bw_gdr", kOtherBench),
+      benchmark("check_ib_bw_non_gdr", kOtherBench),
+      benchmark("check_cpu_stream", kOtherBench),
+      unjudged("check_gpu_xgmi", kNoAmd),
+      unjudged("check_rccl_allreduce", kNoAmd),
+      unjudged("check_rocm_gpu_bw", kNoAmd),
+  };
+}
+
+std::vector<Row> all_rows() {
+  auto rows = lbnl_rows();
+  for (auto& row : azure_rows()) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace
+
+std::span<const Row> table() {
+  static const std::vector<Row> kRows = all_rows();
+  return kRows;
+}
+
+const Row* row_named(std::string_view name) {
+  const auto rows = table();
+  const auto found = std::ranges::find(rows, name, &Row::name);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace muster::nhc

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every check that NHC and Azure's checks for it document: judged here, or by checks of muster's
+// own, or named as what nobody judges. Adding one is one row.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "checks/nhc_conf/judging.hpp"
+#include "lib/profile/profile.hpp"
+
+namespace muster::nhc {
+
+// A value of the profile: "gpu.present.count" and "8".
+struct Preset {
+  std::string key;
+  std::string value;
+
+  bool operator==(const Preset&) const = default;
+};
+
+// The values that a line's arguments stand for.
+using Translate = Result<std::vector<Preset>> (*)(const Arguments&);
+
+inline constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+
+struct Row {
+  std::string_view name;
+  std::size_t least = 0, most = kAny;  // arguments
+  // Judged here …
+  Judge judge = nullptr;
+  ProbeSet needs = {};
+  bool absence_counts = false;  // a section that is absent is judged, too: there is nothing
+  // … or by these checks of muster's own …
+  std::vector<std::string_view> checks = {};
+  Translate translate = nullptr;
+  // … or by nobody, and why.
+  Outcome otherwise = Outcome::unknown;
+  std::string_view why = {};
+};
+
+[[nodiscard]] std::span<const Row> table();
+[[nodiscard]] const Row* row_named(std::string_view name);  // null for none
+
+// For the table: what Azure's checks' arguments mean.
+[[nodiscard]] Result<std::vector<Preset>> gpu_count_presets(const Arguments& arguments);
+[[nodiscard]] Result<std::vector<Preset>> gpu_ecc_presets(const Arguments& arguments);
+[[nodiscard]] Result<std::vector<Preset>> gpu_xid_presets(const Arguments& arguments);
+[[nodiscard]] Result<std::vector<Preset>> vbios_presets(const Arguments& arguments);
+[[nodiscard]] Result<std::vector<Preset>> link_flap_presets(const Arguments& arguments);
+[[nodiscard]] Result<std::vector<Preset>> nvme_presets(const Arguments& arguments);
+
+// Puts values into a profile. An error names the key that is not one of those above.
+[[nodiscard]] Result<void> apply(const std::vector<Preset>& presets, Profile& profile);
+
+}  // namespace muster::nhc

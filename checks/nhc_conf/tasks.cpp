@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// check_ps_loadavg, check_ps_service and check_ps_daemon as far as systemd tells, check_file_test.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "checks/nhc_conf/judging.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::nhc {
+namespace {
+
+bool lists(const Fact<std::vector<std::string>>& units, const std::string& unit) {
+  return units && std::ranges::find(*units, unit) != units->end();
+}
+
+// NHC looks at processes; muster knows the units of systemd.
+Finding service_finding(const Snapshot& snapshot, const std::string& name, bool owner) {
+  const auto unit = name.ends_with(".service") ? name : fmt::format("{}.service", name);
+  const auto& services = *snapshot.services;
+  if (lists(services.failed, unit)) {
+    return {.device = unit,
+            .outcome = Outcome::fail,
+            .message = fmt::format("{} has failed", unit),
+            .remedy = Remedy::restart_service};
+  }
+  if (!lists(services.active, unit)) {
+    const std::string why =
+        services.active ? std::string() : fmt::format(" ({})", services.active.why());
+    return not_judged(
+        fmt::format("no unit {} is known to be active, and processes are not observed{}",
+                    printable(unit, 80),
+                    why),
+        unit);
+  }
+  if (owner) {
+    return not_judged(
+        fmt::format("{} is active, and whose its processes are is not observed", unit), unit);
+  }
+  return checks::passed(fmt::format("{} is active", unit), unit);
+}
+
+// Nothing where the facts do not tell.
+std::optional<bool> holds(char test, const FileFact& file) {
+  switch (test) {
+    case 'a':
+    case 'e':
+      return file.exists;
+    case 'd':
+      return file.exists && file.directory;
+    case 'f':
+      if (!file.exists || file.directory) return false;
+      return file.executable ? std::optional(true) : std::nullopt;
+    case 'x':
+      if (file.directory) return std::nullopt;
+      return file.executable;
+    case 'w':
+      if (!file.exists) return false;
+      return file.writable ? std::optional(*file.writable) : std::nullopt;
+    default:
+      return file.exists ? std::nullopt : std::optional(false);
+  }
+}
+
+struct FileTest {
+  std::string letters;
+  std::vector<std::string> files;
+  bool negated = false;
+};
+
+Result<FileTest> file_test_of(const Arguments& arguments) {
+  constexpr std::string_view kLetters = "abcdefghkprstuwxOGLSN";
+  FileTest test;
+  for (const auto& word : arguments) {
+    if (word == "-!") {
+      test.negated = true;
+    } else if (!word.starts_with('-')) {
+      test.files.push_back(word);
+    } else if (word.size() == 2 && kLetters.find(word[1]) != std::string_view::npos) {
+      test.letters += word[1];
+    } else {
+      return make_error(fmt::format("there is no option {}", printable(word, 40)));
+    }
+  }
+  if (test.letters.empty()) return make_error("no test is named");
+  if (test.files.empty()) return make_error("no file is named");
+  return test;
+}
+
+struct Tested {
+  std::vector<std::string> failed, undecided;
+};
+
+Tested test_files(const Snapshot& snapshot, const FileTest& test) {
+  Tested tested;
+  const auto& files = snapshot.environment->files;
+  for (const auto& path : test.files) {
+    const auto file = std::ranges::find(files, path, &FileFact::path);
+    for (const char letter : test.letters) {
+      const auto held = file == files.end() ? std::nullopt : holds(letter, *file);
+      if (held && *held) continue;
+      auto& list = held ? tested.failed : tested.undecided;
+      list.push_back(fmt::format("-{} {}", letter, printable(path)));
+    }
+  }
+  return tested;
+}
+
+}  // namespace
+
+Findings judge_loadavg(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto& tasks = *snapshot.processes;
+  constexpr std::array kMinutes{1, 5, 15};
+  const std::array loads{&tasks.load1, &tasks.load5, &tasks.load15};
+  Findings findings;
+  std::string seen;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const auto word = argument(arguments, i);
+    if (word.empty()) continue;
+    const auto what = fmt::format("the {}-minute load average", kMinutes.at(i));
+    const auto limit = parse_number(word);
+    if (!limit) {
+      findings.push_back(
+          not_judged(fmt::format("expects a load, got \"{}\"", printable(word, 40))));
+    } else if (!*loads.at(i)) {
+      findings.push_back(checks::not_known(checks::kNode, what, *loads.at(i)));
+    } else if (**loads.at(i) >= *limit) {
+      findings.push_back(
+          {.device = std::string(checks::kNode),
+           .outcome = Outcome::fail,
+           .message = fmt::format("{} is {:g}, less than {:g} wanted", what, **loads.at(i), *limit),
+           .observed = **loads.at(i),
+           .limit = *limit,
+           .remedy = Remedy::watch});
+    } else {
+      seen += fmt::format("{}{} is {:g}", seen.empty() ? "" : ", ", what, **loads.at(i));
+    }
+  }
+  return checks::or_pass(std::move(findings), seen.empty() ? "no load is limited" : seen);
+}
+
+Findings judge_service(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto options = read_options(arguments, "0E:SVcd:e:fkm:rsu:v");
+  if (!options) return {not_judged(options.error().message)};
+  if (options->rest.size() != 1) return {not_judged("expects one service")};
+  if (options->has('m') || options->has('d')) {
+    return {not_judged("processes are not observed, so neither -d nor -m can be told",
+                       options->rest.front())};
+  }
+  auto finding = service_finding(snapshot, options->rest.front(), options->has('u'));
+  if (options->has('0') && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
+  return {std::move(finding)};
+}
+
+Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments) {
+  return {service_finding(
+      snapshot, std::string(argument(arguments, 0)), !argument(arguments, 1).empty())};
+}
+
+std::vector<std::string> tested_files(const Arguments& arguments) {
+  auto test = file_test_of(arguments);
+  if (!test) return {};
+  std::erase_if(test->files, [](const auto& path) { return !path.starts_with('/'); });
+  return std::move(test->files);
+}
+
+Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto test = file_test_of(arguments);
+  if (!test) return {not_judged(test.error().message)};
+  const auto tested = test_files(snapshot, *test);
+  const std::string device = test->files.size() == 1 ? printable(test->files.front()) : "node";
+  const auto fail = [&](std::string message) {
+    return Findings{{.device = device,
+                     .outcome = Outcome::fail,
+                     .message = std::move(message),
+                     .remedy = Remedy::fix_config}};
+  };
+  // One test that does not hold decides, whatever the others are.
+  if (!tested.failed.empty()) {
+    auto message = fmt::format("{} does not hold", tested.failed.front());
+    if (test->negated) return {checks::passed(std::move(message), device)};
+    return fail(std::move(message));
+  }
+  if (!tested.undecided.empty()) {
+    return {not_judged(fmt::format("{} is not observed", tested.undecided.front()), device)};
+  }
+  auto message = fmt::format("-{} holds for {}", test->letters, fmt::join(test->files, " "));
+  if (test->negated) return fail(std::move(message));
+  return {checks::passed(std::move(message), device)};
+}
+
+}  // namespace muster::nhc
