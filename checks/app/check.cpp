@@ -9,7 +9,9 @@
 
 #include "checks/app/command.hpp"
 #include "checks/app/examine.hpp"
+#include "checks/app/judging.hpp"
 #include "checks/app/rendering.hpp"
+#include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
 #include "lib/command/version.hpp"
 #include "lib/probes/state.hpp"
@@ -17,13 +19,12 @@
 namespace muster::app {
 namespace {
 
-Selection selection_of(const CheckCommand& command) {
-  return {.context = command.context, .only = command.only, .skip = command.skip};
-}
+using Lines = std::optional<nhc::Config>;
 
 // Before the profile is known, whatever it may run is observed; a snapshot that is kept is whole.
-ProbeSet probes_for(const CheckCommand& command, const Profile* profile) {
+ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profile* profile) {
   if (!command.save_snapshot.empty()) return ProbeSet::all();
+  if (lines) return nhc::needs_of(*lines).probes;
   if (profile != nullptr) {
     return probes_needed(select_checks(*profile, selection_of(command)));
   }
@@ -32,8 +33,9 @@ ProbeSet probes_for(const CheckCommand& command, const Profile* profile) {
 }
 
 // A profile may select less, and is not known yet when the GPUs are asked.
-NvmlParts parts_for(const CheckCommand& command) {
+NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   if (!command.save_snapshot.empty()) return NvmlParts::all();
+  if (lines) return nhc::needs_of(*lines).parts;
   return parts_asked(select_checks(Profile{}, selection_of(command)));
 }
 
@@ -69,19 +71,23 @@ int save(const CheckCommand& command, const World& world, const Snapshot& snapsh
 }  // namespace
 
 int run_check(const CheckCommand& command, const World& world, Deadline& deadline) {
-  const Errand errand{.profile = command.profile,
-                      .settings = command.settings,
-                      .root = command.root,
-                      .nvml = command.nvml,
-                      .state = command.state,
-                      .context = command.context,
-                      .deadline = command.deadline,
-                      .probes = [&](const Profile* known) { return probes_for(command, known); },
-                      .parts = parts_for(command)};
+  const auto lines = nhc_conf_of(command);
+  if (!lines) return fail(world, lines.error());
+  const Errand errand{
+      .profile = command.profile,
+      .settings = command.settings,
+      .root = command.root,
+      .nvml = command.nvml,
+      .state = command.state,
+      .context = command.context,
+      .deadline = command.deadline,
+      .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
+      .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
+      .parts = parts_for(command, *lines)};
   auto examined = examine(errand, world.variables, world.started, deadline);
   if (!examined) return fail(world, examined.error());
 
-  auto report = judge(examined->snapshot, examined->choice.profile, selection_of(command));
+  auto report = judge_as_asked(command, *lines, examined->snapshot, examined->choice.profile);
   report.profile_evidence = std::move(examined->choice.evidence);
   report.muster = kVersion;
   report.duration_ms = milliseconds_since(world.started);

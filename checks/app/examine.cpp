@@ -30,6 +30,12 @@ std::map<std::string, std::string> variables_of(const Root& root,
   return variables;
 }
 
+Wanted wanted_by(const Errand& errand, const Profile& profile) {
+  auto wanted = wanted_of(profile);
+  wanted.files.insert(wanted.files.end(), errand.files.begin(), errand.files.end());
+  return wanted;
+}
+
 Result<Root> open_root(const std::string& path) {
   if (path == "/") return Root();
   return Root::below(path);
@@ -95,7 +101,7 @@ Attempt<Examined> examine(const Errand& errand,
     take_deadline(errand, choice->profile, started, deadline);
     return Plan{.probes = errand.probes(&choice->profile) | Probe::identity,
                 .deadline = observe_until(started, deadline.when()),
-                .wanted = wanted_of(choice->profile)};
+                .wanted = wanted_by(errand, choice->profile)};
   });
   if (!choice) return tl::unexpected(choice.error());
   return Examined{

@@ -27,7 +27,8 @@ struct Errand {
   std::optional<Seconds> deadline;
   // What to observe, once the profile is known, and before that.
   std::function<ProbeSet(const Profile*)> probes;
-  NvmlParts parts = NvmlParts::all();  // what to ask GPUs for, if they are observed at all
+  std::vector<std::string> files = {};  // to look for, beside those of the profile
+  NvmlParts parts = NvmlParts::all();   // what to ask GPUs for, if they are observed at all
 };
 
 struct Examined {

@@ -107,6 +107,12 @@ Result<void> set_skip(CheckCommand& command, std::string_view value) {
   return take_checks(command.skip, value);
 }
 
+Result<void> set_nhc_conf(CheckCommand& command, std::string_view value) {
+  if (value.empty()) return make_error("--nhc-conf needs a file");
+  command.nhc_conf = value;
+  return {};
+}
+
 Result<void> set_format(CheckCommand& command, std::string_view value) {
   const auto choice = take_choice(kFormats, value);
   if (!choice) return tl::unexpected(choice.error());
@@ -156,6 +162,11 @@ constexpr std::array kCheckOptions{
               set_context<C>},
     Option<C>{"--only", "GLOB,...", Arity::each, "run these checks and no others", set_only},
     Option<C>{"--skip", "GLOB,...", Arity::each, "leave these checks out", set_skip},
+    Option<C>{"--nhc-conf",
+              "FILE",
+              Arity::one,
+              "judge by the lines of NHC's configuration that are for this node, and no others",
+              set_nhc_conf},
     Option<C>{"--set", "KEY=VALUE", Arity::each, kSettingHelp, set_setting<C>},
     Option<C>{"--format", kFormats, Arity::one, "form of the report (default text)", set_format},
     Option<C>{"--output",

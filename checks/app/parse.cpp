@@ -44,6 +44,9 @@ class Subcommand {
 
 Result<void> finish_check(const CheckCommand& command) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
+  if (!command.nhc_conf.empty() && !(command.only.empty() && command.skip.empty())) {
+    return make_error("--nhc-conf says which checks run, and goes with neither --only nor --skip");
+  }
   if (command.snapshots.empty()) return {};
   if (!command.save_snapshot.empty()) {
     return make_error("--save-snapshot keeps what is observed, and --snapshot observes nothing");

@@ -16,6 +16,7 @@
 
 #include "checks/app/command.hpp"
 #include "checks/app/in_order.hpp"
+#include "checks/app/judging.hpp"
 #include "checks/app/profile_cache.hpp"
 #include "checks/app/rendering.hpp"
 #include "checks/run.hpp"
@@ -90,9 +91,14 @@ class Replay {
  public:
   Replay(const CheckCommand& command,
          const World& world,
+         std::optional<nhc::Config> lines,
          std::vector<std::string> files,
          ProfileCache& profiles)
-      : command_(command), world_(world), files_(std::move(files)), profiles_(profiles) {}
+      : command_(command),
+        world_(world),
+        lines_(std::move(lines)),
+        files_(std::move(files)),
+        profiles_(profiles) {}
 
   [[nodiscard]] int run() {
     auto destination = Destination::open(world_.console, command_.output);
@@ -124,10 +130,7 @@ class Replay {
       return {choice.error().status, "", fmt::format("muster: {}", choice.error().message)};
     }
 
-    auto report =
-        judge(*snapshot,
-              *choice->profile,
-              {.context = command_.context, .only = command_.only, .skip = command_.skip});
+    auto report = judge_as_asked(command_, lines_, *snapshot, *choice->profile);
     report.profile_evidence = choice->evidence;
     report.muster = kVersion;
     report.snapshot = file;
@@ -144,6 +147,7 @@ class Replay {
 
   const CheckCommand& command_;
   const World& world_;
+  std::optional<nhc::Config> lines_;
   std::vector<std::string> files_;
   ProfileCache& profiles_;
 };
@@ -151,6 +155,8 @@ class Replay {
 }  // namespace
 
 int run_replay(const CheckCommand& command, const World& world) {
+  auto lines = nhc_conf_of(command);
+  if (!lines) return fail(world, lines.error());
   const auto sources = sources_of(data_folder(world.variables), command.root, command.settings);
   const auto name = profile_name(sources, command.profile);
   if (!name) return fail(world, name.error());
@@ -166,7 +172,7 @@ int run_replay(const CheckCommand& command, const World& world) {
   if (one_document && files->size() > 1) {
     return fail(world, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
   }
-  return Replay(command, world, std::move(*files), profiles).run();
+  return Replay(command, world, std::move(*lines), std::move(*files), profiles).run();
 }
 
 }  // namespace muster::app

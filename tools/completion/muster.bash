@@ -55,7 +55,7 @@ _muster() {
     *:--context) _muster_words "$current" "$contexts" ;;
     *:--profile | profiles:show) _muster_words "$current" "$(_muster_asked profiles)" ;;
     *:--only | *:--skip) _muster_list "$current" "$(_muster_asked list)" ;;
-    *:--output | *:--snapshot | *:--save-snapshot | *:--root | *:--nvml | *:--state) _muster_files "$current" ;;
+    *:--output | *:--snapshot | *:--save-snapshot | *:--nhc-conf | *:--root | *:--nvml | *:--state) _muster_files "$current" ;;
     *:--set | *:--deadline) ;;
     explain:*) _muster_words "$current" "$(_muster_asked list)" ;;
     *) _muster_options "$command" "$current" ;;
@@ -66,8 +66,8 @@ _muster_options() {
   local command=$1 current=$2 options=''
   case $command in
     check)
-      options='--profile --context --only --skip --set --format --output --snapshot --save-snapshot
-        --root --nvml --state --deadline -v --verbose -q --quiet'
+      options='--profile --context --only --skip --nhc-conf --set --format --output --snapshot
+        --save-snapshot --root --nvml --state --deadline -v --verbose -q --quiet'
       ;;
     snapshot) options='--profile --context --output --root --nvml --state --deadline --describe' ;;
     list) options='--format' ;;
