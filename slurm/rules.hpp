@@ -63,4 +63,12 @@ struct Rules {
   }
 };
 
+// What is wrong with the values: the key and the rest of a sentence; an empty key for nothing.
+struct BrokenValue {
+  std::string key;
+  std::string what;
+};
+
+[[nodiscard]] BrokenValue check_values(const Rules& rules);
+
 }  // namespace muster::slurm

@@ -65,10 +65,10 @@ class ChildSignal {
   std::exit(work(deadline));  // NOLINT(concurrency-mt-unsafe): no other thread is left here
 }
 
-int status_of(int wait_status, const std::function<void(std::string_view)>& note) {
+int status_of(int wait_status, int if_lost, const std::function<void(std::string_view)>& note) {
   if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status);
   note(fmt::format("muster: internal error: killed by signal {}", WTERMSIG(wait_status)));
-  return kExitUndecided;
+  return if_lost;
 }
 
 // "20 s", "1.5 s", "1 ms".
@@ -104,7 +104,7 @@ int supervise(Clock::time_point started,
   for (;;) {
     int wait_status = 0;
     const pid_t ended = ::waitpid(child, &wait_status, WNOHANG);
-    if (ended == child) return status_of(wait_status, note);
+    if (ended == child) return status_of(wait_status, shared->if_lost(), note);
     if (ended < 0 && errno != EINTR) {
       note("muster: internal error: the run was lost");
       return kExitUndecided;
@@ -115,7 +115,7 @@ int supervise(Clock::time_point started,
   }
   ::kill(child, SIGKILL);
   note(fmt::format("muster: no report within {}; given up", in_words(shared->when() - started)));
-  return kExitUndecided;
+  return shared->if_lost();
 }
 
 }  // namespace muster::app

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lib/base/child.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster::app {
 
@@ -24,8 +25,14 @@ class Deadline {
 
   void move(Clock::time_point when) { since_epoch_.store(when.time_since_epoch().count()); }
 
+  // The exit status of a run that is lost; else it is undecided.
+  void answer_if_lost(int status) { if_lost_.store(status); }
+
+  [[nodiscard]] int if_lost() const { return if_lost_.load(); }
+
  private:
   std::atomic<std::int64_t> since_epoch_ = 0;
+  std::atomic<int> if_lost_ = kExitUndecided;
 };
 
 // Runs `work` in a child and returns its exit status. The deadline counts from `started`. A child

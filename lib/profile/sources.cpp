@@ -99,7 +99,7 @@ Result<void> check_schema(const Yaml& document,
 }
 
 Result<void> check_site_keys(const Yaml& document, std::string_view file) {
-  static const std::vector<std::string> known{"schema", "profile", "overrides"};
+  static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm"};
   for (const auto& [key, line, value] : document.entries) {
     if (std::ranges::count(known, key) > 0) continue;
     const std::string near = nearest(key, known);
@@ -217,6 +217,7 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   site.profile = std::move(*profile);
   if (const Yaml* named = document->find("profile")) site.profile_line = named->line;
   if (const Yaml* overrides = document->find("overrides")) site.overrides = *overrides;
+  if (const Yaml* slurm = document->find("slurm")) site.slurm = *slurm;
   return site;
 }
 

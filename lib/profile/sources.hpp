@@ -58,6 +58,7 @@ struct SiteFile {
   std::string profile;   // empty when it names none
   int profile_line = 0;  // where it does
   Yaml overrides;        // null when it has none
+  Yaml slurm;            // what muster may do to nodes; null when it has none
 };
 
 [[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);

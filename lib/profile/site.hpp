@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of the site's muster.yaml that are nobody's profile: each is a described struct of the
+// part that uses it.
+#pragma once
+
+#include <string_view>
+
+#include "lib/base/fields.hpp"
+#include "lib/profile/binder.hpp"
+#include "lib/profile/load.hpp"
+#include "lib/profile/sources.hpp"
+
+namespace muster {
+
+// Reads the block `slurm` over the defaults in `out`; a site without that block, or without a file,
+// changes nothing. `check` says what is wrong with the values: a key
+// and the rest of a sentence, or an empty key.
+template <Described T, class Check>
+[[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources,
+                                            T& out,
+                                            const Check& check) {
+  const auto site = read_site(sources);
+  if (!site) return tl::unexpected(site.error());
+  if (site->slurm.kind == Yaml::Kind::null) return {};
+  Profile scratch;  // where the binder notes the lines
+  Binder binder(scratch);
+  binder.begin(site->shown);
+  const Place place{.path = "slurm", .line = site->slurm.line};
+  if (auto read = binder.block(site->slurm, place, out, false); !read) return read;
+  const auto broken = check(out);
+  if (broken.key.empty()) return {};
+  const auto path = fmt::format("slurm.{}", broken.key);
+  const auto origin = scratch.origins.find(path);
+  const int line = origin == scratch.origins.end() ? site->slurm.line : origin->second.line;
+  return make_error(fmt::format("{}: '{}' {}", at(site->shown, line), path, broken.what));
+}
+
+}  // namespace muster
