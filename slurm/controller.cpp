@@ -56,7 +56,7 @@ Result<fs::path> find_conf(const Rules& rules,
 
 fs::path find_program(std::string_view folders, std::string_view name) {
   for (const auto folder : split(folders, ':')) {
-    const fs::path program = fs::path(folder) / name;
+    fs::path program = fs::path(folder) / name;
     if (program.is_absolute() && is_file(program) && ::access(program.c_str(), X_OK) == 0) {
       return program;
     }
@@ -100,7 +100,7 @@ class Programs final : public Controller {
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
     if (node.empty()) return ask({"-a"});
     if (auto plain = check_name(node); !plain) return tl::unexpected(plain.error());
-    const auto alone = ask({"-a", "-n", std::string(node)});
+    auto alone = ask({"-a", "-n", std::string(node)});
     if (!alone) return alone;
     const auto* found = find(*alone, node);
     if (found == nullptr) return make_missing(fmt::format("Slurm knows no node {}", node));

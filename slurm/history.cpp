@@ -171,7 +171,7 @@ Result<std::optional<OwnDrain>> History::drain_of(std::string_view node) const {
 
 Result<std::vector<Time>> History::drains_of(std::string_view node) const {
   auto rows = database_->connection.prepare(
-      "SELECT at FROM drains WHERE node = ? AND ended IS NOT NULL AND counts = 1 ORDER BY id");
+      "SELECT at FROM drains WHERE node = ? AND counts = 1 ORDER BY id");
   rows.bind(node);
   std::vector<Time> times;
   for (;;) {
@@ -182,9 +182,16 @@ Result<std::vector<Time>> History::drains_of(std::string_view node) const {
   }
 }
 
-Result<void> History::begin_drain(std::string_view node, const OwnDrain& drain) {
+Result<bool> History::begin_drain(std::string_view node,
+                                  const OwnDrain& drain,
+                                  const std::optional<OwnDrain>& last) {
   auto& connection = database_->connection;
-  return together(connection, [&]() -> Result<void> {
+  bool begun = false;
+  auto done = together(connection, [&]() -> Result<void> {
+    const auto open = drain_of(node);
+    if (!open) return tl::unexpected(open.error());
+    if (open->has_value() != last.has_value()) return {};
+    if (last && ((*open)->at != last->at || (*open)->reason != last->reason)) return {};
     // One that nobody ever saw in Slurm is no flap.
     auto ended = connection
                      .prepare(
@@ -194,6 +201,7 @@ Result<void> History::begin_drain(std::string_view node, const OwnDrain& drain) 
                      .bind(node)
                      .run();
     if (!ended) return ended;
+    begun = true;
     return connection
         .prepare(
             "INSERT INTO drains (node, reason, at, confirmed, boot_id, identity, check_id, remedy, "
@@ -210,6 +218,8 @@ Result<void> History::begin_drain(std::string_view node, const OwnDrain& drain) 
         .bind(fmt::format("{}", fmt::join(drain.boots_since, "\n")))
         .run();
   });
+  if (!done) return tl::unexpected(done.error());
+  return begun;
 }
 
 Result<void> History::confirm_drain(std::string_view node) {

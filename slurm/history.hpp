@@ -57,12 +57,16 @@ class History {
   [[nodiscard]] Result<void> add(const Event& event);
   [[nodiscard]] Result<std::vector<Event>> events(const EventFilter& filter) const;  // oldest first
 
-  // The drain of `node` that has not ended, and when those began that have, since an admin last
-  // resumed it.
+  // The drain of `node` that has not ended, and when it and those before it began, since an admin
+  // last resumed the node.
   [[nodiscard]] Result<std::optional<OwnDrain>> drain_of(std::string_view node) const;
   [[nodiscard]] Result<std::vector<Time>> drains_of(std::string_view node) const;
-  // Before it is sent: a drain that nobody can tell of later would never be undone.
-  [[nodiscard]] Result<void> begin_drain(std::string_view node, const OwnDrain& drain);
+  // Before it is sent: a drain that nobody can tell of later would never be undone. False, and
+  // nothing is changed, where the drain that has not ended is not `last`: another process of this
+  // node began one meanwhile.
+  [[nodiscard]] Result<bool> begin_drain(std::string_view node,
+                                         const OwnDrain& drain,
+                                         const std::optional<OwnDrain>& last = std::nullopt);
   [[nodiscard]] Result<void> confirm_drain(std::string_view node);
   // After each run on a drained node: clean runs in a row (0 begins again), and the boot it was in.
   [[nodiscard]] Result<void> note_run(std::string_view node, int clean_runs, std::string_view boot);

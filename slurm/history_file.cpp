@@ -181,9 +181,7 @@ Result<HistoryFile> begin_again(const fs::path& file) {
 
 }  // namespace
 
-Result<HistoryFile> open_history_file(const fs::path& given) {
-  std::error_code code;
-  const fs::path file = fs::absolute(given, code).lexically_normal();
+Result<HistoryFile> open_history_file(const fs::path& file) {
   if (auto made = make_folder(file.parent_path()); !made) return tl::unexpected(made.error());
   if (auto made = make_file(file); !made) return tl::unexpected(made.error());
   auto first = attempt(file);
@@ -192,10 +190,7 @@ Result<HistoryFile> open_history_file(const fs::path& given) {
   return HistoryFile{std::move(*first.connection), {}};
 }
 
-Result<Connection> read_history_file(const fs::path& given) {
-  std::error_code code;
-  const fs::path file = fs::absolute(given, code).lexically_normal();
-
+Result<Connection> read_history_file(const fs::path& file) {
   struct stat status {};
 
   if (::stat(file.c_str(), &status) != 0) {

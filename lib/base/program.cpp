@@ -249,6 +249,7 @@ class Running {
 
 std::vector<std::string> assignments(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> made;
+  made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(fmt::format("{}={}", name, value));
   return made;
 }

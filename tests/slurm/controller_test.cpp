@@ -32,33 +32,33 @@ constexpr std::string_view kCluster =
 class ControllerTest : public testing::Test {
  protected:
   ControllerTest() {
-    dir_.write("slurm.conf", "");
+    dir.write("slurm.conf", "");
     answer("alone", kAlone);
     answer("cluster", kCluster);
     script("sinfo", R"(case "$*" in *" -n "*) cat "$D/alone" ;; *) cat "$D/cluster" ;; esac)");
     script("scontrol", ":");
   }
 
-  void answer(std::string_view name, std::string_view content) const { dir_.write(name, content); }
+  void answer(std::string_view name, std::string_view content) const { dir.write(name, content); }
 
   // `body` has the folder as $D; before it, what the program was given is written down.
   void script(std::string_view name, std::string_view body) const {
-    dir_.write(name,
-               fmt::format(R"(#!/bin/sh
+    dir.write(name,
+              fmt::format(R"(#!/bin/sh
 D={}
 printf '[%s]' {} "$@" >>"$D/calls"
 echo >>"$D/calls"
 tr '\0' '\n' </proc/$$/environ | sort >"$D/environment"
 {}
 )",
-                           dir_.path().string(),
-                           name,
-                           body));
-    std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
+                          dir.path().string(),
+                          name,
+                          body));
+    std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
   }
 
   [[nodiscard]] std::string read(std::string_view name) const {
-    std::ifstream file(dir_.path() / name);
+    std::ifstream file(dir.path() / name);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
@@ -77,10 +77,9 @@ tr '\0' '\n' </proc/$$/environ | sort >"$D/environment"
         installation.value_or(Installation{}), deadline, steady_clock::now() + all);
   }
 
-  [[nodiscard]] std::string path() const { return dir_.path().string(); }
+  [[nodiscard]] std::string path() const { return dir.path().string(); }
 
-  // NOLINTNEXTLINE(cppcoreguidelines-non-private-member-variables-in-classes): a fixture
-  TempDir dir_;
+  TempDir dir;
 };
 
 TEST_F(ControllerTest, ReadsAllNodesOfTheNodesPartitions) {
@@ -133,7 +132,7 @@ TEST_F(ControllerTest, WhatIsNotTheNameOfOneNodeReachesNoCommandLine) {
   EXPECT_FALSE(programs->drain("", "r"));
   EXPECT_EQ(programs->drain("n[1-3]", "r").error().message,
             "\"n[1-3]\" is not the name of one node");
-  EXPECT_FALSE(std::filesystem::exists(dir_.path() / "calls"));
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "calls"));
 }
 
 TEST_F(ControllerTest, SaysWhatTheProgramSaid) {
@@ -194,15 +193,15 @@ TEST_F(ControllerTest, FindsThePrograms) {
   script("sbatch", ":");
   const auto found = find_installation(rules(), {});
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->scontrol, dir_.path() / "scontrol");
-  EXPECT_EQ(found->sinfo, dir_.path() / "sinfo");
-  EXPECT_EQ(found->sbatch, dir_.path() / "sbatch");
-  EXPECT_EQ(found->conf, dir_.path() / "slurm.conf");
+  EXPECT_EQ(found->scontrol, dir.path() / "scontrol");
+  EXPECT_EQ(found->sinfo, dir.path() / "sinfo");
+  EXPECT_EQ(found->sbatch, dir.path() / "sbatch");
+  EXPECT_EQ(found->conf, dir.path() / "slurm.conf");
 }
 
 TEST_F(ControllerTest, NamesAProgramThatIsNotThereAndTheKey) {
-  dir_.remove("sinfo");
-  dir_.write("sinfo", "not executable");
+  dir.remove("sinfo");
+  dir.write("sinfo", "not executable");
   const auto found = find_installation(rules(), {});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message,
@@ -211,7 +210,7 @@ TEST_F(ControllerTest, NamesAProgramThatIsNotThereAndTheKey) {
 }
 
 TEST_F(ControllerTest, TheVariableComesBeforeTheRules) {
-  dir_.write("other.conf", "");
+  dir.write("other.conf", "");
   const auto other = fmt::format("{}/other.conf", path());
   const auto found = find_installation(rules(), {{"SLURM_CONF", other}});
   ASSERT_TRUE(found) << found.error().message;
@@ -219,11 +218,11 @@ TEST_F(ControllerTest, TheVariableComesBeforeTheRules) {
   EXPECT_EQ(found->environment.at("SLURM_CONF"), other);
   const auto empty = find_installation(rules(), {{"SLURM_CONF", ""}});
   ASSERT_TRUE(empty) << empty.error().message;
-  EXPECT_EQ(empty->conf, dir_.path() / "slurm.conf");
+  EXPECT_EQ(empty->conf, dir.path() / "slurm.conf");
 }
 
 TEST_F(ControllerTest, AConfigurationThatIsNamedMustBeThere) {
-  dir_.remove("slurm.conf");
+  dir.remove("slurm.conf");
   EXPECT_EQ(find_installation(rules(), {}).error().message,
             fmt::format("slurm.conf in muster.yaml names a file that is not there: {}/slurm.conf",
                         path()));

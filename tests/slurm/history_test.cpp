@@ -45,7 +45,7 @@ Event event_of(std::string node, std::string kind, Time at = kNow) {
 
 class HistoryTest : public testing::Test {
  protected:
-  [[nodiscard]] std::filesystem::path file() const { return dir_.path() / "lib/muster/history.db"; }
+  [[nodiscard]] std::filesystem::path file() const { return dir.path() / "lib/muster/history.db"; }
 
   [[nodiscard]] History open() const {
     auto opened = History::open(file());
@@ -62,6 +62,7 @@ class HistoryTest : public testing::Test {
 
   [[nodiscard]] static std::vector<std::string> kinds(const std::vector<Event>& events) {
     std::vector<std::string> found;
+    found.reserve(events.size());
     for (const auto& event : events) found.push_back(event.kind);
     return found;
   }
@@ -73,8 +74,7 @@ class HistoryTest : public testing::Test {
     return status.st_mode & 07777U;
   }
 
-  // NOLINTNEXTLINE(cppcoreguidelines-non-private-member-variables-in-classes): a fixture
-  TempDir dir_;
+  TempDir dir;
 };
 
 TEST_F(HistoryTest, RemembersAnEventWordForWord) {
@@ -149,7 +149,7 @@ TEST_F(HistoryTest, EarlierDrainsCountUntilAnAdminResumes) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + i * 100s)));
     ASSERT_TRUE(history.confirm_drain("n1"));
-    EXPECT_EQ(history.drains_of("n1")->size(), i);  // not the one that has not ended
+    EXPECT_EQ(history.drains_of("n1")->size(), i + 1);  // with the one that has not ended
     ASSERT_TRUE(history.end_drain("n1", kNow + i * 100s + 9s, false));
   }
   EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow, kNow + 100s));
@@ -168,13 +168,24 @@ TEST_F(HistoryTest, ADrainThatWasTakenBackDoesNotCount) {
 
 TEST_F(HistoryTest, ANewDrainReplacesOneThatWasNeverSeen) {
   auto history = open();
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + 300s)));
+  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow + 300s), drain_at(kNow)));
   EXPECT_EQ((*history.drain_of("n1"))->at, kNow + 300s);
-  EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
-  ASSERT_TRUE(history.confirm_drain("n1"));
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + 600s)));
   EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s));
+  ASSERT_TRUE(history.confirm_drain("n1"));
+  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow + 600s), history.drain_of("n1").value()));
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s, kNow + 600s));
+}
+
+TEST_F(HistoryTest, ADrainThatAnotherProcessBeganIsNotReplaced) {
+  auto history = open();
+  auto other = open();
+  ASSERT_TRUE(*other.begin_drain("n1", drain_at(kNow)));
+  EXPECT_FALSE(*history.begin_drain("n1", drain_at(kNow + 1s)));
+  EXPECT_FALSE(*history.begin_drain("n1", drain_at(kNow + 1s), drain_at(kNow - 1s)));
+  EXPECT_EQ(*history.drain_of("n1"), drain_at(kNow));
+  EXPECT_FALSE(*history.begin_drain("n2", drain_at(kNow + 1s), drain_at(kNow)));
+  EXPECT_EQ(*history.drain_of("n2"), std::nullopt);
 }
 
 TEST_F(HistoryTest, TheFileIsItsOwnersAlone) {
@@ -185,7 +196,7 @@ TEST_F(HistoryTest, TheFileIsItsOwnersAlone) {
   ::umask(mask);
   EXPECT_EQ(mode(file()), 0600U);
   EXPECT_EQ(mode(file().parent_path()), 0755U);
-  EXPECT_EQ(mode(dir_.path() / "lib"), 0755U);
+  EXPECT_EQ(mode(dir.path() / "lib"), 0755U);
 }
 
 TEST_F(HistoryTest, TwoProcessesWriteAtOnce) {
@@ -231,7 +242,7 @@ TEST_F(HistoryTest, TooManyEventsGo) {
 
 TEST_F(HistoryTest, WhatIsNoDatabaseIsPutAside) {
   for (const auto& content : {std::string(600, 'x'), std::string(5000, 'x')}) {
-    dir_.write("lib/muster/history.db", content);
+    dir.write("lib/muster/history.db", content);
     auto history = open();
     EXPECT_EQ(history.note(),
               fmt::format("{0} was damaged; it is {0}.corrupt now, and a new one was begun",
@@ -269,7 +280,7 @@ TEST_F(HistoryTest, ADamagedDatabaseIsPutAside) {
 }
 
 TEST_F(HistoryTest, AnEmptyFileIsBegun) {
-  dir_.write("lib/muster/history.db", "");
+  dir.write("lib/muster/history.db", "");
   auto history = open();
   EXPECT_EQ(history.note(), "");
   EXPECT_TRUE(history.add(event_of("n1", "drained")));
@@ -308,8 +319,8 @@ TEST_F(HistoryTest, ReadsWithoutWriting) {
 
 TEST_F(HistoryTest, ErrorsNameTheFile) {
   EXPECT_EQ(History::open("/dev/null").error().message, "open /dev/null: no regular file");
-  dir_.write("plain", "");
-  const auto below = dir_.path() / "plain/history.db";
+  dir.write("plain", "");
+  const auto below = dir.path() / "plain/history.db";
   EXPECT_THAT(History::open(below).error().message, HasSubstr(below.string()));
   EXPECT_THAT(History::read(below).error().message, HasSubstr(below.string()));
 }
