@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/enforce.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "lib/base/text.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Slurm's times are whole seconds: after this, all drains of the second of ours are to be seen.
+constexpr milliseconds kUntilRanked{1200};
+constexpr seconds kFresh{2};
+// A slurmctld that hung applies what it was sent when it wakes up.
+constexpr seconds kMayStillCome{600};
+
+class Enforcer {
+ public:
+  Enforcer(const Order& order, const Hands& hands)
+      : order_(order), hands_(hands), history_(hands.history) {
+    situation_.report = order.report;
+    situation_.rules = order.rules;
+    situation_.now = hands.now();
+    situation_.boot_id = order.boot_id;
+    situation_.identity = order.identity;
+  }
+
+  Enforced run() {
+    recall();
+    if (!needs_slurm(*order_.report, order_.rules, situation_.drain.has_value())) {
+      result_.decision = decide(situation_);
+      return std::move(result_);
+    }
+    if (look()) {
+      settle();
+      act();
+    } else {
+      give_up();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void recall();
+  [[nodiscard]] bool look();
+  void give_up();
+  void settle();
+  void act();
+  void drain();
+  [[nodiscard]] bool still_wanted(const OwnDrain& own);
+  void follow_another();
+  void verify(const Result<void>& sent);
+  void take_back(std::string message);
+  [[nodiscard]] bool put_back();
+  void keep();
+  void resume();
+  void leave();
+  void say(std::string_view kind, std::string message, std::string reason = "");
+  void complain(std::string message);
+  void heed(const Result<void>& written);
+
+  [[nodiscard]] Standing standing() const { return standing_of(*situation_.node); }
+
+  [[nodiscard]] bool is_drained() const {
+    return situation_.node && standing() == Standing::drained;
+  }
+
+  // Word for word: with another reason it is another's.
+  [[nodiscard]] bool shows_own() const {
+    return is_drained() && situation_.drain && situation_.node->reason == situation_.drain->reason;
+  }
+
+  // Nothing is written in a dry run.
+  [[nodiscard]] History* pen() const { return order_.dry_run ? nullptr : history_; }
+
+  const Order& order_;
+  const Hands& hands_;
+  History* history_;
+  Situation situation_;
+  Enforced result_;
+};
+
+void Enforcer::say(std::string_view kind, std::string message, std::string reason) {
+  const auto& decision = result_.decision;
+  const auto& own = situation_.drain;
+  Event event{.at = hands_.now(),
+              .node = order_.node,
+              .kind = std::string(kind),
+              .context = order_.context,
+              .job = order_.job,
+              .check = decision.check.empty() && own ? own->check : decision.check,
+              .device = decision.device,
+              .message = std::move(message),
+              .reason = std::move(reason),
+              .boot_id = order_.boot_id};
+  auto written = pen() == nullptr ? Result<void>() : pen()->add(event);
+  hands_.tell(event);
+  result_.events.push_back(std::move(event));
+  if (written) return;
+  history_ = nullptr;  // what follows would fail in the same way
+  say("trouble", written.error().message);
+}
+
+// Slurm did not do what it was told, or did not say.
+void Enforcer::complain(std::string message) {
+  result_.out_of_reach = true;
+  say("trouble", std::move(message));
+}
+
+void Enforcer::heed(const Result<void>& written) {
+  if (!written) say("trouble", written.error().message);
+}
+
+// What this node's history says.
+void Enforcer::recall() {
+  if (history_ == nullptr) return;
+  const auto drain = history_->drain_of(order_.node);
+  const auto drains = history_->drains_of(order_.node);
+  if (drain && drains) {
+    situation_.drain = *drain;
+    situation_.drains = *drains;
+    return;
+  }
+  history_ = nullptr;
+  say("trouble", drain ? drains.error().message : drain.error().message);
+}
+
+// What Slurm says now. False where it does not, and the situation has the reason.
+bool Enforcer::look() {
+  situation_.node.reset();
+  situation_.cluster.clear();
+  situation_.trouble = hands_.trouble;
+  if (hands_.controller == nullptr) return false;
+  auto nodes = hands_.controller->nodes(order_.node);
+  situation_.now = hands_.now();
+  if (!nodes) {
+    situation_.trouble = nodes.error().message;
+    return false;
+  }
+  const auto own = std::find_if(nodes->begin(), nodes->end(), [&](const NodeState& each) {
+    return each.name == order_.node;
+  });
+  if (own == nodes->end()) {
+    situation_.trouble = fmt::format("Slurm does not list {}", order_.node);
+    return false;
+  }
+  situation_.node = *own;
+  situation_.cluster = std::move(*nodes);
+  return true;
+}
+
+void Enforcer::give_up() {
+  result_.decision = decide(situation_);
+  result_.out_of_reach = true;
+  say(result_.decision.sick ? "refused" : "trouble",
+      fmt::format("Slurm could not be asked: {}", situation_.trouble));
+}
+
+// What happened to our last drain since.
+void Enforcer::settle() {
+  if (!situation_.drain) return;
+  if (situation_.drain->confirmed && standing() == Standing::in_service) {
+    // Unless another process of this node resumed it just now.
+    const auto open = history_->drain_of(order_.node);
+    if (!open || !*open) return situation_.drain.reset();
+    // Whoever resumed it has looked at it: the node begins anew.
+    say("released", "somebody else resumed the node", situation_.drain->reason);
+    if (auto* history = pen()) heed(history->end_drain(order_.node, situation_.now, true));
+    situation_.drain.reset();
+    situation_.drains.clear();
+    return;
+  }
+  // A drain that came late, just now: others may be coming.
+  const bool is_fresh = situation_.node->since && situation_.now - *situation_.node->since < kFresh;
+  if (situation_.drain->confirmed || !shows_own() || !is_fresh) return;
+  const auto before = std::pair{situation_.node, situation_.cluster};
+  hands_.sleep(kUntilRanked);
+  if (!look()) std::tie(situation_.node, situation_.cluster) = before;
+}
+
+void Enforcer::act() {
+  result_.decision = decide(situation_);
+  result_.drained = is_drained();
+  switch (result_.decision.action) {
+    case Action::drain:
+      return drain();
+    case Action::keep:
+      return keep();
+    case Action::resume:
+      return resume();
+    case Action::nothing:
+      return leave();
+  }
+}
+
+void Enforcer::drain() {
+  const auto& decision = result_.decision;
+  if (order_.dry_run) {
+    return say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
+  }
+  if (history_ == nullptr) {
+    return say("refused", "not drained, because the history could not remember it");
+  }
+  const OwnDrain own{.reason = decision.reason,
+                     .at = situation_.now,
+                     .boot_id = order_.boot_id,
+                     .identity = order_.identity,
+                     .check = decision.check,
+                     .remedy = decision.remedy};
+  const auto begun = history_->begin_drain(order_.node, own, situation_.drain);
+  if (!begun) {
+    return say("refused",
+               fmt::format("not drained, because the history could not remember it: {}",
+                           begun.error().message));
+  }
+  if (!*begun) return follow_another();
+  if (!still_wanted(own)) return;
+  situation_.drain = own;
+  const auto sent = hands_.controller->drain(order_.node, own.reason);
+  hands_.sleep(kUntilRanked);
+  verify(sent);
+}
+
+// Another process of this node, a prolog or a health check, has begun to drain it.
+void Enforcer::follow_another() {
+  hands_.sleep(kUntilRanked);
+  recall();
+  if (!look()) return give_up();
+  result_.decision = decide(situation_);
+  result_.drained = is_drained();
+  if (result_.decision.action == Action::keep) return keep();
+  say("refused", "another run of muster drains the node");
+}
+
+// The history waited for its disk; somebody may have acted meanwhile. If it is not wanted any more,
+// the record is as it was, and that was said.
+bool Enforcer::still_wanted(const OwnDrain& own) {
+  const bool seen = look();
+  if (seen) {
+    auto again = decide(situation_);
+    if (again.action == Action::drain && again.reason == own.reason) return true;
+    result_.decision = std::move(again);
+  }
+  heed(history_->cancel_drain(order_.node, situation_.now));
+  if (situation_.drain) {
+    heed(history_->begin_drain(order_.node, *situation_.drain).map([](bool /*begun*/) {}));
+  }
+  result_.drained = is_drained();
+  if (!seen) {
+    give_up();
+  } else if (result_.decision.action == Action::keep) {
+    keep();
+  } else {
+    say("refused", result_.decision.why);
+  }
+  return false;
+}
+
+void Enforcer::verify(const Result<void>& sent) {
+  const bool seen = look();
+  result_.drained = seen ? is_drained() : sent.has_value();
+  if (!seen || !shows_own()) {
+    // The record stays as it is: what was sent may still come.
+    if (!sent) return complain(fmt::format("the drain may still come: {}", sent.error().message));
+    if (!seen) return complain(fmt::format("drained, not verified: {}", situation_.trouble));
+    return complain(
+        fmt::format("drained, and right after that the node is \"{}\" with the reason "
+                    "\"{}\"",
+                    printable(situation_.node->state),
+                    printable(situation_.node->reason)));
+  }
+  if (!within_allowance(*situation_.node, situation_.cluster, order_.rules)) {
+    return take_back(
+        fmt::format("put back into service, because other nodes were drained first and the site's "
+                    "share is used up: {}",
+                    result_.decision.why));
+  }
+  heed(history_->confirm_drain(order_.node));
+  say("drained", result_.decision.why, result_.decision.reason);
+}
+
+// Nothing else is looked at before: the less time, the less likely that somebody else acts in it.
+void Enforcer::take_back(std::string message) {
+  result_.decision.loud = true;
+  result_.decision.action = Action::nothing;
+  const std::string reason = situation_.drain->reason;
+  if (!put_back()) return;  // the record stays unconfirmed, and the next run comes here again
+  if (auto* history = pen()) heed(history->cancel_drain(order_.node, situation_.now));
+  say("undone", std::move(message), reason);
+}
+
+// Whether the node is out of our drain; if not, why was said.
+bool Enforcer::put_back() {
+  const auto sent = hands_.controller->resume(order_.node);
+  const bool seen = look();
+  // An error is no answer, and neither is the lack of one.
+  const bool done = seen ? !shows_own() : sent.has_value();
+  result_.drained = seen ? is_drained() : !done;
+  if (!done) {
+    complain(fmt::format("not resumed: {}",
+                         sent ? "Slurm took it and the node is still drained"
+                              : std::string_view(sent.error().message)));
+  }
+  return done;
+}
+
+void Enforcer::keep() {
+  const auto& decision = result_.decision;
+  const bool is_recorded = shows_own();
+  if (auto* history = pen(); history != nullptr && is_recorded) {
+    if (!situation_.drain->confirmed) heed(history->confirm_drain(order_.node));
+    const int clean_runs = decision.clean ? situation_.drain->clean_runs + 1 : 0;
+    heed(history->note_run(order_.node, clean_runs, order_.boot_id));
+  }
+  // Once for each state of things, not in each run.
+  if (history_ != nullptr && is_recorded) {
+    const auto last = history_->events(
+        {.nodes = {order_.node}, .kinds = {"kept"}, .since = situation_.drain->at, .most = 1});
+    if (last && !last->empty() && last->back().message == decision.why) return;
+  }
+  say("kept", decision.why, situation_.node->reason);
+}
+
+void Enforcer::resume() {
+  const std::string why = result_.decision.why;
+  const std::string reason = situation_.node->reason;
+  if (order_.dry_run) return say("dry_run", fmt::format("would resume: {}", why), reason);
+  // Not because it is well: too many were drained at once, and Slurm did what it was told late.
+  if (result_.decision.sick) {
+    return take_back(fmt::format("put back into service: {}", why));
+  }
+  if (!put_back()) return;
+  if (history_ != nullptr) heed(history_->end_drain(order_.node, situation_.now, false));
+  say("resumed", why, reason);
+}
+
+void Enforcer::leave() {
+  const auto& drain = situation_.drain;
+  if (result_.decision.sick) {
+    say("refused", result_.decision.why);
+  } else if (drain && !drain->confirmed) {
+    result_.decision.why = "the last drain was sent, and Slurm has not applied it";
+  }
+  // One that was sent and not seen is waited for, but not for ever.
+  if (!drain || drain->confirmed || situation_.now - drain->at < kMayStillCome) return;
+  if (auto* history = pen()) heed(history->cancel_drain(order_.node, situation_.now));
+  say("not_applied", "Slurm never applied the last drain", drain->reason);
+}
+
+}  // namespace
+
+Enforced enforce(const Order& order, const Hands& hands) { return Enforcer(order, hands).run(); }
+
+}  // namespace muster::slurm

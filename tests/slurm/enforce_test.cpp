@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/enforce.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+
+#include "tests/slurm/fake_controller.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using Health = FakeCluster::Health;
+
+constexpr auto kInterval = 300s;
+
+Report healthy() {
+  return {.node = "n001",
+          .verdict = Verdict::healthy,
+          .checks = {{"gpu.persistence", Outcome::pass}},
+          .findings = {}};
+}
+
+Report sick(Remedy remedy = Remedy::restart_service) {
+  const Finding finding{.check = "gpu.persistence",
+                        .device = "gpu3",
+                        .outcome = Outcome::fail,
+                        .message = "persistence mode is off",
+                        .remedy = remedy};
+  return {.node = "n001",
+          .verdict = Verdict::unhealthy,
+          .checks = {{"gpu.persistence", Outcome::fail}},
+          .findings = {finding}};
+}
+
+class EnforceTest : public testing::Test {
+ protected:
+  // One run on one node.
+  Enforced run(const Report& report, const std::string& node = "n001") {
+    order.report = &report;
+    order.node = node;
+    return enforce(order, hands_of(node));
+  }
+
+  Hands hands_of(const std::string& node) {
+    return {.controller = &controller,
+            .trouble = "",
+            .history = &history_of(node),
+            .now = [this] { return cluster.now(); },
+            .sleep =
+                [this](std::chrono::milliseconds time) {
+                  cluster.pass(time);
+                  if (while_asleep) while_asleep();
+                },
+            .tell = [this](const Event& event) { told.push_back(event.kind); }};
+  }
+
+  // Each node has its own.
+  History& history_of(const std::string& node) {
+    const auto found = histories.find(node);
+    if (found != histories.end()) return found->second;
+    auto opened = History::open(dir.path() / node / "history.db");
+    EXPECT_TRUE(opened) << opened.error().message;
+    return histories.emplace(node, std::move(opened.value())).first->second;
+  }
+
+  std::vector<std::string> remembered(const std::string& node = "n001") {
+    std::vector<std::string> kinds;
+    for (const auto& event : *history_of(node).events({})) kinds.push_back(event.kind);
+    return kinds;
+  }
+
+  [[nodiscard]] std::optional<OwnDrain> record(const std::string& node = "n001") {
+    return *history_of(node).drain_of(node);
+  }
+
+  static std::vector<std::string> kinds(const Enforced& enforced) {
+    std::vector<std::string> kinds;
+    for (const auto& event : enforced.events) kinds.push_back(event.kind);
+    return kinds;
+  }
+
+  std::size_t count(std::string_view call) const {
+    return static_cast<std::size_t>(
+        std::count(controller.calls.begin(), controller.calls.end(), call));
+  }
+
+  TempDir dir;
+  FakeCluster cluster{4};
+  FakeController controller{cluster};
+  Order order{.context = "periodic", .job = "", .boot_id = "boot-1", .identity = "GPU-1"};
+  std::map<std::string, History> histories;
+  std::vector<std::string> told;
+  std::function<void()> while_asleep;
+};
+
+constexpr std::string_view kReason =
+    "muster: gpu.persistence gpu3: persistence mode is off; restart the service";
+
+TEST_F(EnforceTest, AHealthyNodeAsksSlurmNothing) {
+  const auto enforced = run(healthy());
+  EXPECT_EQ(enforced.decision.action, Action::nothing);
+  EXPECT_THAT(enforced.events, IsEmpty());
+  EXPECT_THAT(controller.calls, IsEmpty());
+}
+
+TEST_F(EnforceTest, DrainsASickNode) {
+  order.context = "prolog";
+  order.job = "4711";
+  const auto enforced = run(sick());
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_FALSE(enforced.out_of_reach);
+  ASSERT_EQ(enforced.events.size(), 1);
+  EXPECT_EQ(enforced.events[0],
+            (Event{.at = cluster.now(),
+                   .node = "n001",
+                   .kind = "drained",
+                   .context = "prolog",
+                   .job = "4711",
+                   .check = "gpu.persistence",
+                   .device = "gpu3",
+                   .message = enforced.decision.why,
+                   .reason = std::string(kReason),
+                   .boot_id = "boot-1"}));
+  EXPECT_THAT(told, ElementsAre("drained"));
+  EXPECT_THAT(remembered(), ElementsAre("drained"));
+  ASSERT_TRUE(record());
+  EXPECT_TRUE(record()->confirmed);
+  EXPECT_EQ(record()->reason, kReason);
+  EXPECT_EQ(record()->identity, "GPU-1");
+}
+
+TEST_F(EnforceTest, ADrainIsRememberedBeforeItIsSent) {
+  controller.before_drain = [&] {
+    ASSERT_TRUE(record());
+    EXPECT_EQ(record()->reason, kReason);
+    EXPECT_FALSE(record()->confirmed);
+  };
+  EXPECT_TRUE(run(sick()).drained);
+}
+
+TEST_F(EnforceTest, KeepsASickNodeDrainedAndSaysSoOnce) {
+  run(sick());
+  const auto at = cluster.node("n001").since;
+  for (int i = 0; i < 3; ++i) {
+    cluster.pass(kInterval);
+    EXPECT_TRUE(run(sick()).drained);
+  }
+  EXPECT_EQ(count("drain"), 1);
+  EXPECT_EQ(cluster.node("n001").since, at);
+  EXPECT_THAT(remembered(), ElementsAre("drained", "kept"));
+}
+
+TEST_F(EnforceTest, ResumesAfterCleanRuns) {
+  run(sick());
+  for (int i = 1; i <= 2; ++i) {
+    cluster.pass(kInterval);
+    EXPECT_TRUE(run(healthy()).drained);
+    EXPECT_EQ(record()->clean_runs, i);
+  }
+  cluster.pass(kInterval);
+  const auto enforced = run(healthy());
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_THAT(kinds(enforced), ElementsAre("resumed"));
+  EXPECT_EQ(enforced.events[0].reason, kReason);
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+  EXPECT_EQ(record(), std::nullopt);
+  controller.calls.clear();
+  run(healthy());
+  EXPECT_THAT(controller.calls, IsEmpty());
+}
+
+TEST_F(EnforceTest, ASickRunBeginsTheCountAgain) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  run(sick());
+  EXPECT_EQ(record()->clean_runs, 0);
+  run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+}
+
+TEST_F(EnforceTest, TheThirdDrainStays) {
+  for (int drain = 1; drain <= 3; ++drain) {
+    run(sick());
+    ASSERT_EQ(cluster.node("n001").state, "drained");
+    for (int i = 0; i < 5; ++i) {
+      cluster.pass(kInterval);
+      run(healthy());
+    }
+    EXPECT_EQ(cluster.node("n001").state, drain < 3 ? "idle" : "drained");
+  }
+}
+
+TEST_F(EnforceTest, AnAdminsResumeIsLeftAloneAndEndsTheCountOfDrains) {
+  run(sick());
+  cluster.resume("n001");
+  cluster.pass(kInterval);
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("released"));
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+  EXPECT_EQ(record(), std::nullopt);
+  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
+}
+
+TEST_F(EnforceTest, AnAdminsDrainBeforeSurvives) {
+  cluster.drain("n001", "swapping a cable", "alice");
+  const auto before = cluster.node("n001");
+  cluster.pass(kInterval);
+  const auto enforced = run(sick());
+  EXPECT_EQ(cluster.node("n001"), before);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_THAT(enforced.events[0].message, HasSubstr("swapping a cable"));
+  EXPECT_TRUE(enforced.drained);
+  run(healthy());
+  EXPECT_EQ(cluster.node("n001"), before);
+  EXPECT_EQ(count("drain") + count("resume"), 0);
+}
+
+TEST_F(EnforceTest, AnAdminsDrainBetweenDecidingAndSendingSurvives) {
+  controller.after_read = [&] {
+    if (count("read") == 1) cluster.drain("n001", "swapping a cable", "alice");
+  };
+  const auto enforced = run(sick());
+  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
+  EXPECT_EQ(count("drain"), 0);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_EQ(record(), std::nullopt);
+}
+
+TEST_F(EnforceTest, AnAdminsDrainRightAfterSurvives) {
+  controller.after_drain = [&] { cluster.drain("n001", "swapping a cable", "alice"); };
+  const auto enforced = run(sick());
+  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
+  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
+  EXPECT_THAT(enforced.events[0].message, HasSubstr("swapping a cable"));
+  EXPECT_TRUE(enforced.drained);
+  for (int i = 0; i < 5; ++i) {
+    cluster.pass(kInterval);
+    run(healthy());
+  }
+  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
+  EXPECT_EQ(count("resume"), 0);
+}
+
+TEST_F(EnforceTest, AnAdminsReasonPutOverOursSurvives) {
+  run(sick());
+  cluster.drain("n001", "keep: waiting for a part", "alice");
+  for (int i = 0; i < 5; ++i) {
+    cluster.pass(kInterval);
+    run(healthy());
+  }
+  EXPECT_EQ(cluster.node("n001").reason, "keep: waiting for a part");
+  EXPECT_EQ(count("resume"), 0);
+}
+
+TEST_F(EnforceTest, AnAdminsDrainDuringTheLastCleanRunSurvives) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  cluster.drain("n001", "keep", "alice");
+  EXPECT_TRUE(run(healthy()).drained);
+  EXPECT_EQ(cluster.node("n001").reason, "keep");
+}
+
+TEST_F(EnforceTest, ADeadSlurmctldIsSaid) {
+  cluster.be(Health::dead);
+  const auto enforced = run(sick());
+  EXPECT_TRUE(enforced.decision.sick);
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_EQ(enforced.events[0].message,
+            "Slurm could not be asked: sinfo ended with status 1: Unable to contact slurm "
+            "controller");
+  EXPECT_EQ(record(), std::nullopt);
+  cluster.be(Health::well);
+  EXPECT_TRUE(run(sick()).drained);
+}
+
+TEST_F(EnforceTest, WithoutSlurmItSaysWhy) {
+  const auto report = sick();
+  order.report = &report;
+  order.node = "n001";
+  auto hands = hands_of("n001");
+  hands.controller = nullptr;
+  hands.trouble = "no slurm.conf";
+  const auto enforced = enforce(order, hands);
+  EXPECT_TRUE(enforced.out_of_reach);
+  ASSERT_EQ(enforced.events.size(), 1);
+  EXPECT_EQ(enforced.events[0].kind, "refused");
+  EXPECT_EQ(enforced.events[0].message, "Slurm could not be asked: no slurm.conf");
+}
+
+TEST_F(EnforceTest, ADeadSlurmctldOnADrainedNodeIsTrouble) {
+  run(sick());
+  cluster.be(Health::dead);
+  const auto enforced = run(healthy());
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
+  EXPECT_TRUE(record());
+}
+
+TEST_F(EnforceTest, WithoutAHistoryNothingIsDrained) {
+  const auto report = sick();
+  order.report = &report;
+  order.node = "n001";
+  auto hands = hands_of("n001");
+  hands.history = nullptr;
+  const auto enforced = enforce(order, hands);
+  EXPECT_TRUE(enforced.decision.sick);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_THAT(enforced.events[0].message, HasSubstr("history"));
+  EXPECT_EQ(cluster.drained(), 0);
+}
+
+TEST_F(EnforceTest, WhatSlurmctldDoesLateIsKnownAsOurs) {
+  controller.before_drain = [&] { cluster.be(Health::hung); };
+  const auto enforced = run(sick());
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
+  EXPECT_EQ(enforced.events[0].message,
+            "the drain may still come: scontrol did not answer within 8 s");
+  ASSERT_TRUE(record());
+  EXPECT_FALSE(record()->confirmed);
+
+  controller.before_drain = {};
+  cluster.be(Health::well);  // and now it comes, while the node is well again
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  run(healthy());
+  EXPECT_TRUE(record()->confirmed);
+  run(healthy());
+  run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+  EXPECT_EQ(record(), std::nullopt);
+}
+
+TEST_F(EnforceTest, ADrainThatNeverCameIsForgottenAfterAWhile) {
+  controller.before_drain = [&] { cluster.be(Health::dead); };
+  run(sick());
+  cluster.be(Health::well);
+  controller.before_drain = {};
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  EXPECT_TRUE(record());
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("not_applied"));
+  EXPECT_EQ(record(), std::nullopt);
+  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
+}
+
+TEST_F(EnforceTest, ADrainThatNeverCameIsSentAgainWhileTheNodeIsSick) {
+  controller.before_drain = [&] { cluster.be(Health::dead); };
+  run(sick());
+  EXPECT_EQ(count("drain"), 1);  // never twice in one run
+  cluster.be(Health::well);
+  controller.before_drain = {};
+  cluster.pass(kInterval);
+  EXPECT_TRUE(run(sick()).drained);
+  EXPECT_EQ(count("drain"), 2);
+  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
+}
+
+TEST_F(EnforceTest, ADrainThatCouldNotBeVerifiedIsConfirmedByTheNextRun) {
+  while_asleep = [&] { cluster.be(Health::dead); };
+  const auto enforced = run(sick());
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
+  while_asleep = {};
+  cluster.be(Health::well);
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
+  EXPECT_TRUE(record()->confirmed);
+}
+
+TEST_F(EnforceTest, AResumeThatFailsIsTriedAgain) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  controller.before_resume = [&] { cluster.be(Health::dead); };
+  const auto enforced = run(healthy());
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
+  EXPECT_THAT(enforced.events[0].message, StartsWith("not resumed: scontrol ended with status 1"));
+  ASSERT_TRUE(record());
+  controller.before_resume = {};
+  cluster.be(Health::well);
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
+}
+
+TEST_F(EnforceTest, TwoRunsAtOnceOnOneNodeDrainItOnce) {
+  const auto report = sick();
+  Order other = order;
+  other.report = &report;
+  other.node = "n001";
+  other.context = "prolog";
+  FakeController another(cluster);
+  auto hands = hands_of("n001");
+  hands.controller = &another;
+  controller.after_read = [&] {
+    if (count("read") != 1) return;
+    EXPECT_TRUE(enforce(other, hands).drained);
+  };
+  const auto enforced = run(sick());
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_EQ(count("drain"), 0);
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  ASSERT_TRUE(record());
+  EXPECT_TRUE(record()->confirmed);
+  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
+}
+
+TEST_F(EnforceTest, ARunBetweenAnothersRecordAndItsDrainLosesNeither) {
+  const auto report = sick();
+  Order other = order;
+  other.report = &report;
+  other.node = "n001";
+  FakeController another(cluster);
+  auto hands = hands_of("n001");
+  hands.controller = &another;
+  controller.before_drain = [&] { EXPECT_TRUE(enforce(other, hands).drained); };
+  EXPECT_TRUE(run(sick()).drained);
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  ASSERT_TRUE(record());
+  EXPECT_TRUE(record()->confirmed);
+  for (int i = 0; i < 3; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+TEST_F(EnforceTest, ADryRunWritesNothing) {
+  order.dry_run = true;
+  const auto enforced = run(sick());
+  EXPECT_EQ(enforced.decision.action, Action::drain);
+  EXPECT_EQ(count("drain"), 0);
+  EXPECT_THAT(told, ElementsAre("dry_run"));
+  EXPECT_THAT(enforced.events[0].message, StartsWith("would drain: "));
+  EXPECT_EQ(enforced.events[0].reason, kReason);
+  EXPECT_THAT(remembered(), IsEmpty());
+  EXPECT_EQ(record(), std::nullopt);
+  order.dry_run = false;
+  run(sick());
+  run(healthy());
+  run(healthy());
+  order.dry_run = true;
+  EXPECT_THAT(run(healthy()).events[0].message, StartsWith("would resume: "));
+  EXPECT_EQ(count("resume"), 0);
+  EXPECT_EQ(record()->clean_runs, 2);
+}
+
+TEST_F(EnforceTest, RefusesAndSaysItLoudlyWhereTheShareIsUsedUp) {
+  run(sick(), "n001");
+  const auto enforced = run(sick(), "n002");
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_TRUE(enforced.decision.loud);
+  EXPECT_TRUE(enforced.decision.sick);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_EQ(record("n002"), std::nullopt);
+}
+
+class BlastRadiusTest : public EnforceTest {
+ protected:
+  BlastRadiusTest() { cluster = FakeCluster(kNodes); }
+
+  static std::string name(std::size_t i) { return fmt::format("n{:03}", i); }
+
+  // All drains are sent before any is looked at: each node's sleep is the next one's run.
+  void run_at_once(std::size_t i, bool backwards) {
+    if (i > kNodes) return;
+    const auto report = sick();
+    const auto node = name(backwards ? kNodes + 1 - i : i);
+    Order own = order;
+    own.report = &report;
+    own.node = node;
+    auto hands = hands_of(node);
+    bool slept = false;
+    // The first look shows the cluster as it was before all of this.
+    StaleController stale(cluster, before_);
+    hands.controller = &stale;
+    hands.sleep = [&](std::chrono::milliseconds time) {
+      if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
+      if (i == kNodes) cluster.pass(time);
+    };
+    for (const auto& event : enforce(own, hands).events) ++events_[event.kind];
+  }
+
+  static constexpr std::size_t kNodes = 100;
+
+  class StaleController final : public Controller {
+   public:
+    StaleController(FakeCluster& cluster, const std::vector<NodeState>& before)
+        : controller_(cluster), before_(before) {}
+
+    Result<std::vector<NodeState>> nodes(std::string_view node) override {
+      if (!sent_) return before_;
+      return controller_.nodes(node);
+    }
+
+    Result<void> drain(std::string_view node, std::string_view reason) override {
+      sent_ = true;
+      return controller_.drain(node, reason);
+    }
+
+    Result<void> resume(std::string_view node) override { return controller_.resume(node); }
+
+   private:
+    FakeController controller_;
+    std::vector<NodeState> before_;
+    bool sent_ = false;
+  };
+
+  std::vector<NodeState> before_ = FakeCluster(kNodes).nodes();
+  std::map<std::string, int> events_;
+};
+
+TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
+  for (const bool backwards : {false, true}) {
+    cluster = FakeCluster(kNodes);
+    histories.clear();
+    events_.clear();
+    run_at_once(1, backwards);
+    EXPECT_EQ(cluster.drained(), 10);
+    EXPECT_EQ(events_["drained"], 10);
+    EXPECT_EQ(events_["undone"], 90);
+    for (std::size_t i = 1; i <= 10; ++i) EXPECT_EQ(cluster.node(name(i)).reason, kReason);
+    std::filesystem::remove_all(dir.path());
+  }
+}
+
+TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesInTurnDrainsTen) {
+  for (std::size_t i = 1; i <= kNodes; ++i) run(sick(), name(kNodes + 1 - i));
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(std::count(told.begin(), told.end(), "drained"), 10);
+  EXPECT_EQ(std::count(told.begin(), told.end(), "refused"), 90);
+}
+
+// Each sees the others' drains only after its own, in times that differ.
+TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
+  for (std::size_t i = 1; i <= kNodes; ++i) {
+    const auto report = sick();
+    const auto node = name(kNodes + 1 - i);
+    order.report = &report;
+    order.node = node;
+    StaleController stale(cluster, before_);
+    auto hands = hands_of(node);
+    hands.controller = &stale;
+    for (const auto& event : enforce(order, hands).events) ++events_[event.kind];
+  }
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events_["drained"], 10);
+  EXPECT_EQ(events_["undone"], 90);
+}
+
+// All of them had given up on slurmctld when it woke up and drained them.
+TEST_F(BlastRadiusTest, DrainsThatComeLateAreTakenBackBeyondTheShare) {
+  controller.before_drain = [&] { cluster.be(Health::hung); };
+  for (std::size_t i = 1; i <= kNodes; ++i) {
+    // Each of them read just before slurmctld hung.
+    const auto report = sick();
+    order.report = &report;
+    order.node = name(i);
+    StaleController stale(cluster, before_);
+    auto hands = hands_of(order.node);
+    hands.controller = &stale;
+    cluster.be(Health::hung);
+    EXPECT_TRUE(enforce(order, hands).out_of_reach);
+  }
+  controller.before_drain = {};
+  cluster.be(Health::well);
+  EXPECT_EQ(cluster.drained(), kNodes);
+  for (std::size_t i = 1; i <= kNodes; ++i) {
+    for (const auto& event : run(sick(), name(i)).events) ++events_[event.kind];
+  }
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events_["undone"], 90);
+  EXPECT_EQ(events_["kept"], 10);
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small cluster in memory that does with drains what slurmctld does, hangs and dies when told to,
+// and has a clock of its own.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "slurm/controller.hpp"
+
+namespace muster::slurm {
+
+class FakeCluster {
+ public:
+  enum class Health {
+    well,
+    dead,  // nothing is done
+    hung,  // what is sent is done when it wakes up; meanwhile nobody gets an answer
+  };
+
+  explicit FakeCluster(std::size_t size,
+                       std::chrono::seconds begin = std::chrono::seconds(1'800'000'000))
+      : clock_(begin) {
+    for (std::size_t i = 1; i <= size; ++i) {
+      nodes_.push_back({.name = fmt::format("n{:03}", i),
+                        .partitions = {"gpu"},
+                        .state = "idle",
+                        .reason = "",
+                        .user = "",
+                        .since = std::nullopt});
+    }
+  }
+
+  [[nodiscard]] Time now() const { return Time(std::chrono::floor<std::chrono::seconds>(clock_)); }
+
+  void pass(std::chrono::milliseconds time) { clock_ += time; }
+
+  [[nodiscard]] NodeState& node(std::string_view name) {
+    return *std::find_if(
+        nodes_.begin(), nodes_.end(), [&](const NodeState& each) { return each.name == name; });
+  }
+
+  [[nodiscard]] const std::vector<NodeState>& nodes() const { return nodes_; }
+
+  // As root or an admin does it with scontrol: without a look at what was there.
+  void drain(std::string_view name, std::string_view reason, std::string_view user = "root") {
+    auto& changed = node(name);
+    changed.state = changed.state == "allocated" ? "draining" : "drained";
+    changed.reason = reason;
+    changed.user = user;
+    changed.since = now();
+  }
+
+  void resume(std::string_view name) {
+    auto& changed = node(name);
+    changed.state = "idle";
+    changed.reason = changed.user = "";
+    changed.since.reset();
+  }
+
+  [[nodiscard]] std::size_t drained() const {
+    return static_cast<std::size_t>(std::count_if(
+        nodes_.begin(), nodes_.end(), [](const NodeState& each) { return each.state != "idle"; }));
+  }
+
+  void be(Health health) {
+    health_ = health;
+    if (health != Health::well) return;
+    for (const auto& work : std::exchange(late_, {})) work();
+  }
+
+  // Why there is no answer; empty where there is one.
+  [[nodiscard]] std::string trouble(std::string_view program) {
+    if (health_ == Health::well) return "";
+    if (health_ == Health::dead) {
+      return fmt::format("{} ended with status 1: Unable to contact slurm controller", program);
+    }
+    constexpr int kDeadline = 8;
+    pass(std::chrono::seconds(kDeadline));
+    return fmt::format("{} did not answer within {} s", program, kDeadline);
+  }
+
+  // Does it, now or when slurmctld wakes up; nothing where it is dead.
+  void change(const std::function<void()>& work) {
+    if (health_ == Health::well) work();
+    if (health_ == Health::hung) late_.push_back(work);
+  }
+
+ private:
+  std::vector<NodeState> nodes_;
+  std::chrono::milliseconds clock_;
+  Health health_ = Health::well;
+  std::vector<std::function<void()>> late_;
+};
+
+// What one node asks it with. The functions are for what others do meanwhile.
+class FakeController final : public Controller {
+ public:
+  explicit FakeController(FakeCluster& cluster) : cluster_(cluster) {}
+
+  Result<std::vector<NodeState>> nodes(std::string_view /*node*/) override {
+    calls.emplace_back("read");
+    if (auto trouble = cluster_.trouble("sinfo"); !trouble.empty()) {
+      return make_error(std::move(trouble));
+    }
+    auto seen = cluster_.nodes();
+    if (after_read) after_read();
+    return seen;
+  }
+
+  Result<void> drain(std::string_view node, std::string_view reason) override {
+    calls.emplace_back("drain");
+    if (before_drain) before_drain();
+    cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(reason)] {
+      cluster.drain(name, text);
+    });
+    auto trouble = cluster_.trouble("scontrol");
+    if (after_drain) after_drain();
+    return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
+  }
+
+  Result<void> resume(std::string_view node) override {
+    calls.emplace_back("resume");
+    if (before_resume) before_resume();
+    auto trouble = cluster_.trouble("scontrol");
+    if (trouble.empty() && cluster_.node(node).state == "idle") {
+      trouble = "scontrol ended with status 1: Invalid node state specified";
+    }
+    cluster_.change([&cluster = cluster_, name = std::string(node)] { cluster.resume(name); });
+    return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
+  }
+
+  std::vector<std::string> calls;
+  std::function<void()> after_read, before_drain, after_drain, before_resume;
+
+ private:
+  FakeCluster& cluster_;
+};
+
+}  // namespace muster::slurm
