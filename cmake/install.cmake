@@ -16,6 +16,7 @@ endforeach()
 install(FILES nhc-plugins/muster.nhc nhc-plugins/muster.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/nhc)
 install(PROGRAMS slurm/hooks/prolog slurm/hooks/epilog slurm/hooks/health_check
   DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/muster/slurm)
+install(DIRECTORY slurm/jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/muster FILES_MATCHING PATTERN "*.sbatch")
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -48,7 +48,6 @@ TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MailProg=/bin/true
-MpiDefault=pmix
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=2,bf_interval=2,nohold_on_prolog_fail
@@ -366,10 +365,12 @@ bool Cluster::wait_until_all(const std::function<bool(const SlurmNode&)>& wanted
 
 std::string Cluster::submit(const std::string& script,
                             const Words& options,
-                            const Variables& more) {
+                            const Variables& more,
+                            const Words& arguments) {
   Words words{"sbatch", "--parsable", fmt::format("--output={}/%j.out", folder_.string())};
   words.insert(words.end(), options.begin(), options.end());
   words.push_back(script);
+  words.insert(words.end(), arguments.begin(), arguments.end());
   const auto ran = run(words, more);
   refusal_ = ran.err;
   return ran.status == 0 ? ran.out.substr(0, ran.out.find_first_of(";\n")) : "";

@@ -100,7 +100,8 @@ class Cluster {
   // in `refusal()`.
   [[nodiscard]] std::string submit(const std::string& script,
                                    const Words& options = {},
-                                   const Variables& more = {});
+                                   const Variables& more = {},
+                                   const Words& arguments = {});
 
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 

@@ -24,28 +24,28 @@ struct Hook {
 class HookScript : public ::testing::TestWithParam<Hook> {
  protected:
   void SetUp() override {
-    const auto text = shipped_hook(GetParam().name, folder_.path() / "muster");
+    const auto text = shipped_hook(GetParam().name, folder.path() / "muster");
     ASSERT_NE(text, "");
     program("hook", text);
   }
 
   void program(const char* name, std::string_view content) const {
-    folder_.write(name, content);
-    fs::permissions(folder_.path() / name, fs::perms(0755));
+    folder.write(name, content);
+    fs::permissions(folder.path() / name, fs::perms(0755));
   }
 
   // As slurmd calls it: without any variable but its own.
   [[nodiscard]] Ran run() const {
-    Process process({(folder_.path() / "hook").string()},
+    Process process({(folder.path() / "hook").string()},
                     {{"SLURMD_NODENAME", "n1"}},
-                    folder_.path() / "out",
-                    folder_.path() / "err");
+                    folder.path() / "out",
+                    folder.path() / "err");
     return {.status = process.wait(kPatience),
-            .out = content_of(folder_.path() / "out"),
-            .err = content_of(folder_.path() / "err")};
+            .out = content_of(folder.path() / "out"),
+            .err = content_of(folder.path() / "err")};
   }
 
-  TempDir folder_;
+  TempDir folder;
 };
 
 TEST_P(HookScript, PassesItsContextAndTheVerdict) {
@@ -71,22 +71,22 @@ TEST_P(HookScript, NeverFailsWhereMusterIsBroken) {
 TEST_P(HookScript, NeverFailsWhereMusterCannotBeStarted) {
   EXPECT_EQ(run().status, 0) << "missing";
   EXPECT_THAT(run().err, HasSubstr("muster is not there or not executable"));
-  folder_.write("muster", "#!/bin/sh\nexit 1\n");
-  fs::permissions(folder_.path() / "muster", fs::perms(0644));
+  folder.write("muster", "#!/bin/sh\nexit 1\n");
+  fs::permissions(folder.path() / "muster", fs::perms(0644));
   EXPECT_EQ(run().status, 0) << "not executable";
   program("muster", "#!/nonexistent/interpreter\n");
   EXPECT_EQ(run().status, 0) << "no interpreter";
-  folder_.remove("muster");
-  fs::create_directory(folder_.path() / "muster");
+  folder.remove("muster");
+  fs::create_directory(folder.path() / "muster");
   EXPECT_EQ(run().status, 0) << "a directory";
 }
 
 // Slurm's time limit: SIGTERM for the whole group, which must not look like success.
 TEST_P(HookScript, FailsWhenSlurmEndsIt) {
   program("muster", "#!/bin/sh\ntrap 'exit 0' TERM\necho begun\nsleep 100 & wait\n");
-  Process process({(folder_.path() / "hook").string()}, {}, folder_.path() / "out");
+  Process process({(folder.path() / "hook").string()}, {}, folder.path() / "out");
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (content_of(folder_.path() / "out").empty() && std::chrono::steady_clock::now() < until) {
+  while (content_of(folder.path() / "out").empty() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   ::kill(-process.pid(), SIGTERM);
@@ -95,9 +95,9 @@ TEST_P(HookScript, FailsWhenSlurmEndsIt) {
 
 TEST_P(HookScript, NeedsNoOutput) {
   program("muster", "#!/bin/sh\nexit 3\n");
-  Process process({"/bin/sh", "-c", fmt::format("exec {}/hook >&- 2>&-", folder_.path().string())},
+  Process process({"/bin/sh", "-c", fmt::format("exec {}/hook >&- 2>&-", folder.path().string())},
                   {},
-                  folder_.path() / "out");
+                  folder.path() / "out");
   EXPECT_EQ(process.wait(kPatience), 0);
 }
 

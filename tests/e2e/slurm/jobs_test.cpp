@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batch scripts of slurm/jobs, run by a real Slurm over two nodes, with host memory.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/e2e/slurm/cluster.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string script(std::string_view name) {
+  return fmt::format("{}/slurm/jobs/{}.sbatch", MUSTER_SOURCE_DIR, name);
+}
+
+Words tasks_per_node(int tasks) {
+  return {fmt::format("--ntasks-per-node={}", tasks), "--gpus-per-node=0"};
+}
+
+Variables variables() {
+  return {{"MUSTER_BENCH", MUSTER_BENCH_PROGRAM},
+          {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)},
+          {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+          {"OMPI_MCA_mpi_yield_when_idle", "1"}};
+}
+
+#ifdef MUSTER_HAS_MPI
+constexpr bool kHasMpi = true;
+#else
+constexpr bool kHasMpi = false;
+#endif
+
+// Why this script cannot be run here; empty where it can.
+std::string why_not(std::string_view name, Cluster& cluster) {
+  if (!kHasMpi) return "built without MPI";
+  if (name == "all_reduce_mpirun") {
+    const auto ran = cluster.run({"sh", "-c", "command -v mpirun"});
+    return ran.status == 0 ? "" : "mpirun is not installed";
+  }
+  const auto ran = cluster.run({"srun", "--mpi=list"});
+  const bool known = fmt::format("{}{}", ran.out, ran.err).find("pmix") != std::string::npos;
+  return known ? "" : "this Slurm has no PMIx";
+}
+
+class AllReduceJob : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+    cluster = std::make_unique<Cluster>(ClusterOptions{.nodes = 2});
+    ASSERT_EQ(cluster->trouble(), "");
+    if (const auto why = why_not(GetParam(), *cluster); !why.empty()) GTEST_SKIP() << why;
+  }
+
+  std::unique_ptr<Cluster> cluster;
+};
+
+TEST_P(AllReduceJob, RunsOverTwoNodesAndPassesOnItsStatus) {
+  struct Case {
+    int tasks_per_node;
+    const char* option;
+    const char* exit_code;
+    const char* text;
+  };
+
+  for (const auto& [tasks, option, exit_code, text] :
+       {Case{1, "--max=4KiB", "0:0", "n1, n2 are healthy"},
+        Case{2, "--max=1KiB", "0:0", "n1, n2 are healthy"},
+        Case{1, "--min-busbw=90000GB/s", "1:0", "n1, n2 are unhealthy"},
+        Case{1, "--sizes=nonsense", "64:0", "expected a number with a unit"}}) {
+    const auto id = cluster->submit(script(GetParam()),
+                                    tasks_per_node(tasks),
+                                    variables(),
+                                    {"--iterations=5", "--max=4KiB", "--profile=generic", option});
+    ASSERT_NE(id, "") << cluster->refusal();
+    const auto job = cluster->wait_for_job(id);
+    ASSERT_TRUE(job);
+    EXPECT_EQ(job->exit_code, exit_code) << option << "\n" << cluster->output_of(id);
+    EXPECT_EQ(job->nodes, "n[1-2]");
+    EXPECT_THAT(cluster->output_of(id), HasSubstr(text)) << option;
+  }
+  EXPECT_THAT(cluster->stop(), IsEmpty());
+}
+
+// MPI, not sockets: it is PMIx and mpirun that bring the ranks together.
+TEST_P(AllReduceJob, TalksByMpi) {
+  const auto id = cluster->submit(script(GetParam()),
+                                  tasks_per_node(1),
+                                  variables(),
+                                  {"--sizes=1KiB", "--iterations=3", "--profile=generic"});
+  ASSERT_NE(id, "") << cluster->refusal();
+  ASSERT_TRUE(cluster->wait_for_job(id));
+  const auto output = cluster->output_of(id);
+  EXPECT_THAT(output, HasSubstr("# muster-bench all_reduce, Open MPI"));
+  EXPECT_THAT(output, ContainsRegex("Rank  0 .* on +n1 "));
+  EXPECT_THAT(output, ContainsRegex("Rank  1 .* on +n2 "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each,
+                         AllReduceJob,
+                         ::testing::Values("all_reduce_srun", "all_reduce_mpirun"),
+                         [](const auto& it) { return std::string(it.param); });
+
+class JobScript : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(JobScript, IsTakenBySlurmAsItIs) {
+  if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  EXPECT_EQ(cluster.run({"bash", "-n", script(GetParam())}).status, 0);
+  const auto ran = cluster.run({"sbatch", "--test-only", script(GetParam())});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("using 16 processors on nodes n[1-2] in partition main"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each,
+                         JobScript,
+                         ::testing::Values("all_reduce_srun",
+                                           "all_reduce_mpirun",
+                                           "all_reduce_container"),
+                         [](const auto& it) { return std::string(it.param); });
+
+// In place of a srun with pyxis: tells what the container would be, and runs the rest without.
+constexpr const char* kSrun = R"(#!/bin/bash
+words=()
+for word in "$@"; do
+  case $word in
+    --container-* | --no-container-*) echo "pyxis $word" ;;
+    *) words+=("$word") ;;
+  esac
+done
+PATH=$REAL_PATH exec srun "${words[@]}"
+)";
+
+TEST(AllReduceInContainer, GivesPyxisTheImageAndItsMountsAndPassesOnTheStatus) {
+  if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  if (const auto why = why_not("all_reduce_container", cluster); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const auto path = cluster.variables().at("PATH");
+  const std::filesystem::path fake = cluster.write_program("bin/srun", kSrun);
+  auto more = variables();
+  more["PATH"] = fmt::format("{}:{}", fake.parent_path().string(), path);
+  more["REAL_PATH"] = path;
+  more["MUSTER_MOUNTS"] = "/data:/data";
+  const Words options{"--max=1KiB", "--iterations=3", "--profile=generic"};
+
+  const auto refused =
+      cluster.submit(script("all_reduce_container"), tasks_per_node(1), more, options);
+  EXPECT_EQ(cluster.wait_for_job(refused).value_or(SlurmJob{}).exit_code, "64:0");
+  EXPECT_THAT(cluster.output_of(refused), HasSubstr("MUSTER_IMAGE does not name an image"));
+
+  more["MUSTER_IMAGE"] = "/shared/an image.sqsh";
+  const auto id = cluster.submit(script("all_reduce_container"), tasks_per_node(1), more, options);
+  EXPECT_EQ(cluster.wait_for_job(id).value_or(SlurmJob{}).exit_code, "0:0");
+  const auto output = cluster.output_of(id);
+  EXPECT_THAT(output, HasSubstr("pyxis --container-image=/shared/an image.sqsh\n"));
+  EXPECT_THAT(output, HasSubstr("pyxis --container-mounts=/data:/data"));
+  EXPECT_THAT(output, HasSubstr("pyxis --no-container-mount-home\n"));
+  EXPECT_THAT(output, HasSubstr("n1, n2 are healthy"));
+}
+
+}  // namespace
+}  // namespace muster::e2e
