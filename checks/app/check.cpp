@@ -9,6 +9,7 @@
 
 #include "checks/app/command.hpp"
 #include "checks/app/examine.hpp"
+#include "checks/app/inspect.hpp"
 #include "checks/app/judging.hpp"
 #include "checks/app/rendering.hpp"
 #include "checks/nhc_conf/judge.hpp"
@@ -39,23 +40,6 @@ NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   return parts_asked(select_checks(Profile{}, selection_of(command)));
 }
 
-// In a child: a file system that does not answer costs the memory of this run, not its verdict.
-void remember(const Examined& examined, const World& world, Deadline& deadline) {
-  if (!examined.state_file) return;
-  constexpr auto kLongest = std::chrono::seconds(2);
-  constexpr auto kReserve = std::chrono::milliseconds(50);
-  Children children;
-  children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
-    const auto written = write_state(
-        *examined.state_file, examined.snapshot, examined.choice.profile.gpu.xid.of_programs);
-    return written ? std::string() : written.error().message;
-  });
-  const auto answer = children.next().second;
-  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
-  if (trouble.empty()) return;
-  world.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
-}
-
 double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
@@ -70,9 +54,9 @@ int save(const CheckCommand& command, const World& world, const Snapshot& snapsh
 
 }  // namespace
 
-int run_check(const CheckCommand& command, const World& world, Deadline& deadline) {
+Attempt<Inspected> inspect(const CheckCommand& command, const World& world, Deadline& deadline) {
   const auto lines = nhc_conf_of(command);
-  if (!lines) return fail(world, lines.error());
+  if (!lines) return tl::unexpected(lines.error());
   const Errand errand{
       .profile = command.profile,
       .settings = command.settings,
@@ -85,16 +69,39 @@ int run_check(const CheckCommand& command, const World& world, Deadline& deadlin
       .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
       .parts = parts_for(command, *lines)};
   auto examined = examine(errand, world.variables, world.started, deadline);
-  if (!examined) return fail(world, examined.error());
+  if (!examined) return tl::unexpected(examined.error());
 
   auto report = judge_as_asked(command, *lines, examined->snapshot, examined->choice.profile);
-  report.profile_evidence = std::move(examined->choice.evidence);
+  report.profile_evidence = examined->choice.evidence;
   report.muster = kVersion;
   report.duration_ms = milliseconds_since(world.started);
+  return Inspected{.report = std::move(report), .examined = *std::move(examined)};
+}
+
+void remember(const Examined& examined, const World& world, Deadline& deadline) {
+  if (!examined.state_file) return;
+  constexpr auto kLongest = std::chrono::seconds(2);
+  constexpr auto kReserve = std::chrono::milliseconds(50);
+  Children children;  // a file system that does not answer costs the memory of this run only
+  children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
+    const auto written = write_state(
+        *examined.state_file, examined.snapshot, examined.choice.profile.gpu.xid.of_programs);
+    return written ? std::string() : written.error().message;
+  });
+  const auto answer = children.next().second;
+  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
+  if (trouble.empty()) return;
+  world.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
+}
+
+int run_check(const CheckCommand& command, const World& world, Deadline& deadline) {
+  const auto inspected = inspect(command, world, deadline);
+  if (!inspected) return fail(world, inspected.error());
+  const auto& report = inspected->report;
   const auto text = render(report, command, world.console, false);
   const int status = deliver(world, command.output, text, exit_status(report.verdict));
-  const int saved = save(command, world, examined->snapshot, status);
-  remember(*examined, world, deadline);
+  const int saved = save(command, world, inspected->examined.snapshot, status);
+  remember(inspected->examined, world, deadline);
   return saved;
 }
 

@@ -31,6 +31,11 @@ struct World {
                               const World& world,
                               Deadline& deadline);
 [[nodiscard]] int run_profiles(const ProfilesCommand& command, const World& world);
+[[nodiscard]] int run_drain(const DrainCommand& command, const World& world);
+[[nodiscard]] int run_resume(const ResumeCommand& command, const World& world);
+[[nodiscard]] int run_history(const HistoryCommand& command, const World& world);
+[[nodiscard]] int run_events(const EventsCommand& command, const World& world);
+[[nodiscard]] int run_hostfile(const HostfileCommand& command, const World& world);
 
 // Says on standard error why a command failed, unless there is nothing to say, and with which
 // status it ends.

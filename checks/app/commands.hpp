@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "checks/app/slurm_commands.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/report/format.hpp"
 
@@ -80,6 +81,12 @@ using Invocation = std::variant<SayCommand,
                                 SnapshotCommand,
                                 ListCommand,
                                 ExplainCommand,
-                                ProfilesCommand>;
+                                ProfilesCommand,
+                                HookCommand,
+                                DrainCommand,
+                                ResumeCommand,
+                                HistoryCommand,
+                                EventsCommand,
+                                HostfileCommand>;
 
 }  // namespace muster::app

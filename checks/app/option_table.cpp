@@ -284,6 +284,18 @@ std::vector<CommandText> command_texts() {
       text_of<ProfilesCommand>(
           "[show NAME] [OPTION]...",
           "List the profiles, or show one merged with the origin of each value"),
+      text_of<HookCommand>("prolog|epilog|periodic|boot [OPTION]...",
+                           "Check this node for Slurm, and drain or resume it by the site's rules"),
+      text_of<DrainCommand>("HOSTLIST --reason TEXT [OPTION]...",
+                            "Take nodes out of service, until somebody resumes them"),
+      text_of<ResumeCommand>("HOSTLIST [OPTION]...",
+                             "Put nodes that muster took out of service back"),
+      text_of<HistoryCommand>("[HOSTLIST] [OPTION]...",
+                              "Which nodes were drained and resumed, when and why"),
+      text_of<EventsCommand>("[HOSTLIST] [OPTION]...",
+                             "Everything muster did to nodes, and what it refused to do"),
+      text_of<HostfileCommand>("[HOSTLIST] [OPTION]...",
+                               "A host file for Open MPI: of a list, a partition, or this job"),
   };
 }
 

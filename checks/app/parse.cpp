@@ -13,6 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
+#include "slurm/hostlist.hpp"
 
 namespace muster::app {
 namespace {
@@ -84,6 +85,43 @@ Result<void> finish_profiles(ProfilesCommand& command, const Words& words) {
   return {};
 }
 
+Result<void> finish_hook(HookCommand& command, const Words& words) {
+  constexpr std::string_view kWhen = "prolog|epilog|periodic|boot";
+  if (words.size() != 1) return make_error(fmt::format("expects one of {}", kWhen));
+  if (const auto known = take_choice(kWhen, words.front()); !known) {
+    return tl::unexpected(known.error());
+  }
+  command.context = words.front();
+  return {};
+}
+
+// Lists of hosts, as Slurm writes them.
+Result<void> take_hosts(std::vector<std::string>& nodes, const Words& words) {
+  for (const auto& word : words) {
+    auto names = slurm::expand_hostlist(word);
+    if (!names) return tl::unexpected(names.error());
+    nodes.insert(nodes.end(), names->begin(), names->end());
+  }
+  return {};
+}
+
+Result<void> take_some_hosts(std::vector<std::string>& nodes, const Words& words) {
+  if (words.empty()) return make_error("expects nodes, as gpu-[001-004]");
+  return take_hosts(nodes, words);
+}
+
+Result<void> finish_drain(DrainCommand& command, const Words& words) {
+  if (trim(command.reason).empty()) return make_error("--reason is missing: say why");
+  return take_some_hosts(command.nodes, words);
+}
+
+Result<void> finish_hostfile(HostfileCommand& command, const Words& words) {
+  if (!words.empty() && !command.partition.empty()) {
+    return make_error("a list and --partition exclude each other");
+  }
+  return take_hosts(command.nodes, words);
+}
+
 constexpr std::string_view kHelp = "help";
 
 Result<Invocation> refuse_command(const Words& left) {
@@ -131,9 +169,21 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   Subcommand<ListCommand> list(app, text_named(texts, "list"));
   Subcommand<ExplainCommand> explain(app, text_named(texts, "explain"));
   Subcommand<ProfilesCommand> profiles(app, text_named(texts, "profiles"));
+  Subcommand<HookCommand> hook(app, text_named(texts, "hook"));
+  Subcommand<DrainCommand> drain(app, text_named(texts, "drain"));
+  Subcommand<ResumeCommand> resume(app, text_named(texts, "resume"));
+  Subcommand<HistoryCommand> history(app, text_named(texts, "history"));
+  Subcommand<EventsCommand> events(app, text_named(texts, "events"));
+  Subcommand<HostfileCommand> hostfile(app, text_named(texts, "hostfile"));
   Words words;
   explain.take_words(words);
   profiles.take_words(words);
+  hook.take_words(words);
+  drain.take_words(words);
+  resume.take_words(words);
+  history.take_words(words);
+  events.take_words(words);
+  hostfile.take_words(words);
   bool help = false;
   bool version = false;
   app.add_flag("-h,--help", help);
@@ -155,6 +205,27 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   if (profiles.chosen()) {
     return profiles.result(
         [&](ProfilesCommand& command) { return finish_profiles(command, words); });
+  }
+  if (hook.chosen()) {
+    return hook.result([&](HookCommand& command) { return finish_hook(command, words); });
+  }
+  if (drain.chosen()) {
+    return drain.result([&](DrainCommand& command) { return finish_drain(command, words); });
+  }
+  if (resume.chosen()) {
+    return resume.result(
+        [&](ResumeCommand& command) { return take_some_hosts(command.nodes, words); });
+  }
+  if (history.chosen()) {
+    return history.result(
+        [&](HistoryCommand& command) { return take_hosts(command.nodes, words); });
+  }
+  if (events.chosen()) {
+    return events.result([&](EventsCommand& command) { return take_hosts(command.nodes, words); });
+  }
+  if (hostfile.chosen()) {
+    return hostfile.result(
+        [&](HostfileCommand& command) { return finish_hostfile(command, words); });
   }
   if (version) return SayCommand{fmt::format("muster {}\n", kVersion)};
   if (help) return SayCommand{overview_help()};

@@ -7,6 +7,7 @@
 
 #include "checks/app/command.hpp"
 #include "checks/app/examine.hpp"
+#include "checks/app/hook.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/report/report.hpp"
 
@@ -71,6 +72,39 @@ struct Run {
 
   int operator()(const ProfilesCommand& command) const {
     return guarded(world, [&] { return run_profiles(command, world); });
+  }
+
+  // What is lost on the way passes: see run_hook.
+  int operator()(const HookCommand& command) const {
+    const int status = supervise(
+        world.started,
+        world.started + kHookBudget,
+        [&](Deadline& deadline) {
+          deadline.answer_if_lost(kHookPassed);
+          return guarded(world, [&] { return run_hook(command, world, deadline); });
+        },
+        world.console.note);
+    return status == kHookFailed ? kHookFailed : kHookPassed;
+  }
+
+  int operator()(const DrainCommand& command) const {
+    return guarded(world, [&] { return run_drain(command, world); });
+  }
+
+  int operator()(const ResumeCommand& command) const {
+    return guarded(world, [&] { return run_resume(command, world); });
+  }
+
+  int operator()(const HistoryCommand& command) const {
+    return guarded(world, [&] { return run_history(command, world); });
+  }
+
+  int operator()(const EventsCommand& command) const {
+    return guarded(world, [&] { return run_events(command, world); });
+  }
+
+  int operator()(const HostfileCommand& command) const {
+    return guarded(world, [&] { return run_hostfile(command, world); });
   }
 };
 

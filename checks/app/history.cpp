@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster history` and `muster events`.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <thread>
+
+#include "checks/app/command.hpp"
+#include "checks/app/slurm_commands.hpp"
+#include "checks/app/slurm_site.hpp"
+
+namespace muster::app {
+namespace {
+
+constexpr std::chrono::seconds kLook{1};  // how often new events are looked for
+
+template <class Command>
+slurm::EventFilter filter_of(const Command& command) {
+  slurm::EventFilter filter{.nodes = command.nodes};
+  if (command.since) {
+    filter.since =
+        wall_time() - std::chrono::seconds(static_cast<std::int64_t>(command.since->value));
+  }
+  return filter;
+}
+
+// Prints what the filter lets through, and moves it behind that.
+int print(const slurm::History& history,
+          slurm::EventFilter& filter,
+          EventForm form,
+          const World& world) {
+  const auto events = history.events(filter);
+  if (!events) return fail(world, undecided(events.error()).value());
+  std::string lines;
+  for (const auto& event : *events) {
+    lines.append(form == EventForm::json ? to_json_line(event) : to_line(event));
+    filter.after_id = event.id;
+  }
+  return lines.empty() ? kExitHealthy : deliver(world, "", lines, kExitHealthy);
+}
+
+Attempt<slurm::History> open(const std::string& state) {
+  auto history = slurm::History::read(history_file(state_folder(state, "/")));
+  if (!history) return undecided(history.error());
+  return *std::move(history);
+}
+
+}  // namespace
+
+int run_history(const HistoryCommand& command, const World& world) {
+  const auto history = open(command.state);
+  if (!history) return fail(world, history.error());
+  auto filter = filter_of(command);
+  filter.kinds = {"drained", "resumed", "undone", "released", "not_applied"};
+  return print(*history, filter, command.form, world);
+}
+
+int run_events(const EventsCommand& command, const World& world) {
+  const auto history = open(command.state);
+  if (!history) return fail(world, history.error());
+  auto filter = filter_of(command);
+  for (;;) {
+    const int status = print(*history, filter, command.form, world);
+    if (!command.follow || status != kExitHealthy) return status;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+}  // namespace muster::app

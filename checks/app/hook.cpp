@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/hook.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "checks/app/inspect.hpp"
+#include "checks/app/job_output.hpp"
+#include "checks/app/slurm_site.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/host_name.hpp"
+#include "lib/base/text.hpp"
+#include "lib/report/summary.hpp"
+#include "slurm/enforce.hpp"
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// UUIDs of GPUs and GUIDs of HCAs, sorted: who this hardware is.
+std::string identity_of(const Snapshot& snapshot) {
+  std::set<std::string> members;
+  for (const auto& gpu : snapshot.nvml->gpus) {
+    if (gpu.uuid) members.insert(*gpu.uuid);
+  }
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (hca.node_guid) members.insert(*hca.node_guid);
+  }
+  return fmt::format("{}", fmt::join(members, " "));
+}
+
+// Every step of one run of a hook.
+class Hook {
+ public:
+  Hook(const HookCommand& command, const World& world, Deadline& deadline)
+      : command_(command), world_(world), deadline_(deadline) {}
+
+  int run() {
+    deadline_.answer_if_lost(kHookPassed);
+    const auto rules = read_rules(command_.root, world_.variables);
+    if (!rules) return trouble(rules.error().message);
+    rules_ = *rules;
+    deadline_.answer_if_lost(when_broken());
+    deadline_.move(world_.started + budget());
+    const auto folder = state_folder(command_.state, command_.root);
+    if (folder.empty()) return trouble("below --root a hook needs --state for its history");
+    open_history(folder);
+    if (command_.context == "periodic" && !command_.dry_run) {
+      if (!take_turn(folder)) return kHookPassed;
+      wait_for_turn();
+    }
+    return check();
+  }
+
+ private:
+  [[nodiscard]] std::string variable(const char* name) const {
+    const auto found = world_.variables.find(name);
+    return found == world_.variables.end() ? "" : found->second;
+  }
+
+  [[nodiscard]] std::string node() const {
+    const auto name = variable("SLURMD_NODENAME");
+    if (!name.empty()) return name;
+    const auto host = host_name();
+    return host.substr(0, host.find('.'));
+  }
+
+  [[nodiscard]] int when_broken() const {
+    return rules_.on_trouble == "fail" ? kHookFailed : kHookPassed;
+  }
+
+  [[nodiscard]] Clock::duration budget() const {
+    if (command_.context == "prolog") return to_duration(rules_.prolog_budget);
+    if (command_.context == "epilog") return to_duration(rules_.epilog_budget);
+    return to_duration(rules_.health_budget);
+  }
+
+  void say(const slurm::Event& event) const {
+    const auto line = fmt::format("{} {}: {}", event.kind, event.node, printable(event.message));
+    ::openlog("muster", LOG_PID, LOG_DAEMON);
+    ::syslog(event.kind == "trouble" || event.kind == "refused" ? LOG_WARNING : LOG_NOTICE,
+             "%s",
+             line.c_str());
+    // slurmd keeps it in its log where the hook fails; nobody may listen, and that is no trouble.
+    static_cast<void>(world_.console.out(fmt::format("muster: {}\n", line)));
+  }
+
+  // muster's own fault, which is not the node's.
+  int trouble(const std::string& message) {
+    const slurm::Event event{.at = wall_time(),
+                             .node = node(),
+                             .kind = "trouble",
+                             .context = command_.context,
+                             .job = variable("SLURM_JOB_ID"),
+                             .message = message};
+    if (history_ && !command_.dry_run) static_cast<void>(history_->add(event));
+    say(event);
+    return when_broken();
+  }
+
+  void open_history(const fs::path& folder) {
+    auto history = slurm::History::open(history_file(folder));
+    if (!history) {
+      static_cast<void>(trouble(history.error().message));
+      return;
+    }
+    history_.emplace(*std::move(history));
+    if (!history_->note().empty()) static_cast<void>(trouble(history_->note()));
+  }
+
+  // Health checks of Slurm overlap where one is slower than the interval.
+  [[nodiscard]] bool take_turn(const fs::path& folder) {
+    turn_ =
+        Descriptor(::open((folder / "health.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!turn_.is_open()) return true;  // the history has told why
+    if (::flock(turn_.get(), LOCK_EX | LOCK_NB) == 0) return true;
+    world_.console.note("muster: another health check of this node is running");
+    return false;
+  }
+
+  // All nodes are asked in the same second: each begins at its own time.
+  void wait_for_turn() const {
+    const auto spread =
+        std::chrono::duration_cast<std::chrono::milliseconds>(to_duration(rules_.spread));
+    if (spread.count() <= 0) return;
+    const auto share = std::hash<std::string>{}(node()) % static_cast<std::size_t>(spread.count());
+    std::this_thread::sleep_for(std::chrono::milliseconds(share));
+  }
+
+  int check() {
+    // What is left is for Slurm: two questions, an order, and a second and a half in between.
+    const auto begin = Clock::now();
+    const auto share = (deadline_.when() - begin) * 3 / 5;
+    Deadline observing(begin + share);
+    const auto seconds = std::chrono::duration<double>(share + (begin - world_.started)).count();
+    const CheckCommand check{.profile = command_.profile,
+                             .context = command_.context,
+                             .settings = command_.settings,
+                             .root = command_.root,
+                             .nvml = command_.nvml,
+                             .state = command_.state,
+                             .deadline = Seconds{seconds}};
+    auto inspected = inspect(check, world_, observing);
+    if (!inspected) return trouble(inspected.error().message);
+    if (!command_.dry_run) remember(inspected->examined, world_, observing);
+    return act(*inspected);
+  }
+
+  int act(const Inspected& inspected) {
+    const auto& snapshot = inspected.examined.snapshot;
+    auto controller = reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
+    const slurm::Order order{
+        .report = &inspected.report,
+        .node = node(),
+        .context = command_.context,
+        .job = variable("SLURM_JOB_ID"),
+        .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
+        .identity = identity_of(snapshot),
+        .rules = rules_,
+        .dry_run = command_.dry_run};
+    const auto enforced = slurm::enforce(
+        order,
+        {.controller = controller ? controller->get() : nullptr,
+         .trouble = controller ? std::string() : controller.error().message,
+         .history = history_ ? &*history_ : nullptr,
+         .now = wall_time,
+         .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
+         .tell = [&](const slurm::Event& event) { say(event); }});
+    static_cast<void>(
+        world_.console.out(fmt::format("muster: {}\n", one_line(inspected.report, kLongestLine))));
+    return answer(inspected.report, enforced);
+  }
+
+  // Only a prolog can hold a job back, and Slurm drains a node whose prolog fails: where muster did
+  // not drain it, the site's share of drains would be no limit.
+  int answer(const Report& report, const slurm::Enforced& enforced) const {
+    if (command_.context != "prolog" || !enforced.decision.sick) return kHookPassed;
+    const bool refused = enforced.drained || rules_.sick_in_service == "refuse";
+    const auto word =
+        refused ? "the job starts again on another node" : "the node stays in service all the same";
+    const auto text = fmt::format("muster: node {} is not fit for this job: {}; {}\n",
+                                  node(),
+                                  one_line(report, kLongestLine),
+                                  word);
+    if (command_.dry_run) return kHookPassed;
+    const auto until =
+        std::min(Clock::now() + std::chrono::seconds(2), deadline_.when() - kReserve);
+    if (auto told = tell_job(world_.variables, text, until); !told) {
+      world_.console.note(
+          fmt::format("muster: the job's user is not told: {}", told.error().message));
+    }
+    return refused ? kHookFailed : kHookPassed;
+  }
+
+  static constexpr std::size_t kLongestLine = 300;
+  static constexpr std::chrono::milliseconds kReserve{300};
+
+  const HookCommand& command_;
+  const World& world_;
+  Deadline& deadline_;
+  slurm::Rules rules_;
+  std::optional<slurm::History> history_;
+  Descriptor turn_;
+};
+
+}  // namespace
+
+int run_hook(const HookCommand& command, const World& world, Deadline& deadline) {
+  return Hook(command, world, deadline).run();
+}
+
+}  // namespace muster::app

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster hostfile`: a host file for Open MPI, of a list, of this job, or of a partition's nodes
+// that are in service.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checks/app/command.hpp"
+#include "checks/app/slurm_commands.hpp"
+#include "checks/app/slurm_site.hpp"
+#include "slurm/hostlist.hpp"
+
+namespace muster::app {
+namespace {
+
+Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& command,
+                                                   const World& world) {
+  const auto rules = read_rules(command.root, world.variables);
+  if (!rules) return bad_configuration(rules.error());
+  const auto controller = reach_slurm(*rules, world.variables, Clock::time_point::max());
+  if (!controller) return undecided(controller.error());
+  const auto cluster = (*controller)->nodes("");
+  if (!cluster) return undecided(cluster.error());
+  std::vector<std::string> names;
+  bool known = false;
+  for (const auto& node : *cluster) {
+    if (std::ranges::count(node.partitions, command.partition) == 0) continue;
+    known = true;
+    if (slurm::standing_of(node) == slurm::Standing::in_service) names.push_back(node.name);
+  }
+  if (!known) return undecided(Error{fmt::format("Slurm has no partition {}", command.partition)});
+  if (names.empty()) {
+    return undecided(
+        Error{fmt::format("no node of partition {} is in service", command.partition)});
+  }
+  return names;
+}
+
+Attempt<std::vector<std::string>> nodes_of_job(const World& world) {
+  for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
+    const auto list = world.variables.find(name);
+    if (list == world.variables.end() || list->second.empty()) continue;
+    auto nodes = slurm::expand_hostlist(list->second);
+    if (nodes) return *std::move(nodes);
+    return undecided(Error{fmt::format("{}: {}", name, nodes.error().message)});
+  }
+  return tl::unexpected(Failure{
+      kExitUsage, "hostfile: no list, no --partition, and no job: SLURM_JOB_NODELIST is not set"});
+}
+
+Attempt<std::vector<std::string>> wanted(const HostfileCommand& command, const World& world) {
+  if (!command.nodes.empty()) return command.nodes;
+  if (!command.partition.empty()) return nodes_in_service(command, world);
+  return nodes_of_job(world);
+}
+
+}  // namespace
+
+int run_hostfile(const HostfileCommand& command, const World& world) {
+  const auto nodes = wanted(command, world);
+  if (!nodes) return fail(world, nodes.error());
+  std::string lines;
+  for (const auto& node : *nodes) {
+    lines.append(command.slots ? fmt::format("{} slots={}\n", node, *command.slots)
+                               : fmt::format("{}\n", node));
+  }
+  return deliver(world, command.output, lines, kExitHealthy);
+}
+
+}  // namespace muster::app

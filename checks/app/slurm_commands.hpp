@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line asks of Slurm: one plain struct per command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/quantity.hpp"
+
+namespace muster::app {
+
+struct HookCommand {
+  static constexpr std::string_view kName = "hook";
+
+  std::string context;  // prolog, epilog, periodic, boot
+  std::string profile;
+  std::vector<std::string> settings;
+  std::string root = "/";
+  std::string nvml;
+  std::string state;
+  bool dry_run = false;
+};
+
+struct DrainCommand {
+  static constexpr std::string_view kName = "drain";
+
+  std::vector<std::string> nodes;  // expanded
+  std::string reason;
+  std::string root = "/";
+  std::string state;
+  bool dry_run = false;
+};
+
+struct ResumeCommand {
+  static constexpr std::string_view kName = "resume";
+
+  std::vector<std::string> nodes;  // expanded
+  std::string root = "/";
+  std::string state;
+  bool dry_run = false;
+};
+
+enum class EventForm { text, json };
+
+// What was done to nodes, and what was refused.
+struct HistoryCommand {
+  static constexpr std::string_view kName = "history";
+
+  std::vector<std::string> nodes;  // expanded; empty: all
+  std::optional<Seconds> since;    // before now
+  EventForm form = EventForm::text;
+  std::string state;
+};
+
+// Everything, and more as it comes.
+struct EventsCommand {
+  static constexpr std::string_view kName = "events";
+
+  std::vector<std::string> nodes;
+  std::optional<Seconds> since;
+  EventForm form = EventForm::text;
+  std::string state;
+  bool follow = false;
+};
+
+struct HostfileCommand {
+  static constexpr std::string_view kName = "hostfile";
+
+  std::vector<std::string> nodes;  // expanded; empty: the job's
+  std::string partition;           // its nodes that are in service
+  std::string root = "/";
+  std::string output;
+  std::optional<int> slots;
+};
+
+}  // namespace muster::app

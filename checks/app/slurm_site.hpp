@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that talk to Slurm share: the site's rules, Slurm's programs, the history.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "checks/app/command.hpp"
+#include "slurm/controller.hpp"
+#include "slurm/history.hpp"
+#include "slurm/rules.hpp"
+
+namespace muster::app {
+
+// The block `slurm` of muster.yaml below `root`.
+[[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root,
+                                              const std::map<std::string, std::string>& variables);
+
+// Nobody's history is written from a foreign root, unless its owner says where to keep it: then
+// empty.
+[[nodiscard]] std::filesystem::path state_folder(const std::string& state, std::string_view root);
+[[nodiscard]] std::filesystem::path history_file(const std::filesystem::path& folder);
+
+// All of its calls end by `end`.
+[[nodiscard]] Result<std::unique_ptr<slurm::Controller>> reach_slurm(
+    const slurm::Rules& rules,
+    const std::map<std::string, std::string>& variables,
+    Clock::time_point end);
+
+[[nodiscard]] slurm::Time wall_time();
+
+// "2026-11-20T12:00:00Z drained gpu-0007 periodic: …".
+[[nodiscard]] std::string to_line(const slurm::Event& event);
+// One line of JSON, schema muster.event/1.
+[[nodiscard]] std::string to_json_line(const slurm::Event& event);
+
+}  // namespace muster::app
