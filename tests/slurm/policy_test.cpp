@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "slurm/reason.hpp"
 #include "tests/slurm/situation.hpp"
 
@@ -23,38 +21,7 @@ Decision about_sick(Action action, std::string why) {
           .sick = true};
 }
 
-Decision about_drain(Action action, std::string why, bool clean) {
-  return {.action = action,
-          .why = std::move(why),
-          .check = "gpu.count",
-          .remedy = Remedy::restart_app,
-          .clean = clean};
-}
-
-Decision nothing(std::string why) { return {.why = std::move(why)}; }
-
-// A situation, changed, and what is decided then.
-struct Case {
-  std::string_view name;
-  std::function<void(Situation&)> change;
-  Decision expected;
-};
-
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
-
-std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  return std::string(info.param.name);
-}
-
-void put(Situation& situation, std::string state, std::string reason = "", std::string user = "") {
-  situation.node->state = std::move(state);
-  situation.node->reason = std::move(reason);
-  situation.node->user = std::move(user);
-  situation.cluster[1] = *situation.node;
-}
-
-class SickTest : public ::testing::TestWithParam<Case> {};
+class SickTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(SickTest, IsDrainedWhereMusterMay) {
   auto situation = in_service(sick());
@@ -79,51 +46,53 @@ INSTANTIATE_TEST_SUITE_P(
     Nodes,
     SickTest,
     ::testing::Values(
-        Case{"Idle", [](Situation&) {}, the_drain()},
-        Case{"Allocated", [](Situation& s) { put(s, "allocated"); }, the_drain()},
+        PolicyCase{"Idle", [](Situation&) {}, the_drain()},
+        PolicyCase{"Allocated", [](Situation& s) { put(s, "allocated"); }, the_drain()},
         // Somebody resumed it, and it is sick again.
-        Case{"ResumedByOthers",
-             [](Situation& s) { s.drain = OwnDrain{.reason = kOurReason, .at = kNow}; },
-             the_drain()},
-        Case{"NotKnown",
-             [](Situation& s) {
-               s.node.reset();
-               s.trouble = "sinfo: no answer within 8 s";
-             },
-             about_sick(Action::nothing, "sinfo: no answer within 8 s")},
-        Case{"DrainedBySlurm",
-             [](Situation& s) { put(s, "drained", "Prolog error", "slurm"); },
-             about_sick(Action::nothing,
-                        "the node was drained by slurm with the reason \"Prolog error\"")},
-        Case{"DrainedByAnAdmin",
-             [](Situation& s) { put(s, "draining", "muster-admin: alice: cable", "root"); },
-             about_sick(
-                 Action::nothing,
-                 "the node was drained by root with the reason \"muster-admin: alice: cable\"")},
-        Case{"DrainedWithoutAReason",
-             [](Situation& s) { put(s, "drained"); },
-             about_sick(Action::nothing, "the node was drained without a reason")},
-        Case{"DrainedWithAReasonOfTwoLines",
-             [](Situation& s) { put(s, "drained", "a\nb"); },
-             about_sick(Action::nothing, "the node was drained with the reason \"a\\x0ab\"")},
-        Case{"Down",
-             [](Situation& s) { put(s, "down*", "Not responding", "slurm"); },
-             about_sick(Action::nothing, "the node is \"down*\" in Slurm")},
-        Case{"Rebooting",
-             [](Situation& s) { put(s, "reboot", "muster: x", "root"); },
-             about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
-        Case{"DrainedByUsWithoutARecord",
-             [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "root"); },
-             about_sick(
-                 Action::keep,
-                 "the node was drained by root with the reason \"muster: ib.rate mlx5_0: slow\"")},
-        Case{"OfASiteThatDrainsNone",
-             [](Situation& s) { s.rules.drain = false; },
-             refused("the site's rules let muster drain no node")}),
+        PolicyCase{"ResumedByOthers",
+                   [](Situation& s) { s.drain = OwnDrain{.reason = kOurReason, .at = kNow}; },
+                   the_drain()},
+        PolicyCase{"NotKnown",
+                   [](Situation& s) {
+                     s.node.reset();
+                     s.trouble = "sinfo: no answer within 8 s";
+                   },
+                   about_sick(Action::nothing, "sinfo: no answer within 8 s")},
+        PolicyCase{"DrainedBySlurm",
+                   [](Situation& s) { put(s, "drained", "Prolog error", "slurm"); },
+                   about_sick(Action::nothing,
+                              "the node was drained by slurm with the reason \"Prolog error\"")},
+        PolicyCase{
+            "DrainedByAnAdmin",
+            [](Situation& s) { put(s, "draining", "muster-admin: alice: cable", "root"); },
+            about_sick(
+                Action::nothing,
+                "the node was drained by root with the reason \"muster-admin: alice: cable\"")},
+        PolicyCase{"DrainedWithoutAReason",
+                   [](Situation& s) { put(s, "drained"); },
+                   about_sick(Action::nothing, "the node was drained without a reason")},
+        PolicyCase{"DrainedWithAReasonOfTwoLines",
+                   [](Situation& s) { put(s, "drained", "a\nb"); },
+                   about_sick(Action::nothing, "the node was drained with the reason \"a\\x0ab\"")},
+        PolicyCase{"Down",
+                   [](Situation& s) { put(s, "down*", "Not responding", "slurm"); },
+                   about_sick(Action::nothing, "the node is \"down*\" in Slurm")},
+        PolicyCase{"Rebooting",
+                   [](Situation& s) { put(s, "reboot", "muster: x", "root"); },
+                   about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
+        PolicyCase{
+            "DrainedByUsWithoutARecord",
+            [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "root"); },
+            about_sick(
+                Action::keep,
+                "the node was drained by root with the reason \"muster: ib.rate mlx5_0: slow\"")},
+        PolicyCase{"OfASiteThatDrainsNone",
+                   [](Situation& s) { s.rules.drain = false; },
+                   refused("the site's rules let muster drain no node")}),
     name_of);
 
 // Others that muster drained, against a share of two nodes.
-class ShareTest : public ::testing::TestWithParam<Case> {};
+class ShareTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(ShareTest, IsNotExceeded) {
   auto situation = in_service(sick());
@@ -147,54 +116,55 @@ INSTANTIATE_TEST_SUITE_P(
     Others,
     ShareTest,
     ::testing::Values(
-        Case{"OneLess", [](Situation& s) { drain_others(s, 1, kNow); }, the_drain()},
-        Case{"AsMany", [](Situation& s) { drain_others(s, 2, kNow); }, used_up()},
-        Case{"JustWithinTheWindow",
-             [](Situation& s) { drain_others(s, 2, kNow - minutes(60) + std::chrono::seconds(1)); },
-             used_up()},
-        Case{"BeforeTheWindow",
-             [](Situation& s) { drain_others(s, 2, kNow - minutes(60)); },
-             the_drain()},
-        Case{"AtATimeThatSlurmDoesNotTell",
-             [](Situation& s) { drain_others(s, 2, std::nullopt); },
-             used_up()},
-        Case{"DownByNow",
-             [](Situation& s) {
-               drain_others(s, 2, kNow);
-               s.cluster[5].state = "down*";
-               s.cluster[6].state = "drained@";
-             },
-             used_up()},
-        Case{"ResumedByNow",
-             [](Situation& s) {
-               drain_others(s, 2, kNow);
-               s.cluster[5].state = "idle";
-             },
-             the_drain()},
-        Case{"DrainedByOthers",
-             [](Situation& s) {
-               drain_others(s, 2, kNow);
-               s.cluster[5].reason = "NHC: check_hw_ib";
-               s.cluster[6].reason = "muster-admin: alice: cable";
-             },
-             the_drain()},
-        Case{"OfAnotherPartition",
-             [](Situation& s) {
-               drain_others(s, 1, kNow);
-               s.cluster.push_back(s.cluster[5]);
-               s.cluster.back().name = "n10";
-               s.cluster.back().partitions = {"long"};
-             },
-             the_drain()},
-        Case{"OfOneOfItsPartitions",
-             [](Situation& s) {
-               drain_others(s, 1, kNow);
-               s.cluster[5].partitions = {"main", "small"};
-               s.cluster[1].partitions = {"main", "small"};
-               s.node = s.cluster[1];
-             },
-             refused("1 of 1 nodes that muster may drain in partition small within 1 h are "
-                     "drained")}),
+        PolicyCase{"OneLess", [](Situation& s) { drain_others(s, 1, kNow); }, the_drain()},
+        PolicyCase{"AsMany", [](Situation& s) { drain_others(s, 2, kNow); }, used_up()},
+        PolicyCase{
+            "JustWithinTheWindow",
+            [](Situation& s) { drain_others(s, 2, kNow - minutes(60) + std::chrono::seconds(1)); },
+            used_up()},
+        PolicyCase{"BeforeTheWindow",
+                   [](Situation& s) { drain_others(s, 2, kNow - minutes(60)); },
+                   the_drain()},
+        PolicyCase{"AtATimeThatSlurmDoesNotTell",
+                   [](Situation& s) { drain_others(s, 2, std::nullopt); },
+                   used_up()},
+        PolicyCase{"DownByNow",
+                   [](Situation& s) {
+                     drain_others(s, 2, kNow);
+                     s.cluster[5].state = "down*";
+                     s.cluster[6].state = "drained@";
+                   },
+                   used_up()},
+        PolicyCase{"ResumedByNow",
+                   [](Situation& s) {
+                     drain_others(s, 2, kNow);
+                     s.cluster[5].state = "idle";
+                   },
+                   the_drain()},
+        PolicyCase{"DrainedByOthers",
+                   [](Situation& s) {
+                     drain_others(s, 2, kNow);
+                     s.cluster[5].reason = "NHC: check_hw_ib";
+                     s.cluster[6].reason = "muster-admin: alice: cable";
+                   },
+                   the_drain()},
+        PolicyCase{"OfAnotherPartition",
+                   [](Situation& s) {
+                     drain_others(s, 1, kNow);
+                     s.cluster.push_back(s.cluster[5]);
+                     s.cluster.back().name = "n10";
+                     s.cluster.back().partitions = {"long"};
+                   },
+                   the_drain()},
+        PolicyCase{"OfOneOfItsPartitions",
+                   [](Situation& s) {
+                     drain_others(s, 1, kNow);
+                     s.cluster[5].partitions = {"main", "small"};
+                     s.cluster[1].partitions = {"main", "small"};
+                     s.node = s.cluster[1];
+                   },
+                   refused("1 of 1 nodes that muster may drain in partition small within 1 h are "
+                           "drained")}),
     name_of);
 
 TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
@@ -297,206 +267,71 @@ TEST(UnknownTest, DrainsNoNodeOfWhichNothingWasJudged) {
   EXPECT_EQ(decide(situation), nothing("the node is in service"));
 }
 
-class WellTest : public ::testing::TestWithParam<Case> {};
+// What holds whatever the rest says: all combinations of what a node's owner cares about.
+class EveryNodeTest : public ::testing::TestWithParam<std::string_view> {};
 
-TEST_P(WellTest, LeavesAloneWhatMusterDidNotDrain) {
-  auto situation = in_service(well());
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
+void expect_respect(const Situation& situation) {
+  const auto decision = decide(situation);
+  const auto& node = *situation.node;
+  const auto standing = standing_of(node);
+  const bool is_own = situation.drain && situation.drain->reason == node.reason;
+  const auto what = fmt::format("{} \"{}\"", node.state, node.reason);
+  EXPECT_FALSE(decision.why.empty()) << what;
+  EXPECT_EQ(decision.reason.empty(), decision.action != Action::drain) << what;
+  EXPECT_TRUE(decision.reason.empty() || is_ours(decision.reason)) << what;
+  if (decision.action == Action::drain) {
+    EXPECT_TRUE(decision.sick && standing == Standing::in_service && situation.rules.drain) << what;
+  }
+  if (decision.action == Action::resume) {
+    EXPECT_TRUE(standing == Standing::drained && is_own && is_ours(node.reason)) << what;
+    EXPECT_TRUE(decision.clean || decision.loud) << what;
+  }
+  if (decision.action == Action::keep) {
+    EXPECT_TRUE(standing == Standing::drained && is_ours(node.reason)) << what;
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Nodes,
-    WellTest,
-    ::testing::Values(
-        Case{"Idle", [](Situation&) {}, nothing("the node is in service")},
-        Case{"NotKnown",
-             [](Situation& s) {
-               s.node.reset();
-               s.trouble = "Slurm does not know n1";
-             },
-             nothing("Slurm does not know n1")},
-        Case{"DrainedByOthers",
-             [](Situation& s) { put(s, "drained", "NHC: check_hw_ib", "root"); },
-             nothing("the node was drained by root with the reason \"NHC: check_hw_ib\"")},
-        Case{"DrainedByUsWithoutARecord",
-             [](Situation& s) { put(s, "drained", kOurReason, "root"); },
-             nothing("this node has no record of its drain: muster resume n1")},
-        Case{"Down",
-             [](Situation& s) { put(s, "down", kOurReason, "root"); },
-             nothing("the node is \"down\" in Slurm")}),
-    name_of);
-
-class OwnDrainTest : public ::testing::TestWithParam<Case> {};
-
-TEST_P(OwnDrainTest, EndsAsItsRulesSay) {
-  auto situation = drained_by_muster(well());
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
+TEST_P(EveryNodeTest, IsLeftToWhomItBelongs) {
+  const auto doubtful = report_of(Verdict::unknown, {{.check = "gpu.count"}});
+  for (const auto* const report : {&sick(), &well(), &doubtful}) {
+    for (const auto& reason : {std::string(),
+                               kOurReason,
+                               kOurReason + "\n",
+                               std::string("muster: ib.rate mlx5_0: slow"),
+                               std::string("muster-admin: alice: cable"),
+                               std::string("Prolog error"),
+                               std::string("NHC: muster: gpu.count")}) {
+      for (const int others : {0, 3}) {
+        auto situation = drained_by_muster(*report);
+        situation.node->state = GetParam();
+        situation.node->reason = reason;
+        situation.cluster[1] = *situation.node;
+        drain_others(situation, others, kNow - minutes(2));
+        expect_respect(situation);
+        situation.drain.reset();
+        expect_respect(situation);
+      }
+    }
+  }
 }
 
-Decision resumed() {
-  return about_drain(Action::resume, "clean run 3 of 3: gpu.count is well again", true);
-}
-
-Decision kept(std::string why) { return about_drain(Action::keep, std::move(why), true); }
-
-Decision kept_for_admin(std::string why, Remedy remedy = Remedy::restart_app) {
-  auto decision = kept(fmt::format("{}: drained until an admin says muster resume n1", why));
-  decision.remedy = remedy;
-  return decision;
-}
-
-Decision with_remedy(Decision decision, Remedy remedy) {
-  decision.remedy = remedy;
-  return decision;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Others,
-    OwnDrainTest,
-    ::testing::Values(
-        Case{"Resumed",
-             [](Situation& s) { put(s, "idle"); },
-             nothing("somebody else resumed the node")},
-        Case{"Redrained",
-             [](Situation& s) { put(s, "drained", "swapping a cable", "alice"); },
-             nothing("the node was drained by alice with the reason \"swapping a cable\"")},
-        Case{
-            "AddedToOurReason",
-            [](Situation& s) { put(s, "drained", kOurReason + " (alice looks)", "alice"); },
-            nothing(fmt::format(
-                "the node was drained by alice with the reason \"{} (alice looks)\"", kOurReason))},
-        Case{"EmptiedOurReason",
-             [](Situation& s) { put(s, "drained"); },
-             nothing("the node was drained without a reason")},
-        Case{"RebootIt",
-             [](Situation& s) { put(s, "drained@", kOurReason, "root"); },
-             nothing("the node is \"drained@\" in Slurm")},
-        Case{"ResumedIt_NotRespondingYet",
-             [](Situation& s) { put(s, "idle*"); },
-             nothing("the node is \"idle*\" in Slurm")}),
-    name_of);
-
-INSTANTIATE_TEST_SUITE_P(
-    Runs,
-    OwnDrainTest,
-    ::testing::Values(
-        Case{"Enough", [](Situation&) {}, resumed()},
-        Case{"WhileItStillDrains",
-             [](Situation& s) { put(s, "draining*", kOurReason, "root"); },
-             resumed()},
-        Case{"WithTimeAndUserOfAnother",
-             [](Situation& s) {
-               put(s, "drained", kOurReason, "nhc");
-               s.node->since = kNow;
-             },
-             resumed()},
-        Case{"First", [](Situation& s) { s.drain->clean_runs = 0; }, kept("clean run 1 of 3")},
-        Case{"Second", [](Situation& s) { s.drain->clean_runs = 1; }, kept("clean run 2 of 3")},
-        Case{"OneIsEnough",
-             [](Situation& s) {
-               s.drain->clean_runs = 0;
-               s.rules.clean_runs = 1;
-             },
-             about_drain(Action::resume, "clean run 1 of 1: gpu.count is well again", true)}),
-    name_of);
-
-INSTANTIATE_TEST_SUITE_P(
-    Obstacles,
-    OwnDrainTest,
-    ::testing::Values(
-        Case{"Replacement",
-             [](Situation& s) { s.drain->remedy = Remedy::reseat_or_replace; },
-             kept_for_admin("the remedy is to reseat or replace the part",
-                            Remedy::reseat_or_replace)},
-        Case{"Provider",
-             [](Situation& s) { s.drain->remedy = Remedy::report_to_provider; },
-             kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
-        Case{"Flaps",
-             [](Situation& s) {
-               s.drains = {kNow - hours(23), kNow - hours(2), kNow};
-             },
-             kept_for_admin("drain 3 within 1 d")},
-        Case{"FlapsOfLongAgo",
-             [](Situation& s) {
-               s.drains = {kNow - hours(24), kNow - hours(2), kNow};
-             },
-             resumed()},
-        Case{"OtherHardware",
-             [](Situation& s) { s.identity = "gpus-2"; },
-             kept_for_admin("its GPUs or adapters are not those that it was drained with")},
-        Case{"HardwareThatCannotBeTold", [](Situation& s) { s.identity.clear(); }, resumed()},
-        Case{"HardwareThatCouldNotBeTold",
-             [](Situation& s) { s.drain->identity.clear(); },
-             resumed()},
-        Case{"RebootedWithoutBeingTold",
-             [](Situation& s) { s.boot_id = "boot-2"; },
-             kept_for_admin("it was rebooted since, which is not the remedy of gpu.count")},
-        Case{"BootThatCannotBeTold", [](Situation& s) { s.boot_id.clear(); }, resumed()},
-        Case{"SiteThatResumesNone",
-             [](Situation& s) { s.rules.resume = false; },
-             kept_for_admin("the site's rules let muster resume no node")},
-        Case{"AdminBeforeRuns",
-             [](Situation& s) {
-               s.drain->clean_runs = 0;
-               s.rules.resume = false;
-             },
-             kept_for_admin("the site's rules let muster resume no node")}),
-    name_of);
-
-INSTANTIATE_TEST_SUITE_P(
-    Remedies,
-    OwnDrainTest,
-    ::testing::Values(
-        Case{"RebootHasNotHappened",
-             [](Situation& s) { s.drain->remedy = Remedy::reboot; },
-             with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
-        Case{"RebootCannotBeTold",
-             [](Situation& s) {
-               s.drain->remedy = Remedy::reboot;
-               s.boot_id.clear();
-             },
-             with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
-        Case{"RebootHasHappened",
-             [](Situation& s) {
-               s.drain->remedy = Remedy::reboot;
-               s.boot_id = "boot-2";
-             },
-             with_remedy(resumed(), Remedy::reboot)},
-        Case{"ResetInTheSameBoot",
-             [](Situation& s) { s.drain->remedy = Remedy::reset_gpu; },
-             with_remedy(resumed(), Remedy::reset_gpu)},
-        Case{"ResetByReboot",
-             [](Situation& s) {
-               s.drain->remedy = Remedy::reset_gpu;
-               s.boot_id = "boot-2";
-             },
-             with_remedy(resumed(), Remedy::reset_gpu)}),
-    name_of);
-
-TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
-  const auto decided = [](const Report& report) { return decide(drained_by_muster(report)); };
-  const auto unclean = [](std::string why) {
-    return about_drain(Action::keep, std::move(why), false);
-  };
-
-  const Finding unreadable{.check = "gpu.count",
-                           .outcome = Outcome::unknown,
-                           .message = "no answer",
-                           .remedy = Remedy::none};
-  EXPECT_EQ(decided(report_of(Verdict::unknown, {unreadable})),
-            unclean("the verdict is unknown: gpu.count: no answer"));
-  EXPECT_EQ(decided(report_of(Verdict::unknown, {})), unclean("the verdict is unknown"));
-  EXPECT_EQ(decided(report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}})),
-            unclean("context periodic did not run gpu.count"));
-  EXPECT_EQ(
-      decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::skip}})),
-      unclean("gpu.count did not judge: skip"));
-  EXPECT_EQ(
-      decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::warn}})),
-      resumed());
-}
+INSTANTIATE_TEST_SUITE_P(States,
+                         EveryNodeTest,
+                         ::testing::Values("idle",
+                                           "idle*",
+                                           "mixed",
+                                           "allocated",
+                                           "drained",
+                                           "drained*",
+                                           "draining",
+                                           "drained@",
+                                           "down",
+                                           "down*",
+                                           "fail",
+                                           "maint",
+                                           "reboot^",
+                                           "unknown",
+                                           ""));
 
 TEST(NeedsSlurmTest, OnlyWhereThereIsSomethingToDo) {
   EXPECT_TRUE(needs_slurm(sick(), {}, false));

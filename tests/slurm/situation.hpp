@@ -4,7 +4,9 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -101,6 +103,32 @@ inline void PrintTo(const Decision& decision, std::ostream* out) {
                       decision.loud ? " loud" : "",
                       decision.sick ? " sick" : "",
                       decision.clean ? " clean" : "");
+}
+
+inline Decision nothing(std::string why) { return {.why = std::move(why)}; }
+
+// A situation, changed, and what is decided then.
+struct PolicyCase {
+  std::string_view name;
+  std::function<void(Situation&)> change;
+  Decision expected;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const PolicyCase& test, std::ostream* out) { *out << test.name; }
+
+inline std::string name_of(const ::testing::TestParamInfo<PolicyCase>& info) {
+  return std::string(info.param.name);
+}
+
+inline void put(Situation& situation,
+                std::string state,
+                std::string reason = "",
+                std::string user = "") {
+  situation.node->state = std::move(state);
+  situation.node->reason = std::move(reason);
+  situation.node->user = std::move(user);
+  situation.cluster[1] = *situation.node;
 }
 
 }  // namespace muster::slurm
