@@ -111,10 +111,11 @@ Result<Section<T>> parse_section(std::string_view text) {
   });
 }
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): T is a type
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define MUSTER_SECTION(T)                                     \
   template std::string section_to_json<T>(const Section<T>&); \
   template Result<Section<T>> parse_section<T>(std::string_view);
+// NOLINTEND(bugprone-macro-parentheses)
 MUSTER_SECTION(Identity)
 MUSTER_SECTION(Cpu)
 MUSTER_SECTION(Memory)

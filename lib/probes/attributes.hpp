@@ -25,10 +25,11 @@ template <class T>
 
 // What a probe returns when nothing could be observed.
 template <class T>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved from
 [[nodiscard]] Section<T> not_observed(Status status, std::string reason) {
   Section<T> section;
   section.status = status;
-  section.reason = std::move(reason);  // NOLINT(performance-unnecessary-value-param)
+  section.reason = std::move(reason);
   return section;
 }
 

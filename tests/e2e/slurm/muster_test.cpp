@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// muster's own hooks in a real Slurm, on nodes that are written: their trees change while the
+// cluster runs.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "tests/e2e/slurm/cluster.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::string_view kFault = "row_remapping_failed";
+constexpr std::string_view kReason = "muster: gpu.ecc_remapped_rows gpu5: row remapping failed";
+// Its remedy is no replacement: the node may be resumed.
+constexpr std::string_view kPassing = "mount_missing";
+
+bool is_idle(const SlurmNode& node) { return node.is("idle"); }
+
+bool is_drained(const SlurmNode& node) { return node.is("drained"); }
+
+class MusterInSlurm : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+    ASSERT_TRUE(render("healthy", {}));
+  }
+
+  // Slurm starts, with `rules` of the block `slurm` and all hooks.
+  void begin(int nodes, std::string_view rules, bool prolog = false) {
+    for (const auto& entry : fs::directory_iterator(trees_.path())) {
+      fs::create_directories(entry.path() / "etc/muster");
+      std::ofstream(entry.path() / "etc/muster/muster.yaml")
+          << "schema: muster.site/1\nslurm: {spread: 0 s, controller_deadline: 2 s" << rules
+          << "}\n";
+    }
+    for (int node = 1; node <= nodes; ++node) become(fmt::format("n{}", node), "healthy");
+    ClusterOptions options{.nodes = nodes,
+                           .programs = {{"health_check", hook("periodic")},
+                                        {"prolog", hook("prolog")},
+                                        {"epilog", hook("epilog")}},
+                           .health_check = "health_check",
+                           .health_interval_s = 1};
+    if (prolog) {
+      options.prolog = "prolog";
+      options.epilog = "epilog";
+      options.health_interval_s = 3600;
+    }
+    cluster_ = std::make_unique<Cluster>(std::move(options));
+    ASSERT_EQ(cluster_->trouble(), "");
+  }
+
+  // As slurmd calls a hook: a node's tree in place of its files, and nothing but what it gives.
+  [[nodiscard]] std::string hook(std::string_view context) const {
+    return fmt::format(
+        "#!/bin/sh\n"
+        "export SLURM_CONF=\"${{SLURM_CONF:-${{0%/*}}/../etc/slurm.conf}}\"\n"
+        "export MUSTER_DATA_DIR={0}/configs\n"
+        "tree={1}/on-$SLURMD_NODENAME\n"
+        "exec {2} hook {3} --profile nd96isr_h100_v5 --root \"$tree\" "
+        "--nvml \"$tree/nvml/libnvidia-ml.so.1\" --state {1}/state-$SLURMD_NODENAME {4}\n",
+        MUSTER_SOURCE_DIR,
+        trees_.path().string(),
+        MUSTER_PROGRAM,
+        context,
+        settings_);
+  }
+
+  [[nodiscard]] bool render(std::string_view name, std::string_view fault) const {
+    auto words = fmt::format(
+        "{} render nd96isr_h100_v5 {}/{}", MUSTER_NODE_PROGRAM, trees_.path().string(), name);
+    if (!fault.empty()) words.append(fmt::format(" --fault {}", fault));
+    Process process({"/bin/sh", "-c", words}, {}, trees_.path() / "render.out");
+    return process.wait(kPatience) == 0 && fs::remove(trees_.path() / "render.out");
+  }
+
+  // From one moment to the next the node is another one.
+  void become(const std::string& node, const std::string& tree) const {
+    const auto link = trees_.path() / fmt::format("on-{}", node);
+    const auto next = trees_.path() / fmt::format("next-{}", node);
+    fs::create_directory_symlink(trees_.path() / tree, next);
+    fs::rename(next, link);
+  }
+
+  [[nodiscard]] std::string events_of(const std::string& node) const {
+    const auto file = trees_.path() / "events.out";
+    Process process({MUSTER_PROGRAM,
+                     "events",
+                     "--state",
+                     (trees_.path() / fmt::format("state-{}", node)).string()},
+                    {},
+                    file);
+    static_cast<void>(process.wait(kPatience));
+    return content_of(file);
+  }
+
+  Cluster& cluster() { return *cluster_; }
+
+  TempDir trees_;
+  std::string settings_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
+  ASSERT_TRUE(render("sick", kPassing));
+  begin(4, ", clean_runs: 3");
+  become("n2", "sick");
+  ASSERT_TRUE(cluster().wait_until("n2", is_drained)) << events_of("n2");
+  EXPECT_THAT(cluster().nodes().at("n2").reason, StartsWith("muster: host.mounts /shared: "));
+
+  // Wanted there, and started elsewhere or not at all.
+  const auto id = cluster().submit(cluster().write("job", "#!/bin/sh\necho $SLURMD_NODENAME\n"),
+                                   {"--nodelist=n2"});
+  ASSERT_NE(id, "") << cluster().refusal();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  EXPECT_EQ(cluster().job(id)->state, "PENDING");
+  EXPECT_EQ(cluster().scontrol({"update", fmt::format("jobid={}", id), "state=hold"}).status, 1);
+
+  become("n2", "healthy");
+  const auto job = cluster().wait_for_job(id);
+  ASSERT_TRUE(job) << events_of("n2");
+  EXPECT_EQ(job->state, "COMPLETED") << events_of("n2");
+  EXPECT_TRUE(cluster().wait_until_all(is_idle)) << events_of("n2");
+  const auto events = events_of("n2");
+  EXPECT_THAT(
+      events,
+      AllOf(HasSubstr(" drained n2 "), HasSubstr("clean run 2 of 3"), HasSubstr(" resumed n2 ")));
+  for (const auto* other : {"n1", "n3", "n4"}) EXPECT_EQ(events_of(other), "") << other;
+}
+
+TEST_F(MusterInSlurm, LeavesAnAdminsDrainWordForWord) {
+  ASSERT_TRUE(render("sick", kPassing));
+  begin(2, ", clean_runs: 1");
+  const auto drain = [&](const char* reason) {
+    return cluster()
+        .scontrol({"update", "nodename=n1", "state=drain", fmt::format("reason={}", reason)})
+        .status;
+  };
+  ASSERT_EQ(drain("cable, ask alice"), 0);  // before
+  become("n1", "sick");
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_EQ(cluster().nodes().at("n1").reason, "cable, ask alice");
+  become("n1", "healthy");
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_TRUE(is_drained(cluster().nodes().at("n1")));
+  EXPECT_THAT(events_of("n1"), HasSubstr("refused n1 "));
+
+  ASSERT_EQ(cluster().scontrol({"update", "nodename=n1", "state=resume"}).status, 0);
+  become("n1", "sick");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained));
+  ASSERT_EQ(drain("mine now"), 0);  // during
+  become("n1", "healthy");
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  EXPECT_TRUE(is_drained(cluster().nodes().at("n1")));
+  EXPECT_EQ(cluster().nodes().at("n1").reason, "mine now");
+}
+
+TEST_F(MusterInSlurm, NothingIsAppliedLateWhenTheControllerHung) {
+  ASSERT_TRUE(render("sick", kFault));
+  begin(2, ", clean_runs: 1", true);
+  const auto run = [&] {
+    return cluster().run({(cluster().folder() / "programs/health_check").string()},
+                         {{"SLURMD_NODENAME", "n1"}});
+  };
+  cluster().stop_controller();
+  become("n1", "sick");
+  const auto begin_of_run = std::chrono::steady_clock::now();
+  EXPECT_EQ(run().status, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin_of_run, std::chrono::seconds(45));
+  EXPECT_THAT(events_of("n1"), HasSubstr("did not answer within"));
+  become("n1", "healthy");
+  cluster().continue_controller();
+  EXPECT_EQ(run().status, 0);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_TRUE(cluster().wait_until("n1", is_idle));
+
+  cluster().kill_controller();
+  become("n1", "sick");
+  EXPECT_EQ(run().status, 0);
+  ASSERT_TRUE(cluster().start_controller());
+  ASSERT_TRUE(cluster().wait_until("n1", is_idle));
+  EXPECT_EQ(run().status, 0);
+  EXPECT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith(std::string(kReason)));
+}
+
+TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
+  ASSERT_TRUE(render("sick", kFault));
+  begin(2, "", true);
+  become("n1", "sick");
+  const auto id = cluster().submit(
+      cluster().write("job", "#!/bin/sh\necho ran on $SLURMD_NODENAME\n"), {"--open-mode=append"});
+  ASSERT_NE(id, "") << cluster().refusal();
+  const auto job = cluster().wait_for_job(id);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "COMPLETED");
+  EXPECT_EQ(job->nodes, "n2");
+  EXPECT_EQ(job->restarts, 1);
+  EXPECT_TRUE(is_drained(cluster().nodes().at("n1")));
+  EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith(std::string(kReason)));
+  EXPECT_THAT(
+      cluster().output_of(id),
+      AllOf(HasSubstr("muster: node n1 is not fit for this job: "), HasSubstr("ran on n2")));
+  EXPECT_THAT(events_of("n1"), HasSubstr(fmt::format("job {}", id)));
+}
+
+TEST_F(MusterInSlurm, DrainsAfterAJobThatLeftAProcessBehind) {
+  ASSERT_TRUE(render("left", "process_of_no_job"));
+  begin(2, "", true);
+  const auto id = cluster().submit(cluster().write("job", "#!/bin/sh\nsleep 2\n"),
+                                   {"--nodelist=n1", "--exclusive"});
+  ASSERT_NE(id, "") << cluster().refusal();
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (cluster().job(id)->state != "RUNNING" && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  become("n1", "left");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith("muster: gpu.processes "));
+  EXPECT_THAT(events_of("n1"), AllOf(HasSubstr(" epilog "), HasSubstr(fmt::format("job {}", id))));
+  EXPECT_EQ(cluster().wait_for_job(id)->state, "COMPLETED");
+}
+
+// All of them are told the same wrong limit in the same second.
+TEST_F(MusterInSlurm, AWrongLimitDrainsTheSitesShareAndNoMore) {
+  settings_ = "--set host.cpu.sockets=9";
+  begin(8, ", most_drained: 25%");
+  const auto count = [&] {
+    const auto nodes = cluster().nodes();
+    return std::ranges::count_if(nodes, [](const auto& each) { return is_drained(each.second); });
+  };
+  std::this_thread::sleep_for(std::chrono::seconds(12));
+  EXPECT_EQ(count(), 2);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  EXPECT_EQ(count(), 2);
+  std::string all;
+  for (int node = 1; node <= 8; ++node) all.append(events_of(fmt::format("n{}", node)));
+  EXPECT_THAT(all, HasSubstr("2 of 8 nodes"));
+}
+
+}  // namespace
+}  // namespace muster::e2e
