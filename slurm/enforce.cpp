@@ -63,6 +63,7 @@ class Enforcer {
   void resume();
   void leave();
   void say(std::string_view kind, std::string message, std::string reason = "");
+  void refuse(std::string why);
   void complain(std::string message);
   void heed(const Result<void>& written);
 
@@ -85,6 +86,7 @@ class Enforcer {
   History* history_;
   Situation situation_;
   Enforced result_;
+  bool is_mute_ = false;  // events cannot be written
 };
 
 void Enforcer::say(std::string_view kind, std::string message, std::string reason) {
@@ -100,12 +102,19 @@ void Enforcer::say(std::string_view kind, std::string message, std::string reaso
               .message = std::move(message),
               .reason = std::move(reason),
               .boot_id = order_.boot_id};
-  auto written = pen() == nullptr ? Result<void>() : pen()->add(event);
+  const bool is_written = pen() != nullptr && !is_mute_;
+  auto written = is_written ? pen()->add(event) : Result<void>();
   hands_.tell(event);
   result_.events.push_back(std::move(event));
   if (written) return;
-  history_ = nullptr;  // what follows would fail in the same way
+  is_mute_ = true;  // what follows would fail in the same way
   say("trouble", written.error().message);
+}
+
+// What the report calls for is not done.
+void Enforcer::refuse(std::string why) {
+  result_.decision.action = Action::nothing;
+  say("refused", std::move(why));
 }
 
 // Slurm did not do what it was told, or did not say.
@@ -206,7 +215,7 @@ void Enforcer::drain() {
     return say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
   }
   if (history_ == nullptr) {
-    return say("refused", "not drained, because the history could not remember it");
+    return refuse("not drained, because the history could not remember it");
   }
   const OwnDrain own{.reason = decision.reason,
                      .at = situation_.now,
@@ -216,9 +225,8 @@ void Enforcer::drain() {
                      .remedy = decision.remedy};
   const auto begun = history_->begin_drain(order_.node, own, situation_.drain);
   if (!begun) {
-    return say("refused",
-               fmt::format("not drained, because the history could not remember it: {}",
-                           begun.error().message));
+    return refuse(fmt::format("not drained, because the history could not remember it: {}",
+                              begun.error().message));
   }
   if (!*begun) return follow_another();
   if (!still_wanted(own)) return;
@@ -236,7 +244,7 @@ void Enforcer::follow_another() {
   result_.decision = decide(situation_);
   result_.drained = is_drained();
   if (result_.decision.action == Action::keep) return keep();
-  say("refused", "another run of muster drains the node");
+  refuse("another run of muster drains the node");
 }
 
 // The history waited for its disk; somebody may have acted meanwhile. If it is not wanted any more,
@@ -258,7 +266,7 @@ bool Enforcer::still_wanted(const OwnDrain& own) {
   } else if (result_.decision.action == Action::keep) {
     keep();
   } else {
-    say("refused", result_.decision.why);
+    refuse(result_.decision.why);
   }
   return false;
 }
@@ -320,9 +328,10 @@ void Enforcer::keep() {
     heed(history->note_run(order_.node, clean_runs, order_.boot_id));
   }
   // Once for each state of things, not in each run.
-  if (history_ != nullptr && is_recorded) {
-    const auto last = history_->events(
-        {.nodes = {order_.node}, .kinds = {"kept"}, .since = situation_.drain->at, .most = 1});
+  if (history_ != nullptr) {
+    const auto since = is_recorded ? situation_.drain->at : situation_.node->since;
+    const auto last =
+        history_->events({.nodes = {order_.node}, .kinds = {"kept"}, .since = since, .most = 1});
     if (last && !last->empty() && last->back().message == decision.why) return;
   }
   say("kept", decision.why, situation_.node->reason);

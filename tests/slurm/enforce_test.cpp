@@ -406,6 +406,48 @@ TEST_F(EnforceTest, AResumeThatFailsIsTriedAgain) {
   EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
 }
 
+TEST_F(EnforceTest, ANodeThatAnAdminResumedAndThatIsSickBeginsAnew) {
+  run(sick());
+  cluster.resume("n001");
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("released", "drained"));
+  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
+}
+
+TEST_F(EnforceTest, NothingIsSentToASlurmctldThatDiedMeanwhile) {
+  controller.after_read = [&] { cluster.be(Health::dead); };
+  const auto enforced = run(sick());
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_TRUE(enforced.out_of_reach);
+  EXPECT_EQ(count("drain"), 0);
+  EXPECT_EQ(record(), std::nullopt);
+}
+
+TEST_F(EnforceTest, AHistoryThatCannotBeWrittenDrainsNothing) {
+  history_of("n001");
+  auto unwritable = History::read(dir.path() / "n001/history.db");
+  ASSERT_TRUE(unwritable) << unwritable.error().message;
+  const auto report = sick();
+  order.report = &report;
+  order.node = "n001";
+  auto hands = hands_of("n001");
+  hands.history = &*unwritable;
+  const auto enforced = enforce(order, hands);
+  EXPECT_EQ(cluster.drained(), 0);
+  EXPECT_TRUE(enforced.decision.sick);
+  EXPECT_EQ(enforced.decision.action, Action::nothing);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused", "trouble"));
+  EXPECT_THAT(enforced.events[0].message, HasSubstr("history.db: "));
+}
+
+TEST_F(EnforceTest, ADrainOfOursWithoutARecordIsKept) {
+  cluster.drain("n001", kReason);
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
+  EXPECT_THAT(kinds(run(sick())), IsEmpty());
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  EXPECT_EQ(count("drain") + count("resume"), 0);
+}
+
 TEST_F(EnforceTest, TwoRunsAtOnceOnOneNodeDrainItOnce) {
   const auto report = sick();
   Order other = order;
@@ -494,21 +536,21 @@ class BlastRadiusTest : public EnforceTest {
     auto hands = hands_of(node);
     bool slept = false;
     // The first look shows the cluster as it was before all of this.
-    StaleController stale(cluster, before_);
+    StaleController stale(cluster, before);
     hands.controller = &stale;
     hands.sleep = [&](std::chrono::milliseconds time) {
       if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
       if (i == kNodes) cluster.pass(time);
     };
-    for (const auto& event : enforce(own, hands).events) ++events_[event.kind];
+    for (const auto& event : enforce(own, hands).events) ++events[event.kind];
   }
 
   static constexpr std::size_t kNodes = 100;
 
   class StaleController final : public Controller {
    public:
-    StaleController(FakeCluster& cluster, const std::vector<NodeState>& before)
-        : controller_(cluster), before_(before) {}
+    StaleController(FakeCluster& cluster, std::vector<NodeState> before)
+        : controller_(cluster), before_(std::move(before)) {}
 
     Result<std::vector<NodeState>> nodes(std::string_view node) override {
       if (!sent_) return before_;
@@ -528,19 +570,19 @@ class BlastRadiusTest : public EnforceTest {
     bool sent_ = false;
   };
 
-  std::vector<NodeState> before_ = FakeCluster(kNodes).nodes();
-  std::map<std::string, int> events_;
+  std::vector<NodeState> before = FakeCluster(kNodes).nodes();
+  std::map<std::string, int> events;
 };
 
 TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
   for (const bool backwards : {false, true}) {
     cluster = FakeCluster(kNodes);
     histories.clear();
-    events_.clear();
+    events.clear();
     run_at_once(1, backwards);
     EXPECT_EQ(cluster.drained(), 10);
-    EXPECT_EQ(events_["drained"], 10);
-    EXPECT_EQ(events_["undone"], 90);
+    EXPECT_EQ(events["drained"], 10);
+    EXPECT_EQ(events["undone"], 90);
     for (std::size_t i = 1; i <= 10; ++i) EXPECT_EQ(cluster.node(name(i)).reason, kReason);
     std::filesystem::remove_all(dir.path());
   }
@@ -560,14 +602,14 @@ TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
     const auto node = name(kNodes + 1 - i);
     order.report = &report;
     order.node = node;
-    StaleController stale(cluster, before_);
+    StaleController stale(cluster, before);
     auto hands = hands_of(node);
     hands.controller = &stale;
-    for (const auto& event : enforce(order, hands).events) ++events_[event.kind];
+    for (const auto& event : enforce(order, hands).events) ++events[event.kind];
   }
   EXPECT_EQ(cluster.drained(), 10);
-  EXPECT_EQ(events_["drained"], 10);
-  EXPECT_EQ(events_["undone"], 90);
+  EXPECT_EQ(events["drained"], 10);
+  EXPECT_EQ(events["undone"], 90);
 }
 
 // All of them had given up on slurmctld when it woke up and drained them.
@@ -578,7 +620,7 @@ TEST_F(BlastRadiusTest, DrainsThatComeLateAreTakenBackBeyondTheShare) {
     const auto report = sick();
     order.report = &report;
     order.node = name(i);
-    StaleController stale(cluster, before_);
+    StaleController stale(cluster, before);
     auto hands = hands_of(order.node);
     hands.controller = &stale;
     cluster.be(Health::hung);
@@ -588,11 +630,11 @@ TEST_F(BlastRadiusTest, DrainsThatComeLateAreTakenBackBeyondTheShare) {
   cluster.be(Health::well);
   EXPECT_EQ(cluster.drained(), kNodes);
   for (std::size_t i = 1; i <= kNodes; ++i) {
-    for (const auto& event : run(sick(), name(i)).events) ++events_[event.kind];
+    for (const auto& event : run(sick(), name(i)).events) ++events[event.kind];
   }
   EXPECT_EQ(cluster.drained(), 10);
-  EXPECT_EQ(events_["undone"], 90);
-  EXPECT_EQ(events_["kept"], 10);
+  EXPECT_EQ(events["undone"], 90);
+  EXPECT_EQ(events["kept"], 10);
 }
 
 }  // namespace
