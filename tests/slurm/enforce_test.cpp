@@ -76,7 +76,8 @@ class EnforceTest : public testing::Test {
 
   std::vector<std::string> remembered(const std::string& node = "n001") {
     std::vector<std::string> kinds;
-    for (const auto& event : *history_of(node).events({})) kinds.push_back(event.kind);
+    const auto events = history_of(node).events({});
+    for (const auto& event : events.value()) kinds.push_back(event.kind);
     return kinds;
   }
 
