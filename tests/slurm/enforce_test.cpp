@@ -1,112 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/enforce.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
-#include <map>
-
-#include "tests/slurm/fake_controller.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/slurm/enforce_fixture.hpp"
 
 namespace muster::slurm {
 namespace {
 
-using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 using Health = FakeCluster::Health;
-
-constexpr auto kInterval = 300s;
-
-Report healthy() {
-  return {.node = "n001",
-          .verdict = Verdict::healthy,
-          .checks = {{"gpu.persistence", Outcome::pass}},
-          .findings = {}};
-}
-
-Report sick(Remedy remedy = Remedy::restart_service) {
-  const Finding finding{.check = "gpu.persistence",
-                        .device = "gpu3",
-                        .outcome = Outcome::fail,
-                        .message = "persistence mode is off",
-                        .remedy = remedy};
-  return {.node = "n001",
-          .verdict = Verdict::unhealthy,
-          .checks = {{"gpu.persistence", Outcome::fail}},
-          .findings = {finding}};
-}
-
-class EnforceTest : public testing::Test {
- protected:
-  // One run on one node.
-  Enforced run(const Report& report, const std::string& node = "n001") {
-    order.report = &report;
-    order.node = node;
-    return enforce(order, hands_of(node));
-  }
-
-  Hands hands_of(const std::string& node) {
-    return {.controller = &controller,
-            .trouble = "",
-            .history = &history_of(node),
-            .now = [this] { return cluster.now(); },
-            .sleep =
-                [this](std::chrono::milliseconds time) {
-                  cluster.pass(time);
-                  if (while_asleep) while_asleep();
-                },
-            .tell = [this](const Event& event) { told.push_back(event.kind); }};
-  }
-
-  // Each node has its own.
-  History& history_of(const std::string& node) {
-    const auto found = histories.find(node);
-    if (found != histories.end()) return found->second;
-    auto opened = History::open(dir.path() / node / "history.db");
-    EXPECT_TRUE(opened) << opened.error().message;
-    return histories.emplace(node, std::move(opened.value())).first->second;
-  }
-
-  std::vector<std::string> remembered(const std::string& node = "n001") {
-    std::vector<std::string> kinds;
-    const auto events = history_of(node).events({});
-    for (const auto& event : events.value()) kinds.push_back(event.kind);
-    return kinds;
-  }
-
-  [[nodiscard]] std::optional<OwnDrain> record(const std::string& node = "n001") {
-    return *history_of(node).drain_of(node);
-  }
-
-  static std::vector<std::string> kinds(const Enforced& enforced) {
-    std::vector<std::string> kinds;
-    for (const auto& event : enforced.events) kinds.push_back(event.kind);
-    return kinds;
-  }
-
-  std::size_t count(std::string_view call) const {
-    return static_cast<std::size_t>(
-        std::count(controller.calls.begin(), controller.calls.end(), call));
-  }
-
-  TempDir dir;
-  FakeCluster cluster{4};
-  FakeController controller{cluster};
-  Order order{.context = "periodic", .job = "", .boot_id = "boot-1", .identity = "GPU-1"};
-  std::map<std::string, History> histories;
-  std::vector<std::string> told;
-  std::function<void()> while_asleep;
-};
-
-constexpr std::string_view kReason =
-    "muster: gpu.persistence gpu3: persistence mode is off; restart the service";
 
 TEST_F(EnforceTest, AHealthyNodeAsksSlurmNothing) {
   const auto enforced = run(healthy());
@@ -518,124 +425,6 @@ TEST_F(EnforceTest, RefusesAndSaysItLoudlyWhereTheShareIsUsedUp) {
   EXPECT_TRUE(enforced.decision.sick);
   EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
   EXPECT_EQ(record("n002"), std::nullopt);
-}
-
-class BlastRadiusTest : public EnforceTest {
- protected:
-  BlastRadiusTest() { cluster = FakeCluster(kNodes); }
-
-  static std::string name(std::size_t i) { return fmt::format("n{:03}", i); }
-
-  // All drains are sent before any is looked at: each node's sleep is the next one's run.
-  void run_at_once(std::size_t i, bool backwards) {
-    if (i > kNodes) return;
-    const auto report = sick();
-    const auto node = name(backwards ? kNodes + 1 - i : i);
-    Order own = order;
-    own.report = &report;
-    own.node = node;
-    auto hands = hands_of(node);
-    bool slept = false;
-    // The first look shows the cluster as it was before all of this.
-    StaleController stale(cluster, before);
-    hands.controller = &stale;
-    hands.sleep = [&](std::chrono::milliseconds time) {
-      if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
-      if (i == kNodes) cluster.pass(time);
-    };
-    for (const auto& event : enforce(own, hands).events) ++events[event.kind];
-  }
-
-  static constexpr std::size_t kNodes = 100;
-
-  class StaleController final : public Controller {
-   public:
-    StaleController(FakeCluster& cluster, std::vector<NodeState> before)
-        : controller_(cluster), before_(std::move(before)) {}
-
-    Result<std::vector<NodeState>> nodes(std::string_view node) override {
-      if (!sent_) return before_;
-      return controller_.nodes(node);
-    }
-
-    Result<void> drain(std::string_view node, std::string_view reason) override {
-      sent_ = true;
-      return controller_.drain(node, reason);
-    }
-
-    Result<void> resume(std::string_view node) override { return controller_.resume(node); }
-
-   private:
-    FakeController controller_;
-    std::vector<NodeState> before_;
-    bool sent_ = false;
-  };
-
-  std::vector<NodeState> before = FakeCluster(kNodes).nodes();
-  std::map<std::string, int> events;
-};
-
-TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
-  for (const bool backwards : {false, true}) {
-    cluster = FakeCluster(kNodes);
-    histories.clear();
-    events.clear();
-    run_at_once(1, backwards);
-    EXPECT_EQ(cluster.drained(), 10);
-    EXPECT_EQ(events["drained"], 10);
-    EXPECT_EQ(events["undone"], 90);
-    for (std::size_t i = 1; i <= 10; ++i) EXPECT_EQ(cluster.node(name(i)).reason, kReason);
-    std::filesystem::remove_all(dir.path());
-  }
-}
-
-TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesInTurnDrainsTen) {
-  for (std::size_t i = 1; i <= kNodes; ++i) run(sick(), name(kNodes + 1 - i));
-  EXPECT_EQ(cluster.drained(), 10);
-  EXPECT_EQ(std::count(told.begin(), told.end(), "drained"), 10);
-  EXPECT_EQ(std::count(told.begin(), told.end(), "refused"), 90);
-}
-
-// Each sees the others' drains only after its own, in times that differ.
-TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
-  for (std::size_t i = 1; i <= kNodes; ++i) {
-    const auto report = sick();
-    const auto node = name(kNodes + 1 - i);
-    order.report = &report;
-    order.node = node;
-    StaleController stale(cluster, before);
-    auto hands = hands_of(node);
-    hands.controller = &stale;
-    for (const auto& event : enforce(order, hands).events) ++events[event.kind];
-  }
-  EXPECT_EQ(cluster.drained(), 10);
-  EXPECT_EQ(events["drained"], 10);
-  EXPECT_EQ(events["undone"], 90);
-}
-
-// All of them had given up on slurmctld when it woke up and drained them.
-TEST_F(BlastRadiusTest, DrainsThatComeLateAreTakenBackBeyondTheShare) {
-  controller.before_drain = [&] { cluster.be(Health::hung); };
-  for (std::size_t i = 1; i <= kNodes; ++i) {
-    // Each of them read just before slurmctld hung.
-    const auto report = sick();
-    order.report = &report;
-    order.node = name(i);
-    StaleController stale(cluster, before);
-    auto hands = hands_of(order.node);
-    hands.controller = &stale;
-    cluster.be(Health::hung);
-    EXPECT_TRUE(enforce(order, hands).out_of_reach);
-  }
-  controller.before_drain = {};
-  cluster.be(Health::well);
-  EXPECT_EQ(cluster.drained(), kNodes);
-  for (std::size_t i = 1; i <= kNodes; ++i) {
-    for (const auto& event : run(sick(), name(i)).events) ++events[event.kind];
-  }
-  EXPECT_EQ(cluster.drained(), 10);
-  EXPECT_EQ(events["undone"], 90);
-  EXPECT_EQ(events["kept"], 10);
 }
 
 }  // namespace
