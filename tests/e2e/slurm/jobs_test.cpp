@@ -107,6 +107,33 @@ INSTANTIATE_TEST_SUITE_P(Each,
                          ::testing::Values("all_reduce_srun", "all_reduce_mpirun"),
                          [](const auto& it) { return std::string(it.param); });
 
+// Nobody else ends a process that hangs, and the job would keep its nodes until its time is over.
+TEST(AllReduceBySrun, EndsAndNamesTheRankWhereOneHangs) {
+  if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  if (const auto why = why_not("all_reduce_srun", cluster); !why.empty()) GTEST_SKIP() << why;
+  auto more = variables();
+  more["MUSTER_BENCH"] = cluster.write_program(
+      "hangs",
+      fmt::format("#!/bin/bash\n"
+                  "if [[ $SLURM_PROCID == 1 ]]; then (sleep 2; kill -STOP $$) & fi\n"
+                  "exec {} \"$@\"\n",
+                  MUSTER_BENCH_PROGRAM));
+  more["MUSTER_SRUN"] = "--wait=2";
+  const auto id = cluster.submit(
+      script("all_reduce_srun"),
+      tasks_per_node(1),
+      more,
+      {"--max=4KiB", "--iterations=10000000", "--profile=generic", "--operation-deadline=3s"});
+  ASSERT_NE(id, "") << cluster.refusal();
+  const auto job = cluster.wait_for_job(id);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "FAILED");
+  EXPECT_EQ(job->exit_code, "137:0");
+  EXPECT_THAT(cluster.output_of(id), HasSubstr("rank 1 on n2 did not finish all_reduce"));
+}
+
 class JobScript : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(JobScript, IsTakenBySlurmAsItIs) {
