@@ -20,9 +20,6 @@ BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
     return {"on_trouble", quoted(rules.on_trouble) + "; write pass or fail"};
   }
-  if (rules.sick_in_service != "start" && rules.sick_in_service != "refuse") {
-    return {"sick_in_service", quoted(rules.sick_in_service) + "; write start or refuse"};
-  }
   for (const auto& [check, word] : rules.unknown) {
     if (word == "keep" || word == "drain") continue;
     return {fmt::format("unknown.{}", check), quoted(word) + "; write keep or drain"};

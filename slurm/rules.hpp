@@ -23,8 +23,6 @@ struct Rules {
   // longest glob that matches decides.
   std::map<std::string, std::string> unknown;
   std::string on_trouble = "pass";  // when muster itself cannot work: pass or fail the hook
-  std::string sick_in_service =
-      "start";  // a job on a sick node that was not drained: start or refuse
   Seconds prolog_budget{25}, epilog_budget{25}, health_budget{45};
   Seconds spread{2};               // health checks begin within it, each node at its own time
   Seconds controller_deadline{8};  // for one question to slurmctld; above its MessageTimeout
@@ -49,9 +47,6 @@ struct Rules {
         field("on_trouble",
               &Self::on_trouble,
               "pass or fail: a hook's answer when muster itself is broken"),
-        field("sick_in_service",
-              &Self::sick_in_service,
-              "start or refuse: a job on a sick node that could not be drained"),
         field("prolog_budget", &Self::prolog_budget, "the whole prolog ends within"),
         field("epilog_budget", &Self::epilog_budget, "the whole epilog ends within"),
         field("health_budget", &Self::health_budget, "the whole health check ends within"),

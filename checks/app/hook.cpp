@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <syslog.h>
 
 #include <algorithm>
@@ -40,6 +40,14 @@ std::string identity_of(const Snapshot& snapshot) {
   return fmt::format("{}", fmt::join(members, " "));
 }
 
+// What Slurm calls this node.
+std::string slurm_node(const std::map<std::string, std::string>& variables) {
+  const auto name = variables.find("SLURMD_NODENAME");
+  if (name != variables.end() && !name->second.empty()) return name->second;
+  const auto host = host_name();
+  return host.substr(0, host.find('.'));
+}
+
 // Every step of one run of a hook.
 class Hook {
  public:
@@ -47,15 +55,14 @@ class Hook {
       : command_(command), world_(world), deadline_(deadline) {}
 
   int run() {
-    deadline_.answer_if_lost(kHookPassed);
+    const auto folder = state_folder(command_.state, command_.root);
+    if (folder.empty()) return trouble("below --root a hook needs --state for its history");
+    open_history(folder);
     const auto rules = read_rules(command_.root, world_.variables);
     if (!rules) return trouble(rules.error().message);
     rules_ = *rules;
     deadline_.answer_if_lost(when_broken());
     deadline_.move(world_.started + budget());
-    const auto folder = state_folder(command_.state, command_.root);
-    if (folder.empty()) return trouble("below --root a hook needs --state for its history");
-    open_history(folder);
     if (command_.context == "periodic" && !command_.dry_run) {
       if (!take_turn(folder)) return kHookPassed;
       wait_for_turn();
@@ -69,24 +76,23 @@ class Hook {
     return found == world_.variables.end() ? "" : found->second;
   }
 
-  [[nodiscard]] std::string node() const {
-    const auto name = variable("SLURMD_NODENAME");
-    if (!name.empty()) return name;
-    const auto host = host_name();
-    return host.substr(0, host.find('.'));
-  }
+  [[nodiscard]] std::string node() const { return slurm_node(world_.variables); }
+
+  [[nodiscard]] bool is_prolog() const { return command_.context == "prolog"; }
 
   [[nodiscard]] int when_broken() const {
     return rules_.on_trouble == "fail" ? kHookFailed : kHookPassed;
   }
 
   [[nodiscard]] Clock::duration budget() const {
-    if (command_.context == "prolog") return to_duration(rules_.prolog_budget);
+    if (is_prolog()) return to_duration(rules_.prolog_budget);
     if (command_.context == "epilog") return to_duration(rules_.epilog_budget);
     return to_duration(rules_.health_budget);
   }
 
-  void say(const slurm::Event& event) const {
+  void say(const slurm::Event& event) {
+    // Slurm has heard it: whatever becomes of this run, the job must not start here.
+    if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
     const auto line = fmt::format("{} {}: {}", event.kind, event.node, printable(event.message));
     ::openlog("muster", LOG_PID, LOG_DAEMON);
     ::syslog(event.kind == "trouble" || event.kind == "refused" ? LOG_WARNING : LOG_NOTICE,
@@ -119,13 +125,27 @@ class Hook {
     if (!history_->note().empty()) static_cast<void>(trouble(history_->note()));
   }
 
-  // Health checks of Slurm overlap where one is slower than the interval.
+  // Health checks of Slurm overlap where one is slower than the interval. A lock of the process: a
+  // probe that hangs for ever does not inherit it.
   [[nodiscard]] bool take_turn(const fs::path& folder) {
     turn_ =
         Descriptor(::open((folder / "health.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!turn_.is_open()) return true;  // the history has told why
-    if (::flock(turn_.get(), LOCK_EX | LOCK_NB) == 0) return true;
-    world_.console.note("muster: another health check of this node is running");
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    if (::fcntl(turn_.get(), F_SETLK, &lock) == 0) {
+      static_cast<void>(::futimens(turn_.get(), nullptr));  // since when
+      return true;
+    }
+    struct stat status = {};
+    static_cast<void>(::fstat(turn_.get(), &status));
+    const auto age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
+    if (age > 2 * to_duration(rules_.health_budget)) {
+      static_cast<void>(
+          trouble(fmt::format("another health check has not ended in {} s", age.count())));
+    } else {
+      world_.console.note("muster: another health check of this node is running");
+    }
     return false;
   }
 
@@ -138,6 +158,18 @@ class Hook {
     std::this_thread::sleep_for(std::chrono::milliseconds(share));
   }
 
+  // Nobody works on a node that muster drained: it is judged as strictly as an epilog does, or what
+  // an epilog drained for would pass here.
+  [[nodiscard]] std::vector<std::string> settings() const {
+    auto settings = command_.settings;
+    if (command_.context != "periodic" || !history_) return settings;
+    const auto drain = history_->drain_of(node());
+    if (!drain || !*drain) return settings;
+    settings.insert(settings.end(),
+                    {"contexts.periodic.gpus_idle=true", "contexts.periodic.resets_wait=false"});
+    return settings;
+  }
+
   int check() {
     // What is left is for Slurm: two questions, an order, and a second and a half in between.
     const auto begin = Clock::now();
@@ -146,7 +178,7 @@ class Hook {
     const auto seconds = std::chrono::duration<double>(share + (begin - world_.started)).count();
     const CheckCommand check{.profile = command_.profile,
                              .context = command_.context,
-                             .settings = command_.settings,
+                             .settings = settings(),
                              .root = command_.root,
                              .nvml = command_.nvml,
                              .state = command_.state,
@@ -185,8 +217,8 @@ class Hook {
   // Only a prolog can hold a job back, and Slurm drains a node whose prolog fails: where muster did
   // not drain it, the site's share of drains would be no limit.
   int answer(const Report& report, const slurm::Enforced& enforced) const {
-    if (command_.context != "prolog" || !enforced.decision.sick) return kHookPassed;
-    const bool refused = enforced.drained || rules_.sick_in_service == "refuse";
+    if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
+    const bool refused = enforced.drained;
     const auto word =
         refused ? "the job starts again on another node" : "the node stays in service all the same";
     const auto text = fmt::format("muster: node {} is not fit for this job: {}; {}\n",
@@ -218,6 +250,26 @@ class Hook {
 
 int run_hook(const HookCommand& command, const World& world, Deadline& deadline) {
   return Hook(command, world, deadline).run();
+}
+
+void tell_of_lost_hook(const HookCommand& command, const World& world, std::string_view message) {
+  ::openlog("muster", LOG_PID, LOG_DAEMON);
+  ::syslog(LOG_WARNING, "%s", std::string(message).c_str());
+  const auto folder = state_folder(command.state, command.root);
+  if (folder.empty() || command.dry_run) return;
+  constexpr auto kLongest = std::chrono::seconds(1);
+  Children children;  // what took the hook may take this, too
+  children.start("history", Clock::now() + kLongest, [&] {
+    auto history = slurm::History::open(history_file(folder));
+    if (!history) return history.error().message;
+    const auto added = history->add({.at = wall_time(),
+                                     .node = slurm_node(world.variables),
+                                     .kind = "trouble",
+                                     .context = command.context,
+                                     .message = std::string(message)});
+    return added ? std::string() : added.error().message;
+  });
+  static_cast<void>(children.next());
 }
 
 }  // namespace muster::app

@@ -2,6 +2,9 @@
 // `muster hook`: what Slurm's prolog, epilog and health check run.
 #pragma once
 
+#include <chrono>
+#include <string_view>
+
 #include "checks/app/command.hpp"
 #include "checks/app/slurm_commands.hpp"
 
@@ -16,5 +19,8 @@ inline constexpr std::chrono::seconds kHookBudget{45};
 // Checks the node and does to it what the policy decides. 0 or 1, and never anything else: a node
 // is not failed because muster is broken, unless the site says so.
 [[nodiscard]] int run_hook(const HookCommand& command, const World& world, Deadline& deadline);
+
+// Of a run that crashed or did not end in time: to syslog and to the history.
+void tell_of_lost_hook(const HookCommand& command, const World& world, std::string_view message);
 
 }  // namespace muster::app

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what the command line asks for to the command, within its deadline.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <exception>
 #include <optional>
+#include <string>
 
 #include "checks/app/command.hpp"
 #include "checks/app/examine.hpp"
 #include "checks/app/hook.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
@@ -35,6 +40,15 @@ int in_time(const World& world, std::optional<Seconds> allowed, const Work& work
       deadline,
       [&](Deadline& shared) { return guarded(world, [&] { return work(shared); }); },
       world.console.note);
+}
+
+std::string content_of(const Descriptor& memory) {
+  struct stat status = {};
+  if (::fstat(memory.get(), &status) != 0) return "";
+  std::string content(static_cast<std::size_t>(status.st_size), '\0');
+  const auto got = ::pread(memory.get(), content.data(), content.size(), 0);
+  content.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return content;
 }
 
 struct Run {
@@ -74,16 +88,26 @@ struct Run {
     return guarded(world, [&] { return run_profiles(command, world); });
   }
 
-  // What is lost on the way passes: see run_hook.
+  // slurmd waits until nobody holds the hook's output any more, so a child that hangs for ever must
+  // not have it: it writes into memory.
   int operator()(const HookCommand& command) const {
+    const Descriptor held(::memfd_create("muster hook", MFD_CLOEXEC));
+    std::string lost;
     const int status = supervise(
         world.started,
         world.started + kHookBudget,
         [&](Deadline& deadline) {
           deadline.answer_if_lost(kHookPassed);
-          return guarded(world, [&] { return run_hook(command, world, deadline); });
+          ::dup2(held.get(), STDOUT_FILENO);
+          ::dup2(held.get(), STDERR_FILENO);
+          const int ended = guarded(world, [&] { return run_hook(command, world, deadline); });
+          return ended == kHookPassed || ended == kHookFailed ? ended : deadline.if_lost();
         },
-        world.console.note);
+        [&](std::string_view message) { lost = message; });
+    static_cast<void>(world.console.out(content_of(held)));
+    if (lost.empty()) return status;
+    world.console.note(lost);
+    tell_of_lost_hook(command, world, lost);
     return status == kHookFailed ? kHookFailed : kHookPassed;
   }
 

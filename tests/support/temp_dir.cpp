@@ -29,8 +29,10 @@ fs::path place() {
 
 }  // namespace
 
-TempDir::TempDir() {
-  std::string pattern = (place() / "muster-test-XXXXXX").string();
+TempDir::TempDir() : TempDir(place()) {}
+
+TempDir::TempDir(const fs::path& parent) {
+  std::string pattern = (parent / "muster-test-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) std::abort();
   path_ = pattern;
 }

@@ -10,6 +10,8 @@ namespace muster {
 class TempDir {
  public:
   TempDir();
+  // In this folder, such as /tmp: where files in memory are not shared with all whom it concerns.
+  explicit TempDir(const std::filesystem::path& parent);
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   ~TempDir();

@@ -107,7 +107,7 @@ class MusterInSlurm : public ::testing::Test {
 
   Cluster& cluster() { return *cluster_; }
 
-  TempDir trees_;
+  TempDir trees_{"/tmp"};  // a node has a /dev/shm of its own
   std::string settings_;
   std::unique_ptr<Cluster> cluster_;
 };
