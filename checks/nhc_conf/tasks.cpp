@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "checks/nhc_conf/judging.hpp"
 #include "lib/base/text.hpp"
@@ -16,10 +17,25 @@ bool lists(const Fact<std::vector<std::string>>& units, const std::string& unit)
   return units && std::ranges::find(*units, unit) != units->end();
 }
 
+// Debian's units have other names than the programs that they run.
+constexpr std::array kOtherNames{std::pair{"sshd.service", "ssh.service"},
+                                 std::pair{"crond.service", "cron.service"},
+                                 std::pair{"chronyd.service", "chrony.service"},
+                                 std::pair{"munged.service", "munge.service"}};
+
+std::string unit_of(const Services& services, const std::string& name) {
+  auto unit = name.ends_with(".service") ? name : fmt::format("{}.service", name);
+  for (const auto& [program, other] : kOtherNames) {
+    const bool known = lists(services.active, other) || lists(services.failed, other);
+    if (unit == program && known && !lists(services.active, unit)) return other;
+  }
+  return unit;
+}
+
 // NHC looks at processes; muster knows the units of systemd.
 Finding service_finding(const Snapshot& snapshot, const std::string& name, bool owner) {
-  const auto unit = name.ends_with(".service") ? name : fmt::format("{}.service", name);
   const auto& services = *snapshot.services;
+  const auto unit = unit_of(services, name);
   if (lists(services.failed, unit)) {
     return {.device = unit,
             .outcome = Outcome::fail,

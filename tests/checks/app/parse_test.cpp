@@ -146,9 +146,9 @@ TEST(ParseTest, SuggestsTheNearestChoice) {
   EXPECT_THAT(refusal({"check", "--context", "Prolog"}), HasSubstr("did you mean prolog?"));
 }
 
-TEST(ParseTest, RefusesAnOptionThatIsNotThereYet) {
-  EXPECT_THAT(refusal({"check", "--nhc-conf", "/etc/nhc/nhc.conf"}),
-              StartsWith("check: unknown option --nhc-conf"));
+TEST(ParseTest, TakesTheConfigurationOfNhc) {
+  const auto check = parsed<CheckCommand>({"check", "--nhc-conf", "/etc/nhc/nhc.conf"});
+  EXPECT_EQ(check.nhc_conf, "/etc/nhc/nhc.conf");
 }
 
 TEST(ParseTest, OnlyAndSkipMustMatchACheck) {
@@ -172,6 +172,11 @@ TEST(ParseTest, RefusesADeadlineWithoutAUnitOrOutOfBounds) {
 
 TEST(ParseTest, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal({"check", "-v", "-q"}), StartsWith("check: -v and -q exclude each other"));
+  EXPECT_THAT(refusal({"check", "--nhc-conf", "a", "--only", "gpu.*"}),
+              HasSubstr("goes with neither --only nor --skip"));
+  EXPECT_THAT(refusal({"check", "--nhc-conf", "a", "--skip", "gpu.*"}),
+              HasSubstr("goes with neither --only nor --skip"));
+  EXPECT_THAT(refusal({"check", "--nhc-conf", ""}), HasSubstr("needs a file"));
   EXPECT_THAT(refusal({"check", "--snapshot", "a", "--save-snapshot", "b"}),
               HasSubstr("observes nothing"));
   EXPECT_THAT(refusal({"check", "--snapshot", "a", "--state", "b"}), HasSubstr("carries its own"));

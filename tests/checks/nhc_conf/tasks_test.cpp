@@ -60,6 +60,16 @@ TEST(NhcServiceTest, GoesByTheUnit) {
   EXPECT_THAT(judge_service(kServices, {"-0", "ntpd.service"}), ElementsAre(warning));
 }
 
+TEST(NhcServiceTest, KnowsTheNamesThatDebianGivesUnits) {
+  const Snapshot debian{
+      .services = observed(Services{.active = std::vector<std::string>{"ssh.service"},
+                                    .failed = std::vector<std::string>{"munge.service"}})};
+  EXPECT_THAT(judge_daemon(debian, {"sshd"}),
+              ElementsAre(said(Outcome::pass, "ssh.service is active", "ssh.service")));
+  EXPECT_EQ(judge_daemon(debian, {"munged"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_daemon(debian, {"crond"}).front().outcome, Outcome::unknown);
+}
+
 TEST(NhcServiceTest, IsUndecidedWhereOnlyProcessesWouldTell) {
   EXPECT_THAT(judge_service(kServices, {"crond"}),
               ElementsAre(said(Outcome::unknown,

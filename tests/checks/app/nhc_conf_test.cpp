@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster check --nhc-conf` below a root that holds next to nothing, and on what it saved.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/report/report.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class NhcConfTest : public ::testing::Test {
+ protected:
+  NhcConfTest() {
+    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
+    dir_.write("root/etc/here", "x\n");
+    dir_.write("root/sys/class/net/eth0/operstate", "up\n");
+  }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  int check(std::string_view configuration, CheckCommand command = {}) {
+    dir_.write("nhc.conf", configuration);
+    command.profile = "generic";
+    command.nhc_conf = path("nhc.conf");
+    command.format = Format::json;
+    if (command.snapshots.empty()) command.root = path("root");
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    TestWorld world;
+    const int status = command.snapshots.empty() ? run_check(command, world.world(), deadline)
+                                                 : run_replay(command, world.world());
+    notes_ = world.notes();
+    const auto report = parse_report(world.out());
+    report_ = report ? *report : Report{};
+    return status;
+  }
+
+  [[nodiscard]] std::vector<std::string> outcomes() const {
+    std::vector<std::string> outcomes;
+    for (const auto& check : report_.checks) {
+      outcomes.push_back(fmt::format("{} {}", to_string(check.outcome), check.id));
+    }
+    return outcomes;
+  }
+
+  TempDir dir_;
+  Report report_;
+  std::string notes_;
+};
+
+TEST_F(NhcConfTest, RunsTheLinesForThisNodeAndNothingElse) {
+  EXPECT_EQ(check("* || check_file_test -e /etc/here\nnode-8 || check_file_test -e /etc/gone\n"),
+            0);
+  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_file_test"));
+  EXPECT_EQ(report_.node, "node-7");
+  EXPECT_EQ(report_.profile, "generic");
+}
+
+TEST_F(NhcConfTest, AFailedLineIsUnhealthy) {
+  EXPECT_EQ(check("node-[0-9] || check_file_test -e /etc/gone\n"), 1);
+  ASSERT_EQ(report_.findings.size(), 1U);
+  EXPECT_EQ(report_.findings.front().message,
+            fmt::format("-e /etc/gone does not hold ({}:1)", path("nhc.conf")));
+}
+
+TEST_F(NhcConfTest, ALineThatNobodyKnowsIsUndecided) {
+  EXPECT_EQ(check("* || check_file_test -e /etc/here\n* || check_this\n"), 2);
+  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_file_test", "unknown nhc.check_this"));
+}
+
+TEST_F(NhcConfTest, ASavedSnapshotIsJudgedAlikeLater) {
+  constexpr std::string_view kLines = "* || check_file_test -e /etc/here\n* || check_hw_eth eth9\n";
+  EXPECT_EQ(check(kLines, {.save_snapshot = path("node.json")}), 1);
+  const auto first = outcomes();
+  EXPECT_EQ(check(kLines, {.snapshots = {path("node.json")}}), 1);
+  EXPECT_EQ(outcomes(), first);
+}
+
+TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
+  for (const auto& snapshots : {std::vector<std::string>{}, {path("node.json")}}) {
+    TestWorld world;
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    const CheckCommand asked{
+        .nhc_conf = path("gone.conf"), .snapshots = snapshots, .root = path("root")};
+    const int status = snapshots.empty() ? run_check(asked, world.world(), deadline)
+                                         : run_replay(asked, world.world());
+    EXPECT_EQ(status, kExitConfiguration);
+    EXPECT_THAT(world.notes(), HasSubstr("gone.conf: No such file or directory"));
+    EXPECT_EQ(world.out(), "");
+  }
+}
+
+TEST_F(NhcConfTest, AFileThatIsTooLargeIsBadConfiguration) {
+  EXPECT_EQ(check(std::string(1024UL * 1024 + 1, '#')), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("nhc.conf"));
+}
+
+}  // namespace
+}  // namespace muster::app

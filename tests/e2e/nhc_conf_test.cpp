@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// NHC's own configuration through the whole program, on a written node and on one with a fault.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/e2e/harness.hpp"
+#include "tests/nodes/faults.hpp"
+#include "tests/nodes/render.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kConfiguration =
+    "# One line of each kind that a GPU node's file has.\n"
+    " * || export SCRATCH=/mnt/nvme\n"
+    " * || check_hw_cpuinfo 2 96 96\n"
+    " * || check_hw_physmem 1915071MB 1915071MB 5%\n"
+    " * || check_hw_swap 0kB 0kB 3%\n"
+    "gpu-* || check_hw_ib 400 mlx5_ib0:1\n"
+    "{gpu-[0001-0032]} || check_hw_eth eth0\n"
+    "!/^login/ || check_fs_mount_rw -t \"ext*\" -f /\n"
+    "login* || check_hw_eth eth9\n"
+    " * || check_gpu_count 8\n"
+    " * || check_gpu_xid\n"
+    " * || check_gpu_ecc 20000000 10000\n"
+    " * || check_nvlink_status\n"
+    " * || check_hw_topology\n"
+    " * || check_nvme_count 8\n"
+    " * || check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml\n"
+    " * || check_ib_link_flapping\n";
+
+Report checked(const nodes::Tree& tree, std::string_view more = {}) {
+  Stage stage;
+  stage.show(tree);
+  TempDir dir;
+  dir.write("nhc.conf", fmt::format("{}{}", kConfiguration, more));
+  const auto output = output_of(
+      fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --nvml {} --nhc-conf {}/nhc.conf "
+                  "--format json -v",
+                  MUSTER_SOURCE_DIR,
+                  MUSTER_PROGRAM,
+                  stage.root().string(),
+                  stage.nvml().string(),
+                  dir.path().string()));
+  const auto report = parse_report(output);
+  EXPECT_TRUE(report) << output;
+  return report ? *report : Report{};
+}
+
+TEST(NhcConfTest, AHealthyNodeIsHealthyByItsLines) {
+  const auto report = checked(render(node_named("nd96isr_h100_v5")));
+  EXPECT_EQ(report.verdict, Verdict::healthy) << explain(report);
+  EXPECT_THAT(concerns(report), IsEmpty());
+  EXPECT_EQ(report.checks.front().id, "nhc.check_hw_cpuinfo");
+  EXPECT_EQ(report.checks.back().id, "ib.flaps");
+}
+
+TEST(NhcConfTest, AFaultIsFoundByTheCheckThatTheLineStandsFor) {
+  const auto* fault = nodes::find_fault("rdma_stack_not_loaded");
+  ASSERT_NE(fault, nullptr);
+  const auto report = checked(render_with(node_named("nd96isr_h100_v5"), {fault}));
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(concerns(report), Contains("fail nhc.check_hw_ib mlx5_ib0:1")) << explain(report);
+}
+
+TEST(NhcConfTest, ALineThatNobodyKnowsLeavesTheNodeUndecided) {
+  const auto report = checked(render(node_named("nd96isr_h100_v5")), "* || check_other 1\n");
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_THAT(concerns(report), Contains("unknown nhc.check_other node")) << explain(report);
+}
+
+}  // namespace
+}  // namespace muster::e2e
