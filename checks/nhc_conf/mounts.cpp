@@ -2,6 +2,8 @@
 // check_fs_mount and its two narrower forms.
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 
 #include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/match.hpp"
@@ -82,22 +84,29 @@ Findings mismatch(const Mount& mount,
   return {};
 }
 
+// Whether a match string of the options asks for read-only; nothing where it asks for another one.
+std::optional<bool> asks_read_only(std::string_view expression) {
+  const bool negated = expression.starts_with('!');
+  if (negated) expression.remove_prefix(1);
+  if (expression != kWritable && expression != kReadOnly) return std::nullopt;
+  return (expression == kReadOnly) != negated;
+}
+
 Findings other_state(const Mount& mount, const Words& expressions) {
-  for (std::string_view expression : expressions) {
-    const bool negated = expression.starts_with('!');
-    if (negated) expression.remove_prefix(1);
-    if (expression != kWritable && expression != kReadOnly) {
+  const auto words = [](bool read_only) { return read_only ? "read-only" : "writable"; };
+  for (const auto& expression : expressions) {
+    const auto read_only = asks_read_only(expression);
+    if (!read_only) {
       return {not_judged("of the options of mounts only rw and ro are observed", mount.point)};
     }
-    const bool read_only = (expression == kReadOnly) != negated;
-    if (read_only == mount.read_only) continue;
+    if (*read_only == mount.read_only) continue;
     auto finding = wrong(mount,
                          fmt::format("{} is mounted {}, wanted {}",
                                      printable(mount.point),
-                                     mount.read_only ? "read-only" : "writable",
-                                     read_only ? "read-only" : "writable"));
+                                     words(mount.read_only),
+                                     words(*read_only)));
     finding.observed = mount.read_only ? "ro" : "rw";
-    finding.limit = read_only ? "ro" : "rw";
+    finding.limit = *read_only ? "ro" : "rw";
     return {std::move(finding)};
   }
   return {};
@@ -120,9 +129,9 @@ bool may_be_unseen(const std::string& point, const Words& types) {
 Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::string& point) {
   const Mount* mount = mount_at(snapshot, point);
   if (mount != nullptr) {
-    for (auto& findings : {mismatch(*mount, "from", mount->source, wanted.sources),
-                           mismatch(*mount, "as", mount->type, wanted.types),
-                           other_state(*mount, wanted.states)}) {
+    for (const auto& findings : {mismatch(*mount, "from", mount->source, wanted.sources),
+                                 mismatch(*mount, "as", mount->type, wanted.types),
+                                 other_state(*mount, wanted.states)}) {
       if (!findings.empty()) return findings;
     }
     return {checks::passed(fmt::format("{} is mounted ({} from {}, {})",
@@ -145,20 +154,17 @@ Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::
            .remedy = Remedy::fix_config}};
 }
 
+Findings judge_automatic(const Snapshot& snapshot, const Wanted& wanted, const std::string& point) {
+  if (mount_at(snapshot, point) != nullptr) return judge_point(snapshot, wanted, point);
+  return {not_judged(
+      fmt::format("{} is not mounted, and muster does not make it be", printable(point)), point)};
+}
+
 Findings judge_all(const Snapshot& snapshot, const Wanted& wanted) {
   Findings findings;
-  for (const auto& point : wanted.points) {
-    for (auto& each : judge_point(snapshot, wanted, point)) findings.push_back(std::move(each));
-  }
-  for (const auto& point : wanted.automatic) {
-    if (mount_at(snapshot, point) != nullptr) {
-      for (auto& each : judge_point(snapshot, wanted, point)) findings.push_back(std::move(each));
-    } else {
-      findings.push_back(not_judged(
-          fmt::format("{} is not mounted, and muster does not make it be", printable(point)),
-          point));
-    }
-  }
+  const auto take = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
+  for (const auto& point : wanted.points) take(judge_point(snapshot, wanted, point));
+  for (const auto& point : wanted.automatic) take(judge_automatic(snapshot, wanted, point));
   for (auto& finding : findings) {
     if (!wanted.fatal && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
     if (!wanted.left_out.empty()) {

@@ -134,6 +134,19 @@ class Reader {
     return {};
   }
 
+  // ${NAME}; anything else within the braces is work for a shell.
+  Result<void> take_braced(std::string_view behind, bool quoted) {
+    const auto end = behind.find('}');
+    const auto name = behind.substr(1, end == std::string_view::npos ? end : end - 1);
+    if (end == std::string_view::npos || !is_name(name)) {
+      const auto shown = behind.substr(0, behind.find_first_of(kBlanks));
+      return needs_shell(fmt::format("\"${}\"", printable(shown, 40)));
+    }
+    expand(name, quoted);
+    rest_.remove_prefix(end + 2);
+    return {};
+  }
+
   // The text behind a dollar sign that is no variable stands for itself, as in a shell.
   Result<void> take_variable(bool quoted) {
     const auto behind = rest_.substr(1);
@@ -141,17 +154,7 @@ class Reader {
     if (!quoted && (behind.starts_with('\'') || behind.starts_with('"'))) {
       return needs_shell("the quote $'…'");
     }
-    if (behind.starts_with('{')) {
-      const auto end = behind.find('}');
-      const auto name = behind.substr(1, end == std::string_view::npos ? end : end - 1);
-      if (end == std::string_view::npos || !is_name(name)) {
-        return needs_shell(
-            fmt::format("\"${}\"", printable(behind.substr(0, behind.find_first_of(kBlanks)), 40)));
-      }
-      expand(name, quoted);
-      rest_.remove_prefix(end + 2);
-      return {};
-    }
+    if (behind.starts_with('{')) return take_braced(behind, quoted);
     std::size_t length = 0;
     while (length < behind.size() && within_name(behind[length])) ++length;
     if (length > 0 && begins_name(behind.front())) {
