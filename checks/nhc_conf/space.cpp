@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_fs_size, _free and _used, and the same of inodes, reckoned as df does.
 #include <cmath>
+#include <optional>
 
 #include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/size.hpp"
@@ -81,25 +82,39 @@ Findings on_mount(const Snapshot& snapshot,
   return {std::move(*finding)};
 }
 
+// The limit that a total misses, and which way.
+struct Missed {
+  double limit = 0;
+  bool low = false;
+};
+
+Result<std::optional<Missed>> missed_by(const Stock& stock, const Arguments& arguments) {
+  for (const bool low : {true, false}) {
+    const auto word = argument(arguments, low ? 1 : 2);
+    if (word.empty()) continue;
+    const auto limit = stock.parse(word);
+    if (!limit) return tl::unexpected(limit.error());
+    const bool well = low ? stock.total >= *limit : stock.total <= *limit;
+    if (!well) return Missed{.limit = *limit, .low = low};
+  }
+  return std::nullopt;
+}
+
 Findings judge_total(const Snapshot& snapshot,
                      const Arguments& arguments,
                      Stock (*stock_of)(const Space&)) {
   return on_mount(snapshot, arguments, stock_of, [&](const Subject& subject) -> Result<Finding> {
     const auto& stock = subject.stock;
+    const auto missed = missed_by(stock, arguments);
+    if (!missed) return tl::unexpected(missed.error());
     auto message = fmt::format("{} has {}", subject.point, stock.words(stock.total));
-    for (const auto& [index, low] : {std::pair{1U, true}, std::pair{2U, false}}) {
-      const auto word = argument(arguments, index);
-      if (word.empty()) continue;
-      const auto limit = stock.parse(word);
-      if (!limit) return tl::unexpected(limit.error());
-      if (low ? stock.total >= *limit : stock.total <= *limit) continue;
-      return failed(
-          subject,
-          fmt::format(
-              "{}, {} than the {} wanted", message, low ? "less" : "more", stock.words(*limit)),
-          Remedy::fix_config);
-    }
-    return checks::passed(std::move(message), subject.point);
+    if (!*missed) return checks::passed(std::move(message), subject.point);
+    return failed(subject,
+                  fmt::format("{}, {} than the {} wanted",
+                              message,
+                              (*missed)->low ? "less" : "more",
+                              stock.words((*missed)->limit)),
+                  Remedy::fix_config);
   });
 }
 
