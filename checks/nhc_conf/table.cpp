@@ -142,8 +142,8 @@ std::vector<Row> all_rows() {
 }  // namespace
 
 std::span<const Row> table() {
-  static const std::vector<Row> kRows = all_rows();
-  return kRows;
+  static const std::vector<Row> rows = all_rows();
+  return rows;
 }
 
 const Row* row_named(std::string_view name) {
