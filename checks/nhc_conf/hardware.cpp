@@ -72,6 +72,21 @@ std::vector<PortSeen> ports_meant(const Snapshot& snapshot, std::string_view wan
   return ports;
 }
 
+// A port or a device that is meant and could not be read; empty for none.
+std::string unread_among(const Snapshot& snapshot,
+                         const std::vector<PortSeen>& ports,
+                         std::string_view wanted,
+                         std::optional<double> rate) {
+  for (const auto& [name, port] : ports) {
+    if (!is_well(*port, rate)) return name;
+  }
+  const auto device = wanted.substr(0, wanted.find(':'));
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (!hca.ports && is_meant(device, hca.name, {})) return hca.name;
+  }
+  return {};
+}
+
 Finding no_port(const Snapshot& snapshot,
                 const std::vector<PortSeen>& ports,
                 std::string_view wanted,
@@ -143,20 +158,15 @@ Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
     rate = *number;
   }
   const auto ports = ports_meant(snapshot, wanted);
-  std::string unread;
-  for (const auto& [name, port] : ports) {
-    const auto well = is_well(*port, rate);
-    if (well && *well) {
-      return {checks::passed(
-          fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", name, port->rate_gbps.value_or(0)),
-          wanted.empty() ? checks::kNode : wanted)};
-    }
-    if (!well && unread.empty()) unread = name;
+  const auto well = std::ranges::find_if(
+      ports, [&](const PortSeen& seen) { return is_well(*seen.port, rate).value_or(false); });
+  if (well != ports.end()) {
+    return {checks::passed(
+        fmt::format(
+            "{} is ACTIVE (LinkUp) at {:g} Gb/s", well->name, well->port->rate_gbps.value_or(0)),
+        wanted.empty() ? checks::kNode : wanted)};
   }
-  for (const auto& hca : snapshot.infiniband->hcas) {
-    if (!hca.ports && unread.empty() && is_meant(wanted.substr(0, wanted.find(':')), hca.name, {}))
-      unread = hca.name;
-  }
+  const auto unread = unread_among(snapshot, ports, wanted, rate);
   if (!unread.empty()) {
     return {not_judged(fmt::format("the state or rate of {} could not be read", unread), unread)};
   }
