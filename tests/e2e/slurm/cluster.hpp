@@ -26,7 +26,7 @@ struct ClusterOptions {
   // Empty for none.
   std::string prolog, epilog, health_check;
   std::string prolog_slurmctld, epilog_slurmctld;
-  int health_interval_s = 2;
+  int health_interval_s = 2;  // with 1, pings starve and a resumed node stays "idle*"
   std::string health_node_state = "ANY";
   std::vector<std::string> more;  // lines of slurm.conf
 };

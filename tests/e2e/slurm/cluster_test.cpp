@@ -95,7 +95,7 @@ TEST_F(ClusterTest, RunsTheHooksThatItIsGiven) {
                    .prolog = "hook",
                    .epilog = "hook",
                    .health_check = "hook",
-                   .health_interval_s = 1});
+                   .health_interval_s = 2});
   ASSERT_EQ(cluster.trouble(), "");
   const auto id = cluster.submit(cluster.write("job", "#!/bin/sh\ntrue\n"));
   EXPECT_EQ(cluster.wait_for_job(id).value_or(SlurmJob{}).state, "COMPLETED");

@@ -126,7 +126,7 @@ TEST(SlurmHooks, DrainOneNodeWithItsReasonAndTheJobRunsElsewhere) {
                    .prolog = "prolog",
                    .epilog = "epilog",
                    .health_check = "health_check",
-                   .health_interval_s = 1});
+                   .health_interval_s = 2});
   ASSERT_EQ(cluster.trouble(), "");
   const auto id = cluster.submit(cluster.write("job", "#!/bin/sh\necho ran on $SLURMD_NODENAME\n"));
   ASSERT_NE(id, "") << cluster.refusal();
