@@ -76,9 +76,11 @@ void Hub::wait() {
 
 void Hub::heed_board() {
   if (poller_.is_ready(0)) board_.woken();
+  // Asked first: what was posted before it left is among the posts then.
+  const bool leaving = board_.is_leaving();
   for (const auto& parcel : board_.take_posts()) send_all(parcel);
   if (const auto why = board_.giving_up()) return give_up(0, board_.stage().phase, *why);
-  if (board_.is_leaving()) say_goodbye();
+  if (leaving) say_goodbye();
 }
 
 void Hub::admit(Arrival arrival) {

@@ -64,13 +64,15 @@ void Spoke::wait() {
 
 void Spoke::heed_board() {
   if (poller_.is_ready(0)) board_.woken();
+  // Asked first: what was posted before it left is among the posts then.
+  const bool leaving = board_.is_leaving();
   for (auto& parcel : board_.take_posts()) {
     if (wire_) wire_->send(std::move(parcel));
   }
   if (!giving_up_ && !trouble_) {
     if (const auto why = board_.giving_up()) give_up(*why);
   }
-  if (board_.is_leaving()) say_goodbye();
+  if (leaving) say_goodbye();
 }
 
 void Spoke::hear() {
