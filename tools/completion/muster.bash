@@ -33,7 +33,7 @@ _muster() {
     if [[ $current == -* ]]; then
       _muster_words "$current" '-h --help --version'
     else
-      _muster_words "$current" 'check snapshot list explain profiles'
+      _muster_words "$current" 'check snapshot list explain profiles hook drain resume history events hostfile'
     fi
     return
   fi
@@ -50,13 +50,16 @@ _muster() {
     return
   fi
   case $command:$previous in
+    history:--format | events:--format) _muster_words "$current" 'text json' ;;
     list:--format) _muster_words "$current" 'text json markdown' ;;
     *:--format) _muster_words "$current" 'text json prometheus junit npd nhc' ;;
     *:--context) _muster_words "$current" "$contexts" ;;
     *:--profile | profiles:show) _muster_words "$current" "$(_muster_asked profiles)" ;;
     *:--only | *:--skip) _muster_list "$current" "$(_muster_asked list)" ;;
     *:--output | *:--snapshot | *:--save-snapshot | *:--nhc-conf | *:--root | *:--nvml | *:--state) _muster_files "$current" ;;
-    *:--set | *:--deadline) ;;
+    *:--set | *:--deadline | *:--since | *:--reason | *:--slots) ;;
+    *:--partition) _muster_words "$current" "$(sinfo -h -o %R 2>/dev/null)" ;;
+    hook:hook) _muster_words "$current" 'prolog epilog periodic boot' ;;
     explain:*) _muster_words "$current" "$(_muster_asked list)" ;;
     *) _muster_options "$command" "$current" ;;
   esac
@@ -73,6 +76,12 @@ _muster_options() {
     list) options='--format' ;;
     explain) options='--profile --set --root' ;;
     profiles) options='--set --root' ;;
+    hook) options='--profile --set --dry-run --root --nvml --state' ;;
+    drain) options='--reason --dry-run --root --state' ;;
+    resume) options='--dry-run --root --state' ;;
+    history) options='--since --format --state' ;;
+    events) options='--since --follow --format --state' ;;
+    hostfile) options='--partition --slots --output --root' ;;
     *) return ;;
   esac
   [[ $command == profiles && $current != -* ]] && options='show'
