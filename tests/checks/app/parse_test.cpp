@@ -146,9 +146,13 @@ TEST(ParseTest, SuggestsTheNearestChoice) {
   EXPECT_THAT(refusal({"check", "--context", "Prolog"}), HasSubstr("did you mean prolog?"));
 }
 
-TEST(ParseTest, TakesTheConfigurationOfNhc) {
-  const auto check = parsed<CheckCommand>({"check", "--nhc-conf", "/etc/nhc/nhc.conf"});
-  EXPECT_EQ(check.nhc_conf, "/etc/nhc/nhc.conf");
+TEST(ParseTest, ANhcConfigurationSaysAloneWhichChecksRun) {
+  EXPECT_EQ(parsed<CheckCommand>({"check", "--nhc-conf", "/etc/nhc/nhc.conf"}).nhc_conf,
+            "/etc/nhc/nhc.conf");
+  for (const auto* option : {"--only", "--skip"}) {
+    EXPECT_THAT(refusal({"check", "--nhc-conf", "/etc/nhc/nhc.conf", option, "ib.*"}),
+                HasSubstr("goes with neither --only nor --skip"));
+  }
 }
 
 TEST(ParseTest, OnlyAndSkipMustMatchACheck) {

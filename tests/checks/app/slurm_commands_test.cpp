@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands for Slurm say and answer where there is no Slurm: a hook never fails a node for
+// that.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "checks/app/hook.hpp"
+#include "checks/app/slurm_site.hpp"
+#include "lib/base/text.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
+
+constexpr slurm::Time kThen{std::chrono::seconds(1'800'000'000)};
+
+class SlurmCommandsTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  // A history with a drain of n1 long ago, and of n2 now, and a refusal.
+  void write_history() const {
+    auto history = slurm::History::open(history_file(path("state")));
+    ASSERT_TRUE(history) << history.error().message;
+    const slurm::Event drained{.at = kThen - std::chrono::hours(24 * 365 * 10),
+                               .node = "n1",
+                               .kind = "drained",
+                               .context = "periodic",
+                               .check = "ib.rate",
+                               .device = "mlx5_ib5",
+                               .message = "200 Gb/s, expected 400 Gb/s",
+                               .reason = "muster: ib.rate mlx5_ib5: 200 Gb/s",
+                               .boot_id = "b1"};
+    auto refused = drained;
+    refused.kind = "refused";
+    refused.context = "prolog";
+    refused.job = "4711";
+    auto later = drained;
+    later.node = "n2";
+    later.at = wall_time();
+    later.message = "line\nbreak";
+    for (const auto& event : {drained, refused, later}) ASSERT_TRUE(history->add(event));
+  }
+
+  [[nodiscard]] std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    for (const auto line : split_lines(world_.out())) lines.emplace_back(line);
+    return lines;
+  }
+
+  TempDir dir_;
+  TestWorld world_;
+};
+
+TEST_F(SlurmCommandsTest, HistoryTellsOfDrainsAndNotOfRefusals) {
+  write_history();
+  EXPECT_EQ(run_history({.nodes = {"n1"}, .state = path("state")}, world_.world()), 0);
+  EXPECT_EQ(world_.out(),
+            "2017-01-17T08:00:00Z drained n1 periodic: 200 Gb/s, expected 400 Gb/s\n");
+}
+
+TEST_F(SlurmCommandsTest, EventsTellOfAllAndNameTheJob) {
+  write_history();
+  EXPECT_EQ(run_events({.state = path("state")}, world_.world()), 0);
+  EXPECT_THAT(lines(),
+              ElementsAre(HasSubstr(" drained n1 periodic: "),
+                          HasSubstr(" refused n1 prolog job 4711: "),
+                          HasSubstr(" drained n2 periodic: line\\x0abreak")));
+}
+
+TEST_F(SlurmCommandsTest, EventsAreJsonLinesOfTheirSchema) {
+  write_history();
+  EXPECT_EQ(run_events({.nodes = {"n1"}, .form = EventForm::json, .state = path("state")},
+                       world_.world()),
+            0);
+  ASSERT_EQ(lines().size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(lines().back()),
+            (nlohmann::json{{"schema", "muster.event/1"},
+                            {"id", 2},
+                            {"at", "2017-01-17T08:00:00Z"},
+                            {"node", "n1"},
+                            {"kind", "refused"},
+                            {"context", "prolog"},
+                            {"job", "4711"},
+                            {"check", "ib.rate"},
+                            {"device", "mlx5_ib5"},
+                            {"message", "200 Gb/s, expected 400 Gb/s"},
+                            {"reason", "muster: ib.rate mlx5_ib5: 200 Gb/s"},
+                            {"boot_id", "b1"}}));
+}
+
+TEST_F(SlurmCommandsTest, SinceLeavesOutWhatIsOlder) {
+  write_history();
+  EXPECT_EQ(run_history({.since = Seconds{3600}, .state = path("state")}, world_.world()), 0);
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr(" drained n2 ")));
+}
+
+TEST_F(SlurmCommandsTest, AHistoryThatIsNotThereIsNoEmptyOne) {
+  EXPECT_EQ(run_history({.state = path("none")}, world_.world()), kExitUndecided);
+  EXPECT_EQ(run_events({.state = path("none")}, world_.world()), kExitUndecided);
+  EXPECT_EQ(world_.out(), "");
+  EXPECT_THAT(world_.notes(), HasSubstr("history.db"));
+}
+
+TEST_F(SlurmCommandsTest, HostfileIsOfThisJob) {
+  auto world = world_.world();
+  world.variables["SLURM_JOB_NODELIST"] = "gpu-[007-008],login1";
+  EXPECT_EQ(run_hostfile({.slots = 8}, world), 0);
+  EXPECT_EQ(world_.out(), "gpu-007 slots=8\ngpu-008 slots=8\nlogin1 slots=8\n");
+}
+
+TEST_F(SlurmCommandsTest, HostfileOfAListNeedsNoJob) {
+  EXPECT_EQ(run_hostfile({.nodes = {"n1", "n2"}}, world_.world()), 0);
+  EXPECT_EQ(world_.out(), "n1\nn2\n");
+}
+
+TEST_F(SlurmCommandsTest, HostfileWithoutAJobIsBadUsage) {
+  EXPECT_EQ(run_hostfile({}, world_.world()), kExitUsage);
+  EXPECT_THAT(world_.notes(), HasSubstr("SLURM_JOB_NODELIST is not set"));
+}
+
+TEST_F(SlurmCommandsTest, HostfileOfAListThatIsNoneSaysWhoseItIs) {
+  auto world = world_.world();
+  world.variables["SLURM_JOB_NODELIST"] = "gpu-[007-";
+  EXPECT_EQ(run_hostfile({}, world), kExitUndecided);
+  EXPECT_THAT(world_.notes(), StartsWith("muster: SLURM_JOB_NODELIST: "));
+}
+
+TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsNotThere) {
+  auto world = world_.world();
+  world.variables["SLURM_CONF"] = path("slurm.conf");
+  EXPECT_EQ(run_drain({.nodes = {"n1"},
+                       .reason = "cable",
+                       .root = dir_.path().string(),
+                       .state = path("state")},
+                      world),
+            kExitUndecided);
+  EXPECT_EQ(
+      run_resume({.nodes = {"n1"}, .root = dir_.path().string(), .state = path("state")}, world),
+      kExitUndecided);
+  EXPECT_THAT(world_.notes(), HasSubstr("SLURM_CONF names a file that is not there"));
+}
+
+TEST_F(SlurmCommandsTest, AdminsCommandsNeedAPlaceForTheHistoryBelowARoot) {
+  EXPECT_EQ(
+      run_drain({.nodes = {"n1"}, .reason = "cable", .root = dir_.path().string()}, world_.world()),
+      kExitUndecided);
+  EXPECT_THAT(world_.notes(), HasSubstr("needs --state"));
+}
+
+std::string source_file(std::string_view name) {
+  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+  EXPECT_TRUE(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The example with its marks taken away; see the tests of the shipped profiles.
+TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
+  const auto shipped = source_file("configs/muster.yaml");
+  std::string example;
+  for (const auto line : split_lines(shipped)) {
+    const bool prose = line.starts_with("# ") && !line.starts_with("#  ");
+    const bool marked = line.starts_with('#') && !prose;
+    example.append(marked ? line.substr(1) : line).append("\n");
+  }
+  dir_.write("etc/muster/muster.yaml", example);
+  const auto rules = read_rules(dir_.path().string(), world_.world().variables);
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_THAT(rules->unknown, ElementsAre(Pair("*", "keep"), Pair("gpu.present", "drain")));
+  const auto block = example.substr(example.find("\nslurm:"));
+  const auto document = source_file("docs/slurm.md");
+  const slurm::Rules defaults;
+  std::apply(
+      [&](const auto&... fields) {
+        const auto compare = [&](const auto& field) {
+          EXPECT_THAT(block, HasSubstr(fmt::format("\n  {}: ", field.name)));
+          EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
+          if (field.name == "unknown") return;
+          EXPECT_TRUE((*rules).*field.member == defaults.*field.member) << field.name;
+        };
+        (compare(fields), ...);
+      },
+      slurm::Rules::fields());
+}
+
+TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {
+  const auto document = source_file("docs/slurm.md");
+  const auto event = nlohmann::json::parse(to_json_line({.node = "n1"}));
+  for (const auto& [key, value] : event.items()) {
+    EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", key)));
+  }
+}
+
+// A node of which nothing is known; the site drains such nodes, so that Slurm is needed.
+class HookTest : public SlurmCommandsTest {
+ protected:
+  HookTest() {
+    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
+    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
+  }
+
+  void write_rules(std::string_view rules) const {
+    dir_.write("root/etc/muster/muster.yaml",
+               fmt::format("schema: muster.site/1\nslurm:\n{}", rules));
+  }
+
+  [[nodiscard]] HookCommand command(std::string context) const {
+    return {.context = std::move(context),
+            .profile = "generic",
+            .root = path("root"),
+            .state = path("state")};
+  }
+
+  int hook(const HookCommand& command) {
+    auto world = world_.world();
+    world.variables["SLURM_CONF"] = path("slurm.conf");
+    world.variables["SLURMD_NODENAME"] = "n7";
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    return run_hook(command, world, deadline);
+  }
+
+  // Kinds and messages of what the history holds.
+  [[nodiscard]] std::vector<std::string> recorded() const {
+    const auto history = slurm::History::read(history_file(path("state")));
+    EXPECT_TRUE(history);
+    std::vector<std::string> found;
+    if (!history) return found;
+    const auto events = history->events({});
+    EXPECT_TRUE(events);
+    for (const auto& event : events.value_or(std::vector<slurm::Event>{})) {
+      found.push_back(
+          fmt::format("{} {} {}: {}", event.kind, event.node, event.context, event.message));
+    }
+    return found;
+  }
+
+  static constexpr std::string_view kDrainUnknown = "  unknown: {\"*\": drain}\n";
+};
+
+TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
+  write_rules(kDrainUnknown);
+  EXPECT_EQ(hook(command("boot")), 0);
+  EXPECT_THAT(
+      world_.out(),
+      HasSubstr("muster: refused n7: Slurm could not be asked: SLURM_CONF names a file that "
+                "is not there"));
+  EXPECT_THAT(recorded(), ElementsAre(StartsWith("refused n7 boot: Slurm could not be asked")));
+}
+
+TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
+  EXPECT_EQ(hook(command("boot")), 0);
+  EXPECT_THAT(world_.out(), Not(HasSubstr("Slurm")));
+  EXPECT_THAT(recorded(), ::testing::IsEmpty());
+}
+
+TEST_F(HookTest, AJobOnASickNodeInServiceStartsUnlessTheSiteRefusesIt) {
+  write_rules(kDrainUnknown);
+  EXPECT_EQ(hook(command("prolog")), 0);
+  write_rules(fmt::format("{}  sick_in_service: refuse\n", kDrainUnknown));
+  EXPECT_EQ(hook(command("prolog")), 1);
+  EXPECT_EQ(hook(command("epilog")), 0);
+}
+
+TEST_F(HookTest, ADryRunRecordsNothingAndFailsNothing) {
+  write_rules(fmt::format("{}  sick_in_service: refuse\n", kDrainUnknown));
+  auto dry = command("prolog");
+  dry.dry_run = true;
+  EXPECT_EQ(hook(dry), 0);
+  EXPECT_THAT(world_.out(), HasSubstr("Slurm could not be asked"));
+  EXPECT_THAT(recorded(), ::testing::IsEmpty());
+}
+
+// Whoever cannot be understood cannot ask for a failure either.
+TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
+  write_rules("  on_trouble: fail\n  clean_runs: 0\n");
+  EXPECT_EQ(hook(command("prolog")), 0);
+  EXPECT_THAT(world_.out(),
+              AllOf(StartsWith("muster: trouble n7: "),
+                    HasSubstr("muster.yaml:4: 'slurm.clean_runs' must be at least 1")));
+}
+
+TEST_F(HookTest, AnUnknownKeyOfTheRulesIsNamed) {
+  write_rules("  drian: false\n");
+  EXPECT_EQ(hook(command("periodic")), 0);
+  EXPECT_THAT(world_.out(), AllOf(HasSubstr("muster.yaml:3"), HasSubstr("drian")));
+}
+
+TEST_F(HookTest, ItsOwnTroublePassesUnlessTheSiteSaysOtherwise) {
+  auto broken = command("prolog");
+  broken.profile = path("nowhere.yaml");
+  EXPECT_EQ(hook(broken), 0);
+  write_rules("  on_trouble: fail\n");
+  EXPECT_EQ(hook(broken), 1);
+  EXPECT_THAT(recorded(),
+              ElementsAre(AllOf(StartsWith("trouble n7 prolog: "), HasSubstr("nowhere.yaml")),
+                          AllOf(StartsWith("trouble n7 prolog: "), HasSubstr("nowhere.yaml"))));
+}
+
+TEST_F(HookTest, BelowARootNeedsAPlaceForTheHistory) {
+  auto homeless = command("boot");
+  homeless.state.clear();
+  EXPECT_EQ(hook(homeless), 0);
+  EXPECT_THAT(world_.out(), HasSubstr("needs --state"));
+}
+
+}  // namespace
+}  // namespace muster::app

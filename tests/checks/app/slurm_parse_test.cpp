@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command lines of the commands that talk to Slurm.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "checks/app/parse.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+template <class Command>
+Command parsed(const std::vector<const char*>& words) {
+  const auto result = parse(words);
+  EXPECT_TRUE(result) << result.error().message;
+  const auto* command = result ? std::get_if<Command>(&*result) : nullptr;
+  EXPECT_NE(command, nullptr);
+  return command == nullptr ? Command{} : *command;
+}
+
+std::string refusal(const std::vector<const char*>& words) {
+  const auto result = parse(words);
+  return result ? "accepted" : result.error().message;
+}
+
+TEST(HookParseTest, TakesEveryContextOfSlurm) {
+  for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
+    EXPECT_EQ(parsed<HookCommand>({"hook", context}).context, context);
+  }
+}
+
+TEST(HookParseTest, AloneActsOnThisNode) {
+  const auto hook = parsed<HookCommand>({"hook", "prolog"});
+  EXPECT_EQ(hook.root, "/");
+  EXPECT_EQ(hook.profile, "");
+  EXPECT_EQ(hook.state, "");
+  EXPECT_FALSE(hook.dry_run);
+}
+
+TEST(HookParseTest, TakesEveryOption) {
+  const auto hook = parsed<HookCommand>({"hook",
+                                         "--dry-run",
+                                         "periodic",
+                                         "--profile=generic",
+                                         "--set",
+                                         "host.memory.tolerance=3%",
+                                         "--set=host.disk.fail_as=warn",
+                                         "--root",
+                                         "/tmp/n",
+                                         "--nvml",
+                                         "/tmp/nvml.so",
+                                         "--state",
+                                         "/run/m"});
+  EXPECT_TRUE(hook.dry_run);
+  EXPECT_EQ(hook.context, "periodic");
+  EXPECT_EQ(hook.profile, "generic");
+  EXPECT_THAT(hook.settings, ElementsAre("host.memory.tolerance=3%", "host.disk.fail_as=warn"));
+  EXPECT_EQ(hook.root, "/tmp/n");
+  EXPECT_EQ(hook.nvml, "/tmp/nvml.so");
+  EXPECT_EQ(hook.state, "/run/m");
+}
+
+TEST(HookParseTest, RefusesWhatSlurmHasNoHookFor) {
+  constexpr auto* kExpects = "hook: expects one of prolog|epilog|periodic|boot";
+  EXPECT_THAT(refusal({"hook"}), StartsWith(kExpects));
+  EXPECT_THAT(refusal({"hook", "prolog", "epilog"}), StartsWith(kExpects));
+  EXPECT_THAT(refusal({"hook", "manual"}), HasSubstr("got \"manual\""));
+  EXPECT_THAT(refusal({"hook", "prolgo"}), HasSubstr("did you mean prolog?"));
+  EXPECT_THAT(refusal({"hook", "prolog", "--set", "memory"}),
+              StartsWith("hook: --set: expects KEY=VALUE, got \"memory\""));
+}
+
+TEST(DrainParseTest, ExpandsListsAsSlurmWritesThem) {
+  const auto drain = parsed<DrainCommand>(
+      {"drain", "gpu-[007-009],login1", "hb[1,3]", "--reason", "swapping a cable", "--dry-run"});
+  EXPECT_THAT(drain.nodes, ElementsAre("gpu-007", "gpu-008", "gpu-009", "login1", "hb1", "hb3"));
+  EXPECT_EQ(drain.reason, "swapping a cable");
+  EXPECT_TRUE(drain.dry_run);
+}
+
+TEST(DrainParseTest, NeedsAReason) {
+  EXPECT_THAT(refusal({"drain", "gpu-007"}), StartsWith("drain: --reason is missing: say why"));
+  EXPECT_THAT(refusal({"drain", "gpu-007", "--reason", "  "}),
+              StartsWith("drain: --reason is missing"));
+  EXPECT_NE(refusal({"drain", "gpu-007", "--reason"}), "accepted");
+}
+
+TEST(DrainParseTest, NeedsNodesThatAreAList) {
+  EXPECT_THAT(refusal({"drain", "--reason", "why"}), StartsWith("drain: expects nodes, as gpu-["));
+  for (const auto* list : {"gpu-[001-", "gpu-]1", "gpu-[3-1]", "gpu-[a-b]", "", "gpu-[]"}) {
+    EXPECT_THAT(refusal({"drain", list, "--reason", "why"}), StartsWith("drain: ")) << list;
+  }
+}
+
+TEST(ResumeParseTest, TakesNodesAndNoReason) {
+  EXPECT_THAT(parsed<ResumeCommand>({"resume", "n[1-2]"}).nodes, ElementsAre("n1", "n2"));
+  EXPECT_THAT(refusal({"resume"}), StartsWith("resume: expects nodes, as gpu-["));
+  EXPECT_THAT(refusal({"resume", "n1", "--reason", "well"}),
+              StartsWith("resume: unknown option --reason"));
+}
+
+TEST(HistoryParseTest, AloneIsOfAllNodesAndTimes) {
+  const auto history = parsed<HistoryCommand>({"history"});
+  EXPECT_THAT(history.nodes, IsEmpty());
+  EXPECT_EQ(history.since, std::nullopt);
+  EXPECT_EQ(history.form, EventForm::text);
+}
+
+TEST(HistoryParseTest, TakesNodesATimeAndAForm) {
+  const auto history =
+      parsed<HistoryCommand>({"history", "n[1-2]", "--since", "24h", "--format=json"});
+  EXPECT_THAT(history.nodes, ElementsAre("n1", "n2"));
+  EXPECT_EQ(history.since, Seconds{24.0 * 3600});
+  EXPECT_EQ(history.form, EventForm::json);
+}
+
+TEST(HistoryParseTest, RefusesATimeWithoutAUnitAndAnotherForm) {
+  EXPECT_THAT(refusal({"history", "--since", "24"}), StartsWith("history: --since: "));
+  EXPECT_THAT(refusal({"history", "--format", "jsn"}),
+              StartsWith("history: --format: expects text|json, got \"jsn\"; did you mean json?"));
+  EXPECT_THAT(refusal({"history", "--follow"}), StartsWith("history: unknown option --follow"));
+}
+
+TEST(EventsParseTest, FollowsOnDemand) {
+  EXPECT_FALSE(parsed<EventsCommand>({"events"}).follow);
+  const auto events = parsed<EventsCommand>({"events", "--follow", "n1", "--format", "json"});
+  EXPECT_TRUE(events.follow);
+  EXPECT_THAT(events.nodes, ElementsAre("n1"));
+  EXPECT_EQ(events.form, EventForm::json);
+}
+
+TEST(HostfileParseTest, TakesAListOrAPartition) {
+  EXPECT_THAT(parsed<HostfileCommand>({"hostfile", "n[1-2]", "--slots", "8"}).nodes,
+              ElementsAre("n1", "n2"));
+  EXPECT_EQ(parsed<HostfileCommand>({"hostfile", "--partition", "gpu"}).partition, "gpu");
+  EXPECT_THAT(refusal({"hostfile", "n1", "--partition", "gpu"}),
+              StartsWith("hostfile: a list and --partition exclude each other"));
+}
+
+TEST(HostfileParseTest, SlotsAreANumberOfProcesses) {
+  EXPECT_EQ(parsed<HostfileCommand>({"hostfile"}).slots, std::nullopt);
+  EXPECT_EQ(parsed<HostfileCommand>({"hostfile", "--slots=65536"}).slots, 65536);
+  for (const auto* slots : {"0", "-1", "65537", "eight", "8x", "99999999999999999999"}) {
+    EXPECT_THAT(refusal({"hostfile", "--slots", slots}), StartsWith("hostfile: ")) << slots;
+  }
+}
+
+TEST(SlurmHelpTest, EachCommandSaysHowItIsUsed) {
+  for (const auto* command : {"hook", "drain", "resume", "history", "events", "hostfile"}) {
+    EXPECT_THAT(parsed<SayCommand>({"help", command}).text,
+                StartsWith(fmt::format("Usage: muster {}", command)));
+  }
+}
+
+}  // namespace
+}  // namespace muster::app
