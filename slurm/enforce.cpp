@@ -324,8 +324,10 @@ void Enforcer::keep() {
   const bool is_recorded = shows_own();
   if (auto* history = pen(); history != nullptr && is_recorded) {
     if (!situation_.drain->confirmed) heed(history->confirm_drain(order_.node));
-    const int clean_runs = decision.clean ? situation_.drain->clean_runs + 1 : 0;
-    heed(history->note_run(order_.node, clean_runs, order_.boot_id));
+    const auto run = tally(*order_.report, order_.rules, *situation_.drain);
+    const int clean_runs = run == Tally::unclean ? 0 : situation_.drain->clean_runs;
+    heed(
+        history->note_run(order_.node, clean_runs + (run == Tally::clean ? 1 : 0), order_.boot_id));
   }
   // Once for each state of things, not in each run.
   if (history_ != nullptr) {

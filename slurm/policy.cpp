@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -158,12 +160,30 @@ std::string not_clean(const Report& report, const OwnDrain& drain) {
   if (check == report.checks.end()) {
     return fmt::format("context {} did not run {}", report.context, drain.check);
   }
-  if (check->outcome == Outcome::pass || check->outcome == Outcome::warn) return "";
+  if (check->outcome == Outcome::pass) return "";
+  if (check->outcome == Outcome::warn) return fmt::format("{} warns", drain.check);
   return fmt::format("{} did not judge: {}", drain.check, to_string(check->outcome));
 }
 
 bool differ(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
+}
+
+bool is_health_check(const Report& report) {
+  constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
+  return std::ranges::find(kContexts, report.context) != kContexts.end();
+}
+
+// One part came in the place of another. A GPU that was lost and is back is the same hardware.
+bool is_other_hardware(std::string_view recorded, std::string_view present) {
+  const auto before = split(recorded, ' ');
+  const auto now = split(present, ' ');
+  const auto lacks = [](const auto& some, const auto& others) {
+    return std::ranges::any_of(some, [&](std::string_view each) {
+      return !each.empty() && std::ranges::find(others, each) == others.end();
+    });
+  };
+  return lacks(before, now) && lacks(now, before);
 }
 
 std::string flapping(const Situation& situation) {
@@ -180,7 +200,7 @@ std::string needs_admin(const Situation& situation) {
     return fmt::format("the remedy is to {}", describe(drain.remedy));
   }
   if (auto flaps = flapping(situation); !flaps.empty()) return flaps;
-  if (differ(drain.identity, situation.identity)) {
+  if (is_other_hardware(drain.identity, situation.identity)) {
     return "its GPUs or adapters are not those that it was drained with";
   }
   const bool may_boot = drain.remedy == Remedy::reboot || drain.remedy == Remedy::reset_gpu;
@@ -206,6 +226,9 @@ Decision decide_own(const Situation& situation) {
   const auto& drain = *situation.drain;
   Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
   decision.why = not_clean(*situation.report, drain);
+  if (tally(*situation.report, situation.rules, drain) == Tally::neither) {
+    decision.why = "only health checks count";
+  }
   decision.clean = decision.why.empty();
   if (!decision.clean) return decision;
   decision.why = needs_admin(situation);
@@ -270,6 +293,12 @@ Decision decide(const Situation& situation) {
     return decision;
   }
   return finding != nullptr ? decide_sick(situation, *finding) : decide_well(situation);
+}
+
+Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain) {
+  if (drain_finding(report, rules) != nullptr) return Tally::unclean;
+  if (report.verdict == Verdict::healthy && !is_health_check(report)) return Tally::neither;
+  return not_clean(report, drain).empty() ? Tally::clean : Tally::unclean;
 }
 
 bool needs_slurm(const Report& report, const Rules& rules, bool drained_by_us) {

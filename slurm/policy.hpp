@@ -44,7 +44,7 @@ struct Situation {
   Rules rules;
   Time now{};
   std::string boot_id;   // of this boot; empty where unknown
-  std::string identity;  // GPU UUIDs and HCA GUIDs; empty where nothing has any
+  std::string identity;  // GPU UUIDs and HCA GUIDs with blanks between; empty where none is known
   // This node as Slurm sees it, and all nodes of its partitions (this one among them).
   std::optional<NodeState> node;  // nothing: Slurm did not say
   std::string trouble;            // why
@@ -68,6 +68,15 @@ struct Decision {
 };
 
 [[nodiscard]] Decision decide(const Situation& situation);
+
+// What one run says about the drain that is open.
+enum class Tally {
+  clean,    // what was wrong is well: one more in a row
+  neither,  // a healthy node before or after a job: only health checks count
+  unclean,  // sick or undecided: the count begins again
+};
+
+[[nodiscard]] Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain);
 
 // Whether the report alone leaves Slurm nothing to be asked: a healthy node without a drain of
 // ours.

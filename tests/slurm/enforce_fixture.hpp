@@ -24,6 +24,7 @@ inline constexpr std::chrono::seconds kInterval{300};
 
 inline Report healthy() {
   return {.node = "n001",
+          .context = "periodic",
           .verdict = Verdict::healthy,
           .checks = {{"gpu.persistence", Outcome::pass}},
           .findings = {}};
@@ -36,6 +37,7 @@ inline Report sick(Remedy remedy = Remedy::restart_service) {
                         .message = "persistence mode is off",
                         .remedy = remedy};
   return {.node = "n001",
+          .context = "periodic",
           .verdict = Verdict::unhealthy,
           .checks = {{"gpu.persistence", Outcome::fail}},
           .findings = {finding}};

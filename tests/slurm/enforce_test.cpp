@@ -101,6 +101,20 @@ TEST_F(EnforceTest, ASickRunBeginsTheCountAgain) {
   EXPECT_EQ(cluster.node("n001").state, "drained");
 }
 
+TEST_F(EnforceTest, AHealthyPrologLeavesTheCountAsItIs) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  auto report = healthy();
+  for (const auto* context : {"prolog", "epilog"}) {
+    report.context = order.context = context;
+    EXPECT_TRUE(run(report).drained) << context;
+    EXPECT_EQ(record()->clean_runs, 2) << context;
+  }
+  order.context = "periodic";
+  EXPECT_FALSE(run(healthy()).drained);
+}
+
 TEST_F(EnforceTest, TheThirdDrainStays) {
   for (int drain = 1; drain <= 3; ++drain) {
     run(sick());

@@ -149,6 +149,24 @@ INSTANTIATE_TEST_SUITE_P(
         PolicyCase{"OtherHardware",
                    [](Situation& s) { s.identity = "gpus-2"; },
                    kept_for_admin("its GPUs or adapters are not those that it was drained with")},
+        PolicyCase{"AReplacedGpu",
+                   [](Situation& s) {
+                     s.drain->identity = "GPU-1 GPU-2 hca-1";
+                     s.identity = "GPU-1 GPU-3 hca-1";
+                   },
+                   kept_for_admin("its GPUs or adapters are not those that it was drained with")},
+        PolicyCase{"AGpuThatIsBack",
+                   [](Situation& s) {
+                     s.drain->identity = "GPU-1 hca-1";
+                     s.identity = "GPU-1 GPU-2 hca-1";
+                   },
+                   resumed()},
+        PolicyCase{"AGpuThatIsAway",
+                   [](Situation& s) {
+                     s.drain->identity = "GPU-1 GPU-2 hca-1";
+                     s.identity = "GPU-1 hca-1";
+                   },
+                   resumed()},
         PolicyCase{"HardwareThatCannotBeTold", [](Situation& s) { s.identity.clear(); }, resumed()},
         PolicyCase{"HardwareThatCouldNotBeTold",
                    [](Situation& s) { s.drain->identity.clear(); },
@@ -218,7 +236,33 @@ TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
       unclean("gpu.count did not judge: skip"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::warn}})),
-      resumed());
+      unclean("gpu.count warns"));
+}
+
+TEST(OwnDrainTest, OnlyHealthChecksCount) {
+  struct Case {
+    std::string context;
+    Decision decision;
+    Tally healthy;
+  };
+
+  const auto left = about_drain(Action::keep, "only health checks count", false);
+  const std::vector<Case> cases = {{"periodic", resumed(), Tally::clean},
+                                   {"boot", resumed(), Tally::clean},
+                                   {"manual", resumed(), Tally::clean},
+                                   {"prolog", left, Tally::neither},
+                                   {"epilog", left, Tally::neither}};
+  for (const auto& test : cases) {
+    auto report = well();
+    report.context = test.context;
+    const auto situation = drained_by_muster(report);
+    EXPECT_EQ(decide(situation), test.decision) << test.context;
+    EXPECT_EQ(tally(report, {}, *situation.drain), test.healthy) << test.context;
+    for (auto other : {sick(), report_of(Verdict::unknown, {})}) {
+      other.context = test.context;
+      EXPECT_EQ(tally(other, {}, *situation.drain), Tally::unclean) << test.context;
+    }
+  }
 }
 
 }  // namespace
