@@ -271,16 +271,14 @@ TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
   EXPECT_THAT(recorded(), ::testing::IsEmpty());
 }
 
-TEST_F(HookTest, AJobOnASickNodeInServiceStartsUnlessTheSiteRefusesIt) {
+TEST_F(HookTest, AJobOnASickNodeThatCouldNotBeDrainedStarts) {
   write_rules(kDrainUnknown);
   EXPECT_EQ(hook(command("prolog")), 0);
-  write_rules(fmt::format("{}  sick_in_service: refuse\n", kDrainUnknown));
-  EXPECT_EQ(hook(command("prolog")), 1);
   EXPECT_EQ(hook(command("epilog")), 0);
 }
 
 TEST_F(HookTest, ADryRunRecordsNothingAndFailsNothing) {
-  write_rules(fmt::format("{}  sick_in_service: refuse\n", kDrainUnknown));
+  write_rules(kDrainUnknown);
   auto dry = command("prolog");
   dry.dry_run = true;
   EXPECT_EQ(hook(dry), 0);
