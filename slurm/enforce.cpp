@@ -34,6 +34,7 @@ class Enforcer {
 
   Enforced run() {
     recall();
+    note_unclean();
     if (!needs_slurm(*order_.report, order_.rules, situation_.drain.has_value())) {
       result_.decision = decide(situation_);
       return std::move(result_);
@@ -49,6 +50,7 @@ class Enforcer {
 
  private:
   void recall();
+  void note_unclean();
   [[nodiscard]] bool look();
   void give_up();
   void settle();
@@ -139,6 +141,14 @@ void Enforcer::recall() {
   }
   history_ = nullptr;
   say("trouble", drain ? drains.error().message : drain.error().message);
+}
+
+// Whatever Slurm says of the node, and even if it says nothing.
+void Enforcer::note_unclean() {
+  auto& drain = situation_.drain;
+  if (!drain || tally(*order_.report, order_.rules, *drain) != Tally::unclean) return;
+  drain->clean_runs = 0;
+  if (auto* history = pen()) heed(history->note_run(order_.node, false, order_.boot_id));
 }
 
 // What Slurm says now. False where it does not, and the situation has the reason.
@@ -324,10 +334,7 @@ void Enforcer::keep() {
   const bool is_recorded = shows_own();
   if (auto* history = pen(); history != nullptr && is_recorded) {
     if (!situation_.drain->confirmed) heed(history->confirm_drain(order_.node));
-    const auto run = tally(*order_.report, order_.rules, *situation_.drain);
-    const int clean_runs = run == Tally::unclean ? 0 : situation_.drain->clean_runs;
-    heed(
-        history->note_run(order_.node, clean_runs + (run == Tally::clean ? 1 : 0), order_.boot_id));
+    if (decision.clean) heed(history->note_run(order_.node, true, order_.boot_id));
   }
   // Once for each state of things, not in each run.
   if (history_ != nullptr) {

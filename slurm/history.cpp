@@ -229,7 +229,7 @@ Result<void> History::confirm_drain(std::string_view node) {
       .run();
 }
 
-Result<void> History::note_run(std::string_view node, int clean_runs, std::string_view boot) {
+Result<void> History::note_run(std::string_view node, bool clean, std::string_view boot) {
   auto& connection = database_->connection;
   return together(connection, [&]() -> Result<void> {
     const auto drain = drain_of(node);
@@ -241,8 +241,9 @@ Result<void> History::note_run(std::string_view node, int clean_runs, std::strin
     if (boots.size() > kMostBoots) boots.erase(boots.begin());
     return connection
         .prepare(
-            "UPDATE drains SET clean_runs = ?, boots_since = ? WHERE node = ? AND ended IS NULL")
-        .bind(std::int64_t{clean_runs})
+            "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, boots_since = ? "
+            "WHERE node = ? AND ended IS NULL")
+        .bind(std::int64_t{clean ? 1 : 0})
         .bind(fmt::format("{}", fmt::join(boots, "\n")))
         .bind(node)
         .run();

@@ -68,8 +68,9 @@ class History {
                                          const OwnDrain& drain,
                                          const std::optional<OwnDrain>& last = std::nullopt);
   [[nodiscard]] Result<void> confirm_drain(std::string_view node);
-  // After each run on a drained node: clean runs in a row (0 begins again), and the boot it was in.
-  [[nodiscard]] Result<void> note_run(std::string_view node, int clean_runs, std::string_view boot);
+  // After a run on a drained node: one more clean run in a row, or the count begins again; and the
+  // boot it was in.
+  [[nodiscard]] Result<void> note_run(std::string_view node, bool clean, std::string_view boot);
   // `by_admin`: earlier drains do not count as flaps any more.
   [[nodiscard]] Result<void> end_drain(std::string_view node, Time at, bool by_admin);
   // One that never came into force, or was taken back at once: it does not count as a flap.

@@ -176,11 +176,11 @@ bool is_health_check(const Report& report) {
 
 // One part came in the place of another. A GPU that was lost and is back is the same hardware.
 bool is_other_hardware(std::string_view recorded, std::string_view present) {
-  const auto before = split(recorded, ' ');
-  const auto now = split(present, ' ');
+  const auto before = split_words(recorded);
+  const auto now = split_words(present);
   const auto lacks = [](const auto& some, const auto& others) {
     return std::ranges::any_of(some, [&](std::string_view each) {
-      return !each.empty() && std::ranges::find(others, each) == others.end();
+      return std::ranges::find(others, each) == others.end();
     });
   };
   return lacks(before, now) && lacks(now, before);

@@ -101,6 +101,36 @@ TEST_F(EnforceTest, ASickRunBeginsTheCountAgain) {
   EXPECT_EQ(cluster.node("n001").state, "drained");
 }
 
+TEST_F(EnforceTest, ASickOrUndecidedRunBeginsTheCountAgainWhateverSlurmSays) {
+  struct Case {
+    std::string name;
+    std::function<void()> begin, end;
+  };
+
+  const auto state = [&](std::string word) {
+    return [this, word = std::move(word)] { cluster.node("n001").state = word; };
+  };
+  const std::vector<Case> cases = {
+      {"dead", [&] { cluster.be(Health::dead); }, [&] { cluster.be(Health::well); }},
+      {"down", state("down*"), state("drained")},
+      {"away", state("drained@"), state("drained")},
+      {"drained", [] {}, [] {}}};
+  auto undecided = healthy();
+  undecided.verdict = Verdict::unknown;
+  run(sick());
+  for (const auto& report : {sick(), undecided}) {
+    for (const auto& test : cases) {
+      run(healthy());
+      run(healthy());
+      ASSERT_EQ(record()->clean_runs, 2) << test.name;
+      test.begin();
+      run(report);
+      EXPECT_EQ(record()->clean_runs, 0) << test.name;
+      test.end();
+    }
+  }
+}
+
 TEST_F(EnforceTest, AHealthyPrologLeavesTheCountAsItIs) {
   run(sick());
   run(healthy());

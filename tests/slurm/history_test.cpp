@@ -128,18 +128,19 @@ TEST_F(HistoryTest, KeepsADrainUntilItEnds) {
 
 TEST_F(HistoryTest, CountsCleanRunsAndTheBootsSince) {
   auto history = open();
-  ASSERT_TRUE(history.note_run("n1", 1, "boot-1"));  // no drain: nothing to note
+  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));  // no drain: nothing to note
   ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", 1, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
   EXPECT_THAT((*history.drain_of("n1"))->boots_since, IsEmpty());
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 1);
-  ASSERT_TRUE(history.note_run("n1", 2, "boot-2"));
-  ASSERT_TRUE(history.note_run("n1", 3, "boot-2"));
-  ASSERT_TRUE(history.note_run("n1", 0, ""));
-  ASSERT_TRUE(history.note_run("n1", 0, "boot-3"));
+  ASSERT_TRUE(history.note_run("n1", true, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", true, "boot-2"));
+  EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 3);
+  ASSERT_TRUE(history.note_run("n1", false, ""));
+  ASSERT_TRUE(history.note_run("n1", false, "boot-3"));
   EXPECT_THAT((*history.drain_of("n1"))->boots_since, ElementsAre("boot-2", "boot-3"));
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 0);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(history.note_run("n1", 0, fmt::format("b{}", i)));
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(history.note_run("n1", false, fmt::format("b{}", i)));
   EXPECT_EQ((*history.drain_of("n1"))->boots_since.size(), 16);
   EXPECT_EQ((*history.drain_of("n1"))->boots_since.back(), "b99");
 }
