@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "slurm/reason.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -35,11 +37,13 @@ class Enforcer {
   Enforced run() {
     recall();
     note_unclean();
-    if (!needs_slurm(*order_.report, order_.rules, situation_.drain.has_value())) {
+    const Known known{.drained_by_us = situation_.drain.has_value(), .boot = knows_boot_};
+    if (!needs_slurm(*order_.report, order_.rules, known)) {
       result_.decision = decide(situation_);
       return std::move(result_);
     }
     if (look()) {
+      note_boot();
       settle();
       act();
     } else {
@@ -51,6 +55,8 @@ class Enforcer {
  private:
   void recall();
   void note_unclean();
+  void note_boot();
+  void say_kept(std::optional<Time> since);
   [[nodiscard]] bool look();
   void give_up();
   void settle();
@@ -88,7 +94,8 @@ class Enforcer {
   History* history_;
   Situation situation_;
   Enforced result_;
-  bool is_mute_ = false;  // events cannot be written
+  bool is_mute_ = false;    // events cannot be written
+  bool knows_boot_ = true;  // Slurm was asked in this boot, or that cannot be told
 };
 
 void Enforcer::say(std::string_view kind, std::string message, std::string reason) {
@@ -137,6 +144,8 @@ void Enforcer::recall() {
   if (drain && drains) {
     situation_.drain = *drain;
     situation_.drains = *drains;
+    const auto boot = history_->boot_of(order_.node);
+    knows_boot_ = order_.boot_id.empty() || !boot || *boot == order_.boot_id;
     return;
   }
   history_ = nullptr;
@@ -148,7 +157,21 @@ void Enforcer::note_unclean() {
   auto& drain = situation_.drain;
   if (!drain || tally(*order_.report, order_.rules, *drain) != Tally::unclean) return;
   drain->clean_runs = 0;
-  if (auto* history = pen()) heed(history->note_run(order_.node, false, order_.boot_id));
+  auto* history = pen();
+  if (history != nullptr) heed(history->note_run(order_.node, false, order_.boot_id));
+  const auto found = decide(situation_);
+  if (!found.sick || !is_graver(found.remedy, drain->remedy)) return;
+  // The boot goes with it: a reboot before it was found is not its remedy.
+  drain->check = found.check;
+  drain->remedy = found.remedy;
+  drain->boot_id = order_.boot_id;
+  if (history != nullptr) heed(history->worsen_drain(order_.node, *drain));
+}
+
+// Where this fails, the next run asks again.
+void Enforcer::note_boot() {
+  if (knows_boot_ || pen() == nullptr) return;
+  static_cast<void>(pen()->note_boot(order_.node, order_.boot_id));
 }
 
 // What Slurm says now. False where it does not, and the situation has the reason.
@@ -178,6 +201,8 @@ bool Enforcer::look() {
 void Enforcer::give_up() {
   result_.decision = decide(situation_);
   result_.out_of_reach = true;
+  // A healthy node that was asked about for the first time in this boot: the next run asks again.
+  if (!result_.decision.sick && !situation_.drain) return;
   say(result_.decision.sick ? "refused" : "trouble",
       fmt::format("Slurm could not be asked: {}", situation_.trouble));
 }
@@ -189,6 +214,12 @@ void Enforcer::settle() {
     // Unless another process of this node resumed it just now.
     const auto open = history_->drain_of(order_.node);
     if (!open || !*open) return situation_.drain.reset();
+    // Ours, that came late or whose process was killed: earlier drains still count.
+    if ((*open)->resuming) {
+      say("resumed", "the resume that was sent before is in force", situation_.drain->reason);
+      if (auto* history = pen()) heed(history->end_drain(order_.node, situation_.now, false));
+      return situation_.drain.reset();
+    }
     // Whoever resumed it has looked at it: the node begins anew.
     say("released", "somebody else resumed the node", situation_.drain->reason);
     if (auto* history = pen()) heed(history->end_drain(order_.node, situation_.now, true));
@@ -336,14 +367,18 @@ void Enforcer::keep() {
     if (!situation_.drain->confirmed) heed(history->confirm_drain(order_.node));
     if (decision.clean) heed(history->note_run(order_.node, true, order_.boot_id));
   }
-  // Once for each state of things, not in each run.
+  say_kept(is_recorded ? situation_.drain->at : situation_.node->since);
+}
+
+// Once for each state of things, not in each run.
+void Enforcer::say_kept(std::optional<Time> since) {
+  const auto& why = result_.decision.why;
   if (history_ != nullptr) {
-    const auto since = is_recorded ? situation_.drain->at : situation_.node->since;
     const auto last =
         history_->events({.nodes = {order_.node}, .kinds = {"kept"}, .since = since, .most = 1});
-    if (last && !last->empty() && last->back().message == decision.why) return;
+    if (last && !last->empty() && last->back().message == why) return;
   }
-  say("kept", decision.why, situation_.node->reason);
+  say("kept", why, situation_.node->reason);
 }
 
 void Enforcer::resume() {
@@ -354,8 +389,15 @@ void Enforcer::resume() {
   if (result_.decision.sick) {
     return take_back(fmt::format("put back into service: {}", why));
   }
+  const auto begun = history_->begin_resume(order_.node, *situation_.drain);
+  if (!begun) return complain(fmt::format("not resumed: {}", begun.error().message));
+  if (!*begun) {
+    result_.decision.action = Action::keep;
+    result_.decision.why = "another run found it unclean";
+    return say_kept(situation_.drain->at);
+  }
   if (!put_back()) return;
-  if (history_ != nullptr) heed(history_->end_drain(order_.node, situation_.now, false));
+  heed(history_->end_drain(order_.node, situation_.now, false));
   say("resumed", why, reason);
 }
 
@@ -365,6 +407,8 @@ void Enforcer::leave() {
     say("refused", result_.decision.why);
   } else if (drain && !drain->confirmed) {
     result_.decision.why = "the last drain was sent, and Slurm has not applied it";
+  } else if (!drain && is_drained() && is_ours(situation_.node->reason)) {
+    say_kept(situation_.node->since);
   }
   // One that was sent and not seen is waited for, but not for ever.
   if (!drain || drain->confirmed || situation_.now - drain->at < kMayStillCome) return;

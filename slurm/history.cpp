@@ -151,8 +151,8 @@ Result<std::vector<Event>> History::events(const EventFilter& filter) const {
 
 Result<std::optional<OwnDrain>> History::drain_of(std::string_view node) const {
   auto rows = database_->connection.prepare(
-      "SELECT reason, at, confirmed, boot_id, identity, check_id, remedy, clean_runs, boots_since "
-      "FROM drains WHERE node = ? AND ended IS NULL");
+      "SELECT reason, at, confirmed, boot_id, identity, check_id, remedy, clean_runs, boots_since, "
+      "resuming FROM drains WHERE node = ? AND ended IS NULL");
   const auto row = rows.bind(node).step();
   if (!row) return tl::unexpected(row.error());
   if (!*row) return std::nullopt;
@@ -166,7 +166,8 @@ Result<std::optional<OwnDrain>> History::drain_of(std::string_view node) const {
                   .check = rows.text(5),
                   .remedy = remedy,
                   .clean_runs = static_cast<int>(rows.number(7)),
-                  .boots_since = boots_of(rows.text(8))};
+                  .boots_since = boots_of(rows.text(8)),
+                  .resuming = rows.number(9) != 0};
 }
 
 Result<std::vector<Time>> History::drains_of(std::string_view node) const {
@@ -205,7 +206,7 @@ Result<bool> History::begin_drain(std::string_view node,
     return connection
         .prepare(
             "INSERT INTO drains (node, reason, at, confirmed, boot_id, identity, check_id, remedy, "
-            "clean_runs, boots_since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "clean_runs, boots_since, resuming) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .bind(node)
         .bind(drain.reason)
         .bind(to_number(drain.at))
@@ -216,6 +217,7 @@ Result<bool> History::begin_drain(std::string_view node,
         .bind(to_string(drain.remedy))
         .bind(std::int64_t{drain.clean_runs})
         .bind(fmt::format("{}", fmt::join(drain.boots_since, "\n")))
+        .bind(std::int64_t{drain.resuming ? 1 : 0})
         .run();
   });
   if (!done) return tl::unexpected(done.error());
@@ -250,6 +252,42 @@ Result<void> History::note_run(std::string_view node, bool clean, std::string_vi
   });
 }
 
+Result<void> History::worsen_drain(std::string_view node, const OwnDrain& worse) {
+  return database_->connection
+      .prepare(
+          "UPDATE drains SET check_id = ?, remedy = ?, boot_id = ? "
+          "WHERE node = ? AND ended IS NULL")
+      .bind(worse.check)
+      .bind(to_string(worse.remedy))
+      .bind(worse.boot_id)
+      .bind(node)
+      .run();
+}
+
+Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
+  auto& connection = database_->connection;
+  bool begun = false;
+  auto done = together(connection, [&]() -> Result<void> {
+    auto marked = connection
+                      .prepare(
+                          "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL "
+                          "AND at = ? AND reason = ? AND remedy = ? AND clean_runs >= ?")
+                      .bind(node)
+                      .bind(to_number(drain.at))
+                      .bind(drain.reason)
+                      .bind(to_string(drain.remedy))
+                      .bind(std::int64_t{drain.clean_runs})
+                      .run();
+    if (!marked) return marked;
+    const auto changed = connection.ask_number("SELECT changes()");
+    if (!changed) return tl::unexpected(changed.error());
+    begun = *changed == 1;
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  return begun;
+}
+
 Result<void> History::end_drain(std::string_view node, Time at, bool by_admin) {
   auto& connection = database_->connection;
   return together(connection, [&]() -> Result<void> {
@@ -267,6 +305,20 @@ Result<void> History::cancel_drain(std::string_view node, Time at) {
       .prepare("UPDATE drains SET ended = ?, counts = 0 WHERE node = ? AND ended IS NULL")
       .bind(to_number(at))
       .bind(node)
+      .run();
+}
+
+Result<std::string> History::boot_of(std::string_view node) const {
+  auto rows = database_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
+  const auto row = rows.bind(node).step();
+  if (!row) return tl::unexpected(row.error());
+  return *row ? rows.text(0) : "";
+}
+
+Result<void> History::note_boot(std::string_view node, std::string_view boot) {
+  return database_->connection.prepare("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)")
+      .bind(node)
+      .bind(boot)
       .run();
 }
 

@@ -71,10 +71,19 @@ class History {
   // After a run on a drained node: one more clean run in a row, or the count begins again; and the
   // boot it was in.
   [[nodiscard]] Result<void> note_run(std::string_view node, bool clean, std::string_view boot);
+  // What was found later and is graver.
+  [[nodiscard]] Result<void> worsen_drain(std::string_view node, const OwnDrain& worse);
+  // Before Slurm is told to resume the node: whoever finds it in service knows then who did it.
+  // False, and nothing is changed, where the drain is not `drain` or was found unclean meanwhile.
+  [[nodiscard]] Result<bool> begin_resume(std::string_view node, const OwnDrain& drain);
   // `by_admin`: earlier drains do not count as flaps any more.
   [[nodiscard]] Result<void> end_drain(std::string_view node, Time at, bool by_admin);
   // One that never came into force, or was taken back at once: it does not count as a flap.
   [[nodiscard]] Result<void> cancel_drain(std::string_view node, Time at);
+
+  // The boot in which Slurm was last asked about `node`; empty for none.
+  [[nodiscard]] Result<std::string> boot_of(std::string_view node) const;
+  [[nodiscard]] Result<void> note_boot(std::string_view node, std::string_view boot);
 
  private:
   struct Database;

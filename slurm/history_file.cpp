@@ -23,9 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kApplication = 0x6d757374;  // "must"
-constexpr std::int64_t kSchema = 1;
+constexpr std::int64_t kSchema = 2;
 
-// `counts`: among the drains by which flapping is told. `ended` is NULL until then.
+// `counts`: among the drains by which flapping is told. `ended` is NULL until then. `boots`: the
+// last one in which Slurm was asked about the node.
 constexpr std::array kMakeSchema = {
     "CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, "
     "node TEXT NOT NULL, kind TEXT NOT NULL, context TEXT NOT NULL, job TEXT NOT NULL, "
@@ -35,11 +36,19 @@ constexpr std::array kMakeSchema = {
     "reason TEXT NOT NULL, at INTEGER NOT NULL, confirmed INTEGER NOT NULL, "
     "boot_id TEXT NOT NULL, identity TEXT NOT NULL, check_id TEXT NOT NULL, "
     "remedy TEXT NOT NULL, clean_runs INTEGER NOT NULL, boots_since TEXT NOT NULL, "
-    "ended INTEGER, counts INTEGER NOT NULL DEFAULT 1)",
+    "ended INTEGER, counts INTEGER NOT NULL DEFAULT 1, resuming INTEGER NOT NULL DEFAULT 0)",
     "CREATE UNIQUE INDEX drains_open ON drains (node) WHERE ended IS NULL",
     "CREATE INDEX drains_node ON drains (node)",
+    "CREATE TABLE boots (node TEXT PRIMARY KEY, boot_id TEXT NOT NULL)",
     "PRAGMA application_id = 0x6d757374",
-    "PRAGMA user_version = 1",
+    "PRAGMA user_version = 2",
+};
+
+// From schema 1.
+constexpr std::array kMigrate = {
+    "ALTER TABLE drains ADD COLUMN resuming INTEGER NOT NULL DEFAULT 0",
+    "CREATE TABLE boots (node TEXT PRIMARY KEY, boot_id TEXT NOT NULL)",
+    "PRAGMA user_version = 2",
 };
 
 tl::unexpected<Error> failure(std::string_view what, const fs::path& path, int code) {
@@ -76,19 +85,20 @@ Result<void> make_file(const fs::path& file) {
   return {};
 }
 
-// An error where it cannot be this muster's history; false where nothing is in it yet.
-Result<bool> recognise(Connection& connection, const fs::path& file) {
+// The schema. An error where it cannot be a history that this muster knows; 0 where nothing is in
+// it yet.
+Result<std::int64_t> recognise(Connection& connection, const fs::path& file) {
   const auto version = connection.ask_number("PRAGMA user_version");
   if (!version) return tl::unexpected(version.error());
   const auto application = connection.ask_number("PRAGMA application_id");
   if (!application) return tl::unexpected(application.error());
   const auto tables = connection.ask_number("SELECT count(*) FROM sqlite_master");
   if (!tables) return tl::unexpected(tables.error());
-  if (*version == 0 && *application == 0 && *tables == 0) return false;
+  if (*version == 0 && *application == 0 && *tables == 0) return 0;
   if (*application != kApplication) {
     return make_error(fmt::format("{}: the database of another program", file.string()));
   }
-  if (*version == kSchema) return true;
+  if (*version >= 1 && *version <= kSchema) return *version;
   return make_error(fmt::format("{}: written by another muster (schema {}, this one has {})",
                                 file.string(),
                                 *version,
@@ -100,10 +110,15 @@ Result<void> make_schema(Connection& connection, const fs::path& file) {
   if (!transaction) return tl::unexpected(transaction.error());
   const auto there = recognise(connection, file);  // another process may have been faster
   if (!there) return tl::unexpected(there.error());
-  if (*there) return {};
-  for (const auto* sql : kMakeSchema) {
-    if (auto made = connection.run(sql); !made) return made;
-  }
+  if (*there == kSchema) return {};
+  const auto run_all = [&](const auto& statements) -> Result<void> {
+    for (const auto* sql : statements) {
+      if (auto made = connection.run(sql); !made) return made;
+    }
+    return {};
+  };
+  const auto made = *there == 0 ? run_all(kMakeSchema) : run_all(kMigrate);
+  if (!made) return made;
   return transaction->commit();
 }
 
@@ -118,7 +133,7 @@ Result<void> prepare(Connection& connection, const fs::path& file) {
   // Readers and a writer do not wait for each other then. Some file systems cannot; it stays as it
   // was there, or while another process has it.
   static_cast<void>(connection.run("PRAGMA journal_mode = WAL"));
-  if (!*there) return make_schema(connection, file);
+  if (*there != kSchema) return make_schema(connection, file);
   return {};
 }
 
@@ -201,7 +216,7 @@ Result<Connection> read_history_file(const fs::path& file) {
   if (!connection) return connection;
   const auto there = recognise(*connection, file);
   if (!there) return tl::unexpected(there.error());
-  if (!*there) return make_missing(fmt::format("{}: nothing is in it yet", file.string()));
+  if (*there == 0) return make_missing(fmt::format("{}: nothing is in it yet", file.string()));
   return connection;
 }
 

@@ -301,8 +301,17 @@ Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain) {
   return not_clean(report, drain).empty() ? Tally::clean : Tally::unclean;
 }
 
-bool needs_slurm(const Report& report, const Rules& rules, bool drained_by_us) {
-  return drained_by_us || drain_finding(report, rules) != nullptr;
+bool is_graver(Remedy remedy, Remedy other) {
+  const auto rank = [](Remedy each) {
+    if (each == Remedy::reseat_or_replace || each == Remedy::report_to_provider) return 3;
+    if (each == Remedy::reboot) return 2;
+    return each == Remedy::reset_gpu ? 1 : 0;
+  };
+  return rank(remedy) > rank(other);
+}
+
+bool needs_slurm(const Report& report, const Rules& rules, const Known& known) {
+  return known.drained_by_us || !known.boot || drain_finding(report, rules) != nullptr;
 }
 
 std::size_t allowance(std::size_t size, const Rules& rules) {

@@ -35,6 +35,7 @@ struct OwnDrain {
   Remedy remedy = Remedy::none;
   int clean_runs = 0;                    // in a row since, this run not counted
   std::vector<std::string> boots_since;  // boot ids seen after it, oldest first
+  bool resuming = false;                 // Slurm was told to resume it, and may do so late
 
   bool operator==(const OwnDrain&) const = default;
 };
@@ -76,11 +77,20 @@ enum class Tally {
   unclean,  // sick or undecided: the count begins again
 };
 
+// Whether `remedy` asks for more than `other` before a node may be resumed.
+[[nodiscard]] bool is_graver(Remedy remedy, Remedy other);
+
 [[nodiscard]] Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain);
 
-// Whether the report alone leaves Slurm nothing to be asked: a healthy node without a drain of
-// ours.
-[[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, bool drained_by_us);
+// What the history holds of this node.
+struct Known {
+  bool drained_by_us = false;
+  bool boot = true;  // Slurm was asked in this boot
+};
+
+// False for a healthy node without a drain of ours. Once in each boot Slurm is asked all the same:
+// a history that was lost holds no drain.
+[[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, const Known& known);
 
 // How many nodes of a partition of `size` may be drained within the window: at least one.
 [[nodiscard]] std::size_t allowance(std::size_t size, const Rules& rules);

@@ -15,7 +15,39 @@ using testing::IsEmpty;
 using testing::StartsWith;
 using Health = FakeCluster::Health;
 
+TEST_F(EnforceTest, AHealthyNodeAsksSlurmOnceInEachBoot) {
+  for (const auto* boot : {"boot-1", "boot-2"}) {
+    order.boot_id = boot;
+    controller.calls.clear();
+    for (int i = 0; i < 3; ++i) EXPECT_THAT(run(healthy()).events, IsEmpty());
+    EXPECT_THAT(controller.calls, ElementsAre("read")) << boot;
+  }
+}
+
+TEST_F(EnforceTest, AHealthyNodeThatCouldNotAskAsksAgainAndSaysNothing) {
+  cluster.be(Health::dead);
+  EXPECT_THAT(run(healthy()).events, IsEmpty());
+  cluster.be(Health::well);
+  run(healthy());
+  run(healthy());
+  EXPECT_EQ(count("read"), 2);
+}
+
+TEST_F(EnforceTest, AHealthyNodeWhoseHistoryWasLostSaysThatItIsDrained) {
+  cluster.drain("n001", kReason);
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_EQ(enforced.events[0].message, "this node has no record of its drain: muster resume n001");
+  order.boot_id = "boot-2";
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  EXPECT_EQ(count("read"), 2);
+  EXPECT_EQ(count("resume"), 0);
+}
+
 TEST_F(EnforceTest, AHealthyNodeAsksSlurmNothing) {
+  run(healthy());
+  controller.calls.clear();
   const auto enforced = run(healthy());
   EXPECT_EQ(enforced.decision.action, Action::nothing);
   EXPECT_THAT(enforced.events, IsEmpty());
@@ -356,6 +388,61 @@ TEST_F(EnforceTest, AResumeThatFailsIsTriedAgain) {
   controller.before_resume = {};
   cluster.be(Health::well);
   EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
+}
+
+TEST_F(EnforceTest, AResumeThatComesLateIsNoAdmins) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  controller.before_resume = [&] { cluster.be(Health::hung); };
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("trouble"));
+  EXPECT_TRUE(record()->resuming);
+  controller.before_resume = {};
+  cluster.be(Health::well);
+  ASSERT_EQ(cluster.node("n001").state, "idle");
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("resumed"));
+  EXPECT_EQ(enforced.events[0].reason, kReason);
+  EXPECT_EQ(record(), std::nullopt);
+  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
+}
+
+TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  controller.after_read = [&] {
+    ASSERT_TRUE(history_of("n001").note_run("n001", false, "boot-1"));
+  };
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_EQ(enforced.decision.action, Action::keep);
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_EQ(count("resume"), 0);
+}
+
+TEST_F(EnforceTest, AGraverRemedyIsNotForgotten) {
+  run(sick(Remedy::restart_service));
+  auto report = sick(Remedy::reset_gpu);
+  run(report);
+  EXPECT_EQ(record()->remedy, Remedy::reset_gpu);
+  order.boot_id = "boot-2";
+  report = sick(Remedy::reboot);
+  run(report);
+  EXPECT_EQ(record()->remedy, Remedy::reboot);
+  EXPECT_EQ(record()->boot_id, "boot-2");
+  report = sick(Remedy::reseat_or_replace);
+  report.findings[0].check = report.checks[0].id = "gpu.ecc_remapped_rows";
+  run(report);
+  EXPECT_EQ(record()->remedy, Remedy::reseat_or_replace);
+  EXPECT_EQ(record()->check, "gpu.ecc_remapped_rows");
+  EXPECT_EQ(record()->reason, kReason);
+  run(sick(Remedy::reset_gpu));
+  EXPECT_EQ(record()->remedy, Remedy::reseat_or_replace);
+  auto well = healthy();
+  well.checks.push_back({"gpu.ecc_remapped_rows", Outcome::pass});
+  for (int i = 0; i < 5; ++i) run(well);
+  EXPECT_EQ(cluster.node("n001").state, "drained");
 }
 
 TEST_F(EnforceTest, ANodeThatAnAdminResumedAndThatIsSickBeginsAnew) {

@@ -293,15 +293,63 @@ TEST_F(HistoryTest, ANewerOrForeignDatabaseIsLeftAlone) {
     auto connection = Connection::open(file(), Connection::Access::write);
     ASSERT_TRUE(connection && connection->run(sql)) << sql;
   };
-  change("PRAGMA user_version = 2");
+  change("PRAGMA user_version = 3");
   const auto newer =
-      fmt::format("{}: written by another muster (schema 2, this one has 1)", file().string());
+      fmt::format("{}: written by another muster (schema 3, this one has 2)", file().string());
   EXPECT_EQ(History::open(file()).error().message, newer);
   EXPECT_EQ(History::read(file()).error().message, newer);
   change("PRAGMA application_id = 1");
   EXPECT_EQ(History::open(file()).error().message,
             fmt::format("{}: the database of another program", file().string()));
   EXPECT_FALSE(std::filesystem::exists(fmt::format("{}.corrupt", file().string())));
+}
+
+TEST_F(HistoryTest, AnOlderDatabaseIsCarriedOver) {
+  {
+    auto history = open();
+    ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+    ASSERT_TRUE(history.add(event_of("n1", "drained")));
+    auto connection = Connection::open(file(), Connection::Access::write);
+    for (const auto* sql : {"ALTER TABLE drains DROP COLUMN resuming",
+                            "DROP TABLE boots",
+                            "PRAGMA user_version = 1"}) {
+      ASSERT_TRUE(connection && connection->run(sql)) << sql;
+    }
+  }
+  EXPECT_EQ(events(*History::read(file())).size(), 1);
+  auto history = open();
+  EXPECT_EQ(*history.drain_of("n1"), drain_at(kNow));
+  EXPECT_EQ(*history.boot_of("n1"), "");
+  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
+  EXPECT_TRUE((*open().drain_of("n1"))->resuming);
+  EXPECT_EQ(events(open()).size(), 1);
+}
+
+TEST_F(HistoryTest, RemembersTheLastBoot) {
+  auto history = open();
+  EXPECT_EQ(*history.boot_of("n1"), "");
+  ASSERT_TRUE(history.note_boot("n1", "boot-1"));
+  ASSERT_TRUE(history.note_boot("n1", "boot-2"));
+  EXPECT_EQ(*open().boot_of("n1"), "boot-2");
+  EXPECT_EQ(*history.boot_of("n2"), "");
+}
+
+TEST_F(HistoryTest, AResumeIsBegunOnlyForTheDrainThatWasJudged) {
+  auto history = open();
+  EXPECT_FALSE(*history.begin_resume("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  const auto judged = (*history.drain_of("n1")).value();
+  EXPECT_FALSE(*history.begin_resume("n1", drain_at(kNow + 1s)));
+  auto milder = judged;
+  milder.remedy = Remedy::restart_service;
+  EXPECT_FALSE(*history.begin_resume("n1", milder));
+  ASSERT_TRUE(history.note_run("n1", false, "boot-1"));
+  EXPECT_FALSE(*history.begin_resume("n1", judged));
+  EXPECT_FALSE((*history.drain_of("n1"))->resuming);
+  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  EXPECT_TRUE(*history.begin_resume("n1", judged));
+  EXPECT_TRUE((*history.drain_of("n1"))->resuming);
 }
 
 TEST_F(HistoryTest, ReadsWithoutWriting) {

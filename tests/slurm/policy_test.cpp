@@ -234,7 +234,7 @@ TEST_P(UnknownTest, DrainsWhereTheSiteSaysSo) {
   const auto report = report_of(Verdict::unknown, {other, finding, warning});
   auto situation = in_service(report);
   situation.rules.unknown = GetParam().rules;
-  EXPECT_EQ(needs_slurm(report, situation.rules, false), GetParam().drains);
+  EXPECT_EQ(needs_slurm(report, situation.rules, {}), GetParam().drains);
   const Decision drain{.action = Action::drain,
                        .why = "gpu.present gpu3: no answer within 5 s; reboot the node",
                        .reason = "muster: gpu.present gpu3: no answer within 5 s; reboot the node",
@@ -334,10 +334,11 @@ INSTANTIATE_TEST_SUITE_P(States,
                                            ""));
 
 TEST(NeedsSlurmTest, OnlyWhereThereIsSomethingToDo) {
-  EXPECT_TRUE(needs_slurm(sick(), {}, false));
-  EXPECT_TRUE(needs_slurm(well(), {}, true));
-  EXPECT_FALSE(needs_slurm(well(), {}, false));
-  EXPECT_FALSE(needs_slurm(Report{}, {}, false));
+  EXPECT_TRUE(needs_slurm(sick(), {}, {}));
+  EXPECT_TRUE(needs_slurm(well(), {}, {.drained_by_us = true}));
+  EXPECT_TRUE(needs_slurm(well(), {}, {.boot = false}));
+  EXPECT_FALSE(needs_slurm(well(), {}, {}));
+  EXPECT_FALSE(needs_slurm(Report{}, {}, {}));
 }
 
 TEST(ActionTest, HasAWord) {
