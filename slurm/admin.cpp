@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
+#include <utility>
 
 #include "lib/base/text.hpp"
 #include "slurm/reason.hpp"
@@ -27,10 +27,64 @@ using Objection = std::function<std::string(const NodeState&)>;
 
 struct Task {
   Objection objection;
-  std::function<Result<void>(const std::string& node)> act;
-  std::string done, would;   // "drained", "would be drained"
-  std::string kind, reason;  // of the event
+  std::function<Result<void>(const std::string& node)> send;
+  // Whether Slurm shows what was sent: how the node was before, and is now.
+  std::function<bool(const NodeState& before, const NodeState& now)> is_shown;
+  std::function<Result<void>(const std::string& node)> record;  // when it is shown
+  std::string done, would;                                      // "drained", "would be drained"
+  std::string kind, reason;                                     // of the event
 };
+
+Result<NodeState> read(Controller& controller, const std::string& name) {
+  const auto nodes = controller.nodes(name);
+  if (!nodes) return tl::unexpected(nodes.error());
+  const auto node = std::ranges::find(*nodes, name, &NodeState::name);
+  if (node == nodes->end()) return make_error("Slurm does not list it");
+  return *node;
+}
+
+// Sends it, and says what came of it.
+AdminAnswer act(const NodeState& before, Controller& controller, const Task& task) {
+  AdminAnswer answer{.node = before.name};
+  const auto sent = task.send(before.name);
+  const auto now = read(controller, before.name);
+  answer.done = now && task.is_shown(before, *now);
+  if (!answer.done) {
+    answer.what = !sent  ? fmt::format("not done: {}", sent.error().message)
+                  : !now ? fmt::format("sent, and Slurm does not show it: {}", now.error().message)
+                         : fmt::format("sent, and Slurm does not show it: it is {}",
+                                       printable(now->state, 40));
+    return answer;
+  }
+  answer.what = task.done;
+  if (const auto recorded = task.record(before.name); !recorded) {
+    answer.what += fmt::format(" (not in the history: {})", recorded.error().message);
+  }
+  return answer;
+}
+
+// Others act meanwhile: each node is judged by what Slurm says right before.
+AdminAnswer treat(const std::string& name,
+                  const AdminOrder& order,
+                  Controller& controller,
+                  History& history,
+                  const Task& task) {
+  const auto node = read(controller, name);
+  if (!node) return {.node = name, .what = fmt::format("left alone: {}", node.error().message)};
+  if (auto objection = task.objection(*node); !objection.empty()) {
+    return {.node = name, .what = std::move(objection)};
+  }
+  if (order.dry_run) return {.node = name, .done = true, .what = task.would};
+  auto answer = act(*node, controller, task);
+  const auto noted = history.add({.at = order.now,
+                                  .node = name,
+                                  .kind = answer.done ? task.kind : "trouble",
+                                  .context = "admin",
+                                  .message = fmt::format("{}: {}", order.user, answer.what),
+                                  .reason = task.reason});
+  if (!noted) answer.what += fmt::format(" (not in the history: {})", noted.error().message);
+  return answer;
+}
 
 Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
                                            Controller& controller,
@@ -40,28 +94,10 @@ Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<AdminAnswer> answers;
   for (const auto& name : order.nodes) {
-    auto& answer = answers.emplace_back(AdminAnswer{.node = name});
-    const auto node = std::ranges::find(*cluster, name, &NodeState::name);
-    if (node == cluster->end()) {
-      answer.what = "left alone: Slurm knows no such node";
-      continue;
-    }
-    answer.what = task.objection(*node);
-    if (!answer.what.empty()) continue;
-    answer.done = true;
-    answer.what = order.dry_run ? task.would : task.done;
-    if (order.dry_run) continue;
-    const auto acted = task.act(name);
-    if (!acted) {
-      answer = {.node = name, .what = fmt::format("not done: {}", acted.error().message)};
-    }
-    const auto noted = history.add({.at = order.now,
-                                    .node = name,
-                                    .kind = acted ? task.kind : "trouble",
-                                    .context = "admin",
-                                    .message = fmt::format("{}: {}", order.user, answer.what),
-                                    .reason = task.reason});
-    if (!noted) answer.what += fmt::format(" (not in the history: {})", noted.error().message);
+    const bool is_known = std::ranges::find(*cluster, name, &NodeState::name) != cluster->end();
+    answers.push_back(
+        is_known ? treat(name, order, controller, history, task)
+                 : AdminAnswer{.node = name, .what = "left alone: Slurm knows no such node"});
   }
   return answers;
 }
@@ -82,7 +118,12 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
                                             (standing == Standing::drained && is_ours(node.reason));
                           return free ? std::string() : left_alone(node);
                         },
-                    .act = [&](const std::string& node) { return controller.drain(node, reason); },
+                    .send = [&](const std::string& node) { return controller.drain(node, reason); },
+                    .is_shown =
+                        [&](const NodeState& /*before*/, const NodeState& now) {
+                          return standing_of(now) == Standing::drained && now.reason == reason;
+                        },
+                    .record = [](const std::string& /*node*/) { return Result<void>(); },
                     .done = "drained",
                     .would = "would be drained",
                     .kind = "drained",
@@ -92,24 +133,26 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
 Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
                                               Controller& controller,
                                               History& history) {
-  return carry_out(order,
-                   controller,
-                   history,
-                   {.objection = [](const NodeState& node) -> std::string {
-                      const auto standing = standing_of(node);
-                      if (standing == Standing::in_service) return "left alone: it is in service";
-                      const bool ours = is_ours(node.reason) || is_admins(node.reason);
-                      return standing == Standing::drained && ours ? std::string()
-                                                                   : left_alone(node);
-                    },
-                    .act = [&](const std::string& node) -> Result<void> {
-                      if (auto resumed = controller.resume(node); !resumed) return resumed;
-                      return history.end_drain(node, order.now, true);
-                    },
-                    .done = "resumed",
-                    .would = "would be resumed",
-                    .kind = "resumed",
-                    .reason = ""});
+  return carry_out(
+      order,
+      controller,
+      history,
+      {.objection = [](const NodeState& node) -> std::string {
+         const auto standing = standing_of(node);
+         if (standing == Standing::in_service) return "left alone: it is in service";
+         const bool ours = is_ours(node.reason) || is_admins(node.reason);
+         return standing == Standing::drained && ours ? std::string() : left_alone(node);
+       },
+       .send = [&](const std::string& node) { return controller.resume(node); },
+       .is_shown =
+           [](const NodeState& before, const NodeState& now) {
+             return standing_of(now) != Standing::drained || now.reason != before.reason;
+           },
+       .record = [&](const std::string& node) { return history.end_drain(node, order.now, true); },
+       .done = "resumed",
+       .would = "would be resumed",
+       .kind = "resumed",
+       .reason = ""});
 }
 
 }  // namespace muster::slurm

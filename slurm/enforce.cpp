@@ -340,6 +340,9 @@ void Enforcer::take_back(std::string message) {
   result_.decision.loud = true;
   result_.decision.action = Action::nothing;
   const std::string reason = situation_.drain->reason;
+  if (auto* history = pen()) {
+    heed(history->begin_resume(order_.node, *situation_.drain).map([](bool /*begun*/) {}));
+  }
   if (!put_back()) return;  // the record stays unconfirmed, and the next run comes here again
   if (auto* history = pen()) heed(history->cancel_drain(order_.node, situation_.now));
   say("undone", std::move(message), reason);
