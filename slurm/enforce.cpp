@@ -60,6 +60,7 @@ class Enforcer {
   [[nodiscard]] bool look();
   void give_up();
   void settle();
+  void release();
   void act();
   void drain();
   [[nodiscard]] bool still_wanted(const OwnDrain& own);
@@ -207,25 +208,27 @@ void Enforcer::give_up() {
       fmt::format("Slurm could not be asked: {}", situation_.trouble));
 }
 
+// The node is in service, and our drain had been seen.
+void Enforcer::release() {
+  // Unless another process of this node resumed it just now.
+  const auto open = history_->drain_of(order_.node);
+  if (!open || !*open) return situation_.drain.reset();
+  // Ours, that came late or whose process was killed: earlier drains still count.
+  const bool by_admin = !(*open)->resuming;
+  say(by_admin ? "released" : "resumed",
+      by_admin ? "somebody else resumed the node" : "the resume that was sent before is in force",
+      situation_.drain->reason);
+  if (auto* history = pen()) heed(history->end_drain(order_.node, situation_.now, by_admin));
+  situation_.drain.reset();
+  // Whoever resumed it has looked at it: the node begins anew.
+  if (by_admin) situation_.drains.clear();
+}
+
 // What happened to our last drain since.
 void Enforcer::settle() {
   if (!situation_.drain) return;
   if (situation_.drain->confirmed && standing() == Standing::in_service) {
-    // Unless another process of this node resumed it just now.
-    const auto open = history_->drain_of(order_.node);
-    if (!open || !*open) return situation_.drain.reset();
-    // Ours, that came late or whose process was killed: earlier drains still count.
-    if ((*open)->resuming) {
-      say("resumed", "the resume that was sent before is in force", situation_.drain->reason);
-      if (auto* history = pen()) heed(history->end_drain(order_.node, situation_.now, false));
-      return situation_.drain.reset();
-    }
-    // Whoever resumed it has looked at it: the node begins anew.
-    say("released", "somebody else resumed the node", situation_.drain->reason);
-    if (auto* history = pen()) heed(history->end_drain(order_.node, situation_.now, true));
-    situation_.drain.reset();
-    situation_.drains.clear();
-    return;
+    return release();
   }
   // A drain that came late, just now: others may be coming.
   const bool is_fresh = situation_.node->since && situation_.now - *situation_.node->since < kFresh;

@@ -117,7 +117,7 @@ Result<void> make_schema(Connection& connection, const fs::path& file) {
     }
     return {};
   };
-  const auto made = *there == 0 ? run_all(kMakeSchema) : run_all(kMigrate);
+  auto made = *there == 0 ? run_all(kMakeSchema) : run_all(kMigrate);
   if (!made) return made;
   return transaction->commit();
 }
