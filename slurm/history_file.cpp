@@ -105,6 +105,14 @@ Result<std::int64_t> recognise(Connection& connection, const fs::path& file) {
                                 kSchema));
 }
 
+// All of it at one moment: another process may be making the schema.
+Result<std::int64_t> recognise_at_once(Connection& connection, const fs::path& file) {
+  if (auto begun = connection.run("BEGIN"); !begun) return tl::unexpected(begun.error());
+  auto schema = recognise(connection, file);
+  static_cast<void>(connection.run("COMMIT"));  // nothing was written
+  return schema;
+}
+
 Result<void> make_schema(Connection& connection, const fs::path& file) {
   auto transaction = Transaction::begin(connection);
   if (!transaction) return tl::unexpected(transaction.error());
@@ -128,7 +136,7 @@ struct Attempt {
 };
 
 Result<void> prepare(Connection& connection, const fs::path& file) {
-  const auto there = recognise(connection, file);
+  const auto there = recognise_at_once(connection, file);
   if (!there) return tl::unexpected(there.error());
   // Readers and a writer do not wait for each other then. Some file systems cannot; it stays as it
   // was there, or while another process has it.
@@ -214,7 +222,7 @@ Result<Connection> read_history_file(const fs::path& file) {
   }
   auto connection = Connection::open(file, Connection::Access::read);
   if (!connection) return connection;
-  const auto there = recognise(*connection, file);
+  const auto there = recognise_at_once(*connection, file);
   if (!there) return tl::unexpected(there.error());
   if (*there == 0) return make_missing(fmt::format("{}: nothing is in it yet", file.string()));
   return connection;
