@@ -43,12 +43,33 @@ std::string value_of(const std::map<std::string, std::string>& variables, const 
   return found == variables.end() ? "" : found->second;
 }
 
+// Slurm hands the name over as the user wrote it. Empty where it has a pattern that a prolog cannot
+// know the meaning of.
+std::string expanded(std::string_view name, const std::map<std::string, std::string>& variables) {
+  std::string file;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] != '%') {
+      file.push_back(name[i]);
+      continue;
+    }
+    const char pattern = ++i < name.size() ? name[i] : '\0';
+    if (pattern == 'j') {
+      file.append(value_of(variables, "SLURM_JOB_ID"));
+    } else if (pattern == 'u') {
+      file.append(value_of(variables, "SLURM_JOB_USER"));
+    } else {
+      return "";
+    }
+  }
+  return file;
+}
+
 }  // namespace
 
 Result<void> tell_job(const std::map<std::string, std::string>& variables,
                       std::string_view text,
                       Clock::time_point deadline) {
-  const auto file = value_of(variables, "SLURM_JOB_STDOUT");
+  const auto file = expanded(value_of(variables, "SLURM_JOB_STDOUT"), variables);
   const auto user = parse_unsigned(value_of(variables, "SLURM_JOB_UID"));
   const auto group = parse_unsigned(value_of(variables, "SLURM_JOB_GID"));
   if (!file.starts_with('/') || !user || !group) return {};

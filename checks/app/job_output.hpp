@@ -11,7 +11,8 @@
 
 namespace muster::app {
 
-// Appends `text` to the file that SLURM_JOB_STDOUT names, as the job's user and group: what that
+// Appends `text` to the file that SLURM_JOB_STDOUT names (%j and %u are known in it), as the job's
+// user and group: what that
 // user may not write, or does not exist for others, is never touched on the user's behalf. A job
 // without such a file, or one that is no regular file, is left alone.
 [[nodiscard]] Result<void> tell_job(const std::map<std::string, std::string>& variables,
