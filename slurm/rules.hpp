@@ -24,7 +24,7 @@ struct Rules {
   std::map<std::string, std::string> unknown;
   std::string on_trouble = "pass";  // when muster itself cannot work: pass or fail the hook
   Seconds prolog_budget{25}, epilog_budget{25}, health_budget{45};
-  Seconds spread{2};               // health checks begin within it, each node at its own time
+  Seconds spread{2};                // health checks begin within it, each node at its own time
   Seconds controller_deadline{12};  // for one question to slurmctld; above its MessageTimeout
   std::string programs = "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";  // where scontrol is
   std::string conf;  // slurm.conf, where SLURM_CONF is not set; empty: the usual places
