@@ -163,15 +163,20 @@ std::size_t Job::start(const Words& words, const Variables& variables) {
   return started_.size() - 1;
 }
 
+bool Job::has_ended(Started& started) {
+  int status = 0;
+  if (!started.ended && ::waitpid(started.pid, &status, WNOHANG) == started.pid) {
+    started.ended = true;
+    started.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  return started.ended;
+}
+
 Ended Job::end_of(std::size_t process, std::chrono::seconds patience) {
   auto& started = started_.at(process);
   const auto until = Clock::now() + patience;
-  while (!started.ended) {
-    int status = 0;
-    if (::waitpid(started.pid, &status, WNOHANG) == started.pid) {
-      started.ended = true;
-      started.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    } else if (Clock::now() >= until) {
+  while (!has_ended(started)) {
+    if (Clock::now() >= until) {
       for (const auto pid : alive()) ::kill(pid, SIGKILL);
       ::waitpid(started.pid, nullptr, 0);
       started.ended = true;
@@ -182,6 +187,19 @@ Ended Job::end_of(std::size_t process, std::chrono::seconds patience) {
   return {.status = started.status,
           .out = out_of(process),
           .err = content_of(folder() / fmt::format("{}.err", process))};
+}
+
+Ended Job::end_of_mpirun(std::size_t process) {
+  constexpr auto kItsOwnEnd = std::chrono::seconds(10);
+  auto& started = started_.at(process);
+  const auto until = Clock::now() + kPatience;
+  auto alone_since = Clock::now();
+  while (!has_ended(started) && Clock::now() < until) {
+    if (alive() != std::vector{started.pid}) alone_since = Clock::now();
+    if (Clock::now() - alone_since > kItsOwnEnd) ::kill(started.pid, SIGKILL);
+    std::this_thread::sleep_for(kNap);
+  }
+  return end_of(process, std::chrono::seconds(0));
 }
 
 std::string Job::out_of(std::size_t process) const {

@@ -52,6 +52,9 @@ class Job {
   std::size_t start(const Words& words, const Variables& variables = {});
   // Waits for it; after `patience` all are killed.
   [[nodiscard]] Ended end_of(std::size_t process, std::chrono::seconds patience = kPatience);
+  // The same of an mpirun one of whose ranks was killed. That of Open MPI 4.1 may then wait for
+  // ever in PMIx_server_finalize: where all it started has ended it is killed, which is 137.
+  [[nodiscard]] Ended end_of_mpirun(std::size_t process);
   // Waits until this text is on its standard output.
   [[nodiscard]] bool says(std::size_t process, std::string_view text) const;
   [[nodiscard]] std::string out_of(std::size_t process) const;
@@ -76,6 +79,9 @@ class Job {
     bool ended = false;
     int status = -1;
   };
+
+  // Has it ended by now?
+  [[nodiscard]] static bool has_ended(Started& started);
 
   TempDir folder_;
   std::string mark_;

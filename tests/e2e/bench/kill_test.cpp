@@ -93,7 +93,7 @@ class Launched : public Party {
   }
 
   std::string output_of(int /*rank*/, int /*spared*/) override {
-    const auto end = job.end_of(0);
+    const auto end = by_mpirun_ ? job.end_of_mpirun(0) : job.end_of(0);
     status = end.status;
     return end.out + end.err;
   }
