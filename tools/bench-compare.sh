@@ -62,7 +62,7 @@ log2() {
 }
 run_imb() { # it runs 0 bytes, too
   "${mpirun[@]}" "$imb" Allreduce -npmin "$ranks" -msglog "$(log2 "$1"):$(log2 "$2")" \
-    -iter "$4" -iter_policy off -warmup "$3" | awk '$1 ~ /^[0-9]+$/ && $1 > 0 && NF >= 5 { print $1, $5 }'
+    -iter "$4" -iter_policy off | awk '$1 ~ /^[0-9]+$/ && $1 > 0 && NF >= 5 { print $1, $5 }'
 }
 run_nccl_tests() {
   "${mpirun[@]}" "$nccl_tests" -b "$1" -e "$2" -f 2 -g 1 -w "$3" -n "$4" |

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -82,6 +83,18 @@ std::string_view what_is_missing(std::string_view name,
   return found ? "" : "interface";
 }
 
+// What PSM, PSM2 and libfabric drive has a class here: Omni-Path, InfiniPath and EFA are
+// `infiniband`, Slingshot is `cxi`. A /sys that cannot be read says nothing.
+bool has_no_fabric(const std::filesystem::path& root) {
+  const auto classes = root / "sys/class";
+  if (!is_there(classes)) return false;
+  return std::ranges::all_of(std::array{"infiniband", "cxi", "gni"}, [&](const char* name) {
+    std::error_code failure;
+    const bool empty = std::filesystem::is_empty(classes / name, failure);
+    return empty || failure == std::errc::no_such_file_or_directory;
+  });
+}
+
 }  // namespace
 
 Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& variables) {
@@ -109,6 +122,16 @@ Settings take_settings(const Profile& profile,
     settings.taken.push_back(fmt::format("{}={}", name, value));
   }
   return settings;
+}
+
+std::string spare_fabric_search(const Variables& variables, const std::filesystem::path& root) {
+  constexpr const char* kName = "OMPI_MCA_mtl";
+  constexpr const char* kValue = "^psm,psm2,ofi";
+  const bool users = std::ranges::any_of(variables, [](const auto& variable) {
+    return variable.first.starts_with(kName) || variable.first == "OMPI_MCA_pml";
+  });
+  if (users || !has_no_fabric(root) || ::setenv(kName, kValue, 0) != 0) return {};
+  return fmt::format("{}={}: this node has no fabric device", kName, kValue);
 }
 
 }  // namespace muster::bench

@@ -122,6 +122,11 @@ class Run {
     if (!kind) return tl::unexpected(kind.error());
     kind_ = *kind;
     if (kind_ != BackendKind::sim) settings_ = take_settings(choice->profile, kind_, variables_);
+    if (kind_ != BackendKind::sim && place_.mpi) {
+      if (auto set = spare_fabric_search(variables_); !set.empty()) {
+        place_.evidence.push_back(std::move(set));
+      }
+    }
     account_.begin(*std::move(choice), to_string(kind_), host_name(), variables_);
     return {};
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/app/choice.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -15,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class SettingsTest : public ::testing::Test {
  protected:
@@ -88,6 +91,46 @@ TEST_F(SettingsTest, WhatTheUserHasSetStays) {
   variables["UCX_TLS"] = "rc";
   EXPECT_THAT(take({{"UCX_TLS", "tcp"}}).taken, IsEmpty());
   EXPECT_EQ(variables["UCX_TLS"], "rc");
+}
+
+class FabricSearchTest : public ::testing::Test {
+ protected:
+  void TearDown() override { ::unsetenv("OMPI_MCA_mtl"); }
+
+  std::string spare(const Variables& variables = {}) {
+    return spare_fabric_search(variables, folder.path());
+  }
+
+  TempDir folder;
+};
+
+TEST_F(FabricSearchTest, IsSparedWhereTheKernelKnowsNoDevice) {
+  folder.write("sys/class/net/eth0/mtu", "1500");
+  EXPECT_EQ(spare(), "OMPI_MCA_mtl=^psm,psm2,ofi: this node has no fabric device");
+  EXPECT_STREQ(std::getenv("OMPI_MCA_mtl"), "^psm,psm2,ofi");
+}
+
+TEST_F(FabricSearchTest, AnEmptyClassIsNoDevice) {
+  std::filesystem::create_directories(folder.path() / "sys/class/infiniband");
+  EXPECT_THAT(spare(), StartsWith("OMPI_MCA_mtl="));
+}
+
+TEST_F(FabricSearchTest, IsLeftToOpenMpiWhereThereMayBeOne) {
+  EXPECT_EQ(spare(), "") << "without /sys";
+  for (const auto* device : {"infiniband/hfi1_0", "cxi/cxi0"}) {
+    const TempDir node;
+    node.write(fmt::format("sys/class/{}/dev", device), "1");
+    EXPECT_EQ(spare_fabric_search({}, node.path()), "") << device;
+  }
+  EXPECT_EQ(std::getenv("OMPI_MCA_mtl"), nullptr);
+}
+
+TEST_F(FabricSearchTest, WhatTheUserHasSetStays) {
+  folder.write("sys/class/net/eth0/mtu", "1500");
+  for (const auto* name : {"OMPI_MCA_mtl", "OMPI_MCA_mtl_ofi_provider_include", "OMPI_MCA_pml"}) {
+    EXPECT_EQ(spare({{name, "x"}}), "") << name;
+  }
+  EXPECT_EQ(std::getenv("OMPI_MCA_mtl"), nullptr);
 }
 
 }  // namespace
