@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,30 +20,22 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-template <class Command>
-class Subcommand {
+// Any of muster's commands: what the command line says of it.
+class AnyCommand {
  public:
-  Subcommand(CLI::App& app, const CommandText& text)
-      : line_(*app.add_subcommand(std::string(text.name)), text, options_of<Command>()) {}
+  AnyCommand() = default;
+  AnyCommand(const AnyCommand&) = delete;
+  AnyCommand(AnyCommand&&) = delete;
+  AnyCommand& operator=(const AnyCommand&) = delete;
+  AnyCommand& operator=(AnyCommand&&) = delete;
+  virtual ~AnyCommand() = default;
 
-  [[nodiscard]] bool chosen() const { return line_.chosen(); }
-
-  void take_words(Words& words) { line_.take_words(words); }
-
-  [[nodiscard]] Result<Invocation> result(
-      const std::function<Result<void>(Command&)>& finish) const {
-    if (line_.help()) return SayCommand{command_help(line_.text())};
-    auto command = line_.result();
-    if (!command) return tl::unexpected(command.error());
-    if (auto finished = finish(*command); !finished) return tl::unexpected(finished.error());
-    return *std::move(command);
-  }
-
- private:
-  CommandLine<Command> line_;
+  [[nodiscard]] virtual bool chosen() const = 0;
+  // `words` are what is no option.
+  [[nodiscard]] virtual Result<Invocation> result(const Words& words) const = 0;
 };
 
-Result<void> finish_check(const CheckCommand& command) {
+Result<void> finish(const CheckCommand& command, const Words& /*words*/) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
   if (!command.nhc_conf.empty() && !(command.only.empty() && command.skip.empty())) {
     return make_error("--nhc-conf says which checks run, and goes with neither --only nor --skip");
@@ -64,13 +56,13 @@ Result<void> finish_check(const CheckCommand& command) {
   return {};
 }
 
-Result<void> finish_explain(ExplainCommand& command, const Words& words) {
+Result<void> finish(ExplainCommand& command, const Words& words) {
   if (words.size() != 1) return make_error("expects one check, as muster explain host.memory");
   command.check = words.front();
   return {};
 }
 
-Result<void> finish_profiles(ProfilesCommand& command, const Words& words) {
+Result<void> finish(ProfilesCommand& command, const Words& words) {
   if (words.empty()) {
     if (command.settings.empty()) return {};
     return make_error("--set goes with show NAME");
@@ -85,7 +77,7 @@ Result<void> finish_profiles(ProfilesCommand& command, const Words& words) {
   return {};
 }
 
-Result<void> finish_hook(HookCommand& command, const Words& words) {
+Result<void> finish(HookCommand& command, const Words& words) {
   constexpr std::string_view kWhen = "prolog|epilog|periodic|boot";
   if (words.size() != 1) return make_error(fmt::format("expects one of {}", kWhen));
   if (const auto known = take_choice(kWhen, words.front()); !known) {
@@ -110,17 +102,57 @@ Result<void> take_some_hosts(std::vector<std::string>& nodes, const Words& words
   return take_hosts(nodes, words);
 }
 
-Result<void> finish_drain(DrainCommand& command, const Words& words) {
+Result<void> finish(DrainCommand& command, const Words& words) {
   if (trim(command.reason).empty()) return make_error("--reason is missing: say why");
   return take_some_hosts(command.nodes, words);
 }
 
-Result<void> finish_hostfile(HostfileCommand& command, const Words& words) {
+Result<void> finish(ResumeCommand& command, const Words& words) {
+  return take_some_hosts(command.nodes, words);
+}
+
+Result<void> finish(HistoryCommand& command, const Words& words) {
+  return take_hosts(command.nodes, words);
+}
+
+Result<void> finish(EventsCommand& command, const Words& words) {
+  return take_hosts(command.nodes, words);
+}
+
+Result<void> finish(HostfileCommand& command, const Words& words) {
   if (!words.empty() && !command.partition.empty()) {
     return make_error("a list and --partition exclude each other");
   }
   return take_hosts(command.nodes, words);
 }
+
+Result<void> finish(const SnapshotCommand& /*command*/, const Words& /*words*/) { return {}; }
+
+Result<void> finish(const ListCommand& /*command*/, const Words& /*words*/) { return {}; }
+
+template <class Command>
+class Subcommand : public AnyCommand {
+ public:
+  Subcommand(CLI::App& app, const CommandText& text, Words* words)
+      : line_(*app.add_subcommand(std::string(text.name)), text, options_of<Command>()) {
+    if (words != nullptr) line_.take_words(*words);
+  }
+
+  [[nodiscard]] bool chosen() const override { return line_.chosen(); }
+
+  [[nodiscard]] Result<Invocation> result(const Words& words) const override {
+    if (line_.help()) return SayCommand{command_help(line_.text())};
+    auto command = line_.result();
+    if (!command) return tl::unexpected(command.error());
+    if (auto finished = finish(*command, words); !finished) {
+      return tl::unexpected(finished.error());
+    }
+    return *std::move(command);
+  }
+
+ private:
+  CommandLine<Command> line_;
+};
 
 constexpr std::string_view kHelp = "help";
 
@@ -158,32 +190,44 @@ Result<Invocation> with_hint(Result<Invocation> result, std::string_view command
                                 command));
 }
 
-const CommandText& text_named(const std::vector<CommandText>& texts, std::string_view name) {
-  return *std::ranges::find(texts, name, &CommandText::name);
-}
+// All commands, each with its options in `app`; those that take words put them into `words`.
+class Commands {
+ public:
+  Commands(CLI::App& app, Words& words) : app_(app) {
+    add<CheckCommand>("check");
+    add<SnapshotCommand>("snapshot");
+    add<ListCommand>("list");
+    add<ExplainCommand>("explain", &words);
+    add<ProfilesCommand>("profiles", &words);
+    add<HookCommand>("hook", &words);
+    add<DrainCommand>("drain", &words);
+    add<ResumeCommand>("resume", &words);
+    add<HistoryCommand>("history", &words);
+    add<EventsCommand>("events", &words);
+    add<HostfileCommand>("hostfile", &words);
+  }
+
+  // Null where the command line names none.
+  [[nodiscard]] const AnyCommand* chosen() const {
+    const auto found = std::ranges::find_if(all_, &AnyCommand::chosen);
+    return found == all_.end() ? nullptr : found->get();
+  }
+
+ private:
+  template <class Command>
+  void add(std::string_view name, Words* words = nullptr) {
+    const auto& text = *std::ranges::find(texts_, name, &CommandText::name);
+    all_.push_back(std::make_unique<Subcommand<Command>>(app_, text, words));
+  }
+
+  CLI::App& app_;
+  const std::vector<CommandText> texts_ = command_texts();
+  std::vector<std::unique_ptr<AnyCommand>> all_;
+};
 
 Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
-  const auto texts = command_texts();
-  Subcommand<CheckCommand> check(app, text_named(texts, "check"));
-  Subcommand<SnapshotCommand> snapshot(app, text_named(texts, "snapshot"));
-  Subcommand<ListCommand> list(app, text_named(texts, "list"));
-  Subcommand<ExplainCommand> explain(app, text_named(texts, "explain"));
-  Subcommand<ProfilesCommand> profiles(app, text_named(texts, "profiles"));
-  Subcommand<HookCommand> hook(app, text_named(texts, "hook"));
-  Subcommand<DrainCommand> drain(app, text_named(texts, "drain"));
-  Subcommand<ResumeCommand> resume(app, text_named(texts, "resume"));
-  Subcommand<HistoryCommand> history(app, text_named(texts, "history"));
-  Subcommand<EventsCommand> events(app, text_named(texts, "events"));
-  Subcommand<HostfileCommand> hostfile(app, text_named(texts, "hostfile"));
   Words words;
-  explain.take_words(words);
-  profiles.take_words(words);
-  hook.take_words(words);
-  drain.take_words(words);
-  resume.take_words(words);
-  history.take_words(words);
-  events.take_words(words);
-  hostfile.take_words(words);
+  const Commands commands(app, words);
   bool help = false;
   bool version = false;
   app.add_flag("-h,--help", help);
@@ -195,38 +239,7 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   app.parse(Words(arguments.rbegin(), arguments.rend()));
 
   if (const auto left = app.remaining(); !left.empty()) return refuse_command(left);
-  const auto nothing = [](const auto& /*command*/) -> Result<void> { return {}; };
-  if (check.chosen()) return check.result(finish_check);
-  if (snapshot.chosen()) return snapshot.result(nothing);
-  if (list.chosen()) return list.result(nothing);
-  if (explain.chosen()) {
-    return explain.result([&](ExplainCommand& command) { return finish_explain(command, words); });
-  }
-  if (profiles.chosen()) {
-    return profiles.result(
-        [&](ProfilesCommand& command) { return finish_profiles(command, words); });
-  }
-  if (hook.chosen()) {
-    return hook.result([&](HookCommand& command) { return finish_hook(command, words); });
-  }
-  if (drain.chosen()) {
-    return drain.result([&](DrainCommand& command) { return finish_drain(command, words); });
-  }
-  if (resume.chosen()) {
-    return resume.result(
-        [&](ResumeCommand& command) { return take_some_hosts(command.nodes, words); });
-  }
-  if (history.chosen()) {
-    return history.result(
-        [&](HistoryCommand& command) { return take_hosts(command.nodes, words); });
-  }
-  if (events.chosen()) {
-    return events.result([&](EventsCommand& command) { return take_hosts(command.nodes, words); });
-  }
-  if (hostfile.chosen()) {
-    return hostfile.result(
-        [&](HostfileCommand& command) { return finish_hostfile(command, words); });
-  }
+  if (const auto* command = commands.chosen()) return command->result(words);
   if (version) return SayCommand{fmt::format("muster {}\n", kVersion)};
   if (help) return SayCommand{overview_help()};
   return refuse_command({});
