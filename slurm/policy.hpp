@@ -4,7 +4,6 @@
 // rules, to one decision with its reason.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,17 +69,8 @@ struct Decision {
 
 [[nodiscard]] Decision decide(const Situation& situation);
 
-// What one run says about the drain that is open.
-enum class Tally {
-  clean,    // what was wrong is well: one more in a row
-  neither,  // a healthy node before or after a job: only health checks count
-  unclean,  // sick or undecided: the count begins again
-};
-
-// Whether `remedy` asks for more than `other` before a node may be resumed.
-[[nodiscard]] bool is_graver(Remedy remedy, Remedy other);
-
-[[nodiscard]] Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain);
+// What the report calls for a drain with; null where it calls for none.
+[[nodiscard]] const Finding* drain_finding(const Report& report, const Rules& rules);
 
 // What the history holds of this node.
 struct Known {
@@ -91,15 +81,5 @@ struct Known {
 // False for a healthy node without a drain of ours. Once in each boot Slurm is asked all the same:
 // a history that was lost holds no drain.
 [[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, const Known& known);
-
-// How many nodes of a partition of `size` may be drained within the window: at least one.
-[[nodiscard]] std::size_t allowance(std::size_t size, const Rules& rules);
-
-// After a drain: whether this node is among those that the site's share covers. Nodes rank by when
-// Slurm wrote their drain, then by name, so that all nodes that look agree, one second after their
-// own drain at the earliest: a later drain has a later time. In each of the node's partitions.
-[[nodiscard]] bool within_allowance(const NodeState& node,
-                                    const std::vector<NodeState>& cluster,
-                                    const Rules& rules);
 
 }  // namespace muster::slurm

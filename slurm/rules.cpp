@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 
@@ -28,6 +30,11 @@ BrokenValue check_words(const Rules& rules) {
 }
 
 }  // namespace
+
+std::chrono::seconds whole(Seconds seconds) {
+  constexpr double kMost = 1e9;  // some thirty years: times stay in range
+  return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds.value, kMost)));
+}
 
 BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_words(rules); !broken.key.empty()) return broken;

@@ -2,6 +2,7 @@
 // What a site lets muster do to its nodes: the block `slurm` of muster.yaml.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <tuple>
@@ -57,6 +58,9 @@ struct Rules {
         field("conf", &Self::conf, "slurm.conf, where SLURM_CONF is not set")};
   }
 };
+
+// As Slurm and the history count time.
+[[nodiscard]] std::chrono::seconds whole(Seconds seconds);
 
 // What is wrong with the values: the key and the rest of a sentence; an empty key for nothing.
 struct BrokenValue {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "slurm/allowance.hpp"
 #include "tests/slurm/situation.hpp"
 
 namespace muster::slurm {

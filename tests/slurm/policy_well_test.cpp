@@ -2,6 +2,7 @@
 // What is decided about a node whose report calls for no drain.
 #include <gtest/gtest.h>
 
+#include "slurm/recovery.hpp"
 #include "tests/slurm/situation.hpp"
 
 namespace muster::slurm {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sick node is taken out of service.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/allowance.hpp"
+#include "slurm/steps.hpp"
+
+namespace muster::slurm {
+namespace {
+
+// Another process of this node, a prolog or a health check, has begun to drain it.
+void follow_another(Run& run) {
+  run.hands.sleep(kUntilRanked);
+  run.recall();
+  if (!run.look()) return run.give_up();
+  run.result.decision = decide(run.situation);
+  run.result.drained = run.is_drained();
+  if (run.result.decision.action == Action::keep) return keep(run);
+  run.refuse("another run of muster drains the node");
+}
+
+// The history waited for its disk; somebody may have acted meanwhile. If it is not wanted any more,
+// the record is as it was, and that was said.
+bool still_wanted(Run& run, const OwnDrain& own) {
+  const bool seen = run.look();
+  if (seen) {
+    auto again = decide(run.situation);
+    if (again.action == Action::drain && again.reason == own.reason) return true;
+    run.result.decision = std::move(again);
+  }
+  auto* history = run.pen();
+  run.heed(history->cancel_drain(run.order.node, run.situation.now));
+  if (run.situation.drain) {
+    run.heed(history->begin_drain(run.order.node, *run.situation.drain).map([](bool /*begun*/) {}));
+  }
+  run.result.drained = run.is_drained();
+  if (!seen) {
+    run.give_up();
+  } else if (run.result.decision.action == Action::keep) {
+    keep(run);
+  } else {
+    run.refuse(run.result.decision.why);
+  }
+  return false;
+}
+
+void verify(Run& run, const Result<void>& sent) {
+  const bool seen = run.look();
+  run.result.drained = seen ? run.is_drained() : sent.has_value();
+  if (!seen || !run.shows_own()) {
+    // The record stays as it is: what was sent may still come.
+    if (!sent) {
+      return run.complain(fmt::format("the drain may still come: {}", sent.error().message));
+    }
+    if (!seen) {
+      return run.complain(fmt::format("drained, not verified: {}", run.situation.trouble));
+    }
+    return run.complain(
+        fmt::format("drained, and right after that the node is \"{}\" with the reason \"{}\"",
+                    printable(run.situation.node->state),
+                    printable(run.situation.node->reason)));
+  }
+  const auto& decision = run.result.decision;
+  if (!within_allowance(*run.situation.node, run.situation.cluster, run.order.rules)) {
+    return take_back(
+        run,
+        fmt::format("put back into service, because other nodes were drained first and the site's "
+                    "share is used up: {}",
+                    decision.why));
+  }
+  run.heed(run.pen()->confirm_drain(run.order.node));
+  run.say("drained", decision.why, decision.reason);
+}
+
+}  // namespace
+
+void drain(Run& run) {
+  const auto& decision = run.result.decision;
+  if (run.order.dry_run) {
+    return run.say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
+  }
+  if (run.pen() == nullptr) {
+    return run.refuse("not drained, because the history could not remember it");
+  }
+  const OwnDrain own{.reason = decision.reason,
+                     .at = run.situation.now,
+                     .boot_id = run.order.boot_id,
+                     .identity = run.order.identity,
+                     .check = decision.check,
+                     .remedy = decision.remedy};
+  const auto begun = run.pen()->begin_drain(run.order.node, own, run.situation.drain);
+  if (!begun) {
+    return run.refuse(fmt::format("not drained, because the history could not remember it: {}",
+                                  begun.error().message));
+  }
+  if (!*begun) return follow_another(run);
+  if (!still_wanted(run, own)) return;
+  run.situation.drain = own;
+  const auto sent = run.hands.controller->drain(run.order.node, own.reason);
+  run.hands.sleep(kUntilRanked);
+  verify(run, sent);
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::slurm {
+
+Run::Run(const Order& the_order, const Hands& the_hands)
+    : order(the_order), hands(the_hands), history_(the_hands.history) {
+  situation.report = order.report;
+  situation.rules = order.rules;
+  situation.now = hands.now();
+  situation.boot_id = order.boot_id;
+  situation.identity = order.identity;
+}
+
+void Run::recall() {
+  if (history_ == nullptr) return;
+  const auto drain = history_->drain_of(order.node);
+  const auto drains = history_->drains_of(order.node);
+  if (drain && drains) {
+    situation.drain = *drain;
+    situation.drains = *drains;
+    const auto boot = history_->boot_of(order.node);
+    knows_boot = order.boot_id.empty() || !boot || *boot == order.boot_id;
+    return;
+  }
+  history_ = nullptr;
+  say("trouble", drain ? drains.error().message : drain.error().message);
+}
+
+bool Run::look() {
+  situation.node.reset();
+  situation.cluster.clear();
+  situation.trouble = hands.trouble;
+  if (hands.controller == nullptr) return false;
+  auto nodes = hands.controller->nodes(order.node);
+  situation.now = hands.now();
+  if (!nodes) {
+    situation.trouble = nodes.error().message;
+    return false;
+  }
+  const auto own = std::ranges::find(*nodes, order.node, &NodeState::name);
+  if (own == nodes->end()) {
+    situation.trouble = fmt::format("Slurm does not list {}", order.node);
+    return false;
+  }
+  situation.node = *own;
+  situation.cluster = std::move(*nodes);
+  return true;
+}
+
+bool Run::is_drained() const {
+  return situation.node && standing_of(*situation.node) == Standing::drained;
+}
+
+bool Run::shows_own() const {
+  return is_drained() && situation.drain && situation.node->reason == situation.drain->reason;
+}
+
+void Run::say(std::string_view kind, std::string message, std::string reason) {
+  const auto& decision = result.decision;
+  const auto& own = situation.drain;
+  Event event{.at = hands.now(),
+              .node = order.node,
+              .kind = std::string(kind),
+              .context = order.context,
+              .job = order.job,
+              .check = decision.check.empty() && own ? own->check : decision.check,
+              .device = decision.device,
+              .message = std::move(message),
+              .reason = std::move(reason),
+              .boot_id = order.boot_id};
+  const bool is_written = pen() != nullptr && !is_mute_;
+  auto written = is_written ? pen()->add(event) : Result<void>();
+  hands.tell(event);
+  result.events.push_back(std::move(event));
+  if (written) return;
+  is_mute_ = true;  // what follows would fail in the same way
+  say("trouble", written.error().message);
+}
+
+void Run::say_kept(std::optional<Time> since) {
+  const auto& why = result.decision.why;
+  if (history_ != nullptr) {
+    const auto last =
+        history_->events({.nodes = {order.node}, .kinds = {"kept"}, .since = since, .most = 1});
+    if (last && !last->empty() && last->back().message == why) return;
+  }
+  say("kept", why, situation.node->reason);
+}
+
+void Run::refuse(std::string why) {
+  result.decision.action = Action::nothing;
+  say("refused", std::move(why));
+}
+
+void Run::complain(std::string message) {
+  result.out_of_reach = true;
+  say("trouble", std::move(message));
+}
+
+void Run::give_up() {
+  result.decision = decide(situation);
+  result.out_of_reach = true;
+  // A healthy node that was asked about for the first time in this boot: the next run asks again.
+  if (!result.decision.sick && !situation.drain) return;
+  say(result.decision.sick ? "refused" : "trouble",
+      fmt::format("Slurm could not be asked: {}", situation.trouble));
+}
+
+void Run::heed(const Result<void>& written) {
+  if (!written) say("trouble", written.error().message);
+}
+
+}  // namespace muster::slurm

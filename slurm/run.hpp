@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run on one node, for enforce() and its steps: what is known, how Slurm is asked, and how it
+// is said what happened.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "slurm/enforce.hpp"
+
+namespace muster::slurm {
+
+class Run {
+ public:
+  Run(const Order& order, const Hands& hands);
+
+  // What this node's history says.
+  void recall();
+  // What Slurm says now. False where it does not, and the situation has the reason.
+  [[nodiscard]] bool look();
+
+  [[nodiscard]] bool is_drained() const;
+  // Word for word: with another reason it is another's.
+  [[nodiscard]] bool shows_own() const;
+
+  // To be read; none where it could not be.
+  [[nodiscard]] const History* history() const { return history_; }
+
+  // To be written; none in a dry run either.
+  [[nodiscard]] History* pen() const { return order.dry_run ? nullptr : history_; }
+
+  // To the history, to syslog and to standard output.
+  void say(std::string_view kind, std::string message, std::string reason = "");
+  // Once for each state of things since `since`, not in each run.
+  void say_kept(std::optional<Time> since);
+  // What the report calls for is not done.
+  void refuse(std::string why);
+  // Slurm did not do what it was told, or did not say.
+  void complain(std::string message);
+  // Slurm could not be asked.
+  void give_up();
+  // What was to be written was not.
+  void heed(const Result<void>& written);
+
+  const Order& order;
+  const Hands& hands;
+  Situation situation;
+  Enforced result;
+  bool knows_boot = true;  // Slurm was asked in this boot, or that cannot be told
+
+ private:
+  History* history_;
+  bool is_mute_ = false;  // events cannot be written
+};
+
+}  // namespace muster::slurm
