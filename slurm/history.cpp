@@ -82,8 +82,8 @@ struct History::Database {
 
 History::History(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
-History::History(History&&) noexcept = default;
-History& History::operator=(History&&) noexcept = default;
+History::History(History&& other) noexcept = default;
+History& History::operator=(History&& other) noexcept = default;
 History::~History() = default;
 
 Result<History> History::open(const std::filesystem::path& file) {

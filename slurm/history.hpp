@@ -48,8 +48,8 @@ class History {
   // For reading alone: an error where it does not exist.
   [[nodiscard]] static Result<History> read(const std::filesystem::path& file);
 
-  History(History&&) noexcept;
-  History& operator=(History&&) noexcept;
+  History(History&& other) noexcept;
+  History& operator=(History&& other) noexcept;
   ~History();
 
   [[nodiscard]] const std::string& note() const;
