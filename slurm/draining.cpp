@@ -22,8 +22,17 @@ void follow_another(Run& run) {
   run.refuse("another run of muster drains the node");
 }
 
+// The record is as it was before this run.
+void forget(Run& run) {
+  auto* history = run.record();
+  if (history == nullptr) return;
+  const auto& last = run.situation.drain;
+  run.heed(history->cancel_drain(run.order.node, run.situation.now));
+  if (last) run.heed(history->begin_drain(run.order.node, *last).map([](bool /*begun*/) {}));
+}
+
 // The history waited for its disk; somebody may have acted meanwhile. If it is not wanted any more,
-// the record is as it was, and that was said.
+// nothing was done, and that was said.
 bool still_wanted(Run& run, const OwnDrain& own) {
   const bool seen = run.look();
   if (seen) {
@@ -31,11 +40,7 @@ bool still_wanted(Run& run, const OwnDrain& own) {
     if (again.action == Action::drain && again.reason == own.reason) return true;
     run.result.decision = std::move(again);
   }
-  auto* history = run.pen();
-  run.heed(history->cancel_drain(run.order.node, run.situation.now));
-  if (run.situation.drain) {
-    run.heed(history->begin_drain(run.order.node, *run.situation.drain).map([](bool /*begun*/) {}));
-  }
+  forget(run);
   run.result.drained = run.is_drained();
   if (!seen) {
     run.give_up();
@@ -53,10 +58,12 @@ void verify(Run& run, const Result<void>& sent) {
   if (!seen || !run.shows_own()) {
     // The record stays as it is: what was sent may still come.
     if (!sent) {
-      return run.complain(fmt::format("the drain may still come: {}", sent.error().message));
+      return run.complain(
+          fmt::format("the drain may still come: {}{}", sent.error().message, run.fate()));
     }
     if (!seen) {
-      return run.complain(fmt::format("drained, not verified: {}", run.situation.trouble));
+      return run.complain(
+          fmt::format("drained, not verified: {}{}", run.situation.trouble, run.fate()));
     }
     return run.complain(
         fmt::format("drained, and right after that the node is \"{}\" with the reason \"{}\"",
@@ -71,8 +78,21 @@ void verify(Run& run, const Result<void>& sent) {
                     "share is used up: {}",
                     decision.why));
   }
-  run.heed(run.pen()->confirm_drain(run.order.node));
-  run.say("drained", decision.why, decision.reason);
+  if (auto* history = run.record()) run.heed(history->confirm_drain(run.order.node));
+  run.say("drained", decision.why + run.fate(), decision.reason);
+}
+
+// Before it is sent, so that a later run can undo it. False where another process of this node has
+// begun one. A history that cannot be written leaves no sick node in service: the fault that it was
+// found sick with may be the cause.
+bool begin(Run& run, const OwnDrain& own) {
+  run.is_unrecorded = run.pen() == nullptr;
+  if (run.is_unrecorded) return true;
+  const auto begun = run.pen()->begin_drain(run.order.node, own, run.situation.drain);
+  if (begun) return *begun;
+  run.is_unrecorded = true;
+  run.say("trouble", begun.error().message);
+  return true;
 }
 
 }  // namespace
@@ -82,21 +102,13 @@ void drain(Run& run) {
   if (run.order.dry_run) {
     return run.say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
   }
-  if (run.pen() == nullptr) {
-    return run.refuse("not drained, because the history could not remember it");
-  }
   const OwnDrain own{.reason = decision.reason,
                      .at = run.situation.now,
                      .boot_id = run.order.boot_id,
                      .identity = run.order.identity,
                      .check = decision.check,
                      .remedy = decision.remedy};
-  const auto begun = run.pen()->begin_drain(run.order.node, own, run.situation.drain);
-  if (!begun) {
-    return run.refuse(fmt::format("not drained, because the history could not remember it: {}",
-                                  begun.error().message));
-  }
-  if (!*begun) return follow_another(run);
+  if (!begin(run, own)) return follow_another(run);
   if (!still_wanted(run, own)) return;
   run.situation.drain = own;
   const auto sent = run.hands.controller->drain(run.order.node, own.reason);

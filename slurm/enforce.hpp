@@ -31,7 +31,7 @@ struct Order {
 struct Hands {
   Controller* controller = nullptr;  // none: Slurm cannot be asked, `trouble` says why
   std::string trouble;
-  History* history = nullptr;  // none: nothing is drained that could not be remembered
+  History* history = nullptr;  // none: what is drained stays so until an admin resumes it
   std::function<Time()> now;
   std::function<void(std::chrono::milliseconds)> sleep;
   std::function<void(const Event&)> tell;  // syslog and standard output

@@ -61,9 +61,9 @@ class History {
   // last resumed the node.
   [[nodiscard]] Result<std::optional<OwnDrain>> drain_of(std::string_view node) const;
   [[nodiscard]] Result<std::vector<Time>> drains_of(std::string_view node) const;
-  // Before it is sent: a drain that nobody can tell of later would never be undone. False, and
-  // nothing is changed, where the drain that has not ended is not `last`: another process of this
-  // node began one meanwhile.
+  // Before it is sent: a drain that nobody can tell of later is undone by nobody but an admin.
+  // False, and nothing is changed, where the drain that has not ended is not `last`: another
+  // process of this node began one meanwhile.
   [[nodiscard]] Result<bool> begin_drain(std::string_view node,
                                          const OwnDrain& drain,
                                          const std::optional<OwnDrain>& last = std::nullopt);

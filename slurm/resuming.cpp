@@ -54,7 +54,7 @@ void take_back(Run& run, std::string message) {
   run.result.decision.loud = true;
   run.result.decision.action = Action::nothing;
   const std::string reason = run.situation.drain->reason;
-  auto* history = run.pen();
+  auto* history = run.record();
   if (history != nullptr) {
     run.heed(
         history->begin_resume(run.order.node, *run.situation.drain).map([](bool /*begun*/) {}));

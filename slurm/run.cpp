@@ -80,7 +80,8 @@ void Run::say(std::string_view kind, std::string message, std::string reason) {
   result.events.push_back(std::move(event));
   if (written) return;
   is_mute_ = true;  // what follows would fail in the same way
-  say("trouble", written.error().message);
+  const auto& cause = written.error().message;
+  if (result.events.back().message != cause) say("trouble", cause);
 }
 
 void Run::say_kept(std::optional<Time> since) {
@@ -110,6 +111,13 @@ void Run::give_up() {
   if (!result.decision.sick && !situation.drain) return;
   say(result.decision.sick ? "refused" : "trouble",
       fmt::format("Slurm could not be asked: {}", situation.trouble));
+}
+
+std::string Run::fate() const {
+  if (!is_unrecorded) return "";
+  return fmt::format(
+      "; its history cannot be written: it stays drained until an admin says muster resume {}",
+      order.node);
 }
 
 void Run::heed(const Result<void>& written) {

@@ -30,6 +30,9 @@ class Run {
   // To be written; none in a dry run either.
   [[nodiscard]] History* pen() const { return order.dry_run ? nullptr : history_; }
 
+  // To be written about the drain of this run; none where it is not in there.
+  [[nodiscard]] History* record() const { return is_unrecorded ? nullptr : pen(); }
+
   // To the history, to syslog and to standard output.
   void say(std::string_view kind, std::string message, std::string reason = "");
   // Once for each state of things since `since`, not in each run.
@@ -43,11 +46,15 @@ class Run {
   // What was to be written was not.
   void heed(const Result<void>& written);
 
+  // What becomes of a drain that the history does not hold, as the end of a sentence; else empty.
+  [[nodiscard]] std::string fate() const;
+
   const Order& order;
   const Hands& hands;
   Situation situation;
   Enforced result;
-  bool knows_boot = true;  // Slurm was asked in this boot, or that cannot be told
+  bool knows_boot = true;      // Slurm was asked in this boot, or that cannot be told
+  bool is_unrecorded = false;  // the history could not take the drain of this run
 
  private:
   History* history_;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many nodes muster may drain, and that nodes which do not know of each other agree which.
+#include "slurm/allowance.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "slurm/allowance.hpp"
 #include "tests/slurm/situation.hpp"
 
 namespace muster::slurm {

@@ -35,6 +35,7 @@ class BlastRadiusTest : public EnforceTest {
     // The first look shows the cluster as it was before all of this.
     StaleController stale(cluster, before);
     hands.controller = &stale;
+    if (!with_history) hands.history = nullptr;
     hands.sleep = [&](std::chrono::milliseconds time) {
       if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
       if (i == kNodes) cluster.pass(time);
@@ -67,6 +68,7 @@ class BlastRadiusTest : public EnforceTest {
     bool sent_ = false;
   };
 
+  bool with_history = true;
   std::vector<NodeState> before = FakeCluster(kNodes).nodes();
   std::map<std::string, int> events;
 };
@@ -83,6 +85,16 @@ TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
     for (std::size_t i = 1; i <= 10; ++i) EXPECT_EQ(cluster.node(name(i)).reason, kReason);
     std::filesystem::remove_all(dir.path());
   }
+}
+
+// Their disks are full, or their file server is gone: what makes them sick is no way round the
+// share.
+TEST_F(BlastRadiusTest, AHundredNodesAtOnceWithoutAHistoryDrainTen) {
+  with_history = false;
+  run_at_once(1, false);
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events["drained"], 10);
+  EXPECT_EQ(events["undone"], 90);
 }
 
 TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesInTurnDrainsTen) {

@@ -300,19 +300,6 @@ TEST_F(EnforceTest, ADeadSlurmctldOnADrainedNodeIsTrouble) {
   EXPECT_TRUE(record());
 }
 
-TEST_F(EnforceTest, WithoutAHistoryNothingIsDrained) {
-  const auto report = sick();
-  order.report = &report;
-  order.node = "n001";
-  auto hands = hands_of("n001");
-  hands.history = nullptr;
-  const auto enforced = enforce(order, hands);
-  EXPECT_TRUE(enforced.decision.sick);
-  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
-  EXPECT_THAT(enforced.events[0].message, HasSubstr("history"));
-  EXPECT_EQ(cluster.drained(), 0);
-}
-
 TEST_F(EnforceTest, WhatSlurmctldDoesLateIsKnownAsOurs) {
   controller.before_drain = [&] { cluster.be(Health::hung); };
   const auto enforced = run(sick());
@@ -460,23 +447,6 @@ TEST_F(EnforceTest, NothingIsSentToASlurmctldThatDiedMeanwhile) {
   EXPECT_TRUE(enforced.out_of_reach);
   EXPECT_EQ(count("drain"), 0);
   EXPECT_EQ(record(), std::nullopt);
-}
-
-TEST_F(EnforceTest, AHistoryThatCannotBeWrittenDrainsNothing) {
-  history_of("n001");
-  auto unwritable = History::read(dir.path() / "n001/history.db");
-  ASSERT_TRUE(unwritable) << unwritable.error().message;
-  const auto report = sick();
-  order.report = &report;
-  order.node = "n001";
-  auto hands = hands_of("n001");
-  hands.history = &*unwritable;
-  const auto enforced = enforce(order, hands);
-  EXPECT_EQ(cluster.drained(), 0);
-  EXPECT_TRUE(enforced.decision.sick);
-  EXPECT_EQ(enforced.decision.action, Action::nothing);
-  EXPECT_THAT(kinds(enforced), ElementsAre("refused", "trouble"));
-  EXPECT_THAT(enforced.events[0].message, HasSubstr("history.db: "));
 }
 
 TEST_F(EnforceTest, ADrainOfOursWithoutARecordIsKept) {
