@@ -2,6 +2,7 @@
 // A sick node is taken out of service.
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -11,9 +12,12 @@
 namespace muster::slurm {
 namespace {
 
+constexpr std::string_view kNoTime =
+    "not drained: too little of the hook's time is left to see what comes of it";
+
 // Another process of this node, a prolog or a health check, has begun to drain it.
 void follow_another(Run& run) {
-  run.hands.sleep(kUntilRanked);
+  static_cast<void>(run.wait(kUntilRanked));
   run.recall();
   if (!run.look()) return run.give_up();
   run.result.decision = decide(run.situation);
@@ -31,13 +35,15 @@ void forget(Run& run) {
   if (last) run.heed(history->begin_drain(run.order.node, *last).map([](bool /*begun*/) {}));
 }
 
-// The history waited for its disk; somebody may have acted meanwhile. If it is not wanted any more,
-// nothing was done, and that was said.
-bool still_wanted(Run& run, const OwnDrain& own) {
+// The history waited for its disk; somebody may have acted meanwhile, and the time may be over. If
+// it is not to be sent any more, nothing was done, and that was said.
+bool still_to_be_sent(Run& run, const OwnDrain& own) {
   const bool seen = run.look();
   if (seen) {
     auto again = decide(run.situation);
-    if (again.action == Action::drain && again.reason == own.reason) return true;
+    const bool wanted = again.action == Action::drain && again.reason == own.reason;
+    if (wanted && run.has_time_to_drain()) return true;
+    if (wanted) again.why = kNoTime;
     run.result.decision = std::move(again);
   }
   forget(run);
@@ -52,7 +58,8 @@ bool still_wanted(Run& run, const OwnDrain& own) {
   return false;
 }
 
-void verify(Run& run, const Result<void>& sent) {
+// `compared`: others' drains of the same second are to be seen by now.
+void verify(Run& run, const Result<void>& sent, bool compared) {
   const bool seen = run.look();
   run.result.drained = seen ? run.is_drained() : sent.has_value();
   if (!seen || !run.shows_own()) {
@@ -78,6 +85,13 @@ void verify(Run& run, const Result<void>& sent) {
                     "share is used up: {}",
                     decision.why));
   }
+  if (!compared) {  // slurmctld took the time that was left: the next run compares
+    return run.complain(
+        fmt::format("drained, and not compared with the drains of other nodes, because the hook's "
+                    "time is over: {}{}",
+                    decision.why,
+                    run.fate()));
+  }
   if (auto* history = run.record()) run.heed(history->confirm_drain(run.order.node));
   run.say("drained", decision.why + run.fate(), decision.reason);
 }
@@ -102,6 +116,7 @@ void drain(Run& run) {
   if (run.order.dry_run) {
     return run.say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
   }
+  if (!run.has_time_to_drain()) return run.refuse(std::string(kNoTime));
   const OwnDrain own{.reason = decision.reason,
                      .at = run.situation.now,
                      .boot_id = run.order.boot_id,
@@ -109,11 +124,11 @@ void drain(Run& run) {
                      .check = decision.check,
                      .remedy = decision.remedy};
   if (!begin(run, own)) return follow_another(run);
-  if (!still_wanted(run, own)) return;
+  if (!still_to_be_sent(run, own)) return;
   run.situation.drain = own;
   const auto sent = run.hands.controller->drain(run.order.node, own.reason);
-  run.hands.sleep(kUntilRanked);
-  verify(run, sent);
+  const bool compared = run.wait(kUntilRanked);
+  verify(run, sent, compared);
 }
 
 }  // namespace muster::slurm

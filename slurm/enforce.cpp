@@ -51,7 +51,7 @@ void settle(Run& run) {
   const bool is_fresh = situation.node->since && situation.now - *situation.node->since < kFresh;
   if (situation.drain->confirmed || !run.shows_own() || !is_fresh) return;
   const auto before = std::pair{situation.node, situation.cluster};
-  run.hands.sleep(kUntilRanked);
+  static_cast<void>(run.wait(kUntilRanked));
   if (!run.look()) std::tie(situation.node, situation.cluster) = before;
 }
 

@@ -34,7 +34,8 @@ struct Hands {
   History* history = nullptr;  // none: what is drained stays so until an admin resumes it
   std::function<Time()> now;
   std::function<void(std::chrono::milliseconds)> sleep;
-  std::function<void(const Event&)> tell;  // syslog and standard output
+  std::function<void(const Event&)> tell;           // syslog and standard output
+  std::function<std::chrono::milliseconds()> left;  // of the hook's time; none: as long as it takes
 };
 
 struct Enforced {

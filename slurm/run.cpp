@@ -8,6 +8,8 @@
 
 namespace muster::slurm {
 
+using std::chrono::milliseconds;
+
 Run::Run(const Order& the_order, const Hands& the_hands)
     : order(the_order), hands(the_hands), history_(the_hands.history) {
   situation.report = order.report;
@@ -37,7 +39,9 @@ bool Run::look() {
   situation.cluster.clear();
   situation.trouble = hands.trouble;
   if (hands.controller == nullptr) return false;
+  const auto before = left();
   auto nodes = hands.controller->nodes(order.node);
+  longest_look_ = std::max(longest_look_, before - left());
   situation.now = hands.now();
   if (!nodes) {
     situation.trouble = nodes.error().message;
@@ -51,6 +55,20 @@ bool Run::look() {
   situation.node = *own;
   situation.cluster = std::move(*nodes);
   return true;
+}
+
+milliseconds Run::left() const { return hands.left ? hands.left() : milliseconds::max() / 2; }
+
+bool Run::wait(milliseconds time) const {
+  const auto longest = std::max(left() - longest_look_, milliseconds(0));
+  hands.sleep(std::min(time, longest));
+  return time <= longest;
+}
+
+bool Run::has_time_to_drain() const {
+  constexpr milliseconds kForTheHistory{300};
+  // Two orders and a look between them: an order is one call, and a look is two.
+  return left() >= kUntilRanked + 2 * longest_look_ + kForTheHistory;
 }
 
 bool Run::is_drained() const {

@@ -3,6 +3,7 @@
 // is said what happened.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "slurm/enforce.hpp"
 
 namespace muster::slurm {
+
+// Slurm's times are whole seconds: after this, all drains of the second of ours are to be seen.
+inline constexpr std::chrono::milliseconds kUntilRanked{1200};
 
 class Run {
  public:
@@ -19,6 +23,11 @@ class Run {
   void recall();
   // What Slurm says now. False where it does not, and the situation has the reason.
   [[nodiscard]] bool look();
+
+  // Sleeps, and leaves time for a look. Whether it was as long as asked for.
+  [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
+  // Whether a drain can be sent, waited for, looked at, and undone where it is one too many.
+  [[nodiscard]] bool has_time_to_drain() const;
 
   [[nodiscard]] bool is_drained() const;
   // Word for word: with another reason it is another's.
@@ -57,7 +66,10 @@ class Run {
   bool is_unrecorded = false;  // the history could not take the drain of this run
 
  private:
+  [[nodiscard]] std::chrono::milliseconds left() const;
+
   History* history_;
+  std::chrono::milliseconds longest_look_{0};
   bool is_mute_ = false;  // events cannot be written
 };
 

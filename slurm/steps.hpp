@@ -2,15 +2,11 @@
 // What enforce() does to a node, each with all that it takes: the history, Slurm, and the words.
 #pragma once
 
-#include <chrono>
 #include <string>
 
 #include "slurm/run.hpp"
 
 namespace muster::slurm {
-
-// Slurm's times are whole seconds: after this, all drains of the second of ours are to be seen.
-inline constexpr std::chrono::milliseconds kUntilRanked{1200};
 
 // Remembers it, looks once more, sends it, waits until it has a rank, verifies it, and takes it
 // back where the site's share does not cover it.

@@ -208,10 +208,17 @@ class Hook {
          .history = history_ ? &*history_ : nullptr,
          .now = wall_time,
          .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
-         .tell = [&](const slurm::Event& event) { say(event); }});
+         .tell = [&](const slurm::Event& event) { say(event); },
+         .left = [&] { return time_left(); }});
     static_cast<void>(
         world_.console.out(fmt::format("muster: {}\n", one_line(inspected.report, kLongestLine))));
     return answer(inspected.report, enforced);
+  }
+
+  // For Slurm: what comes after has its own.
+  [[nodiscard]] std::chrono::milliseconds time_left() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(deadline_.when() - kReserve -
+                                                                 Clock::now());
   }
 
   // Only a prolog can hold a job back, and Slurm drains a node whose prolog fails: where muster did

@@ -62,7 +62,8 @@ class EnforceTest : public testing::Test {
                   cluster.pass(time);
                   if (while_asleep) while_asleep();
                 },
-            .tell = [this](const Event& event) { told.push_back(event.kind); }};
+            .tell = [this](const Event& event) { told.push_back(event.kind); },
+            .left = [this, end = cluster.clock() + budget] { return end - cluster.clock(); }};
   }
 
   // Each node has its own.
@@ -101,6 +102,7 @@ class EnforceTest : public testing::Test {
   FakeController controller{cluster};
   Order order{.context = "periodic", .job = "", .boot_id = "boot-1", .identity = "GPU-1"};
   std::map<std::string, History> histories;
+  std::chrono::milliseconds budget = std::chrono::seconds(25);  // of each run
   std::vector<std::string> told;
   std::function<void()> while_asleep;
 };

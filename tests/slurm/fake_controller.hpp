@@ -44,6 +44,8 @@ class FakeCluster {
 
   void pass(std::chrono::milliseconds time) { clock_ += time; }
 
+  [[nodiscard]] std::chrono::milliseconds clock() const { return clock_; }
+
   [[nodiscard]] NodeState& node(std::string_view name) {
     return *std::find_if(
         nodes_.begin(), nodes_.end(), [&](const NodeState& each) { return each.name == name; });
