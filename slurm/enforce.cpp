@@ -61,7 +61,7 @@ void leave(Run& run) {
   auto& decision = run.result.decision;
   const auto& drain = situation.drain;
   if (decision.sick) {
-    run.say("refused", decision.why);
+    run.refuse(decision.why);
   } else if (drain && !drain->confirmed) {
     decision.why = "the last drain was sent, and Slurm has not applied it";
   } else if (!drain && run.is_drained() && is_ours(situation.node->reason)) {
@@ -119,6 +119,7 @@ Enforced enforce(const Order& order, const Hands& hands) {
   } else {
     run.give_up();
   }
+  if (!run.result.decision.sick) run.end_refusal();
   return std::move(run.result);
 }
 

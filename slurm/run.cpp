@@ -4,11 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace muster::slurm {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+// What tells whether a refusal still stands.
+constexpr std::array<std::string_view, 7> kRefused{
+    "refused", "over", "drained", "undone", "resumed", "released", "not_applied"};
+
+}  // namespace
 
 Run::Run(const Order& the_order, const Hands& the_hands)
     : order(the_order), hands(the_hands), history_(the_hands.history) {
@@ -104,7 +113,7 @@ void Run::say(std::string_view kind, std::string message, std::string reason) {
 
 void Run::say_kept(std::optional<Time> since) {
   const auto& why = result.decision.why;
-  if (history_ != nullptr) {
+  if (history_ != nullptr && !order.dry_run) {
     const auto last =
         history_->events({.nodes = {order.node}, .kinds = {"kept"}, .since = since, .most = 1});
     if (last && !last->empty() && last->back().message == why) return;
@@ -112,9 +121,34 @@ void Run::say_kept(std::optional<Time> since) {
   say("kept", why, situation.node->reason);
 }
 
+// Of this context and this job: others have their own reasons, and say them.
+bool Run::was_refused(std::string_view why) const {
+  constexpr std::chrono::hours kAgain{1};
+  if (history_ == nullptr || order.dry_run) return false;
+  const auto events = history_->events({.nodes = {order.node},
+                                        .kinds = {kRefused.begin(), kRefused.end()},
+                                        .since = hands.now() - kAgain + std::chrono::seconds(1)});
+  if (!events) return false;
+  const auto last = std::find_if(events->rbegin(), events->rend(), [&](const Event& event) {
+    const bool others = event.context != order.context || event.job != order.job;
+    return !(others && (event.kind == "refused" || event.kind == "over"));
+  });
+  return last != events->rend() && last->kind == "refused" && last->message == why;
+}
+
 void Run::refuse(std::string why) {
   result.decision.action = Action::nothing;
-  say("refused", std::move(why));
+  if (!was_refused(why)) say("refused", std::move(why));
+}
+
+// In each run of a healthy node: only the newest event is looked at.
+void Run::end_refusal() {
+  if (pen() == nullptr) return;
+  const auto newest = pen()->events({.most = 1});
+  if (!newest || newest->empty()) return;
+  const auto& event = newest->back();
+  const bool refused = event.kind == "refused" && event.node == order.node;
+  if (refused && event.context == order.context) say("over", "no drain is called for any more");
 }
 
 void Run::complain(std::string message) {
@@ -127,8 +161,9 @@ void Run::give_up() {
   result.out_of_reach = true;
   // A healthy node that was asked about for the first time in this boot: the next run asks again.
   if (!result.decision.sick && !situation.drain) return;
-  say(result.decision.sick ? "refused" : "trouble",
-      fmt::format("Slurm could not be asked: {}", situation.trouble));
+  auto why = fmt::format("Slurm could not be asked: {}", situation.trouble);
+  if (result.decision.sick) return refuse(std::move(why));
+  say("trouble", std::move(why));
 }
 
 std::string Run::fate() const {

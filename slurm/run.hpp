@@ -46,8 +46,10 @@ class Run {
   void say(std::string_view kind, std::string message, std::string reason = "");
   // Once for each state of things since `since`, not in each run.
   void say_kept(std::optional<Time> since);
-  // What the report calls for is not done.
+  // What the report calls for is not done. Said once for each reason why, and again every hour.
   void refuse(std::string why);
+  // Nothing is called for any more: the next refusal is a new one.
+  void end_refusal();
   // Slurm did not do what it was told, or did not say.
   void complain(std::string message);
   // Slurm could not be asked.
@@ -66,6 +68,7 @@ class Run {
   bool is_unrecorded = false;  // the history could not take the drain of this run
 
  private:
+  [[nodiscard]] bool was_refused(std::string_view why) const;
   [[nodiscard]] std::chrono::milliseconds left() const;
 
   History* history_;
