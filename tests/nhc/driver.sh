@@ -3,16 +3,18 @@
 # What a plug-in of LBNL NHC may rely on, in small: the same command line, the same configuration,
 # and the same ways to go wrong. For machines that have no NHC; see nhc_test.sh.
 #
-#   driver.sh [-a] [-t SECONDS] [VARIABLE=VALUE]...
+#   driver.sh [-a] [-f] [-t SECONDS] [VARIABLE=VALUE]...
 set -f
 PATH=/sbin:/usr/sbin:/bin:/usr/bin
 NHC_CHECK_ALL=0
+NHC_CHECK_FORKED=0
 TIMEOUT=30
 FAILURES=0
 
-while getopts at: option; do
+while getopts aft: option; do
   case $option in
     a) NHC_CHECK_ALL=1 ;;
+    f) NHC_CHECK_FORKED=1 ;;
     t) TIMEOUT=$OPTARG ;;
     *) exit 10 ;;
   esac
@@ -37,7 +39,7 @@ die() {
     FAILURES=$((FAILURES + 1))
     return 0
   fi
-  exit "$status"
+  exit $((status + (NHC_CHECK_FORKED == 1 ? 100 : 0)))
 }
 
 in_range() {
@@ -119,8 +121,17 @@ if ((TIMEOUT > 0)); then
 fi
 load_checks
 for check in "${CHECKS[@]}"; do
-  eval "$check"
+  # With -f each check is a process of its own: what it sets is lost.
+  if ((NHC_CHECK_FORKED == 1)) && [[ ! $check =~ ^(export )?[A-Za-z_][A-Za-z0-9_]*= ]]; then
+    eval "$check" &
+    wait $!
+  else
+    eval "$check"
+  fi
   status=$?
+  if ((status > 100 && NHC_CHECK_FORKED == 1 && NHC_CHECK_ALL == 0)); then
+    exit $((status - 100))
+  fi
   if ((status != 0 && NHC_CHECK_ALL == 0)); then
     die "$status" "check $check returned $status"
   fi

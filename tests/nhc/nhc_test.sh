@@ -68,6 +68,13 @@ expect_healthy() {
   [[ $(text_of online) == "$1" ]] || fail "was not marked online: $(text_of output) $(text_of log)"
 }
 
+# Nobody judged the node: it is neither drained nor resumed.
+expect_left() {
+  [[ $status -eq 0 ]] || fail "status $status: $(text_of output) $(text_of log)"
+  [[ ! -e $folder/offline ]] || fail "was drained: $(text_of offline)"
+  [[ ! -e $folder/online ]] || fail "was marked online"
+}
+
 # Status, then the text as NHC hands it to Slurm.
 expect_drained() {
   [[ $status -eq $1 ]] || fail "status $status, expected $1: $(text_of output) $(text_of log)"
@@ -104,7 +111,7 @@ verdicts() {
   fake 'exit 1'
   conf '* || check_muster'
   run_on n1
-  expect_healthy n1
+  expect_left
   expect_logged "could not judge"
 }
 
@@ -115,7 +122,7 @@ undecided() {
     fake 'echo "unknown: gpu.ecc gpu3: no answer"' "$line"
     conf '* || check_muster'
     run_on n1
-    expect_healthy n1
+    expect_left
     expect_logged "could not judge, the node is left as it is: status "
     expect_logged "unknown: gpu.ecc gpu3: no answer"
   done
@@ -123,7 +130,7 @@ undecided() {
   begin "a program that is not there"
   conf '* || export MUSTER_PROGRAM=/nonexistent/muster' '* || check_muster'
   run_on n1
-  expect_healthy n1
+  expect_left
   expect_logged "/nonexistent/muster is not there"
 
   begin "undecided, and the site wants it drained"
@@ -133,13 +140,62 @@ undecided() {
   expect_drained 1 "n1 check_muster: could not judge: status 2: unknown: nothing"
 }
 
+# A node that NHC drained comes back by a run in which all was judged, and by no other. With -f each
+# check is a process of its own.
+marking() {
+  local option text
+  for option in -t30 -f; do
+    text="nhc $option"
+    begin "$text: one line undecided and one healthy"
+    fake '[[ $* == *gpu* ]] && echo "unknown: gpu.ecc gpu3: no answer" && exit 2' 'echo "healthy: 9 checks"'
+    conf '* || check_muster_gpu' '* || check_muster_host'
+    run_on n1 $option
+    expect_left
+
+    begin "$text: one line undecided and one sick"
+    fake '[[ $* == *gpu* ]] && echo "unknown: gpu.ecc gpu3: no answer" && exit 2' \
+      'echo "unhealthy: host.nvme md0: degraded"' 'exit 1'
+    conf '* || check_muster_gpu' '* || check_muster_host'
+    run_on n1 $option
+    expect_drained 1 "n1 check_muster_host: host.nvme md0: degraded"
+
+    begin "$text: a sick node"
+    fake 'echo "unhealthy: x.y: bad"' 'exit 1'
+    conf '* || check_muster'
+    run_on n1 $option
+    expect_drained 1 "n1 check_muster: x.y: bad"
+
+    begin "$text: a healthy node"
+    fake 'echo "healthy: 9 checks"'
+    conf '* || check_muster' '* || check_muster_host'
+    run_on n1 $option
+    expect_healthy n1
+
+    begin "$text: undecided in a run before"
+    fake "[[ -e $folder/judged ]] || { touch $folder/judged; exit 2; }" 'echo "healthy: 9 checks"'
+    rm -f "$folder/judged"
+    conf '* || check_muster'
+    run_on n1 $option
+    expect_left
+    run_on n1 $option
+    expect_healthy n1
+  done
+
+  begin "nhc -a -f forgets that a check failed"
+  fake 'echo "unhealthy: x.y: bad"' 'exit 1'
+  conf '* || check_muster'
+  run_on n1 -a -f
+  [[ $(text_of offline) == "n1 check_muster: x.y: bad" ]] || fail "drained with: $(text_of offline)"
+  [[ ! -e $folder/online ]] || fail "was marked online"
+}
+
 deadlines() {
   begin "a program that hangs ends before NHC does"
   fake 'trap "" TERM' 'sleep 100 & wait'
   conf '* || check_muster' '* || check_muster_gpu'
   SECONDS=0
   run_on n1 -t 7
-  expect_healthy n1
+  expect_left
   expect_logged "status 137"
   ((SECONDS <= 20)) || fail "took $SECONDS s"
 
@@ -228,7 +284,7 @@ $wanted boot --only topo.*" ]] || fail "called with: $(text_of calls)"
     fake 'echo "healthy: 2 checks"'
     conf "* || check_muster $word"
     run_on n1
-    expect_healthy n1
+    expect_left
     expect_logged "is no name"
     [[ -z $(text_of calls) ]] || fail "called with: $(text_of calls)"
   done
@@ -338,6 +394,7 @@ END
 
 verdicts
 undecided
+marking
 deadlines
 hostile
 arguments
