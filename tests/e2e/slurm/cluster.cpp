@@ -113,12 +113,16 @@ bool has_ended(std::string_view state) {
 
 }  // namespace
 
-std::string shipped_hook(std::string_view name, const fs::path& muster) {
-  constexpr std::string_view kDefault = "muster=/usr/bin/muster\n";
+std::string shipped_hook(std::string_view name, const fs::path& muster, const fs::path& logger) {
   auto text = content_of(fmt::format("{}/slurm/hooks/{}", MUSTER_SOURCE_DIR, name));
-  const auto at = text.find(kDefault);
-  if (at == std::string::npos) return "";
-  return text.replace(at, kDefault.size(), fmt::format("muster={}\n", muster.string()));
+  for (const auto& [program, place] :
+       {std::pair{"muster", &muster}, std::pair{"logger", &logger}}) {
+    const auto line = fmt::format("{0}=/usr/bin/{0}\n", program);
+    const auto at = text.find(line);
+    if (at == std::string::npos) return "";
+    text.replace(at, line.size(), fmt::format("{}={}\n", program, place->string()));
+  }
+  return text;
 }
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {

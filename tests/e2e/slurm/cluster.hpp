@@ -40,8 +40,11 @@ struct SlurmNode {
   [[nodiscard]] bool is(std::string_view word) const { return state == word; }
 };
 
-// A script of slurm/hooks, but for the line that says where muster is.
-[[nodiscard]] std::string shipped_hook(std::string_view name, const std::filesystem::path& muster);
+// A script of slurm/hooks, but for the lines that say where muster and logger are: none of the
+// tests writes to the machine's own syslog.
+[[nodiscard]] std::string shipped_hook(std::string_view name,
+                                       const std::filesystem::path& muster,
+                                       const std::filesystem::path& logger = "/nonexistent/logger");
 
 using Nodes = std::map<std::string, SlurmNode>;
 

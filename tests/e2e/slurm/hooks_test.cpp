@@ -24,7 +24,8 @@ struct Hook {
 class HookScript : public ::testing::TestWithParam<Hook> {
  protected:
   void SetUp() override {
-    const auto text = shipped_hook(GetParam().name, folder.path() / "muster");
+    const auto text =
+        shipped_hook(GetParam().name, folder.path() / "muster", folder.path() / "logger");
     ASSERT_NE(text, "");
     program("hook", text);
   }
@@ -79,6 +80,49 @@ TEST_P(HookScript, NeverFailsWhereMusterCannotBeStarted) {
   folder.remove("muster");
   fs::create_directory(folder.path() / "muster");
   EXPECT_EQ(run().status, 0) << "a directory";
+}
+
+TEST_P(HookScript, TellsSyslogWhereMusterIsBroken) {
+  // It is told nothing but this, and has nothing of the hook's own to hold on to.
+  program("logger",
+          fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
+                      folder.path().string()));
+  const auto said = [&] { return content_of(folder.path() / "said"); };
+  EXPECT_EQ(run().out, "");
+  EXPECT_EQ(
+      said(),
+      fmt::format("-t muster -p daemon.warning -- {}/muster is not there or not executable: the "
+                  "node was not checked\n",
+                  folder.path().string()));
+  folder.remove("said");
+  program("muster", "#!/bin/sh\nexit 64\n");
+  const auto ran = run();
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err,
+            fmt::format("muster: hook {} ended with status 64: the node was not checked\n",
+                        GetParam().context));
+  EXPECT_EQ(
+      said(),
+      fmt::format("-t muster -p daemon.warning -- hook {} ended with status 64: the node was not "
+                  "checked\n",
+                  GetParam().context));
+  folder.remove("said");
+  for (const int status : {0, 1}) {
+    program("muster", fmt::format("#!/bin/sh\nexit {}\n", status));
+    EXPECT_EQ(run().status, status);
+  }
+  EXPECT_FALSE(fs::exists(folder.path() / "said"));
+}
+
+TEST_P(HookScript, WaitsForNoLoggerAndHeedsNone) {
+  program("muster", "#!/bin/sh\nexit 64\n");
+  for (const auto* logger : {"exit 1", "kill -KILL $$", "trap '' TERM\nsleep 100 & wait; wait"}) {
+    program("logger", fmt::format("#!/bin/sh\n{}\n", logger));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(run().status, 0) << logger;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << logger;
+  }
 }
 
 // Slurm's time limit: SIGTERM for the whole group, which must not look like success.
