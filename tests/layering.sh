@@ -18,11 +18,12 @@ checks/nhc_conf : lib/base lib/node lib/profile lib/report checks slurm/hostlist
 checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm slurm/hostlist
 checks       : lib/base lib/node lib/profile lib/report
 bench/collectives : lib/base
-bench/launch : lib/base slurm/hostlist
-bench/group  : lib/base bench/launch
-bench/backends : lib/base bench/collectives
+bench/sockets : lib/base
+bench/launch : lib/base slurm/hostlist bench/sockets
+bench/group  : lib/base bench/launch bench/sockets
+bench/backends : lib/base bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
-bench/app    : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends bench/results
+bench/app    : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 

@@ -20,17 +20,16 @@ namespace {
 // What rank 0 tells the others through MPI: the secret, and one address on each further line.
 std::string invitation(const std::string& secret, const std::vector<Rendezvous>& addresses) {
   auto text = secret;
-  for (const auto& each : addresses) text += fmt::format("\n{} {}", each.host, each.port);
+  for (const auto& each : addresses) text += fmt::format("\n{}", to_text(each));
   return text;
 }
 
 Result<std::vector<Rendezvous>> addresses_in(const std::vector<std::string_view>& lines) {
   std::vector<Rendezvous> addresses;
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const auto words = split(lines[i], ' ');
-    const auto port = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
-    if (!port) return make_error("rank 0 gave addresses that cannot be read");
-    addresses.push_back({.host = std::string(words[0]), .port = static_cast<std::uint16_t>(*port)});
+    auto address = parse_endpoint(lines[i]);
+    if (!address) return make_error("rank 0 gave addresses that cannot be read");
+    addresses.push_back(*std::move(address));
   }
   return addresses;
 }

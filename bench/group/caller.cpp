@@ -80,6 +80,7 @@ void Caller::begin(const Target& target) {
         fmt::format("{}: {}", target.label, nonce ? socket.error().message : nonce.error().message);
     return;
   }
+  notice_loss(socket->get());
   tries_.push_back({.wire = Wire(*std::move(socket)),
                     .label = target.label,
                     .deadline = after(options_.hello_limit),

@@ -10,8 +10,8 @@
 #include "bench/group/group.hpp"
 #include "bench/group/hello.hpp"
 #include "bench/group/poller.hpp"
-#include "bench/group/sockets.hpp"
 #include "bench/group/wire.hpp"
+#include "bench/sockets/sockets.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/group/sockets.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
@@ -64,6 +64,7 @@ void Door::accept_all() {
       closed_until_ = Clock::now() + std::chrono::milliseconds(50);
       return;
     }
+    notice_loss(socket.get());
     if (newcomers_.size() >= most) {
       // Who has waited longest is the least likely to be a rank, and a rank comes again.
       refuse(newcomers_.front(), "too many connect at once", false);

@@ -11,8 +11,8 @@
 
 #include "bench/group/board.hpp"
 #include "bench/group/hub.hpp"
-#include "bench/group/sockets.hpp"
 #include "bench/group/spoke.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
@@ -130,7 +130,7 @@ Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
   constexpr std::size_t kOthers = 256;  // what the process itself has open
   const auto others = static_cast<std::size_t>(options.world - 1);
   if (options.rank == 0 && others > 0) {
-    if (auto enough = allow_descriptors(others + kOthers); !enough) {
+    if (auto enough = allow_descriptors("rank 0", others + kOthers); !enough) {
       return tl::unexpected(enough.error());
     }
   }

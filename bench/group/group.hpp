@@ -95,12 +95,4 @@ class Group {
   virtual void give_up(std::string_view why) = 0;
 };
 
-// A socket that listens on any free port of every interface, and how others may reach it.
-struct Listener {
-  Descriptor socket;
-  std::vector<Rendezvous> addresses;  // loopback last
-};
-
-[[nodiscard]] Result<Listener> listen_anywhere();
-
 }  // namespace muster::bench

@@ -6,14 +6,10 @@
 #include <utility>
 
 #include "bench/group/poller.hpp"
-#include "bench/group/sockets.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
-
-bool is_loopback(const Rendezvous& where) {
-  return where.host.starts_with("127.") || where.host == "::1";
-}
 
 std::vector<Descriptor> connections_to(const std::vector<Rendezvous>& addresses) {
   std::vector<Descriptor> sockets;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/launch/local.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +14,7 @@
 
 #include "bench/launch/random.hpp"
 #include "bench/launch/supervisor.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
@@ -44,17 +42,13 @@ Result<void> check(const Place& place, int count) {
 
 // Rank 0's, on loopback at any free port.
 Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
-  Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = ::htonl(INADDR_LOOPBACK)}};
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = sizeof address;
-  if (!listener.is_open() || ::bind(listener.get(), generic, length) != 0 ||
-      ::listen(listener.get(), SOMAXCONN) != 0 ||
-      ::getsockname(listener.get(), generic, &length) != 0) {
-    return failed("listen on 127.0.0.1");
-  }
-  return std::pair{std::move(listener),
-                   Rendezvous{.host = "127.0.0.1", .port = ::ntohs(address.sin_port)}};
+  Rendezvous where{.host = "127.0.0.1"};
+  auto listener = listen_on(where);
+  if (!listener) return tl::unexpected(listener.error());
+  const auto port = port_of(*listener);
+  if (!port) return tl::unexpected(port.error());
+  where.port = *port;
+  return std::pair{*std::move(listener), std::move(where)};
 }
 
 // What is the same for all ranks of this process.

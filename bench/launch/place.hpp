@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/sockets/sockets.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -22,12 +23,7 @@ enum class Launcher { flags, torchrun, open_mpi, hydra, pmix, slurm, tf_config, 
 [[nodiscard]] Result<Launcher> parse_launcher(std::string_view name);
 
 // Where rank 0 listens.
-struct Rendezvous {
-  std::string host;
-  std::uint16_t port = 0;
-
-  bool operator==(const Rendezvous&) const = default;
-};
+using Rendezvous = Endpoint;
 
 // "node1:6105", "[fd00::1]:6105".
 [[nodiscard]] Result<Rendezvous> parse_rendezvous(std::string_view text);

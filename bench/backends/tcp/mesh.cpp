@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <set>
@@ -19,13 +19,14 @@ namespace muster::bench::tcp {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Endpoints = std::vector<Endpoint>;
 
 constexpr std::size_t kTokenBytes = 64;
 constexpr std::size_t kMostStrangers = 64;  // that may be waited for at once
 // A rank says who it is as soon as it is connected; who has not by then may be turned away for
 // others.
 constexpr auto kTimeToSpeak = std::chrono::seconds(1);
-constexpr std::uint64_t kOtherDescriptors = 128;
+constexpr std::size_t kOtherDescriptors = 128;
 
 // What the two ends of a new connection tell each other. All ranks run the same program, on
 // machines of one kind.
@@ -63,18 +64,6 @@ struct Stranger {
   std::size_t received = 0;
 };
 
-// A connection to each other rank, and what else there is.
-Result<void> allow_descriptors(int ranks) {
-  const auto wanted = static_cast<rlim_t>(ranks) + kMostStrangers + kOtherDescriptors;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
-  const auto before = limit.rlim_max;
-  limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  if (limit.rlim_cur == wanted && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
-  return make_error(fmt::format(
-      "{} ranks need {} open files each, and {} are allowed (ulimit -Hn)", ranks, wanted, before));
-}
-
 class Assembly {
  public:
   Assembly(int rank, int ranks, std::string_view token, Deadline deadline)
@@ -84,7 +73,7 @@ class Assembly {
         sockets_(static_cast<std::size_t>(ranks)) {}
 
   // Nobody has to accept for this to return: connections wait in the listener's queue.
-  [[nodiscard]] Result<void> greet(int peer, const std::vector<std::string>& addresses) {
+  [[nodiscard]] Result<void> greet(int peer, const Endpoints& addresses) {
     auto socket = connect_to(addresses, deadline_);
     if (!socket) return socket_error(peer, socket.error());
     const auto hello = hello_of(rank_, peer, token_);
@@ -97,7 +86,7 @@ class Assembly {
 
   // The answer of one who was greeted. Who had no room for this rank among strangers is greeted
   // again.
-  [[nodiscard]] Result<void> hear(int peer, const std::vector<std::string>& addresses) {
+  [[nodiscard]] Result<void> hear(int peer, const Endpoints& addresses) {
     for (;;) {
       auto heard = hear_once(peer);
       if (heard || Clock::now() + kBetweenGreetings >= deadline_) return heard;
@@ -171,11 +160,16 @@ class Assembly {
 
   [[nodiscard]] Result<void> accept(const Descriptor& listener) {
     if (!has_room()) return {};
-    auto socket = accept_from(listener);
-    if (!socket) return tl::unexpected(socket.error());
-    if (!socket->is_open()) return {};
+    Address from;
+    Descriptor socket = accept_one(listener.get(), from);
+    if (!socket.is_open()) {
+      // A stranger may be gone again before it is accepted.
+      const bool harmless = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+      if (harmless) return {};
+      return make_error(fmt::format("accept: {}", std::strerror(errno)));
+    }
     if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
-    strangers_.push_back({.socket = *std::move(socket), .hello = {}, .came = Clock::now()});
+    strangers_.push_back({.socket = std::move(socket), .hello = {}, .came = Clock::now()});
     return {};
   }
 
@@ -221,18 +215,28 @@ class Assembly {
   std::vector<Stranger> strangers_;
 };
 
-// One line for each rank, its addresses divided by commas.
-Result<std::vector<std::vector<std::string>>> share(const Exchange& exchange,
-                                                    const std::vector<std::string>& mine,
-                                                    int ranks) {
-  const auto gathered = exchange.gather(fmt::format("{}", fmt::join(mine, ",")));
+// "10.0.0.4 40123,fd00::4 40123".
+std::string to_line(const Endpoints& addresses) {
+  std::vector<std::string> words;
+  words.reserve(addresses.size());
+  for (const auto& address : addresses) words.push_back(to_text(address));
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+// The addresses of each rank.
+Result<std::vector<Endpoints>> share(const Exchange& exchange, const Endpoints& mine, int ranks) {
+  const auto gathered = exchange.gather(to_line(mine));
   if (!gathered) return tl::unexpected(gathered.error());
   const auto told = exchange.broadcast(fmt::format("{}", fmt::join(*gathered, "\n")));
   if (!told) return tl::unexpected(told.error());
-  std::vector<std::vector<std::string>> all;
+  std::vector<Endpoints> all;
   for (const auto line : split(*told, '\n')) {
     auto& one = all.emplace_back();
-    for (const auto address : split(line, ',')) one.emplace_back(address);
+    for (const auto word : split(line, ',')) {
+      auto address = parse_endpoint(word);
+      if (!address) return tl::unexpected(address.error());
+      one.push_back(*std::move(address));
+    }
   }
   if (all.size() != static_cast<std::size_t>(ranks)) {
     return make_error(fmt::format("{} ranks told their addresses, expected {}", all.size(), ranks));
@@ -241,10 +245,10 @@ Result<std::vector<std::vector<std::string>>> share(const Exchange& exchange,
 }
 
 // Those whose addresses are the same: each port is another.
-int count_here(const std::vector<std::vector<std::string>>& all, int rank) {
-  const auto hosts_of = [](const std::vector<std::string>& addresses) {
+int count_here(const std::vector<Endpoints>& all, int rank) {
+  const auto hosts_of = [](const Endpoints& addresses) {
     std::set<std::string> hosts;
-    for (const auto& address : addresses) hosts.insert(address.substr(0, address.find(' ')));
+    for (const auto& address : addresses) hosts.insert(address.host);
     return hosts;
   };
   const auto mine = hosts_of(all[static_cast<std::size_t>(rank)]);
@@ -259,8 +263,11 @@ Result<Mesh> Mesh::connect(int rank,
                            std::string_view token,
                            const Exchange& exchange,
                            std::chrono::milliseconds patience) {
-  if (auto allowed = allow_descriptors(ranks); !allowed) return tl::unexpected(allowed.error());
-  const auto listening = listen_on_any_port();
+  // A connection to each other rank, and what else there is.
+  const auto wanted = static_cast<std::size_t>(ranks) + kMostStrangers + kOtherDescriptors;
+  const auto allowed = allow_descriptors(fmt::format("each of {} ranks", ranks), wanted);
+  if (!allowed) return tl::unexpected(allowed.error());
+  const auto listening = listen_anywhere();
   if (!listening) return tl::unexpected(listening.error());
   const auto addresses = share(exchange, listening->addresses, ranks);
   if (!addresses) return tl::unexpected(addresses.error());

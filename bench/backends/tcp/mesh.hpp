@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/backends/tcp/sockets.hpp"
+#include "bench/backends/tcp/connection.hpp"
 
 namespace muster::bench::tcp {
 

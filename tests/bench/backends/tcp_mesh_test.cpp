@@ -57,8 +57,13 @@ std::string hello_of(std::uint32_t from, std::uint32_t to, std::string_view toke
   return hello;
 }
 
+// Of what all ranks tell, the last address of the first rank: loopback.
+Endpoint first_rank_in(std::string_view told) {
+  return parse_endpoint(split(split(told, '\n').front(), ',').back()).value();
+}
+
 // As many as wait at once and more: some silent, some that say nonsense, some that are gone.
-std::vector<Descriptor> visit(const std::string& address) {
+std::vector<Descriptor> visit(const Endpoint& address) {
   const auto nonsense = bytes_of(
       "GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: of some length, longer than what a rank says when "
       "it comes\r\n\r\n");
@@ -79,7 +84,7 @@ TEST(TcpMeshTest, IsNotHeldUpByStrangers) {
     visited.broadcast = [&](std::string_view text) {
       auto told = exchange.broadcast(text);
       if (rank == 1) {
-        strangers = visit(std::string(split(split(*told, '\n').front(), ',').back()));
+        strangers = visit(first_rank_in(*told));
       }
       return told;
     };
@@ -112,7 +117,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
     }
     (void)exchange.gather("::1 1");
     const auto told = exchange.broadcast("");
-    const std::string address(split(split(*told, '\n').front(), ',').back());
+    const auto address = first_rank_in(*told);
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     const auto socket = connect_to({address}, deadline);
     ASSERT_TRUE(socket);
@@ -147,7 +152,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
 TEST(TcpMeshTest, SaysThatTooFewFilesMayBeOpen) {
   EXPECT_EXIT(connect_with_few_files(),
               ::testing::ExitedWithCode(0),
-              "2000 ranks need 2192 open files each, and 100 are allowed");
+              "each of 2000 ranks needs 2192 file descriptors, and may have 100");
 }
 
 TEST(TcpMeshTest, SaysWhichRankIsGone) {

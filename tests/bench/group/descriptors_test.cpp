@@ -10,7 +10,7 @@
 
 #include "bench/group/door.hpp"
 #include "bench/group/poller.hpp"
-#include "bench/group/sockets.hpp"
+#include "bench/sockets/sockets.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {

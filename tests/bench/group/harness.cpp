@@ -8,7 +8,7 @@
 #include <csignal>
 #include <utility>
 
-#include "bench/group/sockets.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 

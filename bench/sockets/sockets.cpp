@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/group/sockets.hpp"
+#include "bench/sockets/sockets.hpp"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -12,25 +12,20 @@
 #include <cstring>
 #include <memory>
 
+#include "lib/base/text.hpp"
+
 namespace muster::bench {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel takes what it allows
 
 void set_option(int socket, int level, int name, int value) {
-  // One that a kernel does not know changes nothing but how soon a lost node is noticed.
+  // One that a kernel does not know makes a connection slower, or a loss noticed later.
   [[maybe_unused]] const int ignored = ::setsockopt(socket, level, name, &value, sizeof value);
 }
 
-// A node that is gone is noticed after about 15 s, whether it was last heard or last spoken to.
-void prepare(int socket) {
-  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 6);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 3);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 15000);
-}
+// Small texts, and the last part of a large one, are not kept back.
+void send_at_once(int socket) { set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1); }
 
 Result<Descriptor> listen_at(const Address& address) {
   const int family = address.storage.ss_family;
@@ -59,7 +54,7 @@ Address any_of(int family, std::uint16_t port) {
   return address;
 }
 
-Result<std::vector<Address>> look_up(const Rendezvous& where, int flags) {
+Result<std::vector<Address>> look_up(const Endpoint& where, int flags) {
   const addrinfo hints{
       .ai_flags = flags | AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
@@ -78,11 +73,24 @@ Result<std::vector<Address>> look_up(const Rendezvous& where, int flags) {
   return result;
 }
 
-bool is_loopback(const Rendezvous& where) {
-  return where.host.starts_with("127.") || where.host == "::1";
+}  // namespace
+
+std::string to_text(const Endpoint& endpoint) {
+  return fmt::format("{} {}", endpoint.host, endpoint.port);
 }
 
-}  // namespace
+Result<Endpoint> parse_endpoint(std::string_view text) {
+  const auto words = split(text, ' ');
+  const auto port = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
+  if (!port || words[0].empty() || *port > UINT16_MAX) {
+    return make_error(fmt::format("\"{}\" is no address and port", printable(text, 100)));
+  }
+  return Endpoint{.host = std::string(words[0]), .port = static_cast<std::uint16_t>(*port)};
+}
+
+bool is_loopback(const Endpoint& endpoint) {
+  return endpoint.host.starts_with("127.") || endpoint.host == "::1";
+}
 
 std::string to_text(const Address& address) {
   std::array<char, NI_MAXHOST> host{};
@@ -99,13 +107,13 @@ std::string to_text(const Address& address) {
   return std::string(text.starts_with(kMapped) ? text.substr(kMapped.size()) : text);
 }
 
-Result<std::vector<Address>> resolve(const Rendezvous& where) {
+Result<std::vector<Address>> resolve(const Endpoint& where) {
   // Addresses need no name server.
   if (auto numeric = look_up(where, AI_NUMERICHOST)) return numeric;
   return look_up(where, 0);
 }
 
-Result<Descriptor> listen_on(const Rendezvous& where) {
+Result<Descriptor> listen_on(const Endpoint& where) {
   const auto failed = [&](const Error& error) {
     return make_error(
         fmt::format("listen on {} port {}: {}", where.host, where.port, error.message));
@@ -123,11 +131,22 @@ Result<Descriptor> listen_on(const Rendezvous& where) {
   return socket;
 }
 
+Result<std::uint16_t> port_of(const Descriptor& listener) {
+  Address address{.length = sizeof(sockaddr_storage)};
+  if (::getsockname(listener.get(), address.get(), &address.length) != 0) {
+    return make_error(fmt::format("ask for the port: {}", std::strerror(errno)));
+  }
+  // The port lies at the same place for both families.
+  sockaddr_in inside{};
+  std::memcpy(&inside, &address.storage, sizeof inside);
+  return ::ntohs(inside.sin_port);
+}
+
 Result<Descriptor> start_connecting(const Address& address) {
   Descriptor socket(
       ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return make_error(std::strerror(errno));
-  prepare(socket.get());
+  send_at_once(socket.get());
   if (::connect(socket.get(), address.get(), address.length) != 0 && errno != EINPROGRESS) {
     return make_error(std::strerror(errno));
   }
@@ -143,17 +162,26 @@ int error_of(int descriptor) {
 Descriptor accept_one(int listener, Address& from) {
   from.length = sizeof from.storage;
   Descriptor socket(::accept4(listener, from.get(), &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket.is_open()) prepare(socket.get());
+  if (socket.is_open()) send_at_once(socket.get());
   return socket;
 }
 
-Result<void> allow_descriptors(std::size_t wanted) {
+void notice_loss(int socket) {
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 6);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 3);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 15000);
+}
+
+Result<void> allow_descriptors(std::string_view who, std::size_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
   if (limit.rlim_max < wanted) {
     return make_error(
-        fmt::format("rank 0 needs {} file descriptors, and may have {}: raise the hard limit "
+        fmt::format("{} needs {} file descriptors, and may have {}: raise the hard limit "
                     "(ulimit -Hn, or LimitNOFILE of the service that starts it)",
+                    who,
                     wanted,
                     limit.rlim_max));
   }

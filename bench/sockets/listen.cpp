@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listener for jobs whose ranks learn its addresses some other way, and those addresses.
+// A listener whose addresses the ranks learn some other way, and those addresses.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
@@ -13,8 +13,7 @@
 #include <memory>
 #include <string_view>
 
-#include "bench/group/group.hpp"
-#include "bench/group/sockets.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
@@ -46,23 +45,12 @@ Result<Found> describe(const ifaddrs& each) {
   return Found{family == AF_INET ? 0 : 1, host};
 }
 
-Result<std::uint16_t> port_of(int socket) {
-  Address address{.length = sizeof(sockaddr_storage)};
-  if (::getsockname(socket, address.get(), &address.length) != 0) {
-    return make_error(fmt::format("ask for the port: {}", std::strerror(errno)));
-  }
-  // The port lies at the same place for both families.
-  sockaddr_in inside{};
-  std::memcpy(&inside, &address.storage, sizeof inside);
-  return ::ntohs(inside.sin_port);
-}
-
 }  // namespace
 
 Result<Listener> listen_anywhere() {
   auto socket = listen_on({.host = "any address", .port = 0});
   if (!socket) return tl::unexpected(socket.error());
-  const auto port = port_of(socket->get());
+  const auto port = port_of(*socket);
   if (!port) return tl::unexpected(port.error());
 
   ifaddrs* list = nullptr;
@@ -78,6 +66,7 @@ Result<Listener> listen_anywhere() {
   Listener result{.socket = *std::move(socket)};
   for (auto& each : found)
     result.addresses.push_back({.host = std::move(each.host), .port = *port});
+  if (result.addresses.empty()) return make_error("no network interface has an address");
   return result;
 }
 
