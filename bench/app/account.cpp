@@ -65,6 +65,7 @@ void Account::add(TransportAccount transport) {
     for (const auto& line : transport.pairs) printer_.remark(line);
   }
   known_.ways = std::move(transport.pairs);
+  known_.warnings = std::move(transport.warnings);
   known_.transport = std::move(transport.facts);
   if (!transport.algorithm.empty()) known_.algorithm = std::move(transport.algorithm);
 }
@@ -114,6 +115,7 @@ std::optional<Operation> Account::to_repeat() const {
 int Account::conclude() {
   const auto held = emergency_.hold();
   printer_.say(table_footer(totals_));
+  tell_warnings();
   const auto report = report_of(known_, command_);
   emergency_.mark_reported();
   return print(report) ? exit_status(report.verdict) : kExitUndecided;
@@ -122,6 +124,19 @@ int Account::conclude() {
 void Account::tell(const Trouble& trouble) {
   if (!known_.rows.empty()) printer_.say(table_footer(totals_));
   (void)print(report_of(known_, trouble));
+}
+
+// Behind the table and what sums it up: scripts look for words that a warning may have as well.
+void Account::tell_warnings() {
+  constexpr std::size_t kMost = 8;
+  const auto& all = known_.warnings;
+  for (std::size_t at = 0; at < std::min(all.size(), kMost); ++at) {
+    printer_.remark(fmt::format("NCCL warns: {}", all[at]));
+  }
+  if (all.size() > kMost) {
+    printer_.remark(
+        fmt::format("NCCL warns of {} more: --format json has them", all.size() - kMost));
+  }
 }
 
 // What cannot be written is said where that can be; a reader that has gone needs no telling.

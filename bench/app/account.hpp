@@ -46,6 +46,7 @@ class Account {
   void tell(const Trouble& trouble);
 
  private:
+  void tell_warnings();
   [[nodiscard]] bool print(const Report& report);
 
   const BenchCommand& command_;

@@ -94,6 +94,7 @@ Report report_of(const Known& known, const BenchCommand& command) {
   report.findings.push_back(judge(known.rows, profile, facts, demand_of(command)));
   add_measurements(report, known);
   report.ways = known.ways;
+  report.warnings = known.warnings;
   conclude(report);
   return report;
 }

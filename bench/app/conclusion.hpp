@@ -26,10 +26,11 @@ struct Known {
   std::string library;
   std::vector<Row> rows;
   TransportFacts transport;
-  std::vector<std::string> ways;  // that the data took, with their pairs of ranks
-  std::string algorithm;          // as NCCL names it; empty where it is not known
-  bool algorithm_asked = false;   // the environment says which one NCCL may take
-  bool gpus = false;              // the data lie in GPU memory, or in a model of it
+  std::vector<std::string> ways;      // that the data took, with their pairs of ranks
+  std::vector<std::string> warnings;  // of NCCL itself
+  std::string algorithm;              // as NCCL names it; empty where it is not known
+  bool algorithm_asked = false;       // the environment says which one NCCL may take
+  bool gpus = false;                  // the data lie in GPU memory, or in a model of it
 };
 
 [[nodiscard]] RunFacts facts_of(const Known& known);

@@ -105,7 +105,10 @@ std::string summary_of(const Transport& transport, const std::vector<Member>& me
     (same_node(nodes, ranks) ? inside : between).insert(ways.begin(), ways.end());
   }
   std::vector<std::string> parts;
-  if (!between.empty()) parts.push_back(fmt::format("between nodes {}", fmt::join(between, ", ")));
+  if (!between.empty()) {
+    parts.push_back(
+        fmt::format("between nodes {}", fmt::join(with_interfaces(between, transport), ", ")));
+  }
   if (!inside.empty()) parts.push_back(fmt::format("inside {}", fmt::join(inside, ", ")));
   if (transport.nvls_connected) parts.emplace_back("NVLink SHARP");
   if (!transport.in_network.empty()) {
@@ -123,7 +126,8 @@ TransportAccount account_of(const std::vector<std::string>& logs,
   TransportAccount account{
       .facts = {.known = !transport.empty(), .used = summary_of(transport, members)},
       .algorithm = algorithm_of(transport, collective),
-      .pairs = pairs_of(transport)};
+      .pairs = pairs_of(transport),
+      .warnings = {transport.warnings.begin(), transport.warnings.end()}};
   const auto ways = parse_ways(fmt::format("{}", fmt::join(required, ",")));
   if (!account.facts.known || required.empty() || !ways) return account;
   for (const auto& taken : ways_taken(transport, nodes_of(members), *ways)) {

@@ -13,8 +13,9 @@ namespace muster::bench {
 
 struct TransportAccount {
   TransportFacts facts;
-  std::string algorithm;           // of the collective, where NCCL used one: RING
-  std::vector<std::string> pairs;  // "NET/IB/GDRDMA: 0-7 to 8-15", a line for each way
+  std::string algorithm;              // of the collective, where NCCL used one: RING
+  std::vector<std::string> pairs;     // "NET/IB/GDRDMA: 0-7 to 8-15", a line for each way
+  std::vector<std::string> warnings;  // of NCCL itself, each once
 };
 
 // `members` of all ranks, in order; `required` words are known to be ways.
@@ -23,7 +24,7 @@ struct TransportAccount {
                                           const std::vector<std::string>& required,
                                           Collective collective);
 
-// "between nodes NET/IB/GDRDMA; inside P2P/CUMEM".
+// "between nodes NET/IB/GDRDMA; inside P2P/CUMEM", "between nodes NET/Socket (eth0)".
 [[nodiscard]] std::string summary_of(const Transport& transport,
                                      const std::vector<Member>& members);
 

@@ -94,6 +94,7 @@ std::string to_json(const Report& report, const RenderOptions& options, int inde
     document["measurements"].push_back(to_object(measurement, options.every_iteration));
   }
   if (!report.ways.empty()) document["ways"] = to_strings(report.ways);
+  if (!report.warnings.empty()) document["warnings"] = to_strings(report.warnings);
   return fmt::format("{}\n", document.dump(indent > 0 ? indent : -1));
 }
 

@@ -161,6 +161,7 @@ Report read_report(Reader& reader, const Json& document) {
   reader.string(document, "", "profile", report.profile);
   read_strings(reader, document, "profile_evidence", report.profile_evidence);
   read_strings(reader, document, "ways", report.ways);
+  read_strings(reader, document, "warnings", report.warnings);
   reader.string(document, "", "context", report.context);
   reader.string(document, "", "started", report.started);
   reader.number(document, "", "duration_ms", report.duration_ms);

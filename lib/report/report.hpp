@@ -61,6 +61,7 @@ struct Report {
   std::string snapshot;  // the file that a recorded node was read from; empty for this node
   std::vector<Measurement> measurements;  // of a benchmark; a check makes none
   std::vector<std::string> ways;  // that the data of a benchmark took, with their pairs of ranks
+  std::vector<std::string> warnings;  // of the library that a benchmark ran
 
   bool operator==(const Report&) const = default;
 };

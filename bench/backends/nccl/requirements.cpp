@@ -56,13 +56,6 @@ bool wants_plugin(const Transport& transport) {
   return names("NCCL_NET", {"IB", "Socket"}) || names("NCCL_NET_PLUGIN", {"none"});
 }
 
-// "eth0:10.0.0.4<0>" is of eth0.
-std::set<std::string> interfaces_of(const Transport& transport) {
-  std::set<std::string> names;
-  for (const auto& each : transport.interfaces) names.insert(each.substr(0, each.find(':')));
-  return names;
-}
-
 // Interfaces of this node's own, over which no other one is reached.
 std::string cause_in_interfaces(const Transport& transport) {
   constexpr std::array<std::string_view, 6> kInner{"lo", "docker", "virbr", "veth", "cni", "br-"};
@@ -261,22 +254,11 @@ class Judge {
                             pairs.wrong == 0 ? pairs.unclear : pairs.wrong,
                             pairs.all,
                             where,
-                            fmt::join(with_interfaces(pairs.others), ", "));
+                            fmt::join(with_interfaces(pairs.others, transport_), ", "));
     if (pairs.wrong == 0) {
       return {.way = way, .what = what + ", and the log does not say over what that sends"};
     }
     return {.way = way, .answer = Answer::no, .what = std::move(what), .cause = cause(way)};
-  }
-
-  // "NET/Socket (eth0)"
-  [[nodiscard]] std::set<std::string> with_interfaces(const std::set<std::string>& ways) const {
-    const auto names = interfaces_of(transport_);
-    std::set<std::string> all;
-    for (const auto& way : ways) {
-      const bool socket = way.starts_with("NET/Socket") && !names.empty();
-      all.insert(socket ? fmt::format("{} ({})", way, fmt::join(names, ", ")) : way);
-    }
-    return all;
   }
 
   // No data between two ranks of the kind. That is as it must be where there are none; else the

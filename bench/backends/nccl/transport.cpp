@@ -311,17 +311,34 @@ void merge(Transport& into, const Transport& from) {
   into.collnet_connected = into.collnet_connected || from.collnet_connected;
 }
 
+std::set<std::string> interfaces_of(const Transport& transport) {
+  std::set<std::string> names;
+  for (const auto& each : transport.interfaces) names.insert(each.substr(0, each.find(':')));
+  return names;
+}
+
+std::set<std::string> with_interfaces(const std::set<std::string>& ways,
+                                      const Transport& transport) {
+  const auto names = interfaces_of(transport);
+  std::set<std::string> all;
+  for (const auto& way : ways) {
+    const bool socket = way.starts_with("NET/Socket") && !names.empty();
+    all.insert(socket ? fmt::format("{} ({})", way, fmt::join(names, ", ")) : way);
+  }
+  return all;
+}
+
 std::string telling_lines(std::string_view log) {
   std::set<std::string> seen;
   std::string lines;
   for (const auto raw : split_lines(log.substr(0, kMostBytes))) {
-    Transport told;
-    take_line(raw, told);
-    if (told.empty()) continue;
+    Transport said;
+    take_line(raw, said);
+    if (said.empty()) continue;
     const auto line = without_prefix(raw);
     auto text = of_any_channel(trim(line.text));
     if (line.warns) text = fmt::format("NCCL WARN {}", text);
-    for (const auto& host : told.without_hca) text = fmt::format("{}: NCCL INFO {}", host, text);
+    for (const auto& host : said.without_hca) text = fmt::format("{}: NCCL INFO {}", host, text);
     if (!seen.insert(text).second) continue;
     lines += text;
     lines.push_back('\n');

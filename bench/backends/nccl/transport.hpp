@@ -46,6 +46,13 @@ struct Transport {
 // Adds what another rank's log said.
 void merge(Transport& into, const Transport& from);
 
+// Of NET/Socket, without their addresses: "eth0".
+[[nodiscard]] std::set<std::string> interfaces_of(const Transport& transport);
+
+// Ways as they are told: "NET/Socket (eth0)", where it is known over which interfaces that went.
+[[nodiscard]] std::set<std::string> with_interfaces(const std::set<std::string>& ways,
+                                                    const Transport& transport);
+
 // The lines of a log that say something, each once, without their prefixes and the numbers of
 // channels: what has to be sent to rank 0. parse_transport makes the same of it as of the log.
 [[nodiscard]] std::string telling_lines(std::string_view log);

@@ -35,8 +35,10 @@ Known two_ranks() {
 TEST(ConclusionTest, ARunThatCameToItsEndHasEveryCheck) {
   auto known = two_ranks();
   known.ways = {"NET/Socket: 0 to 1"};
+  known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
   const auto report = report_of(known, BenchCommand{});
   EXPECT_EQ(report.ways, known.ways);
+  EXPECT_EQ(report.warnings, known.warnings);
   EXPECT_EQ(report.node, "a, b");
   EXPECT_EQ(report.profile, "generic");
   EXPECT_EQ(report.verdict, Verdict::healthy);

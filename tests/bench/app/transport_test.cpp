@@ -53,6 +53,24 @@ TEST(TransportFactsTest, SayWhatIsMissingAndWhy) {
   EXPECT_THAT(facts.missing[0].cause, HasSubstr("no HCA"));
 }
 
+TEST(TransportFactsTest, NameTheInterfaceOfSockets) {
+  const auto facts =
+      of({log_over("NET/Socket/0") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {"ib"}).facts;
+  EXPECT_EQ(facts.used, "between nodes NET/Socket (eth0); inside P2P/CUMEM");
+}
+
+TEST(TransportFactsTest, NameNoInterfaceWhereSocketsCarriedNothing) {
+  const auto facts =
+      of({log_over("NET/IB/0/GDRDMA") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {}).facts;
+  EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
+}
+
+TEST(TransportAccountTest, HasWhatNcclWarnsOfOnce) {
+  const std::string warning = "a:1:1 [0] NCCL WARN NET/IB : Unable to open device mlx5_ib0\n";
+  EXPECT_THAT(of({warning + line("Using network IB"), warning}, {}).warnings,
+              ElementsAre("NET/IB : Unable to open device mlx5_ib0"));
+}
+
 TEST(TransportFactsTest, KnowNothingWithoutALog) {
   const auto facts = of({"", ""}, {"ib"}).facts;
   EXPECT_FALSE(facts.known);

@@ -153,7 +153,9 @@ TEST_F(FakeNccl, FallingBackToTcpIsTheFindingAndNotTheBandwidth) {
   start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
   const auto report = end(1);
   EXPECT_THAT(message_of(report, "bench.transport"),
-              AllOf(HasSubstr("ib and gdr were not used"), HasSubstr("NCCL_IB_DISABLE")));
+              AllOf(HasSubstr("ib and gdr were not used"),
+                    HasSubstr("NCCL_IB_DISABLE"),
+                    HasSubstr("used: between nodes NET/Socket (eth0); inside P2P/CUMEM")));
   EXPECT_EQ(outcome_of(report, "bench.transport"), "fail");
   EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "skip");
 }
@@ -210,6 +212,30 @@ TEST_F(FakeNccl, TheRequirementOfTheCommandLineComesFirst) {
   start(R"("busbw": {"*": 187})", {"--require-transport=nvls"});
   const auto report = end(1);
   EXPECT_THAT(message_of(report, "bench.transport"), HasSubstr("nvls was not used"));
+}
+
+// Scripts look for these words in the table, and what they find first must be its own.
+TEST_F(FakeNccl, WhatNcclWarnsOfIsToldBehindTheTable) {
+  ranks = 2;
+  profile = "generic";
+  sizes = "--sizes=1MiB";
+  start(R"("warning": "NET/IB : bandwidth of mlx5_ib0 is low")", {"--format=text"});
+  const auto ended = job.end_of(0);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  const auto average = ended.out.find("\n# Avg bus bandwidth    : ");
+  const auto warning = ended.out.find("\n# NCCL warns: NET/IB : bandwidth of mlx5_ib0 is low\n");
+  ASSERT_NE(average, std::string::npos) << ended.out;
+  ASSERT_NE(warning, std::string::npos) << ended.out;
+  EXPECT_LT(average, warning);
+  EXPECT_EQ(ended.out.find("NCCL warns", warning + 10), std::string::npos) << "each once";
+}
+
+TEST_F(FakeNccl, TheReportHasWhatNcclWarnsOf) {
+  ranks = 2;
+  profile = "generic";
+  sizes = "--sizes=1MiB";
+  start(R"("warning": "NET/IB : bandwidth of mlx5_ib0 is low")");
+  EXPECT_EQ(end(0)["warnings"], nlohmann::json({"NET/IB : bandwidth of mlx5_ib0 is low"}));
 }
 
 TEST_F(FakeNccl, TheLossOfRank0sNodeIsReportedByAnother) {

@@ -55,6 +55,7 @@ struct Scenario {
       async_error;  // "async_error": {"rank": 1, "operation": 2, "code": 6, "text": …}
   std::map<std::string, int> answers;  // "answers": {"cuInit": 802}: what a function answers
   std::string network = "ib+gdr";      // "network": ib+gdr, ib, socket
+  std::string warning;                 // "warning": what NCCL warns of while it begins
   std::string cause = "no_device";     // "cause" of socket: no_device, disabled, net, plugin
   std::string inside = "p2p";          // "inside": p2p, shm, nvls
   std::vector<std::string> log;        // "log": further lines, without their prefix

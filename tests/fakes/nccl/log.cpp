@@ -160,6 +160,7 @@ void log_warning(const Writer& writer, std::string_view text) {
 
 void log_begin(const Writer& writer) {
   inform(writer, "INIT", "NCCL version 2.28.9+cuda13.0");
+  if (!scenario().warning.empty()) log_warning(writer, scenario().warning);
   if (scenario().network == "socket") {
     log_socket(writer);
   } else {
