@@ -20,6 +20,7 @@ namespace muster::bench {
 
 enum class BackendKind { automatic, nccl, mpi, tcp, sim };
 enum class Placement { both, out, in };
+enum class Bind { gpu, none };
 
 struct BenchCommand {
   Collective collective = Collective::all_reduce;
@@ -43,6 +44,7 @@ struct BenchCommand {
   // With what, and among whom.
   BackendKind backend = BackendKind::automatic;
   std::string sim;         // what the model of a cluster is made of
+  Bind bind = Bind::gpu;   // of the nccl back end: where a rank's threads run
   std::string cuda, nccl;  // libraries in place of the system's
   LaunchFlags launch;
   std::optional<int> local;  // processes that this one starts on this node

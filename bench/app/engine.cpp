@@ -70,6 +70,7 @@ Result<std::unique_ptr<Backend>> make_nccl(const EngineParts& parts) {
        // As programs call it. A call that hangs is reported by another thread, and ends with the
        // process.
        .blocking = true,
+       .bind = parts.command->bind == Bind::gpu,
        .log = true});
 }
 

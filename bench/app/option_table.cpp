@@ -18,6 +18,7 @@ using C = BenchCommand;
 using Text = std::string_view;
 
 constexpr Text kBackends = "auto|nccl|mpi|tcp|sim";
+constexpr Text kBinds = "gpu|none";
 constexpr Text kPlacements = "both|out|in";
 constexpr Text kTypes = "f32|f64|f16|bf16|i32|u8";
 constexpr Text kReductions = "sum|min|max|avg";
@@ -232,6 +233,12 @@ constexpr std::array kOptions{
               one,
               "start N ranks on this node (default: one per GPU where no launcher says)",
               set_number<&C::local, 1>},
+    Option<C>{"--bind",
+              kBinds,
+              one,
+              "on GPUs, run each rank on the CPUs local to its own unless its launcher bound it "
+              "(default gpu)",
+              set_choice<&C::bind, kBinds>},
     Option<C>{"--launch", kLaunchers, one, "trust this launcher's variables", set_launcher},
     Option<C>{"--rank", "N", one, "who this process is", set_launch_number<&LaunchFlags::rank>},
     Option<C>{"--world", "N", one, "among how many", set_launch_number<&LaunchFlags::world>},

@@ -30,6 +30,7 @@ _muster_bench_values() {
     --op) _muster_bench_words "$current" 'sum min max avg' ;;
     --placement) _muster_bench_words "$current" 'both out in' ;;
     --backend) _muster_bench_words "$current" 'auto nccl mpi tcp sim' ;;
+    --bind) _muster_bench_words "$current" 'gpu none' ;;
     --launch) _muster_bench_words "$current" 'torchrun open_mpi hydra pmix slurm tf_config alone' ;;
     --format) _muster_bench_words "$current" 'text json prometheus junit npd nhc' ;;
     --require-transport) _muster_bench_list "$current" 'ib gdr p2p nvlink mnnvl nvls sharp' ;;
@@ -56,7 +57,7 @@ _muster_bench() {
     [[ $previous == -* ]] || return # the value within --set KEY=VALUE
   elif [[ $current == -* ]]; then
     _muster_bench_words "$current" '--min --max --factor --sizes --type --op --root --placement
-      --warm-up --iterations --precision --pipelined --graph --backend --sim --local --launch --rank
+      --warm-up --iterations --precision --pipelined --graph --backend --sim --local --bind --launch --rank
       --world --rendezvous --secret-file --profile --set --min-busbw --at --require-transport --format
       --output --each-iteration --join-deadline --operation-deadline --cuda --nccl
       -v --verbose -q --quiet --version -h --help'

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/communicator.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/log.hpp"
@@ -92,8 +93,12 @@ class NcclBackend final : public Backend {
   }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {
-    auto remark = options_.log ? nccl_log_remark() : std::string();
-    return remark.empty() ? std::vector<std::string>{} : std::vector{std::move(remark)};
+    std::vector<std::string> all;
+    if (!binding_.empty()) all.push_back(binding_);
+    if (auto remark = options_.log ? nccl_log_remark() : ""; !remark.empty()) {
+      all.push_back(std::move(remark));
+    }
+    return all;
   }
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override;
@@ -123,6 +128,7 @@ class NcclBackend final : public Backend {
     Buffers buffers;
   };
 
+  [[nodiscard]] Result<void> bind();
   [[nodiscard]] Result<void> supports_graphs() const;
   [[nodiscard]] Result<Run> prepare(const Operation& operation);
   [[nodiscard]] Result<void> fill(const Run& run);
@@ -158,6 +164,7 @@ class NcclBackend final : public Backend {
   nccl::Library nccl_;
   Ordinal ordinal_;
   int version_ = 0;
+  std::string binding_;  // what came of it
   std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<Communicator> communicator_;
   cuda::Pointer send_ = 0;
@@ -169,6 +176,7 @@ class NcclBackend final : public Backend {
 Result<void> NcclBackend::start() {
   const int code = nccl_.version.call(&version_);
   if (code != nccl::kSuccess) return named(trouble(nccl_, nccl_.version.name, code, nullptr));
+  if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound.error());
   auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
   if (!gpu) return named(gpu.error());
   gpu_ = std::move(*gpu);
@@ -183,6 +191,16 @@ Result<void> NcclBackend::start() {
   if (!shared) return tl::unexpected(shared.error());
   auto joined = communicator_->join(*shared, options_.blocking);
   if (!joined) return named(joined.error());
+  return {};
+}
+
+// Before the context, so that what the driver sets up for it on the host is near, too.
+Result<void> NcclBackend::bind() {
+  const auto address = pci_address_of(cuda_, ordinal_.ordinal);
+  if (!address) return tl::unexpected(address.error());
+  const auto root = options_.root.empty() ? Result<Root>(Root()) : Root::below(options_.root);
+  if (!root) return tl::unexpected(root.error());
+  binding_ = bind_to_gpu(*address, *root);
   return {};
 }
 

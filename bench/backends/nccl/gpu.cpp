@@ -43,6 +43,18 @@ bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected)
   return waited < kNear * expected || waited >= kLate * expected;
 }
 
+Result<std::string> pci_address_of(const cuda::Library& library, int ordinal) {
+  int device = 0;
+  MUSTER_CUDA_TRY(library, device, &device, ordinal);
+  std::array<char, 64> text{};
+  MUSTER_CUDA_TRY(library, device_pci, text.data(), static_cast<int>(text.size()) - 1, device);
+  auto address = printable(text.data(), 40);
+  std::ranges::transform(address, address.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return address;
+}
+
 Result<std::unique_ptr<Gpu>> Gpu::open(const cuda::Library& library, int ordinal) {
   std::unique_ptr<Gpu> gpu(new Gpu(library));  // NOLINT(modernize-make-unique): private
   auto ready = gpu->set_up(ordinal);
@@ -56,12 +68,9 @@ Result<void> Gpu::set_up(int ordinal) {
   std::array<char, 256> text{};
   MUSTER_CUDA_TRY(library_, device_name, text.data(), static_cast<int>(text.size()) - 1, device_);
   name_ = printable(text.data(), 100);
-  text.fill('\0');
-  MUSTER_CUDA_TRY(library_, device_pci, text.data(), static_cast<int>(text.size()) - 1, device_);
-  pci_address_ = printable(text.data(), 40);
-  std::ranges::transform(pci_address_, pci_address_.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
+  auto address = pci_address_of(library_, ordinal);
+  if (!address) return tl::unexpected(address.error());
+  pci_address_ = *std::move(address);
   int multiprocessors = 0;
   MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
   blocks_ = kBlocksPerMultiprocessor * static_cast<unsigned>(std::max(1, multiprocessors));

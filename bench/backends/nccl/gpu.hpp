@@ -24,6 +24,9 @@ namespace muster::bench {
 // that sleeps comes late to the next operation. `expected` is zero where nobody knows.
 [[nodiscard]] bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected);
 
+// "0001:00:00.0". Needs no context.
+[[nodiscard]] Result<std::string> pci_address_of(const cuda::Library& library, int ordinal);
+
 class Gpu {
  public:
   // Asked now and then while the stream is waited for; an error ends the wait.

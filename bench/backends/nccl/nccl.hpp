@@ -25,7 +25,9 @@ struct NcclOptions {
   // graph, which short operations feel; blocking, only the end of the process helps against a hang
   // in a call. A hang while NCCL begins ends with the process in either case.
   bool blocking = false;
-  bool log = true;  // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
+  bool bind = false;  // to the CPUs that are local to the GPU
+  std::string root;   // in place of the machine's own, for what sysfs says of it; empty: its own
+  bool log = true;    // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
 };
 
 // How many GPUs this process could use, or why none: the driver is asked, in a child process, since

@@ -38,6 +38,7 @@ TEST(BenchParseTest, DefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(command.warm_up, 5);
   EXPECT_EQ(command.iterations, 20);
   EXPECT_EQ(command.backend, BackendKind::automatic);
+  EXPECT_EQ(command.bind, Bind::gpu);
   EXPECT_EQ(command.format, Format::text);
   EXPECT_EQ(command.join_deadline.value, 60);
   EXPECT_EQ(command.operation_deadline.value, 60);
@@ -77,6 +78,7 @@ TEST(BenchParseTest, HowOften) {
 
 TEST(BenchParseTest, WithWhatAndAmongWhom) {
   EXPECT_EQ(command_of({"--backend=tcp"}).backend, BackendKind::tcp);
+  EXPECT_EQ(command_of({"--bind=none"}).bind, Bind::none);
   const auto model = command_of({"--backend=sim", "--sim=nodes=2,gpus=8"});
   EXPECT_EQ(model.backend, BackendKind::sim);
   EXPECT_EQ(model.sim, "nodes=2,gpus=8");

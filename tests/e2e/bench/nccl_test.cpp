@@ -14,8 +14,10 @@ namespace muster::e2e {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 constexpr int kRanks = 16;
 constexpr int kGpus = 8;
@@ -236,6 +238,19 @@ TEST_F(FakeNccl, TheReportHasWhatNcclWarnsOf) {
   sizes = "--sizes=1MiB";
   start(R"("warning": "NET/IB : bandwidth of mlx5_ib0 is low")");
   EXPECT_EQ(end(0)["warnings"], nlohmann::json({"NET/IB : bandwidth of mlx5_ib0 is low"}));
+}
+
+TEST_F(FakeNccl, SaysWhereItsThreadsRunUnlessItIsNotToCare) {
+  ranks = 1;
+  profile = "generic";
+  sizes = "--sizes=1MiB";
+  start("", {"--format=text", "-v"});
+  // The fake's GPU is not among this machine's devices, or it is by chance.
+  EXPECT_THAT(job.end_of(0).out,
+              AnyOf(HasSubstr("# CPUs of this rank left as they are: "),
+                    HasSubstr("# this rank runs on CPUs ")));
+  start("", {"--format=text", "-v", "--bind=none"});
+  EXPECT_THAT(job.end_of(1).out, AllOf(HasSubstr("# back end"), Not(HasSubstr("CPUs"))));
 }
 
 TEST_F(FakeNccl, TheLossOfRank0sNodeIsReportedByAnother) {

@@ -62,6 +62,8 @@ NcclOptions options_of(const World& world, int rank, SharedBoard& board) {
             return board.broadcast(rank, text);
           },
           .blocking = world.blocking,
+          .bind = world.bind,
+          .root = world.root,
           .log = world.log};
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/nccl/binding.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <vector>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using Cpus = std::vector<unsigned>;           // by number, ascending
+using Mask = std::vector<unsigned long>;      // a bit for each, as the kernel takes it
+constexpr std::size_t kMostCpus = 1U << 16U;  // the kernel takes what it has bits for
+constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
+
+std::size_t bytes_of(const Mask& mask) { return mask.size() * sizeof(unsigned long); }
+
+Result<Cpus> own_cpus() {
+  Mask mask(kMostCpus / kBits);
+  if (::sched_getaffinity(0, bytes_of(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
+    return make_error(fmt::format("ask for the CPUs of this process: {}", std::strerror(errno)));
+  }
+  Cpus cpus;
+  for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
+    if ((mask[cpu / kBits] >> (cpu % kBits) & 1U) != 0) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+Mask mask_of(const Cpus& cpus) {
+  Mask mask(kMostCpus / kBits);
+  for (const unsigned cpu : cpus) mask[cpu / kBits] |= 1UL << (cpu % kBits);
+  return mask;
+}
+
+// Those that exist already, the driver's and the group's among them. One that has just ended is no
+// matter.
+Result<void> bind_all_threads(const Cpus& cpus) {
+  const auto mask = mask_of(cpus);
+  std::error_code failure;
+  for (std::filesystem::directory_iterator at("/proc/self/task", failure), end;
+       !failure && at != end;
+       at.increment(failure)) {
+    const auto thread = parse_unsigned(at->path().filename().native());
+    if (!thread) continue;
+    const int result = ::sched_setaffinity(static_cast<pid_t>(*thread),
+                                           bytes_of(mask),
+                                           reinterpret_cast<const cpu_set_t*>(mask.data()));
+    if (result != 0 && errno != ESRCH) return make_error(std::strerror(errno));
+  }
+  if (failure) return make_error(fmt::format("list threads: {}", failure.message()));
+  return {};
+}
+
+Result<Cpus> cpu_list(const Root& root, std::string_view path) {
+  const auto text = root.read_line(path);
+  if (!text) return tl::unexpected(text.error());
+  return parse_cpu_list(*text);
+}
+
+}  // namespace
+
+std::string bind_to_gpu(std::string_view pci_address, const Root& root) {
+  const auto unbound = [](std::string_view why) {
+    return fmt::format("CPUs of this rank left as they are: {}", why);
+  };
+  const auto local =
+      cpu_list(root, fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci_address));
+  const auto online = cpu_list(root, "/sys/devices/system/cpu/online");
+  const auto own = own_cpus();
+  for (const auto* each : {&local, &online, &own}) {
+    if (!*each) return unbound(each->error().message);
+  }
+  if (own->size() < online->size()) {
+    return unbound(fmt::format(
+        "it may run on {} only, and not on all of {}", to_cpu_list(*own), to_cpu_list(*online)));
+  }
+  Cpus wanted;
+  std::ranges::set_intersection(*own, *local, std::back_inserter(wanted));
+  if (wanted.empty()) return unbound(fmt::format("none is local to the GPU at {}", pci_address));
+  if (wanted == *own) return unbound(fmt::format("all are local to the GPU at {}", pci_address));
+  if (auto bound = bind_all_threads(wanted); !bound) return unbound(bound.error().message);
+  return fmt::format("this rank runs on CPUs {}, which are local to the GPU at {}",
+                     to_cpu_list(wanted),
+                     pci_address);
+}
+
+}  // namespace muster::bench
