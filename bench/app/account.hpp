@@ -27,6 +27,9 @@ class Account {
 
   [[nodiscard]] const Known& known() const { return known_; }
 
+  // Whether the report can be written in the end.
+  [[nodiscard]] Result<void> can_conclude() const { return printer_.can_finish(); }
+
   // Before there is anybody else. `variables` may tell NCCL which algorithm it is to use.
   void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
   void line_up(std::vector<std::string> hosts, const std::vector<std::string>& remarks);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
+#include <utility>
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
@@ -23,6 +25,36 @@ std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<
 // In place a rank needs no other.
 std::uint64_t buffers_of(const BenchCommand& command) {
   return command.placement == Placement::in ? 1 : 2;
+}
+
+// The least size with an element for each rank.
+std::uint64_t least_size(const BenchCommand& command, int ranks) {
+  Operation operation{.collective = command.collective, .type = command.type, .bytes = 1};
+  const auto is_empty = [&](std::uint64_t bytes) {
+    operation.bytes = bytes;
+    return shape_of(operation, 0, ranks).count == 0;
+  };
+  std::uint64_t enough = 1;
+  while (is_empty(enough)) enough *= 2;
+  for (std::uint64_t little = enough / 2; enough - little > 1;) {
+    const auto middle = little + (enough - little) / 2;
+    (is_empty(middle) ? little : enough) = middle;
+  }
+  return enough;
+}
+
+Sizes without_empty(Sizes sizes, const BenchCommand& command, int ranks) {
+  const auto least = least_size(command, ranks);
+  if (!command.sizes.empty() || sizes.bytes.front() >= least || sizes.bytes.back() < least) {
+    return sizes;
+  }
+  std::erase_if(sizes.bytes, [least](std::uint64_t size) { return size < least; });
+  if (!sizes.remark.empty()) sizes.remark += "; ";
+  sizes.remark +=
+      fmt::format("sizes begin at {}: a smaller one has no element for each of {} ranks",
+                  size_text(sizes.bytes.front()),
+                  ranks);
+  return sizes;
 }
 
 // The largest size that a limit for so many nodes names; 0 where none does.
@@ -59,17 +91,17 @@ Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
 
 Sizes sizes_of(const BenchCommand& command,
                const Profile& profile,
-               int nodes,
-               bool gpus,
+               const Setting& setting,
                const std::optional<Room>& room) {
-  const auto limit = gpus ? largest_limit(profile, command.collective, nodes) : 0;
-  const auto usual = gpus ? kLargestOnGpu : kLargestOnHost;
+  const auto limit = setting.gpus ? largest_limit(profile, command.collective, setting.nodes) : 0;
+  const auto usual = setting.gpus ? kLargestOnGpu : kLargestOnHost;
+  const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, setting.ranks)));
   const auto wanted = limit == 0 ? usual : limit;
   const auto fitting = room ? room->bytes / kParts * (kParts - 1) / buffers_of(command) : wanted;
   if (fitting >= wanted || !command.sizes.empty() || command.max) {
-    return {sizes_of(command, kSmallest, wanted), {}};
+    return without_empty({sizes_of(command, smallest, wanted), {}}, command, setting.ranks);
   }
-  Sizes sizes{.bytes = sizes_of(command, kSmallest, std::max(fitting, kSmallest)), .remark = {}};
+  Sizes sizes{.bytes = sizes_of(command, smallest, std::max(fitting, smallest)), .remark = {}};
   sizes.remark =
       fmt::format("sizes end at {}: {} of {} for each rank would not fit: rank {} has {} free",
                   size_text(sizes.bytes.back()),
@@ -77,15 +109,24 @@ Sizes sizes_of(const BenchCommand& command,
                   size_text(wanted),
                   room->rank,
                   size_text(room->bytes));
-  return sizes;
+  return without_empty(std::move(sizes), command, setting.ranks);
 }
 
 Result<std::vector<Operation>> operations_of(const BenchCommand& command,
-                                             std::uint64_t size,
+                                             const std::vector<std::uint64_t>& sizes,
                                              const Backend& backend) {
   if (command.root >= backend.ranks()) {
     return make_error(
         fmt::format("--root: there is no rank {} among {}", command.root, backend.ranks()));
+  }
+  const auto [smallest, largest] = std::ranges::minmax(sizes);
+  if (const auto least = least_size(command, backend.ranks()); smallest < least) {
+    return make_error(fmt::format("{} of {} among {} ranks needs {} or more, got {}",
+                                  to_string(command.collective),
+                                  to_string(command.type),
+                                  backend.ranks(),
+                                  size_text(least),
+                                  size_text(smallest)));
   }
   std::vector<Operation> operations;
   std::optional<Error> refused;
@@ -96,7 +137,7 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
                               .reduction = command.reduction,
                               .root = command.root,
                               .in_place = in_place,
-                              .bytes = size};
+                              .bytes = largest};
     if (auto can = backend.supports(operation, pace_of(command)); can) {
       operations.push_back(operation);
     } else if (!refused) {

@@ -27,21 +27,28 @@ struct Room {
 
 struct Sizes {
   std::vector<std::uint64_t> bytes;
-  std::string remark;  // where memory is the reason for fewer sizes; else empty
+  std::string remark;  // why there are fewer than were to be expected; else empty
 };
 
-// The sizes to run on so many nodes, with the data in GPU memory or not. Sizes that nobody asked
-// for end where memory does.
+// Among whom it runs, and where the data lie.
+struct Setting {
+  int nodes = 1;
+  int ranks = 1;
+  bool gpus = false;
+};
+
+// The sizes to run. They begin where each rank has an element; sizes that nobody asked for end
+// where memory does.
 [[nodiscard]] Sizes sizes_of(const BenchCommand& command,
                              const Profile& profile,
-                             int nodes,
-                             bool gpus,
+                             const Setting& setting,
                              const std::optional<Room>& room = {});
 
-// The placements of one size, out of place first. One that the back end does not have is left out
-// where both were to be run, and an error where it was asked for.
+// The placements of the largest size, out of place first; an error where the smallest has no
+// element for each rank. A placement that the back end does not have is left out where both were to
+// be run, and an error where it was asked for.
 [[nodiscard]] Result<std::vector<Operation>> operations_of(const BenchCommand& command,
-                                                           std::uint64_t size,
+                                                           const std::vector<std::uint64_t>& sizes,
                                                            const Backend& backend);
 
 }  // namespace muster::bench

@@ -19,6 +19,7 @@
 #include "bench/app/conclusion.hpp"
 #include "bench/app/emergency.hpp"
 #include "bench/app/engine.hpp"
+#include "bench/app/exchange.hpp"
 #include "bench/app/lineup.hpp"
 #include "bench/app/party.hpp"
 #include "bench/app/plan.hpp"
@@ -60,14 +61,8 @@ class Run {
     if (auto prepared = prepare(); !prepared) return refuse(prepared.error());
     if (auto met = gather_ranks(); !met) return give_up(met.error());
     if (auto started = start(); !started) return give_up(started.error());
-    const auto complaint = complaints();
-    if (!complaint) return give_up(complaint.error());
-    if (!complaint->empty()) {
-      if (leads()) console_.note(fmt::format("muster-bench: {}", *complaint));
-      leave();
-      return kExitUsage;
-    }
-    const auto status = measure();
+    auto status = refusal();
+    if (status && *status == kExitHealthy) status = measure();
     if (!status) return give_up(status.error());
     leave();
     return *status;
@@ -223,17 +218,28 @@ class Run {
     return agree_on_sizes();
   }
 
-  // What cannot be run, of the first rank that cannot, told to all: they end together.
-  [[nodiscard]] Result<std::string> complaints() {
-    largest_ = operations_of(command_, std::ranges::max(sizes_), *backend_);
+  // The status of what cannot be run, by the first rank that cannot, or cannot be written in the
+  // end: rank 0 says why, and all end together. Healthy where there is nothing of the kind.
+  [[nodiscard]] Result<int> refusal() {
+    largest_ = operations_of(command_, sizes_, *backend_);
     const auto told = group_->gather(largest_ ? "" : largest_.error().message);
     if (!told) return tl::unexpected(told.error());
-    std::string first;
-    for (std::size_t rank = 0; rank < told->size() && first.empty(); ++rank) {
-      const auto& text = (*told)[rank];
-      if (!text.empty()) first = rank == 0 ? text : fmt::format("rank {}: {}", rank, text);
+    const auto mine =
+        leads() ? first_refusal(*told) : Failure{.status = kExitHealthy, .message = {}};
+    if (!mine.message.empty()) console_.note(fmt::format("muster-bench: {}", mine.message));
+    return broadcast_number(*group_, mine.status);
+  }
+
+  [[nodiscard]] Failure first_refusal(const std::vector<std::string>& told) const {
+    for (std::size_t rank = 0; rank < told.size(); ++rank) {
+      const auto& text = told[rank];
+      if (text.empty()) continue;
+      return {.status = kExitUsage,
+              .message = rank == 0 ? text : fmt::format("rank {}: {}", rank, text)};
     }
-    return group_->broadcast(first);
+    const auto can = account_.can_conclude();
+    if (can) return {.status = kExitHealthy, .message = {}};
+    return {.status = kExitUndecided, .message = fmt::format("--output: {}", can.error().message)};
   }
 
   [[nodiscard]] Result<int> measure() {
@@ -271,16 +277,10 @@ class Run {
     if (!backend) return tl::unexpected(backend.error());
     backend_ = *std::move(backend);
     emergency_.watch(backend_.get());
-    const auto texts = group_->gather(to_wire(backend_->members()));
-    if (!texts) return tl::unexpected(texts.error());
-    std::vector<Member> members;
-    for (std::size_t rank = 0; rank < texts->size(); ++rank) {
-      auto parsed = parse_members((*texts)[rank], static_cast<int>(rank));
-      if (!parsed) return tl::unexpected(parsed.error());
-      std::ranges::move(*parsed, std::back_inserter(members));
-    }
+    auto members = gather_members(*group_, *backend_);
+    if (!members) return tl::unexpected(members.error());
     const bool gpus = kind_ == BackendKind::nccl || kind_ == BackendKind::sim;
-    account_.enrol(std::move(members), backend_->library(), gpus);
+    account_.enrol(*std::move(members), backend_->library(), gpus);
     return {};
   }
 
@@ -292,16 +292,14 @@ class Run {
     const auto room = least_room(*free);
     if (!room) return tl::unexpected(room.error());
     const auto& known = account_.known();
-    const auto sizes = sizes_of(
-        command_, known.choice.profile, static_cast<int>(known.hosts.size()), known.gpus, *room);
+    const Setting setting{.nodes = static_cast<int>(known.hosts.size()),
+                          .ranks = backend_->ranks(),
+                          .gpus = known.gpus};
+    const auto sizes = sizes_of(command_, known.choice.profile, setting, *room);
     if (leads() && !sizes.remark.empty()) account_.remark(sizes.remark);
-    const auto told = group_->broadcast(fmt::format("{}", fmt::join(sizes.bytes, " ")));
+    auto told = broadcast_sizes(*group_, sizes.bytes);
     if (!told) return tl::unexpected(told.error());
-    for (const auto word : split_words(*told)) {
-      const auto size = parse_unsigned(word);
-      if (!size) return tl::unexpected(size.error());
-      sizes_.push_back(*size);
-    }
+    sizes_ = *std::move(told);
     return {};
   }
 
@@ -373,12 +371,7 @@ class Run {
 
   [[nodiscard]] Result<int> end() {
     enter("report", to_duration(command_.operation_deadline));
-    const int status = leads() ? account_.conclude() : kExitHealthy;
-    const auto word = group_->broadcast(std::to_string(status));
-    if (!word) return tl::unexpected(word.error());
-    const auto agreed = parse_signed(*word);
-    if (!agreed) return tl::unexpected(agreed.error());
-    return static_cast<int>(*agreed);
+    return broadcast_number(*group_, leads() ? account_.conclude() : kExitHealthy);
   }
 
   // What the library says of itself, in a pass of its own.

@@ -79,6 +79,28 @@ TEST_F(PrinterTest, KeepsTheTableForTheFile) {
   EXPECT_THAT(written.str(), StartsWith("  8  2  float\n#"));
 }
 
+TEST_F(PrinterTest, AFileThatCannotBeWrittenIsKnownBeforehand) {
+  const TempDir folder;
+  command.output = (folder.path() / "report").string();
+  EXPECT_TRUE(Printer(command, console).can_finish());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing is left of asking";
+  command.output = (folder.path() / "missing" / "report").string();
+  const auto can = Printer(command, console).can_finish();
+  ASSERT_FALSE(can);
+  EXPECT_THAT(can.error().message, ::testing::HasSubstr("No such file or directory"));
+  command.output.clear();
+  EXPECT_TRUE(Printer(command, console).can_finish());
+}
+
+TEST_F(PrinterTest, WhatTheFileDoesNotTakeIsShown) {
+  const TempDir folder;
+  command.output = (folder.path() / "missing" / "report").string();
+  Printer printer(command, console);
+  printer.say("  8  2  float\n");
+  EXPECT_FALSE(printer.finish(report));
+  EXPECT_THAT(out, StartsWith("  8  2  float\n#"));
+}
+
 TEST_F(PrinterTest, AnotherProgramGetsTheReportAlone) {
   command.format = Format::json;
   Printer printer(command, console);

@@ -62,9 +62,17 @@ TEST(TimingTest, ARankThatSaidNothingUsableIsAnError) {
   EXPECT_EQ(complaint_about(2, {{0, {1}}, {2, {1}}}), "rank 2 gave its times twice, or is no rank");
   EXPECT_EQ(complaint_about(2, {{0, {1, 1}}, {1, {1}}}), "rank 1 gave 1 times, rank 0 gave 2");
   EXPECT_EQ(complaint_about(1, {{0, {}}}), "rank 0 gave 0 times, rank 0 gave 0");
-  EXPECT_EQ(complaint_about(1, {{0, {0}}}), "rank 0 gave a time of 0 s");
+  EXPECT_EQ(complaint_about(2, {{0, {1}}, {1, {0}}}), "rank 1 gave a time of 0 s");
   EXPECT_EQ(complaint_about(1, {{0, {std::numeric_limits<double>::quiet_NaN()}}}),
             "rank 0 gave a time of nan s");
+}
+
+// As NCCL on one GPU in place.
+TEST(RowTest, OneRankAloneMayTakeNoTime) {
+  const auto timing = timing_of(all_reduce_of(1024), 1, {{0, {0, 0}}});
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->judged.bus, 0);
+  EXPECT_EQ(timing->shown.algorithm, 0);
 }
 
 TEST(RowTest, HasAPlaceForEachPlacement) {

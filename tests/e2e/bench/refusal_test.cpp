@@ -25,6 +25,7 @@ TEST(RefusalTest, BadUsageIs64) {
                             Words{"all_reduce", "--no-such-option"},
                             Words{"all_reduce", "--sizes=8", "--max=16"},
                             Words{"all_reduce", "--at=8GiB"},
+                            Words{"all_gather", "--local=2", "--sizes=8", "--backend=tcp"},
                             Words{"broadcast", "--root=1", "--backend=tcp", "--profile=generic"}}) {
     const auto end = ended(words);
     EXPECT_EQ(end.status, 64) << fmt::format("{}", fmt::join(words, " "));
