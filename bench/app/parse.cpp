@@ -70,17 +70,26 @@ Result<void> sizes_fit(const BenchCommand& command) {
   return make_error("--at: that size is not among those that are run");
 }
 
+Result<void> place_fits(const BenchCommand& command) {
+  const auto& [launcher, rank, world, rendezvous, offset] = command.launch;
+  if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
+  if (!rank) return {};
+  if (command.local) return make_error("--local starts ranks of its own; it excludes --rank");
+  if (launcher) return make_error("--rank and --launch exclude each other");
+  if (*rank >= *world) {
+    return make_error(
+        fmt::format("--rank {} is none of --world {}: ranks are counted from 0", *rank, *world));
+  }
+  if (*world == 1 || rendezvous) return {};
+  return make_error("--rank and --world need --rendezvous: where rank 0 listens");
+}
+
 Result<void> finish(const BenchCommand& command) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
   if (auto fit = sizes_fit(command); !fit) return fit;
-  if (command.launch.rank.has_value() != command.launch.world.has_value()) {
-    return make_error("--rank and --world go together");
-  }
-  if (command.launch.rank && command.local) {
-    return make_error("--local starts ranks of its own; it excludes --rank");
-  }
-  if (command.launch.rank && command.launch.launcher) {
-    return make_error("--rank and --launch exclude each other");
+  if (auto fits = place_fits(command); !fits) return fits;
+  if (command.each_iteration && command.format != Format::json) {
+    return make_error("--each-iteration goes with --format json");
   }
   if (!command.sim.empty() && command.backend != BackendKind::sim) {
     return make_error("--sim goes with --backend sim");

@@ -480,6 +480,10 @@ int run(const BenchCommand& command, const World& world) {
   }
   const int count = local_ranks(command, *place);
   if (count <= 1) return Run(command, world, LocalRank{.place = *place}).go();
+  if (const auto may = may_become(*place, count); !may) {
+    world.console.note(fmt::format("muster-bench: {}", may.error().message));
+    return kExitConfiguration;
+  }
   auto forked = fork_local_ranks(*place, {.count = count});
   if (!forked) {
     world.console.note(fmt::format("muster-bench: {}", forked.error().message));

@@ -23,23 +23,6 @@ tl::unexpected<Error> failed(std::string_view what) {
   return make_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-Result<void> check(const Place& place, int count) {
-  constexpr int kMost = 1024;
-  if (count < 1 || count > kMost) {
-    return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMost));
-  }
-  if (place.world > INT_MAX / count)
-    return make_error(fmt::format("--local {} is too many", count));
-  if (place.mpi || place.local_world.value_or(1) > 1) {
-    return make_error(fmt::format(
-        "--local {} contradicts the launcher ({}), which starts each rank by itself: leave out "
-        "--local, or give --launch alone",
-        count,
-        to_string(place.launcher)));
-  }
-  return {};
-}
-
 // Rank 0's, on loopback at any free port.
 Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
   Rendezvous where{.host = "127.0.0.1"};
@@ -53,7 +36,7 @@ Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
 
 // What is the same for all ranks of this process.
 Result<LocalRank> prepare(const Place& place, int count) {
-  if (const auto good = check(place, count); !good) return tl::unexpected(good.error());
+  if (const auto good = may_become(place, count); !good) return tl::unexpected(good.error());
   LocalRank common{.place = place};
   common.place.world = place.world * count;
   common.place.local_world = count;
@@ -81,6 +64,23 @@ LocalRank become(LocalRank common, int rank_of_process, int index) {
 }
 
 }  // namespace
+
+Result<void> may_become(const Place& place, int count) {
+  constexpr int kMost = 1024;
+  if (count < 1 || count > kMost) {
+    return make_error(fmt::format("--local {}: expected 1 to {} ranks", count, kMost));
+  }
+  if (place.world > INT_MAX / count)
+    return make_error(fmt::format("--local {} is too many", count));
+  if (place.mpi || place.local_world.value_or(1) > 1) {
+    return make_error(fmt::format(
+        "--local {} contradicts the launcher ({}), which starts each rank by itself: leave out "
+        "--local, or give --launch alone",
+        count,
+        to_string(place.launcher)));
+  }
+  return {};
+}
 
 Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
                                                            const LocalOptions& options) {

@@ -32,6 +32,10 @@ struct LocalEnd {
 
 [[nodiscard]] constexpr int rank_told(int value) { return value - 1; }
 
+// Whether a process at this place may become so many ranks: its launcher must not have started each
+// rank by itself.
+[[nodiscard]] Result<void> may_become(const Place& place, int count);
+
 struct LocalOptions {
   int count = 1;  // ranks of this process
   // For the others to end by themselves once one has failed, or all were told to end; then they are

@@ -102,7 +102,7 @@ TEST(BenchParseTest, WhatIsGoodAndWhatIsTold) {
                                    "--min-busbw=185 GB/s",
                                    "--at=8GiB",
                                    "--require-transport=ib,gdr",
-                                   "--format=junit",
+                                   "--format=json",
                                    "--output=/o",
                                    "--each-iteration",
                                    "--join-deadline=5s",
@@ -113,7 +113,7 @@ TEST(BenchParseTest, WhatIsGoodAndWhatIsTold) {
   EXPECT_EQ(command.min_busbw->value, 185e9);
   EXPECT_EQ(command.at, 8ULL << 30U);
   EXPECT_THAT(command.require_transport, ElementsAre("ib", "gdr"));
-  EXPECT_EQ(command.format, Format::junit);
+  EXPECT_EQ(command.format, Format::json);
   EXPECT_EQ(command.output, "/o");
   EXPECT_TRUE(command.each_iteration);
   EXPECT_EQ(command.join_deadline.value, 5);
@@ -182,6 +182,11 @@ INSTANTIATE_TEST_SUITE_P(
             "--local starts ranks of its own; it excludes --rank"},
         Bad{"all_reduce --rank 0 --world 2 --launch alone",
             "--rank and --launch exclude each other"},
+        Bad{"all_reduce --rank 2 --world 2 --rendezvous a:1",
+            "--rank 2 is none of --world 2: ranks are counted from 0"},
+        Bad{"all_reduce --rank 0 --world 2",
+            "--rank and --world need --rendezvous: where rank 0 listens"},
+        Bad{"all_reduce --each-iteration", "--each-iteration goes with --format json"},
         Bad{"all_reduce --rendezvous here",
             "--rendezvous: \"here\" is no host and port such as node1:6105 or [fd00::1]:6105"},
         Bad{"all_reduce --set x",

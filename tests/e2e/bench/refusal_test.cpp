@@ -25,6 +25,7 @@ TEST(RefusalTest, BadUsageIs64) {
                             Words{"all_reduce", "--no-such-option"},
                             Words{"all_reduce", "--sizes=8", "--max=16"},
                             Words{"all_reduce", "--at=8GiB"},
+                            Words{"all_reduce", "--rank=0", "--world=2"},
                             Words{"all_gather", "--local=2", "--sizes=8", "--backend=tcp"},
                             Words{"broadcast", "--root=1", "--backend=tcp", "--profile=generic"}}) {
     const auto end = ended(words);
@@ -78,7 +79,7 @@ TEST(RefusalTest, ABackEndNeedsItsLauncher) {
 TEST(RefusalTest, ALauncherThatStartsEachRankContradictsLocal) {
   const auto end = ended({"all_reduce", "--profile=generic", "--backend=tcp", "--local=2"},
                          torchrun(0, 2, 29500));
-  EXPECT_EQ(end.status, 2);
+  EXPECT_EQ(end.status, 78);
   EXPECT_THAT(end.err, HasSubstr("--local 2 contradicts the launcher (torchrun)"));
 }
 
