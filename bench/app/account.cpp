@@ -121,8 +121,10 @@ int Account::conclude() {
   return print(report) ? exit_status(report.verdict) : kExitUndecided;
 }
 
-void Account::tell(const Trouble& trouble) {
+void Account::tell(const Trouble& trouble, std::vector<std::string> warnings) {
   if (!known_.rows.empty()) printer_.say(table_footer(totals_));
+  if (!warnings.empty()) known_.warnings = std::move(warnings);
+  tell_warnings();
   (void)print(report_of(known_, trouble));
 }
 

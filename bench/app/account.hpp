@@ -45,8 +45,9 @@ class Account {
   [[nodiscard]] std::optional<Operation> to_repeat() const;
   // The report; its exit status.
   [[nodiscard]] int conclude();
-  // The report of a run that cannot go on, with the emergency held already.
-  void tell(const Trouble& trouble);
+  // The report of a run that cannot go on, with the emergency held already. `warnings`: of this
+  // rank's NCCL.
+  void tell(const Trouble& trouble, std::vector<std::string> warnings);
 
  private:
   void tell_warnings();

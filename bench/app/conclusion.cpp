@@ -105,6 +105,7 @@ Report report_of(const Known& known, const Trouble& trouble) {
   report.findings.push_back(judge_completion(stop, known.members));
   if (!known.rows.empty()) add(report, judge_data(known.rows, known.members));
   add_measurements(report, known);
+  report.warnings = known.warnings;
   conclude(report);
   return report;
 }

@@ -14,11 +14,11 @@
 namespace muster::bench {
 namespace {
 
-// Aborts are known to hang themselves.
-void abort_within(Backend& backend, Clock::duration patience) {
+// Aborts are known to hang themselves, and nobody may read what is written.
+void call_within(Clock::duration patience, std::function<void()> call) {
   auto done = std::make_shared<std::atomic<bool>>(false);
-  std::thread([&backend, done] {
-    backend.abort();
+  std::thread([call = std::move(call), done] {
+    call();
     *done = true;
   }).detach();
   const auto until = Clock::now() + patience;
@@ -94,7 +94,8 @@ void Emergency::end(const Trouble& trouble) {
   const bool echo = is_echo(trouble);
   if (!echo) tell(trouble);
   if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
-  if (backend_ != nullptr) abort_within(*backend_, patience_);
+  if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
+  if (voice_.last) call_within(patience_, voice_.last);
   if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
   ::_exit(echo ? kExitUndecided : exit_status_of(trouble));
 }

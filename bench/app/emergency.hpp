@@ -17,11 +17,13 @@ namespace muster::bench {
 struct Voice {
   std::function<void(const Trouble&)> report;  // for the run; at most once
   std::function<void(const Trouble&)> note;    // for this process alone
+  std::function<void()> last = nullptr;        // what else there is to write before the end
 };
 
 class Emergency {
  public:
-  // `rank` is this process'. So long a main thread may write, and an abort of a back end take.
+  // `rank` is this process'. So long a main thread may write, and an abort of a back end or the
+  // last words take.
   explicit Emergency(int rank, Clock::duration patience = std::chrono::seconds(2))
       : rank_(rank), patience_(patience) {}
 

@@ -28,6 +28,7 @@
 #include "bench/app/time_limit.hpp"
 #include "bench/app/transport.hpp"
 #include "bench/app/wire.hpp"
+#include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/group/knock.hpp"
 #include "bench/launch/local.hpp"
@@ -107,6 +108,7 @@ class Run {
                           .arrived = {}};
     if (leads()) emergency_.report(trouble);
     group_->give_up(error.message);
+    replay_nccl_log();
     return exit_status_of(trouble);
   }
 
@@ -127,8 +129,9 @@ class Run {
   }
 
   [[nodiscard]] Result<void> gather_ranks() {
-    emergency_.tell_by({.report = [this](const Trouble& trouble) { account_.tell(trouble); },
-                        .note = [this](const Trouble& trouble) { note(trouble); }});
+    emergency_.tell_by({.report = [this](const Trouble& it) { account_.tell(it, nccl_warnings()); },
+                        .note = [this](const Trouble& it) { note(it); },
+                        .last = replay_nccl_log});
     on_stop_signal([this](const StopSignal& signal) { stop(signal); });
     if (kind_ != BackendKind::sim) {
       const TimeLimit limit(

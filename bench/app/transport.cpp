@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/requirements.hpp"
 
 namespace muster::bench {
@@ -115,6 +116,11 @@ std::string summary_of(const Transport& transport, const std::vector<Member>& me
     parts.push_back(fmt::format("in the network {}", fmt::join(transport.in_network, ", ")));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::vector<std::string> nccl_warnings() {
+  const auto warnings = parse_transport(nccl_log()).warnings;
+  return {warnings.begin(), warnings.end()};
 }
 
 TransportAccount account_of(const std::vector<std::string>& logs,

@@ -24,6 +24,9 @@ struct TransportAccount {
                                           const std::vector<std::string>& required,
                                           Collective collective);
 
+// What NCCL has warned of in this process.
+[[nodiscard]] std::vector<std::string> nccl_warnings();
+
 // "between nodes NET/IB/GDRDMA; inside P2P/CUMEM", "between nodes NET/Socket (eth0)".
 [[nodiscard]] std::string summary_of(const Transport& transport,
                                      const std::vector<Member>& members);

@@ -10,6 +10,8 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
@@ -26,6 +28,12 @@ constexpr const char* kWithOperations = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING"
 Descriptor& file() {
   static Descriptor descriptor;
   return descriptor;
+}
+
+// Of what stands below: a thread that ends the process reads the log while another may be at work.
+std::mutex& guard() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 // What stood in the file before NCCL opened it anew.
@@ -49,6 +57,12 @@ std::string variable(const char* name) {
 std::size_t& replayed() {
   static std::size_t bytes = 0;
   return bytes;
+}
+
+// The file begins anew.
+void keep_as_earlier(std::string log) {
+  const std::lock_guard lock(guard());
+  earlier() = std::move(log);
 }
 
 void set(const char* name, const std::string& value) {
@@ -89,23 +103,26 @@ void replay_nccl_log() {
   const bool all =
       ::strcasecmp(asked().c_str(), "INFO") == 0 || ::strcasecmp(asked().c_str(), "TRACE") == 0;
   const auto log = nccl_log();
-  for (const auto line :
-       split_lines(std::string_view(log).substr(std::min(replayed(), log.size())))) {
+  std::size_t begin = log.size();
+  {
+    const std::lock_guard lock(guard());
+    std::swap(begin, replayed());
+  }
+  for (const auto line : split_lines(std::string_view(log).substr(std::min(begin, log.size())))) {
     if (all || line.find("NCCL WARN ") != std::string_view::npos) fmt::print(stderr, "{}\n", line);
   }
-  replayed() = log.size();
 }
 
 bool log_nccl_operations() {
   if (!file().is_open()) return false;
-  earlier() = nccl_log();
+  keep_as_earlier(nccl_log());
   set("NCCL_DEBUG_SUBSYS", kWithOperations);
   return true;
 }
 
 void log_no_nccl_operations() {
   if (!file().is_open()) return;
-  earlier() = nccl_log();
+  keep_as_earlier(nccl_log());
   set("NCCL_DEBUG_SUBSYS", kPassages);
 }
 
@@ -118,6 +135,7 @@ std::string nccl_log() {
     if (got <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(got));
   }
+  const std::lock_guard lock(guard());
   return earlier() + text;
 }
 

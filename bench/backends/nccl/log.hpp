@@ -18,7 +18,8 @@ void keep_nccl_log();
 // What became of the user's NCCL_DEBUG, as a sentence; empty where there is none.
 [[nodiscard]] std::string nccl_log_remark();
 
-// Writes to standard error what a user's NCCL_DEBUG without a file would have shown by now.
+// Writes to standard error what a user's NCCL_DEBUG without a file would have shown by now, less
+// what was written before. From any thread, as the log itself.
 void replay_nccl_log();
 
 // From here on each operation is asked for, too, once NCCL has been told to read its settings

@@ -109,6 +109,25 @@ TEST(EmergencyDeathTest, EndsWithTheStatusOfItsKind) {
       "an error");
 }
 
+TEST(EmergencyDeathTest, HasLastWordsUnlessNobodyReadsThem) {
+  for (const bool hangs : {false, true}) {
+    EXPECT_EXIT(
+        {
+          Emergency emergency(0, std::chrono::milliseconds(20));
+          emergency.tell_by({.report = [](const Trouble& it) { fmt::print(stderr, "{}", it.what); },
+                             .note = [](const Trouble& /*it*/) {},
+                             .last =
+                                 [hangs] {
+                                   fmt::print(stderr, ", and more\n");
+                                   while (hangs) std::this_thread::sleep_for(std::chrono::hours(1));
+                                 }});
+          emergency.end(lost({1}));
+        },
+        ExitedWithCode(kExitUnhealthy),
+        "somebody ended, and more");
+  }
+}
+
 // The main thread hangs, and holds what it must not.
 TEST(EmergencyDeathTest, EndsWhileTheMainThreadHangs) {
   EXPECT_EXIT(

@@ -45,6 +45,7 @@ class FakeNccl : public ::testing::Test {
       auto variables = torchrun(rank, ranks, port, std::min(ranks, kGpus));
       variables["MUSTER_FAKE_GPU"] = scenario;
       variables["MUSTER_HOSTNAME"] = fmt::format("node{}", rank / kGpus);
+      variables.insert(own_variables.begin(), own_variables.end());
       job.start(words, variables);
     }
   }
@@ -71,6 +72,7 @@ class FakeNccl : public ::testing::Test {
   int memory_gib = 40;
   std::string profile = "nd96asr_v4";
   std::string sizes = "--sizes=8GiB";
+  Variables own_variables;
   std::string nccl = fmt::format("{}/nccl/libnccl.so.2", MUSTER_FAKES);
 };
 
@@ -188,6 +190,22 @@ TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
   EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("all_reduce of 8 GiB"));
+}
+
+// What NCCL has to say of it is told in the report, and to who asked for its log all of it.
+TEST_F(FakeNccl, AHangIsToldWithNcclsOwnWords) {
+  ranks = 2;
+  own_variables["NCCL_DEBUG"] = "WARN";
+  start(R"("hang": {"rank": 1, "operation": 7}, "warning": "NET/IB : a completion is missing")",
+        {"--operation-deadline=1s", "--format=text", "--profile=generic"});
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const auto ended = job.end_of(rank);
+    EXPECT_EQ(ended.status, 1) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("NCCL WARN NET/IB : a completion is missing\n")) << rank;
+    if (rank == 0) {
+      EXPECT_THAT(ended.out, HasSubstr("# NCCL warns: NET/IB : a completion is missing\n"));
+    }
+  }
 }
 
 TEST_F(FakeNccl, AnAbortThatHangsEndsTheRunAllTheSame) {
