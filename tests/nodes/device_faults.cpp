@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
@@ -16,32 +17,32 @@ std::vector<Fault> bus_faults() {
        .node = kH100,
        .check = "pci.devices",
        .device = "0009:00:00.0",
-       .change = [](NodeDescription& node) { node.gpus.erase(node.gpus.begin() + 4); }},
+       .change = [](NodeDescription& node) { drop(node.gpus, 4); }},
       {.name = "gpu_off_the_bus",
        .node = kH100,
        .check = "pci.devices",
        .device = "0003:00:00.0",
-       .change = [](NodeDescription& node) { node.gpus[2].pci.responding = false; }},
+       .change = [](NodeDescription& node) { node.gpus.at(2).pci.responding = false; }},
       {.name = "gpu_half_width",
        .node = kH100,
        .check = "pci.link",
        .device = "0001:00:00.0",
-       .change = [](NodeDescription& node) { node.gpus[0].pci.width = 8; }},
+       .change = [](NodeDescription& node) { node.gpus.at(0).pci.width = 8; }},
       {.name = "hca_slow_link",
        .node = kH100,
        .check = "pci.link",
        .device = "0106:00:00.0",
        .change =
            [](NodeDescription& node) {
-             node.hcas[5].pci.speed_gts = 16;
-             node.hcas[5].pci.width = 8;
+             node.hcas.at(5).pci.speed_gts = 16;
+             node.hcas.at(5).pci.width = 8;
            }},
       {.name = "hca_half_width",
        .node = kBareMetal,
        .check = "pci.link",
        .device = "0000:33:00.0",
        .outcome = Outcome::warn,  // the profile `generic` only warns
-       .change = [](NodeDescription& node) { node.hcas[2].pci.width = 8; }},
+       .change = [](NodeDescription& node) { node.hcas.at(2).pci.width = 8; }},
   };
 }
 
@@ -51,20 +52,20 @@ std::vector<Fault> error_faults() {
        .node = kBareMetal,
        .check = "pci.errors",
        .device = "0000:12:00.0",
-       .change = [](NodeDescription& node) { node.gpus[0].pci.fatal = 1; },
+       .change = [](NodeDescription& node) { node.gpus.at(0).pci.fatal = 1; },
        .earlier_s = kHour},
       {.name = "aer_non_fatal",
        .node = kBareMetal,
        .check = "pci.errors",
        .device = "0000:23:00.0",
-       .change = [](NodeDescription& node) { node.hcas[1].pci.non_fatal = 2; },
+       .change = [](NodeDescription& node) { node.hcas.at(1).pci.non_fatal = 2; },
        .earlier_s = kHour},
       {.name = "aer_correctable",
        .node = kBareMetal,
        .check = "pci.errors",
        .device = "0000:92:00.0",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus[4].pci.correctable = 5000; },
+       .change = [](NodeDescription& node) { node.gpus.at(4).pci.correctable = 5000; },
        .earlier_s = kHour},
       {.name = "acs_on",
        .node = kBareMetal,
@@ -73,15 +74,15 @@ std::vector<Fault> error_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus[0].pci.acs = true;
-             node.gpus[0].pci.acs_control = 0x1d;
+             node.gpus.at(0).pci.acs = true;
+             node.gpus.at(0).pci.acs_control = 0x1d;
            }},
       {.name = "payload_small",
        .node = kBareMetal,
        .check = "pci.payload",
        .device = "0000:a2:00.0",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus[5].pci.payload_bytes = 128; }},
+       .change = [](NodeDescription& node) { node.gpus.at(5).pci.payload_bytes = 128; }},
   };
 }
 
@@ -91,17 +92,17 @@ std::vector<Fault> place_faults() {
        .node = kH100,
        .check = "topo.numa",
        .device = "0002:00:00.0",
-       .change = [](NodeDescription& node) { node.gpus[1].pci.numa = 1; }},
+       .change = [](NodeDescription& node) { node.gpus.at(1).pci.numa = 1; }},
       {.name = "numa_sources_disagree",
        .node = kA100,
        .check = "topo.numa",
        .device = "0001:00:00.0",
-       .change = [](NodeDescription& node) { node.gpus[0].pci.local_to = 3; }},
+       .change = [](NodeDescription& node) { node.gpus.at(0).pci.local_to = 3; }},
       {.name = "hca_on_another_switch",
        .node = kBareMetal,
        .check = "topo.pairing",
        .device = "0000:12:00.0",
-       .change = [](NodeDescription& node) { node.hcas[0].pci.bridges = {"0000:00:09.0"}; }},
+       .change = [](NodeDescription& node) { node.hcas.at(0).pci.bridges = {"0000:00:09.0"}; }},
   };
 }
 
@@ -119,7 +120,7 @@ std::vector<Fault> nccl_faults() {
        .damage =
            [](Tree& tree) {
              // GPUs where ND A100 v4 has them: four of the eight addresses do not exist here.
-             std::string text(tree.content("opt/microsoft/ndv5-topo.xml"));
+             std::string text = needed(tree, "opt/microsoft/ndv5-topo.xml");
              for (std::size_t at = text.find("\"000a:"); at != std::string::npos;
                   at = text.find("\"000a:", at)) {
                text.replace(at, 6, "\"000e:");
@@ -132,6 +133,7 @@ std::vector<Fault> nccl_faults() {
        .device = "/opt/microsoft/ndv4/topo.xml",
        .damage =
            [](Tree& tree) {
+             static_cast<void>(needed(tree, "opt/microsoft/ndv4-topo.xml"));
              tree.file("opt/microsoft/ndv4-topo.xml", "<system version=\"1\"><cpu numaid=");
            }},
       {.name = "nccl_conf_missing",

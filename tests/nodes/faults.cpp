@@ -2,7 +2,11 @@
 // All faults in one list, and rendering a node that has some of them.
 #include "tests/nodes/faults.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <utility>
 
 #include "tests/nodes/render.hpp"
@@ -42,6 +46,30 @@ Tree render_with(NodeDescription node, const std::vector<const Fault*>& faults) 
     if (fault->damage != nullptr) fault->damage(tree);
   }
   return tree;
+}
+
+Result<Tree> make_faulty(const NodeDescription& node, const std::vector<const Fault*>& faults) {
+  std::optional<Tree> tree;
+  std::vector<const Fault*> made;
+  for (const auto* fault : faults) {
+    made.push_back(fault);
+    const auto refused = [&](std::string_view why) {
+      return make_error(
+          fmt::format("{} is made for {}, and {} {}", fault->name, fault->node, node.name, why));
+    };
+    try {
+      tree = render_with(node, made);
+    } catch (const std::exception&) {  // of an access in needed.hpp
+      return refused("lacks what it changes");
+    }
+    auto healthy = node;
+    healthy.system.uptime_s += fault->earlier_s;
+    const bool is_alone = made.size() == 1;
+    if ((is_alone ? *tree : render_with(node, {fault})) == render(healthy)) {
+      return refused("stays as it is");
+    }
+  }
+  return tree ? *std::move(tree) : render(node);
 }
 
 Tree render_earlier(NodeDescription node, const Fault& fault) {

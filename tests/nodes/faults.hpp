@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/report/finding.hpp"
 #include "tests/nodes/node.hpp"
 #include "tests/nodes/tree.hpp"
@@ -47,9 +48,15 @@ struct Fault {
 // Null when there is no such fault.
 [[nodiscard]] const Fault* find_fault(std::string_view name);
 
-// The node with these faults, and the same node as it was seen `earlier_s` before.
+// The node with these faults, which are made on such a node, and the same node as it was seen
+// `earlier_s` before.
 [[nodiscard]] Tree render_with(NodeDescription node, const std::vector<const Fault*>& faults);
 [[nodiscard]] Tree render_earlier(NodeDescription node, const Fault& fault);
+
+// Any node with any faults: an error where the node lacks what one of them changes, or they change
+// nothing about it.
+[[nodiscard]] Result<Tree> make_faulty(const NodeDescription& node,
+                                       const std::vector<const Fault*>& faults);
 
 // The tables, by area.
 [[nodiscard]] std::vector<Fault> host_faults();

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 #include "tests/nodes/nvml.hpp"
 
 namespace muster::nodes {
@@ -26,16 +27,14 @@ std::vector<Fault> lost_gpus() {
        .node = kH100,
        .check = "gpu.present",
        .device = "gpu3",
-       .change = [](NodeDescription& node) { node.nvml.answers["* gpu3"] = kGpuIsLost; },
+       .change = [](NodeDescription& node) { answer(node, 3, "*", kGpuIsLost); },
        .says = Saying{.remedy = Remedy::report_to_provider}},
       {.name = "gpu_lost_that_still_tells_its_name",
        .node = kBareMetal,
        .check = "gpu.present",
        .device = "gpu5",
        .change =
-           [](NodeDescription& node) {
-             node.nvml.answers["nvmlDeviceGetMemoryInfo_v2 gpu5"] = kGpuIsLost;
-           },
+           [](NodeDescription& node) { answer(node, 5, "nvmlDeviceGetMemoryInfo_v2", kGpuIsLost); },
        .says = Saying{.remedy = Remedy::reboot}},
       {.name = "gpu_refused",
        .node = kA100,
@@ -43,7 +42,7 @@ std::vector<Fault> lost_gpus() {
        .device = "gpu1",
        .change =
            [](NodeDescription& node) {
-             node.nvml.answers["nvmlDeviceGetHandleByIndex_v2 gpu1"] = kNoPermission;
+             answer(node, 1, "nvmlDeviceGetHandleByIndex_v2", kNoPermission);
            },
        .says = Saying{.remedy = Remedy::report_to_provider}},
   };
@@ -55,23 +54,23 @@ std::vector<Fault> other_gpus() {
        .node = kH100,
        .check = "gpu.present",
        .device = "gpu2",
-       .change = [](NodeDescription& node) { node.gpus[2].model = "NVIDIA H100 PCIe"; },
+       .change = [](NodeDescription& node) { node.gpus.at(2).model = "NVIDIA H100 PCIe"; },
        .says = Saying{text("NVIDIA H100 PCIe"), text("NVIDIA H100 80GB HBM3"), Remedy::fix_config}},
       {.name = "gpu_memory_too_small",
        .node = kA100,
        .check = "gpu.present",
        .device = "gpu7",
-       .change = [](NodeDescription& node) { node.gpus[7].facts.memory->total = 34'359'738'368; },
+       .change =
+           [](NodeDescription& node) {
+             needed(node.gpus.at(7).facts.memory).total = 34'359'738'368;
+           },
        .says = Saying{34'359'738'368.0, 42'949'672'960.0, Remedy::report_to_provider}},
       {.name = "gpu_without_a_uuid",
        .node = kH100,
        .check = "gpu.present",
        .device = "gpu0",
        .outcome = Outcome::unknown,
-       .change =
-           [](NodeDescription& node) {
-             node.nvml.answers["nvmlDeviceGetUUID gpu0"] = kUnknownError;
-           },
+       .change = [](NodeDescription& node) { answer(node, 0, "nvmlDeviceGetUUID", kUnknownError); },
        .says = Saying{}},
   };
 }
@@ -110,13 +109,13 @@ std::vector<Fault> recovery_faults() {
        .node = kH100,
        .check = "gpu.recovery_action",
        .device = "gpu4",
-       .change = [](NodeDescription& node) { node.gpus[4].facts.recovery_action = 2U; },
+       .change = [](NodeDescription& node) { node.gpus.at(4).facts.recovery_action = 2U; },
        .says = Saying{count(2), count(0), Remedy::reboot}},
       {.name = "gpu_calls_for_a_reset",
        .node = kBareMetal,
        .check = "gpu.recovery_action",
        .device = "gpu6",
-       .change = [](NodeDescription& node) { node.gpus[6].facts.recovery_action = 1U; },
+       .change = [](NodeDescription& node) { node.gpus.at(6).facts.recovery_action = 1U; },
        .says = Saying{count(1), count(0), Remedy::reset_gpu}},
       {.name = "gpu_answers_that_it_needs_a_reset",
        .node = kH100,
@@ -124,7 +123,7 @@ std::vector<Fault> recovery_faults() {
        .device = "gpu2",
        .change =
            [](NodeDescription& node) {
-             node.nvml.answers["nvmlDeviceGetTemperatureV gpu2"] = kResetRequired;
+             answer(node, 2, "nvmlDeviceGetTemperatureV", kResetRequired);
            },
        .says = Saying{.remedy = Remedy::reboot}},
   };
@@ -136,20 +135,20 @@ std::vector<Fault> heat_faults() {
        .node = kH100,
        .check = "gpu.temperature",
        .device = "gpu0",
-       .change = [](NodeDescription& node) { node.gpus[0].facts.heat.gpu_c = 92; },
+       .change = [](NodeDescription& node) { node.gpus.at(0).facts.heat.gpu_c = 92; },
        .says = Saying{count(92), 90.0, Remedy::report_to_provider}},
       {.name = "gpu_warm",
        .node = kA100,
        .check = "gpu.temperature",
        .device = "gpu3",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus[3].facts.heat.gpu_c = 87; },
+       .change = [](NodeDescription& node) { node.gpus.at(3).facts.heat.gpu_c = 87; },
        .says = Saying{count(87), 85.0, Remedy::watch}},
       {.name = "gpu_memory_hot",
        .node = kH100,
        .check = "gpu.temperature",
        .device = "gpu7",
-       .change = [](NodeDescription& node) { node.gpus[7].facts.heat.memory_c = 93; },
+       .change = [](NodeDescription& node) { node.gpus.at(7).facts.heat.memory_c = 93; },
        .says = Saying{count(93), 90.0, Remedy::report_to_provider}},
       {.name = "gpu_near_its_slowdown",
        .node = kV100,
@@ -158,8 +157,8 @@ std::vector<Fault> heat_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus[5].facts.heat.gpu_c = 83;
-             node.gpus[5].facts.heat.margin_c = 4;
+             node.gpus.at(5).facts.heat.gpu_c = 83;
+             node.gpus.at(5).facts.heat.margin_c = 4;
            },
        .says = Saying{count(4), 5.0, Remedy::watch}},
       {.name = "gpu_power_limited",
@@ -167,7 +166,7 @@ std::vector<Fault> heat_faults() {
        .check = "gpu.power",
        .device = "gpu1",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus[1].facts.power.enforced_mw = 500'000U; },
+       .change = [](NodeDescription& node) { node.gpus.at(1).facts.power.enforced_mw = 500'000U; },
        .says = Saying{500.0, 700.0, Remedy::fix_config}},
   };
 }
@@ -180,15 +179,15 @@ std::vector<Fault> mode_faults() {
        .device = "gpu1",
        .change =
            [](NodeDescription& node) {
-             node.gpus[1].facts.modes.ecc = false;
-             node.gpus[1].facts.modes.ecc_pending = false;
+             node.gpus.at(1).facts.modes.ecc = false;
+             node.gpus.at(1).facts.modes.ecc_pending = false;
            },
        .says = Saying{false, true, Remedy::fix_config}},
       {.name = "ecc_off_after_the_next_reset",
        .node = kV100,
        .check = "gpu.ecc_mode",
        .device = "gpu2",
-       .change = [](NodeDescription& node) { node.gpus[2].facts.modes.ecc_pending = false; },
+       .change = [](NodeDescription& node) { node.gpus.at(2).facts.modes.ecc_pending = false; },
        .says = Saying{false, true, Remedy::fix_config}},
       {.name = "mig_on",
        .node = kH100,
@@ -196,22 +195,22 @@ std::vector<Fault> mode_faults() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             node.gpus[6].facts.modes.mig = true;
-             node.gpus[6].facts.modes.mig_pending = true;
+             node.gpus.at(6).facts.modes.mig = true;
+             node.gpus.at(6).facts.modes.mig_pending = true;
            },
        .says = Saying{true, false, Remedy::fix_config}},
       {.name = "mig_on_after_the_next_reset",
        .node = kA100,
        .check = "gpu.mig",
        .device = "gpu4",
-       .change = [](NodeDescription& node) { node.gpus[4].facts.modes.mig_pending = true; },
+       .change = [](NodeDescription& node) { node.gpus.at(4).facts.modes.mig_pending = true; },
        .says = Saying{true, false, Remedy::fix_config}},
       {.name = "persistence_off",
        .node = kH100,
        .check = "gpu.persistence",
        .device = "gpu5",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus[5].facts.modes.persistence = false; },
+       .change = [](NodeDescription& node) { node.gpus.at(5).facts.modes.persistence = false; },
        .says = Saying{false, true, Remedy::fix_config}},
   };
 }

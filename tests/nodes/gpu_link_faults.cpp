@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 #include "tests/nodes/render.hpp"
 
 namespace muster::nodes {
@@ -14,10 +15,10 @@ constexpr double kHour = 3600;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned kInProgress = 2;
 
-Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus[gpu].facts; }
+Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus.at(gpu).facts; }
 
 NvLink& link(NodeDescription& node, std::size_t gpu, std::size_t number) {
-  return facts(node, gpu).nvlinks->at(number);
+  return needed(facts(node, gpu).nvlinks).at(number);
 }
 
 void log(NodeDescription& node, std::string text) {
@@ -31,20 +32,18 @@ std::vector<Fault> bus_and_nvml() {
        .node = kH100,
        .check = "pci.devices",
        .device = "0009:00:00.0",
-       .change = [](NodeDescription& node) { node.gpus[4].listed = false; }},
+       .change = [](NodeDescription& node) { node.gpus.at(4).listed = false; }},
       // NVML knows the address still, and what it asks of the GPU itself is refused.
       {.name = "gpu_fell_off_in_use",
        .node = kH100,
        .check = "gpu.present",
        .device = "gpu2",
        .change =
-           [](NodeDescription& node) {
-             node.nvml.answers["nvmlDeviceGetMemoryInfo_v2 gpu2"] = kGpuIsLost;
-           },
+           [](NodeDescription& node) { answer(node, 2, "nvmlDeviceGetMemoryInfo_v2", kGpuIsLost); },
        .damage =
            [](Tree& tree) {
              const auto config = device_path(nd96isr_h100_v5().gpus[2].pci).append("/config");
-             tree.file(config, std::string(tree.content(config).size(), '\xff'));
+             tree.file(config, std::string(needed(tree, config).size(), '\xff'));
            }},
   };
 }
@@ -115,7 +114,8 @@ std::vector<Fault> link_faults() {
        .node = kH100,
        .check = "gpu.p2p",
        .device = "gpu2",
-       .change = [](NodeDescription& node) { facts(node, 2).peers->emplace("0008:00:00.0", 1U); }},
+       .change =
+           [](NodeDescription& node) { needed(facts(node, 2).peers).emplace("0008:00:00.0", 1U); }},
   };
 }
 
@@ -125,14 +125,14 @@ std::vector<Fault> fabric_faults() {
        .node = kH100,
        .check = "gpu.fabric",
        .device = "gpu3",
-       .change = [](NodeDescription& node) { facts(node, 3).fabric->state = kInProgress; }},
+       .change = [](NodeDescription& node) { needed(facts(node, 3).fabric).state = kInProgress; }},
       {.name = "fabric_not_started",
        .node = kH100,
        .check = "gpu.fabric",
        .device = "node",
        .change =
            [](NodeDescription& node) {
-             for (auto& gpu : node.gpus) gpu.facts.fabric->state = 1;
+             for (auto& gpu : node.gpus) needed(gpu.facts.fabric).state = 1;
            }},
       {.name = "fabric_of_another_cluster",
        .node = kH100,
@@ -140,7 +140,7 @@ std::vector<Fault> fabric_faults() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             facts(node, 6).fabric->cluster = "0123456789abcdef0123456789abcdef";
+             needed(facts(node, 6).fabric).cluster = "0123456789abcdef0123456789abcdef";
            }},
       {.name = "fabric_bandwidth_degraded",
        .node = kH100,
@@ -148,8 +148,8 @@ std::vector<Fault> fabric_faults() {
        .device = "gpu1",
        .change =
            [](NodeDescription& node) {
-             facts(node, 1).fabric->health_mask = 0x1a9U;
-             facts(node, 1).fabric->health_summary = 2U;
+             needed(facts(node, 1).fabric).health_mask = 0x1a9U;
+             needed(facts(node, 1).fabric).health_summary = 2U;
            }},
   };
 }
@@ -197,14 +197,15 @@ std::vector<Fault> leftovers() {
        .change =
            [](NodeDescription& node) {
              node.processes.push_back({.pid = 4242, .name = "python3"});
-             facts(node, 2).processes->push_back({.pid = 4242, .memory_bytes = 40'000'000'000U});
+             needed(facts(node, 2).processes)
+                 .push_back({.pid = 4242, .memory_bytes = 40'000'000'000U});
            }},
       {.name = "memory_of_no_process",
        .node = kH100,
        .check = "gpu.memory_used",
        .device = "gpu6",
        .outcome = Outcome::warn,  // jobs may run meanwhile
-       .change = [](NodeDescription& node) { facts(node, 6).memory->used = 2'147'483'648; }},
+       .change = [](NodeDescription& node) { needed(facts(node, 6).memory).used = 2'147'483'648; }},
   };
 }
 

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
@@ -18,8 +19,8 @@ std::vector<Fault> memory_errors() {
        .device = "gpu3",
        .change =
            [](NodeDescription& node) {
-             node.gpus[3].facts.ecc_volatile.dram_uncorrected = 2U;
-             node.gpus[3].facts.ecc_aggregate.dram_uncorrected = 2U;
+             node.gpus.at(3).facts.ecc_volatile.dram_uncorrected = 2U;
+             node.gpus.at(3).facts.ecc_aggregate.dram_uncorrected = 2U;
            },
        .says = Saying{count(2), count(0), Remedy::reboot}},
       {.name = "uncorrectable_errors_of_bare_metal",
@@ -27,7 +28,7 @@ std::vector<Fault> memory_errors() {
        .check = "gpu.ecc_uncorrectable",
        .device = "gpu0",
        .change =
-           [](NodeDescription& node) { node.gpus[0].facts.ecc_volatile.dram_uncorrected = 1U; },
+           [](NodeDescription& node) { node.gpus.at(0).facts.ecc_volatile.dram_uncorrected = 1U; },
        .says = Saying{count(1), count(0), Remedy::reset_gpu}},
       {.name = "sram_threshold_exceeded",
        .node = kH100,
@@ -35,8 +36,9 @@ std::vector<Fault> memory_errors() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             node.gpus[6].facts.sram = GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
-             node.gpus[6].facts.ecc_aggregate.sram_uncorrected = 6U;
+             node.gpus.at(6).facts.sram =
+                 GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
+             node.gpus.at(6).facts.ecc_aggregate.sram_uncorrected = 6U;
            },
        .says = Saying{count(6), count(4), Remedy::report_to_provider}},
       {.name = "sram_error_long_ago",
@@ -46,8 +48,8 @@ std::vector<Fault> memory_errors() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus[1].facts.sram = GpuSram{.unique_uncorrected = 1};
-             node.gpus[1].facts.ecc_aggregate.sram_uncorrected = 1U;
+             node.gpus.at(1).facts.sram = GpuSram{.unique_uncorrected = 1};
+             node.gpus.at(1).facts.ecc_aggregate.sram_uncorrected = 1U;
            },
        .says = Saying{count(1), count(0), Remedy::watch}},
       {.name = "many_corrected_errors",
@@ -57,7 +59,7 @@ std::vector<Fault> memory_errors() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus[4].facts.ecc_aggregate.dram_corrected = 30'000'000U;
+             node.gpus.at(4).facts.ecc_aggregate.dram_corrected = 30'000'000U;
            },
        .says = Saying{count(30'000'000), count(20'000'000), Remedy::watch}},
       {.name = "many_corrected_sram_errors",
@@ -66,7 +68,9 @@ std::vector<Fault> memory_errors() {
        .device = "gpu0",
        .outcome = Outcome::warn,
        .change =
-           [](NodeDescription& node) { node.gpus[0].facts.ecc_aggregate.sram_corrected = 20'000U; },
+           [](NodeDescription& node) {
+             node.gpus.at(0).facts.ecc_aggregate.sram_corrected = 20'000U;
+           },
        .says = Saying{count(20'000), count(10'000), Remedy::watch}},
   };
 }
@@ -77,25 +81,33 @@ std::vector<Fault> row_faults() {
        .node = kH100,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu5",
-       .change = [](NodeDescription& node) { node.gpus[5].facts.remapped_rows->failed = true; },
+       .change =
+           [](NodeDescription& node) { needed(node.gpus.at(5).facts.remapped_rows).failed = true; },
        .says = Saying{true, false, Remedy::report_to_provider}},
       {.name = "row_remapping_failed_on_bare_metal",
        .node = kBareMetal,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu2",
-       .change = [](NodeDescription& node) { node.gpus[2].facts.remapped_rows->failed = true; },
+       .change =
+           [](NodeDescription& node) { needed(node.gpus.at(2).facts.remapped_rows).failed = true; },
        .says = Saying{true, false, Remedy::reseat_or_replace}},
       {.name = "row_remapping_pending",
        .node = kA100,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu0",
-       .change = [](NodeDescription& node) { node.gpus[0].facts.remapped_rows->pending = true; },
+       .change =
+           [](NodeDescription& node) {
+             needed(node.gpus.at(0).facts.remapped_rows).pending = true;
+           },
        .says = Saying{true, false, Remedy::reboot}},
       {.name = "memory_channel_repair_pending",
        .node = kBareMetal,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu7",
-       .change = [](NodeDescription& node) { node.gpus[7].facts.repairs->channel_pending = true; },
+       .change =
+           [](NodeDescription& node) {
+             needed(node.gpus.at(7).facts.repairs).channel_pending = true;
+           },
        .says = Saying{true, false, Remedy::reset_gpu}},
       {.name = "no_spare_row_in_a_bank",
        .node = kH100,
@@ -104,8 +116,8 @@ std::vector<Fault> row_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus[1].facts.remapped_rows->uncorrected = 8;
-             node.gpus[1].facts.spare_rows = GpuSpareRows{.all = 2559, .none = 1};
+             needed(node.gpus.at(1).facts.remapped_rows).uncorrected = 8;
+             node.gpus.at(1).facts.spare_rows = GpuSpareRows{.all = 2559, .none = 1};
            },
        .says = Saying{count(8), {}, Remedy::watch}},
       {.name = "many_rows_remapped",
@@ -115,8 +127,8 @@ std::vector<Fault> row_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus[2].facts.remapped_rows->corrected = 4;
-             node.gpus[2].facts.remapped_rows->uncorrected = 9;
+             needed(node.gpus.at(2).facts.remapped_rows).corrected = 4;
+             needed(node.gpus.at(2).facts.remapped_rows).uncorrected = 9;
            },
        .says = Saying{count(13), count(10), Remedy::watch}},
   };
@@ -131,8 +143,8 @@ std::vector<Fault> page_faults() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             node.gpus[6].facts.retired_pages.single_bit = 40U;
-             node.gpus[6].facts.retired_pages.double_bit = 20U;
+             node.gpus.at(6).facts.retired_pages.single_bit = 40U;
+             node.gpus.at(6).facts.retired_pages.double_bit = 20U;
            },
        .says = Saying{count(60), count(59), Remedy::report_to_provider}},
       {.name = "page_retirement_pending",
@@ -141,8 +153,8 @@ std::vector<Fault> page_faults() {
        .device = "gpu1",
        .change =
            [](NodeDescription& node) {
-             node.gpus[1].facts.retired_pages.double_bit = 2U;
-             node.gpus[1].facts.retired_pages.pending = true;
+             node.gpus.at(1).facts.retired_pages.double_bit = 2U;
+             node.gpus.at(1).facts.retired_pages.pending = true;
            },
        .says = Saying{count(2), count(59), Remedy::reboot}},
   };

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr double kHour = 3600;
 
 MountDescription& mount_at(NodeDescription& node, std::string_view point) {
-  return *std::ranges::find(node.mounts, point, &MountDescription::point);
+  return needed(node.mounts, &MountDescription::point, point);
 }
 
 std::vector<Fault> machine_faults() {
@@ -22,7 +23,7 @@ std::vector<Fault> machine_faults() {
        .node = kH100,
        .check = "host.cpu",
        .device = "node",
-       .change = [](NodeDescription& node) { node.cpus[37].online = false; }},
+       .change = [](NodeDescription& node) { node.cpus.at(37).online = false; }},
       {.name = "memory_short",
        .node = kH100,
        .check = "host.memory",
@@ -37,8 +38,8 @@ std::vector<Fault> machine_faults() {
        .device = "numa2",
        .change =
            [](NodeDescription& node) {
-             node.numa[0].memory_kib += node.numa[2].memory_kib;
-             node.numa[2].memory_kib = 0;
+             node.numa.at(0).memory_kib += node.numa.at(2).memory_kib;
+             node.numa.at(2).memory_kib = 0;
            }},
       {.name = "memory_taken",
        .node = kH100,
@@ -59,19 +60,19 @@ std::vector<Fault> machine_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.huge_pages.front().total = node.huge_pages.front().free = 4096;
+             node.huge_pages.at(0).total = node.huge_pages.at(0).free = 4096;
            }},
       {.name = "memory_uncorrected",
        .node = kBareMetal,
        .check = "host.edac",
        .device = "mc2",
-       .change = [](NodeDescription& node) { node.edac[2].uncorrected = 1; }},
+       .change = [](NodeDescription& node) { node.edac.at(2).uncorrected = 1; }},
       {.name = "memory_corrected_often",
        .node = kBareMetal,
        .check = "host.edac",
        .device = "mc1",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.edac[1].corrected = 900; },
+       .change = [](NodeDescription& node) { node.edac.at(1).corrected = 900; },
        .earlier_s = kHour},
   };
 }
@@ -155,35 +156,35 @@ std::vector<Fault> storage_faults() {
        .node = kH100,
        .check = "host.nvme",
        .device = "node",
-       .change = [](NodeDescription& node) { node.nvme.pop_back(); }},
+       .change = [](NodeDescription& node) { drop(node.nvme, node.nvme.size() - 1); }},
       {.name = "nvme_dead",
        .node = kH100,
        .check = "host.nvme",
        .device = "nvme6",
        .change =
            [](NodeDescription& node) {
-             node.nvme[6].state = "dead";
-             node.nvme[6].sectors = 0;
+             node.nvme.at(6).state = "dead";
+             node.nvme.at(6).sectors = 0;
            }},
       {.name = "nvme_read_only",
        .node = kA100,
        .check = "host.nvme",
        .device = "nvme1n1",
-       .change = [](NodeDescription& node) { node.nvme[1].read_only = true; }},
+       .change = [](NodeDescription& node) { node.nvme.at(1).read_only = true; }},
       {.name = "array_degraded",
        .node = kA100,
        .check = "host.nvme",
        .device = "md0",
        .change =
            [](NodeDescription& node) {
-             node.raid.front().level = "raid10";
-             node.raid.front().degraded = 1;
+             node.raid.at(0).level = "raid10";
+             node.raid.at(0).degraded = 1;
            }},
       {.name = "array_inactive",
        .node = kH100,
        .check = "host.nvme",
        .device = "md0",
-       .change = [](NodeDescription& node) { node.raid.front().state = "inactive"; }},
+       .change = [](NodeDescription& node) { node.raid.at(0).state = "inactive"; }},
   };
 }
 

@@ -20,11 +20,11 @@ void say(NodeDescription& node, double after_s, std::string text, unsigned level
 }
 
 void report_pcie_error(NodeDescription& node) {
-  const auto& gpu = node.gpus[0].pci;
+  const auto& gpu = node.gpus.at(0).pci;
   say(node,
       0,
       fmt::format("pcieport {}: AER: Uncorrected (Fatal) error received: {}",
-                  gpu.bridges.front(),
+                  gpu.bridges.at(0),
                   gpu.address));
   say(node,
       0.1,
@@ -57,7 +57,7 @@ std::vector<Fault> pcie_incidents() {
        .device = "0000:12:00.0",
        .change =
            [](NodeDescription& node) {
-             node.gpus[0].pci.fatal = 1;
+             node.gpus.at(0).pci.fatal = 1;
              report_pcie_error(node);
            },
        .earlier_s = kHour},
@@ -77,7 +77,7 @@ std::vector<Fault> memory_incidents() {
        .device = "mc2",
        .change =
            [](NodeDescription& node) {
-             node.edac[2].uncorrected = 1;
+             node.edac.at(2).uncorrected = 1;
              report_memory_error(node);
            }},
       {.name = "memory_error_in_the_log_alone",
@@ -91,7 +91,7 @@ std::vector<Fault> memory_incidents() {
        .device = "mc0",
        .change =
            [](NodeDescription& node) {
-             node.edac[0].uncorrected = 1;
+             node.edac.at(0).uncorrected = 1;
              say(node, 0, "{1}[Hardware Error]: event severity: recoverable");
              say(node, 0, "{1}[Hardware Error]:  Error 0, type: recoverable");
              say(node, 0, "{1}[Hardware Error]:   section_type: memory error");
@@ -107,8 +107,8 @@ std::vector<Fault> other_incidents() {
        .device = "nvme6",
        .change =
            [](NodeDescription& node) {
-             node.nvme[6].state = "dead";
-             node.nvme[6].sectors = 0;
+             node.nvme.at(6).state = "dead";
+             node.nvme.at(6).sectors = 0;
              report_dead_disk(node);
            }},
       {.name = "disk_dead_in_the_log_alone",
@@ -131,7 +131,8 @@ std::vector<Fault> other_incidents() {
        .node = kH100,
        .check = "ib.errors",
        .device = "mlx5_ib3",
-       .change = [](NodeDescription& node) { node.hcas[3].counters["link_error_recovery"] = "20"; },
+       .change =
+           [](NodeDescription& node) { node.hcas.at(3).counters["link_error_recovery"] = "20"; },
        .earlier_s = 23.6 * kHour},
   };
 }

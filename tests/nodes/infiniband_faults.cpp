@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 #include "tests/nodes/render.hpp"
 
 namespace muster::nodes {
@@ -16,6 +17,7 @@ constexpr double kHour = 3600;
 void unbind_third_hca(Tree& tree) {
   const auto hca = nd96isr_h100_v5().hcas[2];
   const auto pci = device_path(hca.pci);
+  static_cast<void>(needed(tree, fmt::format("{}/config", pci)));
   for (const char* part : {"driver", "infiniband", "infiniband_mad", "infiniband_verbs", "net"}) {
     tree.remove(fmt::format("{}/{}", pci, part));
   }
@@ -39,7 +41,7 @@ std::vector<Fault> port_faults() {
        .node = kH100,
        .check = "pci.devices",
        .device = "0103:00:00.0",
-       .change = [](NodeDescription& node) { node.hcas.erase(node.hcas.begin() + 2); }},
+       .change = [](NodeDescription& node) { drop(node.hcas, 2); }},
       {.name = "hca_without_driver",
        .node = kH100,
        .check = "ib.present",
@@ -56,7 +58,7 @@ std::vector<Fault> port_faults() {
        .device = "mlx5_ib3",
        .change =
            [](NodeDescription& node) {
-             auto& hca = node.hcas[3];
+             auto& hca = node.hcas.at(3);
              hca.state = "1: DOWN";
              hca.physical_state = "2: Polling";
              hca.rate = "10 Gb/sec (4X SDR)";
@@ -70,7 +72,7 @@ std::vector<Fault> port_faults() {
        .device = "mlx5_ib7",
        .change =
            [](NodeDescription& node) {
-             auto& hca = node.hcas[7];
+             auto& hca = node.hcas.at(7);
              hca.state = "1: DOWN";
              hca.physical_state = "3: Disabled";
              hca.netdev.operstate = "down";
@@ -82,7 +84,7 @@ std::vector<Fault> port_faults() {
        .device = "mlx5_ib0",
        .change =
            [](NodeDescription& node) {
-             auto& hca = node.hcas[0];
+             auto& hca = node.hcas.at(0);
              hca.state = "2: INIT";
              hca.lid = hca.sm_lid = 0;
              hca.netdev.operstate = "down";
@@ -97,23 +99,23 @@ std::vector<Fault> rate_faults() {
        .node = kH100,
        .check = "ib.rate",
        .device = "mlx5_ib5",
-       .change = [](NodeDescription& node) { node.hcas[5].rate = "200 Gb/sec (2X NDR)"; }},
+       .change = [](NodeDescription& node) { node.hcas.at(5).rate = "200 Gb/sec (2X NDR)"; }},
       {.name = "port_slow_lanes",
        .node = kA100,
        .check = "ib.rate",
        .device = "mlx5_ib1",
-       .change = [](NodeDescription& node) { node.hcas[1].rate = "100 Gb/sec (4X EDR)"; }},
+       .change = [](NodeDescription& node) { node.hcas.at(1).rate = "100 Gb/sec (4X EDR)"; }},
       {.name = "port_unnamed_speed",
        .node = kH100,
        .check = "ib.rate",
        .device = "mlx5_ib6",
-       .change = [](NodeDescription& node) { node.hcas[6].rate = "10 Gb/sec (4X SDR)"; }},
+       .change = [](NodeDescription& node) { node.hcas.at(6).rate = "10 Gb/sec (4X SDR)"; }},
       {.name = "firmware_differs",
        .node = kH100,
        .check = "ib.firmware",
        .device = "mlx5_ib4",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.hcas[4].firmware = "28.35.2000"; }},
+       .change = [](NodeDescription& node) { node.hcas.at(4).firmware = "28.35.2000"; }},
   };
 }
 
@@ -123,36 +125,36 @@ std::vector<Fault> address_faults() {
        .node = kH100,
        .check = "ib.pkey",
        .device = "mlx5_ib1",
-       .change = [](NodeDescription& node) { node.hcas[1].pkeys = {0x7fff}; }},
+       .change = [](NodeDescription& node) { node.hcas.at(1).pkeys = {0x7fff}; }},
       {.name = "pkey_differs",
        .node = kA100,
        .check = "ib.pkey",
        .device = "mlx5_ib2",
        .change =
            [](NodeDescription& node) {
-             node.hcas[2].pkeys = {0x8021, 0x7fff};
+             node.hcas.at(2).pkeys = {0x8021, 0x7fff};
            }},
       {.name = "lid_unassigned",
        .node = kH100,
        .check = "ib.address",
        .device = "mlx5_ib2",
-       .change = [](NodeDescription& node) { node.hcas[2].lid = 0; }},
+       .change = [](NodeDescription& node) { node.hcas.at(2).lid = 0; }},
       {.name = "subnet_manager_unknown",
        .node = kA100,
        .check = "ib.address",
        .device = "mlx5_ib0",
-       .change = [](NodeDescription& node) { node.hcas[0].sm_lid = 0; }},
+       .change = [](NodeDescription& node) { node.hcas.at(0).sm_lid = 0; }},
       {.name = "gid_prefix_differs",
        .node = kH100,
        .check = "ib.address",
        .device = "mlx5_ib7",
-       .change = [](NodeDescription& node) { node.hcas[7].gid_prefix = "fec0:0000:0000:0001"; }},
+       .change = [](NodeDescription& node) { node.hcas.at(7).gid_prefix = "fec0:0000:0000:0001"; }},
       {.name = "netdev_missing",
        .node = kH100,
        .check = "ib.netdev",
        .device = "mlx5_ib2",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.hcas[2].netdev.name.clear(); }},
+       .change = [](NodeDescription& node) { node.hcas.at(2).netdev.name.clear(); }},
       {.name = "netdev_down",
        .node = kA100,
        .check = "ib.netdev",
@@ -160,8 +162,8 @@ std::vector<Fault> address_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.hcas[4].netdev.operstate = "down";
-             node.hcas[4].netdev.carrier = false;
+             node.hcas.at(4).netdev.operstate = "down";
+             node.hcas.at(4).netdev.carrier = false;
            }},
   };
 }
@@ -173,26 +175,28 @@ std::vector<Fault> counter_faults() {
        .check = "ib.flaps",
        .device = "mlx5_ib0",
        .outcome = Outcome::unknown,
-       .change = [](NodeDescription& node) { node.hcas[0].counters["link_downed"] = "255"; }},
+       .change = [](NodeDescription& node) { node.hcas.at(0).counters["link_downed"] = "255"; }},
       {.name = "counter_without_pma",
        .node = kH100,
        .check = "ib.errors",
        .device = "mlx5_ib1",
        .outcome = Outcome::unknown,
        .change =
-           [](NodeDescription& node) { node.hcas[1].counters["symbol_error"] = "N/A (no PMA)"; }},
+           [](NodeDescription& node) {
+             node.hcas.at(1).counters["symbol_error"] = "N/A (no PMA)";
+           }},
       {.name = "symbol_errors",
        .node = kH100,
        .check = "ib.errors",
        .device = "mlx5_ib3",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.hcas[3].counters["symbol_error"] = "40"; },
+       .change = [](NodeDescription& node) { node.hcas.at(3).counters["symbol_error"] = "40"; },
        .earlier_s = kHour},
       {.name = "symbol_error_storm",
        .node = kA100,
        .check = "ib.errors",
        .device = "mlx5_ib3",
-       .change = [](NodeDescription& node) { node.hcas[3].counters["symbol_error"] = "40000"; },
+       .change = [](NodeDescription& node) { node.hcas.at(3).counters["symbol_error"] = "40000"; },
        .earlier_s = kHour},
       {.name = "buffer_overrun",
        .node = kH100,
@@ -200,7 +204,7 @@ std::vector<Fault> counter_faults() {
        .device = "mlx5_ib5",
        .change =
            [](NodeDescription& node) {
-             node.hcas[5].counters["excessive_buffer_overrun_errors"] = "2";
+             node.hcas.at(5).counters["excessive_buffer_overrun_errors"] = "2";
            },
        .earlier_s = kHour},
       {.name = "link_flaps",
@@ -209,15 +213,15 @@ std::vector<Fault> counter_faults() {
        .device = "mlx5_ib6",
        .change =
            [](NodeDescription& node) {
-             node.hcas[6].counters["link_downed"] = "6";
-             node.hcas[6].netdev.carrier_down_count += 6;
+             node.hcas.at(6).counters["link_downed"] = "6";
+             node.hcas.at(6).netdev.carrier_down_count += 6;
            },
        .earlier_s = kHour},
       {.name = "carrier_flaps",
        .node = kA100,
        .check = "ib.flaps",
        .device = "mlx5_ib2",
-       .change = [](NodeDescription& node) { node.hcas[2].netdev.carrier_down_count += 9; },
+       .change = [](NodeDescription& node) { node.hcas.at(2).netdev.carrier_down_count += 9; },
        .earlier_s = kHour},
   };
 }

@@ -63,7 +63,12 @@ int write(const std::string& name,
   }
   auto node = named->make();
   if (busy) node = muster::nodes::busy(std::move(node));
-  if (!write_tree(render_with(std::move(node), faults), directory)) {
+  const auto tree = muster::nodes::make_faulty(node, faults);
+  if (!tree) {
+    fmt::print(stderr, "muster-node: {}\n", tree.error().message);
+    return kUsage;
+  }
+  if (!write_tree(*tree, directory)) {
     fmt::print(stderr, "muster-node: {} could not be written\n", directory);
     return 1;
   }

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/nodes/needed.hpp"
 #include "tests/nodes/parts.hpp"
 
 namespace muster::nodes {
@@ -74,10 +74,9 @@ fakes::Scenario scenario_of(const NodeDescription& node) {
 }
 
 void change_scenario(Tree& tree, const std::function<void(fakes::Scenario&)>& change) {
-  auto scenario = fakes::parse_scenario(tree.content(kScenario));
-  if (!scenario) std::abort();  // no node with GPUs
-  change(*scenario);
-  tree.file(kScenario, to_text(*scenario));
+  auto scenario = fakes::parse_scenario(needed(tree, std::string(kScenario))).value();
+  change(scenario);
+  tree.file(kScenario, to_text(scenario));
 }
 
 void render_nvml(const NodeDescription& node, Tree& tree) {

@@ -20,6 +20,7 @@
 namespace muster::nodes {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -227,13 +228,54 @@ TEST(FaultTest, NamesAreUniqueAndEveryFaultHasItsNode) {
 }
 
 TEST(FaultTest, EveryFaultChangesItsNode) {
-  for (const auto& node : all_nodes()) {
-    const auto healthy = render(node.make());
+  for (const auto& named : all_nodes()) {
     for (const auto& fault : all_faults()) {
-      if (fault.node != node.name) continue;
-      EXPECT_NE(render_with(node.make(), {&fault}), healthy) << fault.name;
+      if (fault.node != named.name) continue;
+      const auto tree = make_faulty(named.make(), {&fault});
+      EXPECT_TRUE(tree) << tree.error().message;
     }
   }
+}
+
+// With four processors: it is soon rendered.
+NodeDescription small(NodeDescription node) {
+  give_processors(node, 2, 2, 1, 2);
+  return node;
+}
+
+TEST(FaultTest, EveryFaultIsMadeOnEachOtherNodeOrRefused) {
+  std::size_t made = 0;
+  std::size_t refused = 0;
+  for (const auto& named : all_nodes()) {
+    const auto node = small(named.make());
+    for (const auto& fault : all_faults()) {
+      if (fault.node == named.name) continue;
+      const auto tree = make_faulty(node, {&fault});
+      ++(tree ? made : refused);
+      if (tree) continue;
+      const auto begin =
+          fmt::format("{} is made for {}, and {} ", fault.name, fault.node, node.name);
+      EXPECT_THAT(tree.error().message,
+                  AnyOf(begin + "lacks what it changes", begin + "stays as it is"));
+    }
+  }
+  EXPECT_GT(made, 0U);
+  EXPECT_GT(refused, 0U);
+}
+
+TEST(FaultTest, AFaultOfAnHcaThatIsNotThereIsRefused) {
+  const auto tree = make_faulty(hb176rs_v4(), {find_fault("port_half_width")});
+  ASSERT_FALSE(tree);
+  EXPECT_EQ(tree.error().message,
+            "port_half_width is made for nd96isr_h100_v5, and hb176rs_v4 lacks what it changes");
+}
+
+TEST(FaultTest, FaultsThatTakeEachOthersPartAreRefused) {
+  const auto node = small(nd96isr_h100_v5());
+  std::vector<const Fault*> faults(3, find_fault("hca_missing"));
+  EXPECT_TRUE(make_faulty(node, faults));
+  faults.resize(node.hcas.size(), find_fault("hca_missing"));
+  EXPECT_FALSE(make_faulty(node, faults));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
+#include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
@@ -97,8 +98,7 @@ std::vector<Fault> setting_faults() {
        .device = "locked memory",
        .change =
            [](NodeDescription& node) {
-             std::ranges::find(node.processes, "slurmd", &ProcessDescription::name)->memlock =
-                 "65536";
+             needed(node.processes, &ProcessDescription::name, "slurmd").memlock = "65536";
            }},
       {.name = "few_open_files",
        .node = kA100,
@@ -106,8 +106,7 @@ std::vector<Fault> setting_faults() {
        .device = "open files",
        .change =
            [](NodeDescription& node) {
-             std::ranges::find(node.processes, "slurmd", &ProcessDescription::name)->open_files =
-                 "256";
+             needed(node.processes, &ProcessDescription::name, "slurmd").open_files = "256";
            }},
       {.name = "slow_clocksource",
        .node = kH100,
@@ -146,8 +145,8 @@ std::vector<Fault> software_faults() {
        .device = "eth0",
        .change =
            [](NodeDescription& node) {
-             node.netdevs.front().operstate = "down";
-             node.netdevs.front().carrier = false;
+             node.netdevs.at(0).operstate = "down";
+             node.netdevs.at(0).carrier = false;
            }},
       {.name = "program_missing",
        .node = kH100,
@@ -160,7 +159,11 @@ std::vector<Fault> software_faults() {
        .check = "host.programs",
        .device = "/usr/bin/nvidia-container-cli",
        .outcome = Outcome::warn,
-       .damage = [](Tree& tree) { tree.file("usr/bin/nvidia-container-cli", "not a program\n"); }},
+       .damage =
+           [](Tree& tree) {
+             static_cast<void>(needed(tree, "usr/bin/nvidia-container-cli"));
+             tree.file("usr/bin/nvidia-container-cli", "not a program\n");
+           }},
       {.name = "container_storage_missing",
        .node = kH100,
        .check = "host.container_storage",

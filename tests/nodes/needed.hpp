@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fault changes has to be there. As at() of the standard library, each of these throws where
+// it is not: a node that lacks it cannot have the fault, which make_faulty() says.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/nodes/node.hpp"
+#include "tests/nodes/tree.hpp"
+
+namespace muster::nodes {
+
+template <class T>
+T& needed(Fact<T>& fact) {
+  std::optional<std::reference_wrapper<T>> there;
+  if (fact) there = *fact;
+  return there.value();
+}
+
+// The part whose `member` is `name`.
+template <class T>
+T& needed(std::vector<T>& parts, std::string T::*member, std::string_view name) {
+  const auto found = std::ranges::find(parts, name, member);
+  return parts.at(static_cast<std::size_t>(found - parts.begin()));
+}
+
+template <class T>
+void drop(std::vector<T>& parts, std::size_t index) {
+  static_cast<void>(parts.at(index));
+  parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+// A file of the tree.
+inline const std::string& needed(const Tree& tree, const std::string& path) {
+  return tree.entries().at(path).content;
+}
+
+// NVML gives this answer to a call about one GPU.
+inline void answer(NodeDescription& node, std::size_t gpu, std::string_view call, int code) {
+  static_cast<void>(node.gpus.at(gpu));
+  node.nvml.answers[fmt::format("{} gpu{}", call, gpu)] = code;
+}
+
+}  // namespace muster::nodes
