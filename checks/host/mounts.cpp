@@ -47,6 +47,14 @@ const Mount* find_mount(const Mounts& mounts, std::string_view point) {
 
 void judge_required(const Mounts& mounts, const RequiredMount& required, Findings& findings) {
   const Mount* mount = find_mount(mounts, required.point);
+  if (mount == nullptr && mounts.automount_of(required.point) != nullptr) {
+    findings.push_back(
+        {.device = required.point,
+         .outcome = Outcome::unknown,
+         .message =
+             fmt::format("{} is mounted when it is used, and nobody has used it", required.point)});
+    return;
+  }
   if (mount == nullptr) {
     findings.push_back({.device = required.point,
                         .outcome = Outcome::fail,

@@ -141,6 +141,11 @@ Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::
                                        mount->read_only ? "read-only" : "writable"),
                            printable(point))};
   }
+  if (snapshot.mounts->automount_of(point) != nullptr) {
+    return {not_judged(
+        fmt::format("{} is mounted when it is used, and nobody has used it", printable(point)),
+        printable(point))};
+  }
   if (may_be_unseen(point, wanted.types)) {
     return {not_judged(
         fmt::format("file systems that hold no data are not observed, as {}", printable(point)),

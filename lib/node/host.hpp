@@ -2,8 +2,10 @@
 // Facts about the host itself: who it is, its processors, memory, file systems, disks and tasks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/fact.hpp"
@@ -156,11 +158,25 @@ struct Mount {
 
 struct Mounts {
   std::vector<Mount> mounts;  // in the order of proc/mounts; the last of one point is on top
+  std::vector<std::string> automounts;  // with nothing mounted on them
 
   template <class Self = Mounts>
   static constexpr auto fields() {
     return std::tuple{
-        field("mounts", &Self::mounts, "file systems that hold data; not proc, sysfs, cgroup …")};
+        field("mounts", &Self::mounts, "file systems that hold data; not proc, sysfs, cgroup …"),
+        field(
+            "automounts",
+            &Self::automounts,
+            "points at or below which the kernel mounts what is used (autofs), as nothing is yet")};
+  }
+
+  // The automount that would mount something at `point` once it is used; null for none.
+  [[nodiscard]] const std::string* automount_of(std::string_view point) const {
+    for (const auto& each : automounts) {
+      const auto rest = point.substr(std::min(each.size(), point.size()));
+      if (point.starts_with(each) && (rest.empty() || rest.front() == '/')) return &each;
+    }
+    return nullptr;
   }
 
   bool operator==(const Mounts&) const = default;

@@ -52,18 +52,21 @@ bool below_any(const std::set<std::string>& points, const std::string& point) {
 }
 
 // A later mount on the same point, or on a folder above it, hides the earlier one.
-std::vector<Mount> visible(std::vector<Mount> mounts) {
-  std::vector<Mount> result;
+Mounts visible(std::vector<Mount> mounts) {
+  Mounts result;
   std::set<std::string> points;
   // NOLINTNEXTLINE(modernize-loop-convert): backwards
   for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
     const bool hidden = below_any(points, mount->point) || !points.insert(mount->point).second;
-    if (hidden || !holds_data(mount->type) || is_kernel_place(mount->point)) continue;
+    if (hidden || is_kernel_place(mount->point)) continue;
+    if (mount->type == "autofs") result.automounts.push_back(printable(mount->point));
+    if (!holds_data(mount->type)) continue;
     mount->source = printable(mount->source);
     mount->type = printable(mount->type);
-    result.push_back(std::move(*mount));
+    result.mounts.push_back(std::move(*mount));
   }
-  std::reverse(result.begin(), result.end());
+  std::reverse(result.mounts.begin(), result.mounts.end());
+  std::reverse(result.automounts.begin(), result.automounts.end());
   return result;
 }
 
@@ -91,7 +94,7 @@ Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_
   auto all = read_mounts(root);
   if (!all) return not_observed<Mounts>(all.error().message);
 
-  Mounts result{.mounts = visible(*std::move(all))};
+  Mounts result = visible(*std::move(all));
   std::vector<std::string> points;
   points.reserve(result.mounts.size());
   for (const auto& mount : result.mounts) points.push_back(mount.point);

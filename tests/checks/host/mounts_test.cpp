@@ -49,6 +49,18 @@ TEST(HostMountsTest, FailsAMissingMount) {
                                   .remedy = Remedy::fix_config}));
 }
 
+TEST(HostMountsTest, AnAutomountThatNobodyHasUsedIsNoFailure) {
+  const auto findings =
+      ask(checks::host_mounts,
+          {.mounts = observed(Mounts{.mounts = {kRoot}, .automounts = {"/home"}})},
+          {.host = {.mounts = {.required = {kHomeRequired}, .answer_within = Seconds{2}}}});
+  EXPECT_THAT(findings,
+              ElementsAre(Finding{.device = "/home",
+                                  .outcome = Outcome::unknown,
+                                  .message = "/home is mounted when it is used, and nobody has "
+                                             "used it"}));
+}
+
 TEST(HostMountsTest, FailsAnotherType) {
   Mount home = kHome;
   home.type = "ext4";

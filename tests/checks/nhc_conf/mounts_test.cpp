@@ -122,6 +122,26 @@ TEST(NhcMountTest, AutomaticMountsAreNotMade) {
                   .message = "not judged: /home is not mounted, and muster does not make it be"}));
 }
 
+// By autofs: at the point of a direct map, and below the point of an indirect one.
+TEST(NhcMountTest, AnAutomountThatNobodyHasUsedIsNoFailure) {
+  auto node = kNode;
+  node.mounts->automounts = {"/home", "/net/scratch"};
+  for (const auto* point : {"/home", "/home/alice"}) {
+    const Finding expected{
+        .device = point,
+        .outcome = Outcome::unknown,
+        .message = fmt::format("not judged: {} is mounted when it is used, and nobody has used it",
+                               point)};
+    EXPECT_THAT(judge_mount(node, {point}), ElementsAre(expected));
+    EXPECT_THAT(judge_mount(node, {point, "fs1:/home", "nfs4"}), ElementsAre(expected));
+    EXPECT_THAT(judge_mount_rw(node, {"-t", "nfs4", "-f", point}), ElementsAre(expected));
+    EXPECT_THAT(judge_mount_ro(node, {"-0", "-f", point}), ElementsAre(expected));
+  }
+  EXPECT_THAT(judge_mount(node, {"/net/scratch"}), ElementsAre(kScratch));
+  EXPECT_EQ(judge_mount(node, {"/homes"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_mount(node, {"/net"}).front().outcome, Outcome::fail);
+}
+
 TEST(NhcMountTest, RefusesWhatItCannotRead) {
   const auto message = [](const Arguments& arguments) {
     return judge_mount(kNode, arguments).front().message;

@@ -60,13 +60,36 @@ TEST_F(MountsProbeTest, LeavesOutFileSystemsThatHoldNoData) {
 }
 
 TEST_F(MountsProbeTest, DoesNotTouchAnAutomountPoint) {
-  EXPECT_THAT(points("systemd-1 /home autofs rw,fd=51 0 0\n"), IsEmpty());
+  const auto section = probe("systemd-1 /home autofs rw,fd=51 0 0\n");
+  EXPECT_THAT(section->mounts, IsEmpty());
+  EXPECT_THAT(section->automounts, ElementsAre("/home"));
 }
 
 TEST_F(MountsProbeTest, SeesWhatIsMountedOnAnAutomountPoint) {
   const auto section = probe("auto.home /home autofs rw 0 0\nserver:/h /home nfs rw 0 0\n");
   ASSERT_EQ(section->mounts.size(), 1U);
   EXPECT_EQ(section->mounts[0].type, "nfs");
+  EXPECT_THAT(section->automounts, IsEmpty());
+}
+
+TEST_F(MountsProbeTest, TellsAutomountsApartFromTheKernelsAndFromHiddenOnes) {
+  const auto section = probe(
+      "systemd-1 /proc/sys/fs/binfmt_misc autofs rw 0 0\nauto.net /net autofs rw 0 0\n"
+      "auto.data /data/a autofs rw 0 0\n/dev/sdb1 /data xfs rw 0 0\nauto.home /home autofs rw 0 0\n"
+      "server:/h/alice /home/alice nfs rw 0 0\n");
+  EXPECT_THAT(section->automounts, ElementsAre("/net", "/home"));
+  EXPECT_EQ(section->mounts.size(), 2U);
+}
+
+TEST(MountsTest, AnAutomountIsOfItsPointAndAllBelow) {
+  const Mounts mounts{.automounts = {"/net", "/home"}};
+  for (const auto* point : {"/home", "/home/alice", "/home/alice/data"}) {
+    ASSERT_NE(mounts.automount_of(point), nullptr) << point;
+    EXPECT_EQ(*mounts.automount_of(point), "/home");
+  }
+  for (const auto* point : {"/", "/homes", "/ho", ""}) {
+    EXPECT_EQ(mounts.automount_of(point), nullptr) << point;
+  }
 }
 
 TEST_F(MountsProbeTest, HidesWhatALaterMountCovers) {
