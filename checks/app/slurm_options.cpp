@@ -16,7 +16,7 @@ constexpr std::string_view kEventForms = "text|json";
 constexpr std::string_view kRootHelp = "read this tree in place of the host's own /";
 constexpr std::string_view kStateHelp = "folder of the history (default /var/lib/muster)";
 constexpr std::string_view kDryHelp = "say what would be done, and do nothing";
-constexpr std::string_view kSinceHelp = "only what happened within this time, as 24h";
+constexpr std::string_view kSinceHelp = "only what happened within this time, as 24h or 30d";
 constexpr std::string_view kFormHelp = "a line of text or of JSON for each (default text)";
 
 template <class C>
@@ -35,9 +35,23 @@ Result<void> set_dry_run(C& command, std::string_view /*value*/) {
   return {};
 }
 
+// As far as a history goes back.
+Result<void> take_age(std::optional<Seconds>& target, std::string_view value) {
+  constexpr double kOldest = 400.0 * 24 * 3600;
+  const auto age = parse_quantity<SecondsKind>(value);
+  if (!age || age->value <= 0 || age->value > kOldest) {
+    return make_error(
+        fmt::format("expects a time above zero and up to 400 d, as 90s, 30min, 24h or 7d, got "
+                    "\"{}\"",
+                    printable(value, 40)));
+  }
+  target = *age;
+  return {};
+}
+
 template <class C>
 Result<void> set_since(C& command, std::string_view value) {
-  return take_duration(command.since, value);
+  return take_age(command.since, value);
 }
 
 template <class C>

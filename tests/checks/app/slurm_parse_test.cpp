@@ -122,6 +122,25 @@ TEST(HistoryParseTest, TakesNodesATimeAndAForm) {
   EXPECT_EQ(history.form, EventForm::json);
 }
 
+TEST(HistoryParseTest, GoesBackAsFarAsAHistoryDoes) {
+  constexpr double kDay = 24.0 * 3600;
+  for (const auto& [word, seconds] : {std::pair{"90s", 90.0},
+                                      std::pair{"30min", 1800.0},
+                                      std::pair{"36 h", 1.5 * kDay},
+                                      std::pair{"7d", 7 * kDay},
+                                      std::pair{"400 d", 400 * kDay}}) {
+    EXPECT_EQ(parsed<HistoryCommand>({"history", "--since", word}).since, Seconds{seconds});
+    EXPECT_EQ(parsed<EventsCommand>({"events", "--since", word}).since, Seconds{seconds});
+  }
+  for (const auto* word : {"401d", "9601h", "0s", "-1d", "7", "1 year", "d"}) {
+    EXPECT_THAT(refusal({"events", "--since", word}),
+                StartsWith(fmt::format(
+                    "events: --since: expects a time above zero and up to 400 d, as 90s, "
+                    "30min, 24h or 7d, got \"{}\"",
+                    word)));
+  }
+}
+
 TEST(HistoryParseTest, RefusesATimeWithoutAUnitAndAnotherForm) {
   EXPECT_THAT(refusal({"history", "--since", "24"}), StartsWith("history: --since: "));
   EXPECT_THAT(refusal({"history", "--format", "jsn"}),
