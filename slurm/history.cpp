@@ -94,7 +94,13 @@ Result<History> History::open(const std::filesystem::path& file) {
 }
 
 Result<History> History::read(const std::filesystem::path& file) {
-  auto opened = read_history_file(file);
+  auto opened = read_history_file(file, Connection::Access::read);
+  if (!opened) return tl::unexpected(opened.error());
+  return History(std::make_unique<Database>(Database{std::move(*opened), {}}));
+}
+
+Result<History> History::peek(const std::filesystem::path& file) {
+  auto opened = read_history_file(file, Connection::Access::peek);
   if (!opened) return tl::unexpected(opened.error());
   return History(std::make_unique<Database>(Database{std::move(*opened), {}}));
 }

@@ -47,6 +47,8 @@ class History {
   [[nodiscard]] static Result<History> open(const std::filesystem::path& file);
   // For reading alone: an error where it does not exist.
   [[nodiscard]] static Result<History> read(const std::filesystem::path& file);
+  // For one look: nothing is written, not even what SQLite keeps beside a file that is read.
+  [[nodiscard]] static Result<History> peek(const std::filesystem::path& file);
 
   History(History&& other) noexcept;
   History& operator=(History&& other) noexcept;

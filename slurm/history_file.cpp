@@ -213,14 +213,14 @@ Result<HistoryFile> open_history_file(const fs::path& file) {
   return HistoryFile{std::move(*first.connection), {}};
 }
 
-Result<Connection> read_history_file(const fs::path& file) {
+Result<Connection> read_history_file(const fs::path& file, Connection::Access access) {
   struct stat status {};
 
   if (::stat(file.c_str(), &status) != 0) {
     const auto error = failure("open", file, errno);
     return errno == ENOENT ? make_missing(error.value().message) : error;
   }
-  auto connection = Connection::open(file, Connection::Access::read);
+  auto connection = Connection::open(file, access);
   if (!connection) return connection;
   const auto there = recognise_at_once(*connection, file);
   if (!there) return tl::unexpected(there.error());

@@ -15,8 +15,9 @@ struct HistoryFile {
   std::string note;  // that a damaged file was put aside, and where; empty where none was
 };
 
-// As History::open and History::read say.
+// As History::open, History::read and History::peek say.
 [[nodiscard]] Result<HistoryFile> open_history_file(const std::filesystem::path& file);
-[[nodiscard]] Result<Connection> read_history_file(const std::filesystem::path& file);
+[[nodiscard]] Result<Connection> read_history_file(const std::filesystem::path& file,
+                                                   Connection::Access access);
 
 }  // namespace muster::slurm

@@ -4,9 +4,31 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <system_error>
 #include <utility>
 
 namespace muster::slurm {
+namespace {
+
+// By a writer, who keeps both beside the file.
+bool is_in_use(const std::string& file) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return std::filesystem::exists(file + "-wal", ignored) &&
+         std::filesystem::exists(file + "-shm", ignored);
+}
+
+// As part of a URI.
+std::string escaped(std::string_view path) {
+  std::string text;
+  for (const char letter : path) {
+    const bool special = letter == '%' || letter == '?' || letter == '#';
+    text += special ? fmt::format("%{:02x}", static_cast<unsigned char>(letter))
+                    : std::string(1, letter);
+  }
+  return text;
+}
+
+}  // namespace
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
   ::sqlite3_finalize(statement);
@@ -68,9 +90,12 @@ Result<Connection> Connection::open(const std::filesystem::path& file, Access ac
   constexpr int kPatienceMs = 2000;
   Connection made;
   made.name_ = file.string();
+  const bool still = access == Access::peek && !is_in_use(made.name_);
+  const auto name = still ? fmt::format("file:{}?immutable=1", escaped(made.name_)) : made.name_;
   sqlite3* database = nullptr;
-  const int flags = access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-  const int code = ::sqlite3_open_v2(made.name_.c_str(), &database, flags, nullptr);
+  const int flags = (access == Access::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                    (still ? SQLITE_OPEN_URI : 0);
+  const int code = ::sqlite3_open_v2(name.c_str(), &database, flags, nullptr);
   made.database_.reset(database);
   if (code != SQLITE_OK) return made.failure(code);
   ::sqlite3_busy_timeout(database, kPatienceMs);

@@ -47,7 +47,11 @@ class Statement {
 // Not to be carried into a forked child.
 class Connection {
  public:
-  enum class Access { read, write };
+  enum class Access {
+    read,
+    write,
+    peek,  // as it stands, for a look; SQLite makes no file beside it, as it does for readers
+  };
 
   // The file exists. Waits at most 2 s for other processes, here and in every statement.
   [[nodiscard]] static Result<Connection> open(const std::filesystem::path& file, Access access);

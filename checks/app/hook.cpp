@@ -40,6 +40,11 @@ std::string identity_of(const Snapshot& snapshot) {
   return fmt::format("{}", fmt::join(members, " "));
 }
 
+void tell_syslog(int priority, const std::string& line) {
+  ::openlog("muster", LOG_PID, LOG_DAEMON);
+  ::syslog(priority, "%s", line.c_str());
+}
+
 // What Slurm calls this node.
 std::string slurm_node(const std::map<std::string, std::string>& variables) {
   const auto name = variables.find("SLURMD_NODENAME");
@@ -81,6 +86,7 @@ class Hook {
   [[nodiscard]] bool is_prolog() const { return command_.context == "prolog"; }
 
   [[nodiscard]] int when_broken() const {
+    if (command_.dry_run) return kHookPassed;
     return rules_.on_trouble == "fail" ? kHookFailed : kHookPassed;
   }
 
@@ -94,10 +100,10 @@ class Hook {
     // Slurm has heard it: whatever becomes of this run, the job must not start here.
     if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
     const auto line = fmt::format("{} {}: {}", event.kind, event.node, printable(event.message));
-    ::openlog("muster", LOG_PID, LOG_DAEMON);
-    ::syslog(event.kind == "trouble" || event.kind == "refused" ? LOG_WARNING : LOG_NOTICE,
-             "%s",
-             line.c_str());
+    if (!command_.dry_run) {
+      const bool grave = event.kind == "trouble" || event.kind == "refused";
+      tell_syslog(grave ? LOG_WARNING : LOG_NOTICE, line);
+    }
     // slurmd keeps it in its log where the hook fails; nobody may listen, and that is no trouble.
     static_cast<void>(world_.console.out(fmt::format("muster: {}\n", line)));
   }
@@ -115,10 +121,13 @@ class Hook {
     return when_broken();
   }
 
+  // A dry run writes nothing: where there is no history, there is none.
   void open_history(const fs::path& folder) {
-    auto history = slurm::History::open(history_file(folder));
+    const auto file = history_file(folder);
+    auto history = command_.dry_run ? slurm::History::peek(file) : slurm::History::open(file);
     if (!history) {
-      static_cast<void>(trouble(history.error().message));
+      const bool none = command_.dry_run && history.error().missing;
+      if (!none) static_cast<void>(trouble(history.error().message));
       return;
     }
     history_.emplace(*std::move(history));
@@ -260,10 +269,10 @@ int run_hook(const HookCommand& command, const World& world, Deadline& deadline)
 }
 
 void tell_of_lost_hook(const HookCommand& command, const World& world, std::string_view message) {
-  ::openlog("muster", LOG_PID, LOG_DAEMON);
-  ::syslog(LOG_WARNING, "%s", std::string(message).c_str());
+  if (command.dry_run) return;
+  tell_syslog(LOG_WARNING, std::string(message));
   const auto folder = state_folder(command.state, command.root);
-  if (folder.empty() || command.dry_run) return;
+  if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::seconds(1);
   Children children;  // what took the hook may take this, too
   children.start("history", Clock::now() + kLongest, [&] {

@@ -20,7 +20,8 @@ inline constexpr std::chrono::seconds kHookBudget{45};
 // is not failed because muster is broken, unless the site says so.
 [[nodiscard]] int run_hook(const HookCommand& command, const World& world, Deadline& deadline);
 
-// Of a run that crashed or did not end in time: to syslog and to the history.
+// Of a run that crashed or did not end in time: to syslog and to the history; of a dry run to
+// neither.
 void tell_of_lost_hook(const HookCommand& command, const World& world, std::string_view message);
 
 }  // namespace muster::app

@@ -366,6 +366,37 @@ TEST_F(HistoryTest, ReadsWithoutWriting) {
               StartsWith(fmt::format("{}: ", file().string())));
 }
 
+// SQLite makes two files beside one that is read, and leaves them there.
+TEST_F(HistoryTest, PeeksWithoutWritingAnythingAnywhere) {
+  const auto folder = dir.path() / "odd?name#100%";
+  const auto odd = folder / "history.db";
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir.path())) {
+      names.push_back(entry.path().filename());
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  EXPECT_TRUE(History::peek(odd).error().missing);
+  EXPECT_THAT(files(), IsEmpty());
+  ASSERT_TRUE(History::open(odd)->add(event_of("n1", "drained")));
+  ASSERT_THAT(files(), ElementsAre("history.db", "odd?name#100%"));
+  {
+    auto still = History::peek(odd);
+    ASSERT_TRUE(still) << still.error().message;
+    EXPECT_EQ(events(*still).size(), 1);
+    EXPECT_FALSE(still->add(event_of("n1", "kept")));
+  }
+  EXPECT_THAT(files(), ElementsAre("history.db", "odd?name#100%"));
+  // What another process has written and not yet put into the file is seen, too.
+  auto writer = History::open(odd);
+  ASSERT_TRUE(writer->add(event_of("n1", "resumed")));
+  const auto during = files();
+  EXPECT_EQ(events(*History::peek(odd)).size(), 2);
+  EXPECT_EQ(files(), during);
+}
+
 TEST_F(HistoryTest, ErrorsNameTheFile) {
   EXPECT_EQ(History::open("/dev/null").error().message, "open /dev/null: no regular file");
   dir.write("plain", "");

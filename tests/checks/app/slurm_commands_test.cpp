@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
@@ -21,11 +23,15 @@
 namespace muster::app {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 constexpr slurm::Time kThen{std::chrono::seconds(1'800'000'000)};
@@ -228,6 +234,25 @@ class HookTest : public SlurmCommandsTest {
             .root = path("root"),
             .state = path("state")};
   }
+  // slurm.conf, and programs in place of Slurm's: n7 is idle until it is drained.
+  void begin_slurm() const {
+    dir_.write("slurm.conf", "");
+    dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
+    dir_.write("bin/sinfo", fmt::format("#!/bin/sh\ncat {}\n", path("node")));
+    dir_.write("bin/scontrol",
+               fmt::format("#!/bin/sh\n"
+                           "echo \"n7|main|drained|root|$(date +%s)|${{4#reason=}}\" >{}\n",
+                           path("node")));
+    for (const auto* program : {"bin/sinfo", "bin/scontrol"}) {
+      std::filesystem::permissions(dir_.path() / program, std::filesystem::perms(0755));
+    }
+  }
+
+  [[nodiscard]] std::string node_in_slurm() const {
+    std::ifstream file(path("node"));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
 
   int hook(const HookCommand& command) {
     auto world = world_.world();
@@ -247,12 +272,28 @@ class HookTest : public SlurmCommandsTest {
     EXPECT_TRUE(events);
     for (const auto& event : events.value_or(std::vector<slurm::Event>{})) {
       found.push_back(
+    world.started -= late;
           fmt::format("{} {} {}: {}", event.kind, event.node, event.context, event.message));
     }
     return found;
   }
 
   static constexpr std::string_view kDrainUnknown = "  unknown: {\"*\": drain}\n";
+  [[nodiscard]] HookCommand dry(std::string context) const {
+    auto dry = command(std::move(context));
+    dry.dry_run = true;
+    return dry;
+  }
+
+  // All files of the test, and when each was written last.
+  [[nodiscard]] std::map<std::string, std::filesystem::file_time_type> files() const {
+    std::map<std::string, std::filesystem::file_time_type> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      found.emplace(entry.path().string(), entry.last_write_time());
+    }
+    return found;
+  }
+
 };
 
 TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
@@ -269,6 +310,8 @@ TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
   EXPECT_EQ(hook(command("boot")), 0);
   EXPECT_THAT(world_.out(), Not(HasSubstr("Slurm")));
   EXPECT_THAT(recorded(), ::testing::IsEmpty());
+
+  std::chrono::milliseconds late{0};  // since when a hook has been running
 }
 
 TEST_F(HookTest, AJobOnASickNodeThatCouldNotBeDrainedStarts) {
@@ -277,16 +320,67 @@ TEST_F(HookTest, AJobOnASickNodeThatCouldNotBeDrainedStarts) {
   EXPECT_EQ(hook(command("epilog")), 0);
 }
 
-TEST_F(HookTest, ADryRunRecordsNothingAndFailsNothing) {
+TEST_F(HookTest, ADryRunWritesNoFileAtAll) {
   write_rules(kDrainUnknown);
-  auto dry = command("prolog");
-  dry.dry_run = true;
-  EXPECT_EQ(hook(dry), 0);
+  const auto before = files();
+  for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
+    EXPECT_EQ(hook(dry(context)), 0) << context;
+  }
   EXPECT_THAT(world_.out(), HasSubstr("Slurm could not be asked"));
-  EXPECT_THAT(recorded(), ::testing::IsEmpty());
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(HookTest, ADryRunReadsAHistoryAndLeavesItAsItIs) {
+  write_rules(kDrainUnknown);
+  ASSERT_EQ(hook(command("boot")), 0);
+  const auto before = files();
+  ASSERT_THAT(before, Contains(Pair(EndsWith("/history.db"), _)));
+  EXPECT_EQ(hook(dry("periodic")), 0);
+  EXPECT_EQ(files(), before);
+  EXPECT_THAT(recorded(), SizeIs(1));
+}
+
+TEST_F(HookTest, ADryRunFailsNothingWhateverTheSiteSays) {
+  write_rules("  on_trouble: fail\n");
+  const auto before = files();
+  auto broken = dry("prolog");
+  broken.profile = path("nowhere.yaml");
+  EXPECT_EQ(hook(broken), 0);
+  EXPECT_THAT(world_.out(), AllOf(HasSubstr("muster: trouble n7: "), HasSubstr("nowhere.yaml")));
+  EXPECT_EQ(files(), before);
+  dir_.write("state/history.db", std::string(4096, 'x'));
+  EXPECT_EQ(hook(dry("prolog")), 0);
+  EXPECT_THAT(world_.out(), HasSubstr("history.db: file is not a database"));
 }
 
 // Whoever cannot be understood cannot ask for a failure either.
+// Of 25 s, 23.3 s are over, and 0.3 s are kept for what comes after: a drain takes 1.5 s at least.
+TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
+  begin_slurm();
+  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
+  late = std::chrono::milliseconds(23'300);
+  EXPECT_EQ(hook(command("prolog")), 0);
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(
+      recorded(),
+      ElementsAre("refused n7 prolog: not drained: too little of the hook's time is left to "
+                  "see what comes of it"));
+}
+
+TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
+  begin_slurm();
+  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
+  dir_.write("state", "no folder");
+  EXPECT_EQ(hook(command("prolog")), 1);
+  EXPECT_THAT(node_in_slurm(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
+  EXPECT_THAT(
+      world_.out(),
+      AllOf(HasSubstr("muster: trouble n7: "),
+            HasSubstr("muster: drained n7: "),
+            HasSubstr("; its history cannot be written: it stays drained until an admin says "
+                      "muster resume n7\n")));
+}
+
 TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
   write_rules("  on_trouble: fail\n  clean_runs: 0\n");
   EXPECT_EQ(hook(command("prolog")), 0);
