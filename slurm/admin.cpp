@@ -67,7 +67,7 @@ AdminAnswer act(const NodeState& before, Controller& controller, const Task& tas
 AdminAnswer treat(const std::string& name,
                   const AdminOrder& order,
                   Controller& controller,
-                  History& history,
+                  History* history,
                   const Task& task) {
   const auto node = read(controller, name);
   if (!node) return {.node = name, .what = fmt::format("left alone: {}", node.error().message)};
@@ -76,19 +76,23 @@ AdminAnswer treat(const std::string& name,
   }
   if (order.dry_run) return {.node = name, .done = true, .what = task.would};
   auto answer = act(*node, controller, task);
-  const auto noted = history.add({.at = order.now,
-                                  .node = name,
-                                  .kind = answer.done ? task.kind : "trouble",
-                                  .context = "admin",
-                                  .message = fmt::format("{}: {}", order.user, answer.what),
-                                  .reason = task.reason});
+  if (history == nullptr) {
+    answer.what += " (not in the history)";
+    return answer;
+  }
+  const auto noted = history->add({.at = order.now,
+                                   .node = name,
+                                   .kind = answer.done ? task.kind : "trouble",
+                                   .context = "admin",
+                                   .message = fmt::format("{}: {}", order.user, answer.what),
+                                   .reason = task.reason});
   if (!noted) answer.what += fmt::format(" (not in the history: {})", noted.error().message);
   return answer;
 }
 
 Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
                                            Controller& controller,
-                                           History& history,
+                                           History* history,
                                            const Task& task) {
   const auto cluster = controller.nodes("");
   if (!cluster) return tl::unexpected(cluster.error());
@@ -106,7 +110,7 @@ Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
 
 Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
                                              Controller& controller,
-                                             History& history) {
+                                             History* history) {
   const auto reason = make_admins_reason(order.user, order.text);
   return carry_out(order,
                    controller,
@@ -132,7 +136,7 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
 
 Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
                                               Controller& controller,
-                                              History& history) {
+                                              History* history) {
   return carry_out(
       order,
       controller,
@@ -148,7 +152,10 @@ Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
            [](const NodeState& before, const NodeState& now) {
              return standing_of(now) != Standing::drained || now.reason != before.reason;
            },
-       .record = [&](const std::string& node) { return history.end_drain(node, order.now, true); },
+       .record =
+           [&](const std::string& node) {
+             return history == nullptr ? Result<void>() : history->end_drain(node, order.now, true);
+           },
        .done = "resumed",
        .would = "would be resumed",
        .kind = "resumed",

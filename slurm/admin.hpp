@@ -29,14 +29,14 @@ struct AdminAnswer {
 
 // A node that is in service, or that muster drained: then the reason becomes the admin's, and
 // muster does not resume the node by itself any more. One answer per node. An error: Slurm does not
-// answer, and nothing was done.
+// answer, and nothing was done. Without a history it is done all the same, and each answer says so.
 [[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
                                                            Controller& controller,
-                                                           History& history);
+                                                           History* history);
 
 // A node that muster or `muster drain` took out of service.
 [[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
                                                             Controller& controller,
-                                                            History& history);
+                                                            History* history);
 
 }  // namespace muster::slurm

@@ -22,7 +22,7 @@ class AdminTest : public EnforceTest {
                                       .now = cluster.now(),
                                       .dry_run = dry_run},
                                      controller,
-                                     history_of("n001"));
+                                     &history_of("n001"));
     EXPECT_TRUE(answers) << answers.error().message;
     return answers.value_or(std::vector<AdminAnswer>{});
   }
@@ -31,7 +31,7 @@ class AdminTest : public EnforceTest {
     const auto answers =
         resume_nodes({.nodes = std::move(nodes), .user = "alice", .now = cluster.now()},
                      controller,
-                     history_of("n001"));
+                     &history_of("n001"));
     EXPECT_TRUE(answers) << answers.error().message;
     return answers.value_or(std::vector<AdminAnswer>{});
   }
@@ -116,8 +116,20 @@ TEST_F(AdminTest, ADryRunDoesNothing) {
 TEST_F(AdminTest, WithoutAnAnswerNothingIsDone) {
   cluster.be(Health::dead);
   EXPECT_FALSE(drain_nodes(
-      {.nodes = {"n001"}, .user = "alice", .text = "cable"}, controller, history_of("n001")));
+      {.nodes = {"n001"}, .user = "alice", .text = "cable"}, controller, &history_of("n001")));
   EXPECT_EQ(count("drain"), 0);
+}
+
+// An admin on a node with a dead disk.
+TEST_F(AdminTest, WithoutAHistoryItIsDoneAndSaid) {
+  const AdminOrder spoken{
+      .nodes = {"n001"}, .user = "alice", .text = "cable", .now = cluster.now()};
+  EXPECT_THAT(*drain_nodes(spoken, controller, nullptr),
+              ElementsAre(AdminAnswer{"n001", true, "drained (not in the history)"}));
+  EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
+  EXPECT_THAT(*resume_nodes(spoken, controller, nullptr),
+              ElementsAre(AdminAnswer{"n001", true, "resumed (not in the history)"}));
+  EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
 }  // namespace

@@ -165,6 +165,22 @@ TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsNotThere) {
   EXPECT_THAT(world_.notes(), HasSubstr("SLURM_CONF names a file that is not there"));
 }
 
+TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunMakesNone) {
+  auto world = world_.world();
+  world.variables["SLURM_CONF"] = path("slurm.conf");
+  const DrainCommand drain{
+      .nodes = {"n1"}, .reason = "cable", .root = dir_.path().string(), .state = path("state")};
+  auto dry = drain;
+  dry.dry_run = true;
+  EXPECT_EQ(run_drain(dry, world), kExitUndecided);  // without Slurm
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() / "state"));
+  dir_.write("state", "no folder");
+  EXPECT_EQ(run_drain(drain, world), kExitUndecided);
+  EXPECT_THAT(
+      world_.notes(),
+      AllOf(HasSubstr("state/history.db"), HasSubstr("SLURM_CONF names a file that is not there")));
+}
+
 TEST_F(SlurmCommandsTest, AdminsCommandsNeedAPlaceForTheHistoryBelowARoot) {
   EXPECT_EQ(
       run_drain({.nodes = {"n1"}, .reason = "cable", .root = dir_.path().string()}, world_.world()),
@@ -218,22 +234,6 @@ TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {
 // A node of which nothing is known; the site drains such nodes, so that Slurm is needed.
 class HookTest : public SlurmCommandsTest {
  protected:
-  HookTest() {
-    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
-    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
-  }
-
-  void write_rules(std::string_view rules) const {
-    dir_.write("root/etc/muster/muster.yaml",
-               fmt::format("schema: muster.site/1\nslurm:\n{}", rules));
-  }
-
-  [[nodiscard]] HookCommand command(std::string context) const {
-    return {.context = std::move(context),
-            .profile = "generic",
-            .root = path("root"),
-            .state = path("state")};
-  }
   // slurm.conf, and programs in place of Slurm's: n7 is idle until it is drained.
   void begin_slurm() const {
     dir_.write("slurm.conf", "");
@@ -253,32 +253,32 @@ class HookTest : public SlurmCommandsTest {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  HookTest() {
+    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
+    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
+  }
+
+  void write_rules(std::string_view rules) const {
+    dir_.write("root/etc/muster/muster.yaml",
+               fmt::format("schema: muster.site/1\nslurm:\n{}", rules));
+  }
+
+  [[nodiscard]] HookCommand command(std::string context) const {
+    return {.context = std::move(context),
+            .profile = "generic",
+            .root = path("root"),
+            .state = path("state")};
+  }
 
   int hook(const HookCommand& command) {
     auto world = world_.world();
+    world.started -= late;
     world.variables["SLURM_CONF"] = path("slurm.conf");
     world.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     return run_hook(command, world, deadline);
   }
 
-  // Kinds and messages of what the history holds.
-  [[nodiscard]] std::vector<std::string> recorded() const {
-    const auto history = slurm::History::read(history_file(path("state")));
-    EXPECT_TRUE(history);
-    std::vector<std::string> found;
-    if (!history) return found;
-    const auto events = history->events({});
-    EXPECT_TRUE(events);
-    for (const auto& event : events.value_or(std::vector<slurm::Event>{})) {
-      found.push_back(
-    world.started -= late;
-          fmt::format("{} {} {}: {}", event.kind, event.node, event.context, event.message));
-    }
-    return found;
-  }
-
-  static constexpr std::string_view kDrainUnknown = "  unknown: {\"*\": drain}\n";
   [[nodiscard]] HookCommand dry(std::string context) const {
     auto dry = command(std::move(context));
     dry.dry_run = true;
@@ -294,6 +294,24 @@ class HookTest : public SlurmCommandsTest {
     return found;
   }
 
+  // Kinds and messages of what the history holds.
+  [[nodiscard]] std::vector<std::string> recorded() const {
+    const auto history = slurm::History::read(history_file(path("state")));
+    EXPECT_TRUE(history);
+    std::vector<std::string> found;
+    if (!history) return found;
+    const auto events = history->events({});
+    EXPECT_TRUE(events);
+    for (const auto& event : events.value_or(std::vector<slurm::Event>{})) {
+      found.push_back(
+          fmt::format("{} {} {}: {}", event.kind, event.node, event.context, event.message));
+    }
+    return found;
+  }
+
+  static constexpr std::string_view kDrainUnknown = "  unknown: {\"*\": drain}\n";
+
+  std::chrono::milliseconds late{0};  // since when a hook has been running
 };
 
 TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
@@ -310,8 +328,33 @@ TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
   EXPECT_EQ(hook(command("boot")), 0);
   EXPECT_THAT(world_.out(), Not(HasSubstr("Slurm")));
   EXPECT_THAT(recorded(), ::testing::IsEmpty());
+}
 
-  std::chrono::milliseconds late{0};  // since when a hook has been running
+// Of 25 s, 23.3 s are over, and 0.3 s are kept for what comes after: a drain takes 1.5 s at least.
+TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
+  begin_slurm();
+  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
+  late = std::chrono::milliseconds(23'300);
+  EXPECT_EQ(hook(command("prolog")), 0);
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(
+      recorded(),
+      ElementsAre("refused n7 prolog: not drained: too little of the hook's time is left to "
+                  "see what comes of it"));
+}
+
+TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
+  begin_slurm();
+  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
+  dir_.write("state", "no folder");
+  EXPECT_EQ(hook(command("prolog")), 1);
+  EXPECT_THAT(node_in_slurm(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
+  EXPECT_THAT(
+      world_.out(),
+      AllOf(HasSubstr("muster: trouble n7: "),
+            HasSubstr("muster: drained n7: "),
+            HasSubstr("; its history cannot be written: it stays drained until an admin says "
+                      "muster resume n7\n")));
 }
 
 TEST_F(HookTest, AJobOnASickNodeThatCouldNotBeDrainedStarts) {
@@ -354,33 +397,6 @@ TEST_F(HookTest, ADryRunFailsNothingWhateverTheSiteSays) {
 }
 
 // Whoever cannot be understood cannot ask for a failure either.
-// Of 25 s, 23.3 s are over, and 0.3 s are kept for what comes after: a drain takes 1.5 s at least.
-TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
-  begin_slurm();
-  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
-  late = std::chrono::milliseconds(23'300);
-  EXPECT_EQ(hook(command("prolog")), 0);
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
-  EXPECT_THAT(
-      recorded(),
-      ElementsAre("refused n7 prolog: not drained: too little of the hook's time is left to "
-                  "see what comes of it"));
-}
-
-TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
-  begin_slurm();
-  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
-  dir_.write("state", "no folder");
-  EXPECT_EQ(hook(command("prolog")), 1);
-  EXPECT_THAT(node_in_slurm(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
-  EXPECT_THAT(
-      world_.out(),
-      AllOf(HasSubstr("muster: trouble n7: "),
-            HasSubstr("muster: drained n7: "),
-            HasSubstr("; its history cannot be written: it stays drained until an admin says "
-                      "muster resume n7\n")));
-}
-
 TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
   write_rules("  on_trouble: fail\n  clean_runs: 0\n");
   EXPECT_EQ(hook(command("prolog")), 0);
