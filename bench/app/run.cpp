@@ -72,10 +72,13 @@ class Run {
  private:
   [[nodiscard]] bool leads() const { return place_.rank == 0; }
 
+  // A line for who started it, among those of other programs.
+  void say(std::string_view line) const { console_.note(fmt::format("muster-bench: {}", line)); }
+
   // What every rank finds out for itself, or those of one node alone, is said once on each node.
   int refuse(const Failure& failure) {
     if (place_.local_rank.value_or(0) == 0) {
-      console_.note(fmt::format("muster-bench: {}{}", who(), failure.message));
+      say(fmt::format("{}{}", who(), failure.message));
     }
     return failure.status;
   }
@@ -98,7 +101,7 @@ class Run {
     if (group_ != nullptr && place_.world > 1) std::this_thread::sleep_for(kLossesFirst);
     if (!leads() || group_ == nullptr) {
       const bool named = error.message.starts_with(fmt::format("rank {} on ", place_.rank));
-      console_.note(fmt::format("muster-bench: {}{}", named ? "" : who(), error.message));
+      say(fmt::format("{}{}", named ? "" : who(), error.message));
     }
     if (group_ == nullptr) return kExitUndecided;
     const Trouble trouble{.kind = Trouble::Kind::given_up,
@@ -159,7 +162,7 @@ class Run {
                        .mpi = mpi_.get(),
                        .secret = secret_,
                        .listener = std::move(listener_),
-                       .note = [this](std::string_view line) { console_.note(line); },
+                       .note = [this](std::string_view line) { say(line); },
                        .on_trouble = [this](const Trouble& trouble) { emergency_.end(trouble); }});
     limit.reset();
     if (!group) return tl::unexpected(group.error());
@@ -229,7 +232,7 @@ class Run {
     if (!told) return tl::unexpected(told.error());
     const auto mine =
         leads() ? first_refusal(*told) : Failure{.status = kExitHealthy, .message = {}};
-    if (!mine.message.empty()) console_.note(fmt::format("muster-bench: {}", mine.message));
+    if (!mine.message.empty()) say(mine.message);
     return broadcast_number(*group_, mine.status);
   }
 
@@ -395,8 +398,7 @@ class Run {
 
   // For a trouble that another rank reports, or that comes after the report.
   void note(const Trouble& trouble) const {
-    console_.note(
-        fmt::format("muster-bench: rank {} on {}: {}", place_.rank, host_name(), trouble.what));
+    say(fmt::format("rank {} on {}: {}", place_.rank, host_name(), trouble.what));
   }
 
   // A launcher that ends all ranks because one has ended is not what went wrong: who notices the
@@ -435,7 +437,7 @@ class Run {
     }
     const TimeLimit limit(
         emergency_, place_.rank, "end of MPI", to_duration(command_.operation_deadline));
-    if (auto finished = mpi_->finish(); !finished) console_.note(finished.error().message);
+    if (auto finished = mpi_->finish(); !finished) say(finished.error().message);
   }
 
   const BenchCommand& command_;

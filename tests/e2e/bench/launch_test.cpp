@@ -158,6 +158,25 @@ TEST(LaunchTest, ARankThatDoesNotComeIsNamed) {
   EXPECT_EQ(job.end_of(1).status, 1);
 }
 
+TEST(LaunchTest, WhoHasAnotherSecretIsTurnedAwayAndBothSaySo) {
+  Job job;
+  const int port = free_port();
+  const auto words = with(kSmall, {"--join-deadline=2s"});
+  for (const int rank : {0, 1}) {
+    auto variables = torchrun(rank, 2, port);
+    variables["MUSTER_JOB_SECRET"] = rank == 0 ? "theirs" : "mine";
+    job.start(words, variables);
+  }
+  const auto first = job.end_of(0);
+  EXPECT_EQ(first.status, 1);
+  EXPECT_THAT(first.out, HasSubstr("1 of 2 came; 1 connection was refused"));
+  EXPECT_THAT(first.err,
+              HasSubstr("muster-bench: refused a connection from 127.0.0.1: its job secret is"));
+  const auto second = job.end_of(1);
+  EXPECT_EQ(second.status, 2);
+  EXPECT_THAT(second.err, HasSubstr("has another job secret"));
+}
+
 TEST(LaunchTest, RanksSayThatRank0DidNotCome) {
   Job job;
   const int port = free_port();
