@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <system_error>
 #include <utility>
 
-#include "lib/base/program.hpp"
 #include "lib/base/text.hpp"
+#include "slurm/call.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -64,42 +63,16 @@ fs::path find_program(std::string_view folders, std::string_view name) {
   return {};
 }
 
-// A comma, a bracket or the word ALL would make Slurm do to several nodes what was meant for one.
-Result<void> check_name(std::string_view node) {
-  constexpr std::size_t kLongest = 255;
-  const bool plain = !node.empty() && node.size() <= kLongest &&
-                     std::all_of(node.begin(), node.end(), [](unsigned char letter) {
-                       return letter < 0x80 && (std::isalnum(letter) != 0 || letter == '.' ||
-                                                letter == '_' || letter == '-');
-                     });
-  std::string upper(node);
-  for (char& letter : upper) {
-    letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  }
-  if (plain && upper != "ALL") return {};
-  return make_error(fmt::format("\"{}\" is not the name of one node", printable(node)));
-}
-
-// The last line is the one that says why.
-std::string complaint_of(const Ended& ended) {
-  for (const auto* stream : {&ended.err, &ended.out}) {
-    std::string_view last;
-    for (const auto line : split_lines(*stream)) {
-      if (!trim(line).empty()) last = trim(line);
-    }
-    if (!last.empty()) return printable(last, 200);
-  }
-  return "it said nothing";
-}
-
 class Programs final : public Controller {
  public:
-  Programs(Installation installation, Clock::duration deadline, Clock::time_point end)
-      : installation_(std::move(installation)), deadline_(deadline), end_(end) {}
+  Programs(Installation installation,
+           std::chrono::steady_clock::duration deadline,
+           std::chrono::steady_clock::time_point end)
+      : installation_(std::move(installation)), patience_{.deadline = deadline, .end = end} {}
 
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
     if (node.empty()) return ask({"-a"});
-    if (auto plain = check_name(node); !plain) return tl::unexpected(plain.error());
+    if (auto plain = check_node_name(node); !plain) return tl::unexpected(plain.error());
     auto alone = ask({"-a", "-n", std::string(node)});
     if (!alone) return alone;
     const auto* found = find(*alone, node);
@@ -129,36 +102,24 @@ class Programs final : public Controller {
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
     std::vector<std::string> arguments{"-h", "-N", "-o", std::string(kSinfoFormat)};
     arguments.insert(arguments.end(), selection.begin(), selection.end());
-    const auto out = run(installation_.sinfo, std::move(arguments));
+    const auto out =
+        call(installation_.sinfo, std::move(arguments), installation_.environment, patience_);
     if (!out) return tl::unexpected(out.error());
     return parse_sinfo(*out);
   }
 
   Result<void> update(std::string_view node, std::vector<std::string> changes) {
-    if (auto plain = check_name(node); !plain) return plain;
+    if (auto plain = check_node_name(node); !plain) return plain;
     std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
     arguments.insert(arguments.end(), changes.begin(), changes.end());
-    const auto out = run(installation_.scontrol, std::move(arguments));
+    const auto out =
+        call(installation_.scontrol, std::move(arguments), installation_.environment, patience_);
     if (!out) return tl::unexpected(out.error());
     return {};
   }
 
-  Result<std::string> run(const fs::path& program, std::vector<std::string> arguments) {
-    auto ended = run_program({.program = program,
-                              .arguments = std::move(arguments),
-                              .environment = installation_.environment,
-                              .deadline = std::min(Clock::now() + deadline_, end_)});
-    if (!ended) return tl::unexpected(ended.error());
-    if (ended->status == 0) return std::move(ended->out);
-    return make_error(fmt::format("{} ended with status {}: {}",
-                                  program.filename().string(),
-                                  ended->status,
-                                  complaint_of(*ended)));
-  }
-
   Installation installation_;
-  Clock::duration deadline_;
-  Clock::time_point end_;
+  Patience patience_;
 };
 
 }  // namespace
@@ -170,6 +131,7 @@ Result<Installation> find_installation(const Rules& rules,
   Installation found{.scontrol = find_program(rules.programs, "scontrol"),
                      .sinfo = find_program(rules.programs, "sinfo"),
                      .sbatch = find_program(rules.programs, "sbatch"),
+                     .squeue = find_program(rules.programs, "squeue"),
                      .conf = std::move(*conf),
                      .environment = {}};
   for (const auto& [name, program] :

@@ -33,7 +33,8 @@ class Controller {
 
 // Slurm's programs and configuration on this machine.
 struct Installation {
-  std::filesystem::path scontrol, sinfo, sbatch;
+  std::filesystem::path scontrol, sinfo;
+  std::filesystem::path sbatch, squeue;            // empty where they are not there
   std::filesystem::path conf;                      // exists
   std::map<std::string, std::string> environment;  // all that the programs get
 };
