@@ -11,40 +11,24 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "slurm/history_database.hpp"
 #include "slurm/history_file.hpp"
-#include "slurm/sqlite.hpp"
 
 namespace muster::slurm {
 namespace {
 
-using std::chrono::seconds;
-
 constexpr std::int64_t kMostEvents = 100'000;
 constexpr std::int64_t kPruneEvery = 256;  // events
-constexpr auto kOldest = seconds(std::chrono::hours(400 * 24));
 constexpr std::size_t kMostBoots = 16;
-
-std::int64_t to_number(Time at) { return at.time_since_epoch().count(); }
-
-Time to_time(std::int64_t number) { return Time(seconds(number)); }
-
-// Several statements that happen together or not at all.
-template <class Work>
-Result<void> together(Connection& connection, const Work& work) {
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return tl::unexpected(transaction.error());
-  if (Result<void> done = work(); !done) return done;
-  return transaction->commit();
-}
 
 Result<void> prune(Connection& connection, std::int64_t newest, Time now) {
   auto events = connection.prepare("DELETE FROM events WHERE id <= ? OR at < ?")
                     .bind(newest - kMostEvents)
-                    .bind(to_number(now - kOldest))
+                    .bind(to_number(now - kOldestEvent))
                     .run();
   if (!events) return events;
   return connection.prepare("DELETE FROM drains WHERE ended IS NOT NULL AND at < ?")
-      .bind(to_number(now - kOldest))
+      .bind(to_number(now - kOldestEvent))
       .run();
 }
 
@@ -75,11 +59,6 @@ bool selects(const std::set<std::string_view>& some, const std::string& one) {
 
 }  // namespace
 
-struct History::Database {
-  Connection connection;
-  std::string note;
-};
-
 History::History(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
 History::History(History&& other) noexcept = default;
@@ -107,30 +86,32 @@ Result<History> History::peek(const std::filesystem::path& file) {
 
 const std::string& History::note() const { return database_->note; }
 
+Result<void> insert_event(Connection& connection, const Event& event) {
+  auto added = connection
+                   .prepare(
+                       "INSERT INTO events (at, node, kind, context, job, check_id, device, "
+                       "message, reason, boot_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+                   .bind(to_number(event.at))
+                   .bind(event.node)
+                   .bind(event.kind)
+                   .bind(event.context)
+                   .bind(event.job)
+                   .bind(event.check)
+                   .bind(event.device)
+                   .bind(event.message)
+                   .bind(event.reason)
+                   .bind(event.boot_id)
+                   .run();
+  if (!added) return added;
+  const auto id = connection.ask_number("SELECT last_insert_rowid()");
+  if (!id) return tl::unexpected(id.error());
+  if (*id % kPruneEvery != 0) return {};
+  return prune(connection, *id, event.at);
+}
+
 Result<void> History::add(const Event& event) {
   auto& connection = database_->connection;
-  return together(connection, [&]() -> Result<void> {
-    auto added = connection
-                     .prepare(
-                         "INSERT INTO events (at, node, kind, context, job, check_id, device, "
-                         "message, reason, boot_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-                     .bind(to_number(event.at))
-                     .bind(event.node)
-                     .bind(event.kind)
-                     .bind(event.context)
-                     .bind(event.job)
-                     .bind(event.check)
-                     .bind(event.device)
-                     .bind(event.message)
-                     .bind(event.reason)
-                     .bind(event.boot_id)
-                     .run();
-    if (!added) return added;
-    const auto id = connection.ask_number("SELECT last_insert_rowid()");
-    if (!id) return tl::unexpected(id.error());
-    if (*id % kPruneEvery != 0) return {};
-    return prune(connection, *id, event.at);
-  });
+  return together(connection, [&] { return insert_event(connection, event); });
 }
 
 Result<std::vector<Event>> History::events(const EventFilter& filter) const {

@@ -12,6 +12,7 @@
 
 #include "lib/base/result.hpp"
 #include "slurm/policy.hpp"
+#include "slurm/sweep_book.hpp"
 
 namespace muster::slurm {
 
@@ -19,7 +20,7 @@ struct Event {
   std::int64_t id = 0;  // given by the history
   Time at{};
   std::string node;
-  std::string kind;     // drained, resumed, kept, refused, undone, trouble, unhealthy, sweep …
+  std::string kind;     // drained, resumed, kept, refused, undone, trouble, sweep, confirmed …
   std::string context;  // prolog, epilog, periodic, boot, admin, sweep
   std::string job;      // empty for none
   std::string check;
@@ -86,6 +87,15 @@ class History {
   // The boot in which Slurm was last asked about `node`; empty for none.
   [[nodiscard]] Result<std::string> boot_of(std::string_view node) const;
   [[nodiscard]] Result<void> note_boot(std::string_view node, std::string_view boot);
+
+  // Before a job of a sweep is submitted, so that its result is known for one whatever happens. The
+  // number of the run.
+  [[nodiscard]] Result<std::int64_t> begin_sweep(const SweepRun& run);
+  [[nodiscard]] Result<void> note_sweep_job(std::int64_t id, std::string_view job);
+  // Its end and what is to be told of it, together or not at all.
+  [[nodiscard]] Result<void> end_sweep(const SweepRun& run, const std::vector<Event>& events);
+  // In the order in which they ended, and then those that are open.
+  [[nodiscard]] Result<std::vector<SweepRun>> sweeps() const;
 
  private:
   struct Database;

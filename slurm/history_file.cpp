@@ -23,10 +23,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kApplication = 0x6d757374;  // "must"
-constexpr std::int64_t kSchema = 2;
+constexpr std::int64_t kSchema = 3;
+
+constexpr const char* kMakeBoots =
+    "CREATE TABLE boots (node TEXT PRIMARY KEY, boot_id TEXT NOT NULL)";
+constexpr const char* kMakeSweeps =
+    "CREATE TABLE sweeps (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, "
+    "partition TEXT NOT NULL, nodes TEXT NOT NULL, token TEXT NOT NULL, job TEXT NOT NULL, "
+    "submitted INTEGER NOT NULL, ended INTEGER NOT NULL, outcome TEXT NOT NULL)";
 
 // `counts`: among the drains by which flapping is told. `ended` is NULL until then. `boots`: the
-// last one in which Slurm was asked about the node.
+// last one in which Slurm was asked about the node. `sweeps`: `nodes` has blanks between names, and
+// `ended` means nothing while `outcome` is open.
 constexpr std::array kMakeSchema = {
     "CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, "
     "node TEXT NOT NULL, kind TEXT NOT NULL, context TEXT NOT NULL, job TEXT NOT NULL, "
@@ -39,16 +47,20 @@ constexpr std::array kMakeSchema = {
     "ended INTEGER, counts INTEGER NOT NULL DEFAULT 1, resuming INTEGER NOT NULL DEFAULT 0)",
     "CREATE UNIQUE INDEX drains_open ON drains (node) WHERE ended IS NULL",
     "CREATE INDEX drains_node ON drains (node)",
-    "CREATE TABLE boots (node TEXT PRIMARY KEY, boot_id TEXT NOT NULL)",
+    kMakeBoots,
+    kMakeSweeps,
     "PRAGMA application_id = 0x6d757374",
-    "PRAGMA user_version = 2",
+    "PRAGMA user_version = 3",
 };
 
-// From schema 1.
-constexpr std::array kMigrate = {
+// From the schema before to schema 2, and to 3.
+constexpr std::array kToSecond = {
     "ALTER TABLE drains ADD COLUMN resuming INTEGER NOT NULL DEFAULT 0",
-    "CREATE TABLE boots (node TEXT PRIMARY KEY, boot_id TEXT NOT NULL)",
-    "PRAGMA user_version = 2",
+    kMakeBoots,
+};
+constexpr std::array kToThird = {
+    kMakeSweeps,
+    "PRAGMA user_version = 3",
 };
 
 tl::unexpected<Error> failure(std::string_view what, const fs::path& path, int code) {
@@ -125,7 +137,10 @@ Result<void> make_schema(Connection& connection, const fs::path& file) {
     }
     return {};
   };
-  auto made = *there == 0 ? run_all(kMakeSchema) : run_all(kMigrate);
+  auto made = *there == 0   ? run_all(kMakeSchema)
+              : *there == 1 ? run_all(kToSecond)
+                            : Result<void>();
+  if (made && *there != 0) made = run_all(kToThird);
   if (!made) return made;
   return transaction->commit();
 }

@@ -57,7 +57,9 @@ BrokenValue check_values(const Rules& rules) {
     return {"spread", "is more than half of health_budget"};
   }
   if (rules.controller_deadline.value <= 0) return {"controller_deadline", "must be above 0"};
-  return {};
+  auto broken = check_sweep(rules.sweep);
+  if (!broken.key.empty()) broken.key = fmt::format("sweep.{}", broken.key);
+  return broken;
 }
 
 }  // namespace muster::slurm

@@ -9,6 +9,7 @@
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
+#include "slurm/sweep_rules.hpp"
 
 namespace muster::slurm {
 
@@ -29,6 +30,7 @@ struct Rules {
   Seconds controller_deadline{12};  // for one question to slurmctld; above its MessageTimeout
   std::string programs = "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";  // where scontrol is
   std::string conf;  // slurm.conf, where SLURM_CONF is not set; empty: the usual places
+  SweepRules sweep;
 
   template <class Self = Rules>
   static constexpr auto fields() {
@@ -55,7 +57,8 @@ struct Rules {
         field(
             "controller_deadline", &Self::controller_deadline, "for one call of scontrol or sinfo"),
         field("programs", &Self::programs, "folders with scontrol and sinfo, separated by colons"),
-        field("conf", &Self::conf, "slurm.conf, where SLURM_CONF is not set")};
+        field("conf", &Self::conf, "slurm.conf, where SLURM_CONF is not set"),
+        field("sweep", &Self::sweep, "what `muster sweep` does")};
   }
 };
 
@@ -69,5 +72,7 @@ struct BrokenValue {
 };
 
 [[nodiscard]] BrokenValue check_values(const Rules& rules);
+// Its keys are those within the block `sweep`.
+[[nodiscard]] BrokenValue check_sweep(const SweepRules& rules);
 
 }  // namespace muster::slurm

@@ -43,6 +43,15 @@ Event event_of(std::string node, std::string kind, Time at = kNow) {
   return {.at = at, .node = std::move(node), .kind = std::move(kind), .message = "a sentence"};
 }
 
+SweepRun sweep_of(std::string node) {
+  return {.kind = "pair",
+          .partition = "main",
+          .nodes = {std::move(node), "other"},
+          .token = "pair-1",
+          .job = "4711",
+          .submitted = kNow};
+}
+
 class HistoryTest : public testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path file() const { return dir.path() / "lib/muster/history.db"; }
@@ -293,9 +302,9 @@ TEST_F(HistoryTest, ANewerOrForeignDatabaseIsLeftAlone) {
     auto connection = Connection::open(file(), Connection::Access::write);
     ASSERT_TRUE(connection && connection->run(sql)) << sql;
   };
-  change("PRAGMA user_version = 3");
+  change("PRAGMA user_version = 4");
   const auto newer =
-      fmt::format("{}: written by another muster (schema 3, this one has 2)", file().string());
+      fmt::format("{}: written by another muster (schema 4, this one has 3)", file().string());
   EXPECT_EQ(History::open(file()).error().message, newer);
   EXPECT_EQ(History::read(file()).error().message, newer);
   change("PRAGMA application_id = 1");
@@ -312,17 +321,66 @@ TEST_F(HistoryTest, AnOlderDatabaseIsCarriedOver) {
     auto connection = Connection::open(file(), Connection::Access::write);
     for (const auto* sql : {"ALTER TABLE drains DROP COLUMN resuming",
                             "DROP TABLE boots",
+                            "DROP TABLE sweeps",
                             "PRAGMA user_version = 1"}) {
       ASSERT_TRUE(connection && connection->run(sql)) << sql;
     }
   }
   EXPECT_EQ(events(*History::read(file())).size(), 1);
+  EXPECT_THAT(*History::read(file())->sweeps(), IsEmpty());
   auto history = open();
   EXPECT_EQ(*history.drain_of("n1"), drain_at(kNow));
   EXPECT_EQ(*history.boot_of("n1"), "");
+  EXPECT_TRUE(history.begin_sweep(sweep_of("n1")));
   ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
   EXPECT_TRUE((*open().drain_of("n1"))->resuming);
   EXPECT_EQ(events(open()).size(), 1);
+}
+
+TEST_F(HistoryTest, ADatabaseOfTheSecondSchemaIsCarriedOver) {
+  {
+    auto history = open();
+    ASSERT_TRUE(history.note_boot("n1", "boot-1"));
+    auto connection = Connection::open(file(), Connection::Access::write);
+    for (const auto* sql : {"DROP TABLE sweeps", "PRAGMA user_version = 2"}) {
+      ASSERT_TRUE(connection && connection->run(sql)) << sql;
+    }
+  }
+  auto history = open();
+  EXPECT_EQ(*history.boot_of("n1"), "boot-1");
+  ASSERT_TRUE(history.begin_sweep(sweep_of("n1")));
+  EXPECT_EQ(open().sweeps()->size(), 1);
+}
+
+TEST_F(HistoryTest, RemembersRunsOfSweepsInTheOrderOfTheirEnds) {
+  auto history = open();
+  std::vector<SweepRun> runs;
+  for (const auto* node : {"n1", "n2", "n3"}) {
+    auto& run = runs.emplace_back(sweep_of(node));
+    const auto id = history.begin_sweep(run);
+    ASSERT_TRUE(id) << id.error().message;
+    run.id = *id;
+  }
+  EXPECT_EQ(*open().sweeps(), runs);
+  ASSERT_TRUE(history.note_sweep_job(runs[1].id, "4712"));
+  runs[1].job = "4712";
+  for (auto* run : {&runs[2], &runs[0]}) {
+    run->ended = run == &runs[2] ? kNow + 60s : kNow + 90s;
+    run->outcome = run == &runs[2] ? SweepOutcome::unhealthy : SweepOutcome::undecided;
+    ASSERT_TRUE(history.end_sweep(*run, {event_of(run->nodes.front(), "sweep")}));
+  }
+  EXPECT_THAT(*open().sweeps(), ElementsAre(runs[2], runs[0], runs[1]));
+  EXPECT_THAT(kinds(events(history)), ElementsAre("sweep", "sweep"));
+}
+
+TEST_F(HistoryTest, OldRunsOfSweepsGo) {
+  auto history = open();
+  auto old = sweep_of("n1");
+  old.submitted = kNow - 401 * 24h;
+  ASSERT_TRUE(history.begin_sweep(old));
+  ASSERT_TRUE(history.begin_sweep(sweep_of("n2")));
+  ASSERT_EQ(history.sweeps()->size(), 1);
+  EXPECT_THAT(history.sweeps()->front().nodes, ElementsAre("n2", "other"));
 }
 
 TEST_F(HistoryTest, RemembersTheLastBoot) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files that implement the history share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "slurm/history.hpp"
+#include "slurm/sqlite.hpp"
+
+namespace muster::slurm {
+
+struct History::Database {
+  Connection connection;
+  std::string note;
+};
+
+inline constexpr auto kOldestEvent = std::chrono::seconds(std::chrono::hours(400 * 24));
+
+[[nodiscard]] inline std::int64_t to_number(Time at) { return at.time_since_epoch().count(); }
+
+[[nodiscard]] inline Time to_time(std::int64_t number) {
+  return Time(std::chrono::seconds(number));
+}
+
+// Several statements that happen together or not at all.
+template <class Work>
+Result<void> together(Connection& connection, const Work& work) {
+  auto transaction = Transaction::begin(connection);
+  if (!transaction) return tl::unexpected(transaction.error());
+  if (Result<void> done = work(); !done) return done;
+  return transaction->commit();
+}
+
+// Within a transaction of the caller's.
+[[nodiscard]] Result<void> insert_event(Connection& connection, const Event& event);
+
+}  // namespace muster::slurm

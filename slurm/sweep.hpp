@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes a pass of `muster sweep` takes, and with which partners. A pure function: from the
+// nodes as Slurm sees them, the past runs and the site's rules to a list of jobs.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "slurm/node_state.hpp"
+#include "slurm/sweep_book.hpp"
+#include "slurm/sweep_rules.hpp"
+
+namespace muster::slurm {
+
+struct SweepKind {
+  std::string_view name;
+  std::size_t nodes;            // of one job
+  std::string_view collective;  // of muster-bench
+};
+
+// Another kind is another row.
+inline constexpr std::array kSweepKinds{
+    SweepKind{.name = "pair", .nodes = 2, .collective = "all_reduce"},
+    SweepKind{.name = "single", .nodes = 1, .collective = "all_reduce"},
+};
+
+[[nodiscard]] const SweepKind* find_sweep_kind(std::string_view name);
+
+// After a run that came to nothing, its nodes are left alone for this long.
+inline constexpr std::chrono::seconds kSweepPause{3600};
+
+struct SweepSituation {
+  std::vector<NodeState> nodes;
+  std::vector<SweepRun> runs;  // as SweepBook wants them
+  SweepRules rules;
+  Time now{};
+};
+
+struct SweepJob {
+  std::string kind;
+  std::string partition;
+  std::vector<std::string> nodes;
+
+  bool operator==(const SweepJob&) const = default;
+};
+
+[[nodiscard]] std::vector<SweepJob> plan_sweep(const SweepSituation& situation);
+
+// The partitions that are swept: the site's, or the only one there is. An error names those that
+// Slurm does not have, or from which the site must choose.
+[[nodiscard]] Result<std::vector<std::string>> swept_partitions(const std::vector<NodeState>& nodes,
+                                                                const SweepRules& rules);
+
+// The first of `partitions` that the node is in; empty for none.
+[[nodiscard]] std::string swept_partition(const NodeState& node,
+                                          const std::vector<std::string>& partitions);
+
+// How one node stands in one kind of sweep.
+struct SweepStanding {
+  std::string node;
+  std::string kind;
+  std::string partition;
+  Trust trust = Trust::untested;
+  std::optional<Time> swept;
+  bool overdue = false;                // not swept within `every`
+  std::vector<SweepFailure> failures;  // since it passed
+};
+
+// Each node that Slurm has in a swept partition, in each kind.
+[[nodiscard]] std::vector<SweepStanding> sweep_standings(const SweepSituation& situation);
+
+}  // namespace muster::slurm

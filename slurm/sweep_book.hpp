@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runs of past sweeps say about nodes: which are good, which are suspects, and which are
+// confirmed to be bad. Pure: from a list of runs to a judgement.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slurm/node_state.hpp"
+
+namespace muster::slurm {
+
+enum class SweepOutcome {
+  open,  // queued or running
+  healthy,
+  unhealthy,
+  undecided,  // cancelled, never started, without a result, or a verdict unknown: blames nobody
+};
+
+[[nodiscard]] std::string_view to_string(SweepOutcome outcome);
+
+// One job of a sweep.
+struct SweepRun {
+  std::int64_t id = 0;    // given by the history
+  std::string kind;       // "pair"
+  std::string partition;  // nodes of different ones say nothing about each other
+  std::vector<std::string> nodes;
+  std::string token;  // names its result file, and the job in Slurm's queue
+  std::string job;    // empty where Slurm did not answer when it was submitted
+  Time submitted{};
+  Time ended{};  // when its result was taken in; not of an open one
+  SweepOutcome outcome = SweepOutcome::open;
+
+  bool operator==(const SweepRun&) const = default;
+};
+
+enum class Trust { good, untested, suspect, confirmed };
+
+[[nodiscard]] std::string_view to_string(Trust trust);
+
+struct SweepFailure {
+  Time at{};
+  std::vector<std::string> others;  // who took part; nobody where the node was alone
+};
+
+// One node in one kind of sweep.
+struct SweepRecord {
+  std::optional<Time> tried;           // when a job was last submitted, whatever came of it
+  std::optional<Time> swept;           // last result that said something about this node
+  std::optional<Time> passed;          // last healthy one
+  std::optional<Time> nothing;         // the run after `swept` that was undecided
+  std::vector<SweepFailure> failures;  // since it passed; not those that another node explains
+  bool failed_again = false;           // after another node had passed meanwhile
+  std::map<std::string, Time, std::less<>> partners;  // when they were last together
+};
+
+class SweepBook {
+ public:
+  using Records = std::map<std::string, SweepRecord, std::less<>>;  // by node
+
+  // `runs` in the order in which they ended; open ones last. `partners`: as in SweepRules.
+  SweepBook(const std::vector<SweepRun>& runs, int partners);
+
+  void add(const SweepRun& run);
+
+  // Null where the node was never swept in this kind.
+  [[nodiscard]] const SweepRecord* record(std::string_view kind, std::string_view node) const;
+  [[nodiscard]] const Records& records(std::string_view kind) const;
+  [[nodiscard]] Trust trust(std::string_view kind, std::string_view node) const;
+  // The worst of all kinds; untested where no kind says more.
+  [[nodiscard]] Trust trust(std::string_view node) const;
+  // Whether one more run of this suspect can say more than the last one did.
+  [[nodiscard]] bool can_tell_more(std::string_view kind,
+                                   std::string_view partition,
+                                   const SweepRecord& record) const;
+
+ private:
+  struct Kind {
+    Records records;
+    std::map<std::string, Time, std::less<>> passes;  // the last of anybody, by partition
+  };
+
+  [[nodiscard]] static bool passed_since(const Kind& kind, const SweepFailure& failure);
+  [[nodiscard]] static bool another_passed(const Kind& kind,
+                                           const SweepRun& run,
+                                           const SweepRecord& record);
+  [[nodiscard]] static std::size_t counted(const Kind& kind, const SweepRecord& record);
+  [[nodiscard]] Trust trust(const Kind& kind, const SweepRecord& record) const;
+  static void pass(Kind& kind, const SweepRun& run);
+  void fail(Kind& kind, const SweepRun& run);
+
+  std::size_t partners_;
+  std::map<std::string, Kind, std::less<>> kinds_;
+};
+
+}  // namespace muster::slurm

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/sweep_pass.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/report/harmless.hpp"
+#include "lib/report/summary.hpp"
+#include "slurm/hostlist.hpp"
+#include "slurm/sweep_job.hpp"
+
+namespace muster::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+// A slurmctld that hung applies what it was sent when it wakes up.
+constexpr seconds kMayStillCome{600};
+// A file that a node wrote may be seen late over a network.
+constexpr seconds kMayStillAppear{120};
+constexpr std::size_t kLongestSummary = 300;
+constexpr std::size_t kLongestName = 100;
+
+// What became of a job, and why.
+struct Ending {
+  SweepOutcome outcome = SweepOutcome::undecided;
+  std::string what;
+  std::string check, device;
+};
+
+SweepOutcome outcome_of(Verdict verdict) {
+  if (verdict == Verdict::healthy) return SweepOutcome::healthy;
+  return verdict == Verdict::unhealthy ? SweepOutcome::unhealthy : SweepOutcome::undecided;
+}
+
+Ending ending_of(const Report& report) {
+  Ending ending{.outcome = outcome_of(report.verdict),
+                .what = harmless(one_line(report, kLongestSummary), kLongestSummary),
+                .check = "",
+                .device = ""};
+  if (const auto* leading = leading_finding(report)) {
+    ending.check = harmless(leading->check, kLongestName);
+    ending.device = harmless(leading->device, kLongestName);
+  }
+  return ending;
+}
+
+Ending undecided(std::string why) {
+  return {.what = fmt::format("undecided: {}", why), .check = "", .device = ""};
+}
+
+std::string company(const SweepRun& run, const std::string& node) {
+  auto others = run.nodes;
+  std::erase(others, node);
+  return others.empty() ? run.kind : fmt::format("{} with {}", run.kind, fmt::join(others, ", "));
+}
+
+// Why a node is confirmed.
+std::string evidence(const SweepRecord& record) {
+  std::set<std::string> partners;
+  for (const auto& failure : record.failures) {
+    partners.insert(failure.others.begin(), failure.others.end());
+  }
+  if (partners.empty()) {
+    return fmt::format("it failed alone {} times in a row, while others passed",
+                       record.failures.size());
+  }
+  return fmt::format("it failed with {}, and others pass without it", fmt::join(partners, ", "));
+}
+
+class Pass {
+ public:
+  Pass(const SweepOrder& order, const SweepHands& hands) : order_(order), hands_(hands) {
+    situation_.rules = order.rules;
+    situation_.now = order.now;
+  }
+
+  SweepAnswer run() {
+    if (!recall() || !take_in() || !look()) return std::move(answer_);
+    submit();
+    return std::move(answer_);
+  }
+
+  SweepAnswer status() {
+    if (recall()) static_cast<void>(look());
+    return std::move(answer_);
+  }
+
+ private:
+  bool fail(std::string trouble) {
+    answer_.trouble = std::move(trouble);
+    return false;
+  }
+
+  [[nodiscard]] bool recall() {
+    if (hands_.history == nullptr) return true;
+    auto runs = hands_.history->sweeps();
+    if (!runs) return fail(runs.error().message);
+    situation_.runs = *std::move(runs);
+    return true;
+  }
+
+  // What nodes and partitions there are, and how they stand.
+  [[nodiscard]] bool look() {
+    auto nodes = hands_.controller->nodes("");
+    if (!nodes) return fail(nodes.error().message);
+    situation_.nodes = *std::move(nodes);
+    auto partitions = swept_partitions(situation_.nodes, order_.rules);
+    if (!partitions) {
+      answer_.bad_rules = partitions.error().message;
+      return false;
+    }
+    situation_.rules.partitions = *std::move(partitions);
+    answer_.standings = sweep_standings(situation_);
+    return true;
+  }
+
+  [[nodiscard]] bool take_in();
+  [[nodiscard]] std::optional<Ending> ending_of_run(SweepRun& run);
+  [[nodiscard]] bool adopt(SweepRun& run, const QueuedJob& job);
+  [[nodiscard]] std::optional<Ending> ending_in_queue(SweepRun& run);
+  [[nodiscard]] bool ask_queue();
+  [[nodiscard]] const QueuedJob* find_job(const SweepRun& run) const;
+  [[nodiscard]] bool settle(SweepRun& run, const Ending& ending);
+  [[nodiscard]] std::vector<Event> events_of(const SweepRun& run,
+                                             const Ending& ending,
+                                             const SweepBook& before) const;
+  void submit();
+  [[nodiscard]] bool send(const SweepJob& job);
+  [[nodiscard]] Event event(std::string node, std::string kind, std::string message) const;
+
+  const SweepOrder& order_;
+  const SweepHands& hands_;
+  SweepSituation situation_;
+  SweepAnswer answer_;
+  std::optional<std::vector<QueuedJob>> queue_;
+};
+
+Event Pass::event(std::string node, std::string kind, std::string message) const {
+  return {.at = order_.now,
+          .node = std::move(node),
+          .kind = std::move(kind),
+          .context = "sweep",
+          .message = std::move(message)};
+}
+
+bool Pass::take_in() {
+  const auto open = [](const SweepRun& run) { return run.outcome == SweepOutcome::open; };
+  std::error_code gone;
+  if (!fs::is_directory(order_.rules.results, gone)) {
+    // Results that cannot be seen are not lost.
+    return fail(fmt::format("{}: slurm.sweep.results in muster.yaml must be a folder",
+                            order_.rules.results));
+  }
+  // Those that are open are the last ones, and what ends is put before them.
+  const auto first = std::ranges::find_if(situation_.runs, open);
+  std::vector<SweepRun> waiting(first, situation_.runs.end());
+  situation_.runs.erase(first, situation_.runs.end());
+  std::vector<SweepRun> still_open;
+  for (auto& run : waiting) {
+    const auto ending = ending_of_run(run);
+    if (!answer_.trouble.empty()) return false;
+    if (!ending) {
+      still_open.push_back(std::move(run));
+      continue;
+    }
+    if (!settle(run, *ending)) return false;
+    situation_.runs.push_back(std::move(run));
+  }
+  std::ranges::move(still_open, std::back_inserter(situation_.runs));
+  return true;
+}
+
+// Nothing while it may still run.
+std::optional<Ending> Pass::ending_of_run(SweepRun& run) {
+  const auto report = read_sweep_result(sweep_result_file(run, order_.rules));
+  if (report) return ending_of(*report);
+  if (!report.error().missing) {
+    return undecided(fmt::format("its result cannot be read: {}",
+                                 harmless(report.error().message, kLongestSummary)));
+  }
+  return ask_queue() ? ending_in_queue(run) : std::nullopt;
+}
+
+bool Pass::ask_queue() {
+  if (queue_) return true;
+  std::vector<std::string> names;
+  names.reserve(kSweepKinds.size());
+  for (const auto& kind : kSweepKinds) names.push_back(sweep_job_name(kind.name));
+  auto jobs = hands_.queue->jobs(names);
+  if (!jobs) return fail(jobs.error().message);
+  queue_ = *std::move(jobs);
+  return true;
+}
+
+// Where sbatch did not answer, the job is known by what it carries.
+const QueuedJob* Pass::find_job(const SweepRun& run) const {
+  const auto found = std::ranges::find_if(*queue_, [&](const QueuedJob& job) {
+    return run.job.empty() ? job.comment == run.token : job.job == run.job;
+  });
+  return found == queue_->end() ? nullptr : &*found;
+}
+
+// sbatch did not say which job it is.
+bool Pass::adopt(SweepRun& run, const QueuedJob& job) {
+  run.job = job.job;
+  if (order_.dry_run) return true;
+  const auto noted = hands_.history->note_sweep_job(run.id, run.job);
+  return noted || fail(noted.error().message);
+}
+
+std::optional<Ending> Pass::ending_in_queue(SweepRun& run) {
+  const auto* job = find_job(run);
+  if (job == nullptr && !run.job.empty()) {
+    return undecided("Slurm does not know the job any more, and it left no result");
+  }
+  if (job == nullptr) {
+    if (order_.now - run.submitted < kMayStillCome) return std::nullopt;
+    return undecided("Slurm did not take the job");
+  }
+  if (run.job.empty() && !adopt(run, *job)) return std::nullopt;
+  if (!is_over(*job)) return std::nullopt;
+  if (job->state == "DEADLINE") return undecided("the job could not start in time");
+  if (job->ended && order_.now - *job->ended < kMayStillAppear) return std::nullopt;
+  return undecided(
+      fmt::format("the job ended as {} and left no result", harmless(job->state, kLongestName)));
+}
+
+// What a run says about each of its nodes, and what it changes.
+std::vector<Event> Pass::events_of(const SweepRun& run,
+                                   const Ending& ending,
+                                   const SweepBook& before) const {
+  auto after = before;
+  after.add(run);
+  std::vector<Event> events;
+  for (const auto& node : run.nodes) {
+    auto told = event(node, "sweep", fmt::format("{}: {}", company(run, node), ending.what));
+    told.job = run.job;
+    told.check = ending.check;
+    told.device = ending.device;
+    events.push_back(std::move(told));
+  }
+  // A pass exonerates others, too.
+  for (const auto& [node, record] : after.records(run.kind)) {
+    const auto was = before.trust(run.kind, node);
+    const auto is = after.trust(run.kind, node);
+    if (was == is) continue;
+    if (is == Trust::confirmed) {
+      events.push_back(event(node, "confirmed", fmt::format("{}: {}", run.kind, evidence(record))));
+    } else if (was == Trust::confirmed) {
+      events.push_back(event(node, "cleared", fmt::format("{}: it passed", company(run, node))));
+    }
+  }
+  return events;
+}
+
+bool Pass::settle(SweepRun& run, const Ending& ending) {
+  run.outcome = ending.outcome;
+  run.ended = order_.now;
+  const SweepBook before(situation_.runs, order_.rules.partners);
+  const auto events = events_of(run, ending, before);
+  if (order_.dry_run) {
+    for (auto told : events) {
+      told.message = fmt::format("would be taken in: {}: {}", told.kind, told.message);
+      told.kind = "dry_run";
+      hands_.tell(told);
+    }
+    return true;
+  }
+  if (const auto written = hands_.history->end_sweep(run, events); !written) {
+    return fail(written.error().message);
+  }
+  for (const auto& told : events) hands_.tell(told);
+  if (run.outcome != SweepOutcome::healthy) return true;
+  // The others are kept for whoever looks into it.
+  std::error_code ignored;
+  fs::remove(sweep_result_file(run, order_.rules), ignored);
+  fs::remove(sweep_output_file(run, order_.rules), ignored);
+  return true;
+}
+
+void Pass::submit() {
+  for (const auto& job : plan_sweep(situation_)) {
+    if (!send(job)) return;
+  }
+}
+
+bool Pass::send(const SweepJob& job) {
+  const auto nodes = fold_hostlist(job.nodes);
+  const auto what = fmt::format("{} in {}", job.kind, job.partition);
+  if (order_.dry_run) {
+    hands_.tell(event(nodes, "dry_run", fmt::format("would be submitted: {}", what)));
+    return true;
+  }
+  SweepRun run{.kind = job.kind,
+               .partition = job.partition,
+               .nodes = job.nodes,
+               .token = fmt::format("{}-{}", job.kind, hands_.token()),
+               .submitted = order_.now};
+  const auto arguments = sbatch_arguments(run, order_.rules);
+  if (!arguments) return fail(arguments.error().message);
+  const auto id = hands_.history->begin_sweep(run);
+  if (!id) return fail(id.error().message);
+  const auto number = hands_.queue->submit(*arguments, order_.rules.environment);
+  if (!number) {
+    const auto told = event(nodes, "trouble", fmt::format("{}: {}", what, number.error().message));
+    static_cast<void>(hands_.history->add(told));  // the trouble is told all the same
+    hands_.tell(told);
+    return fail(number.error().message);
+  }
+  auto told = event(nodes, "submitted", what);
+  told.job = *number;
+  hands_.tell(told);
+  const auto noted = hands_.history->note_sweep_job(*id, *number);
+  return noted || fail(noted.error().message);
+}
+
+}  // namespace
+
+SweepAnswer sweep(const SweepOrder& order, const SweepHands& hands) {
+  return Pass(order, hands).run();
+}
+
+SweepAnswer sweep_status(const SweepOrder& order, const SweepHands& hands) {
+  return Pass(order, hands).status();
+}
+
+}  // namespace muster::slurm
