@@ -17,6 +17,8 @@ install(FILES nhc-plugins/muster.nhc nhc-plugins/muster.conf DESTINATION ${CMAKE
 install(PROGRAMS slurm/hooks/prolog slurm/hooks/epilog slurm/hooks/health_check
   DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/muster/slurm)
 install(DIRECTORY slurm/jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/muster FILES_MATCHING PATTERN "*.sbatch")
+install(FILES slurm/systemd/muster-sweep.service slurm/systemd/muster-sweep.timer
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/systemd)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

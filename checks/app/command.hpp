@@ -36,6 +36,9 @@ struct World {
 [[nodiscard]] int run_history(const HistoryCommand& command, const World& world);
 [[nodiscard]] int run_events(const EventsCommand& command, const World& world);
 [[nodiscard]] int run_hostfile(const HostfileCommand& command, const World& world);
+// The whole of a pass ends within this, however many calls Slurm leaves without an answer.
+inline constexpr std::chrono::seconds kSweepBudget{300};
+[[nodiscard]] int run_sweep(const SweepCommand& command, const World& world, Deadline& deadline);
 
 // Says on standard error why a command failed, unless there is nothing to say, and with which
 // status it ends.

@@ -87,6 +87,7 @@ using Invocation = std::variant<SayCommand,
                                 ResumeCommand,
                                 HistoryCommand,
                                 EventsCommand,
-                                HostfileCommand>;
+                                HostfileCommand,
+                                SweepCommand>;
 
 }  // namespace muster::app

@@ -51,7 +51,8 @@ int run_history(const HistoryCommand& command, const World& world) {
   const auto history = open(command.state);
   if (!history) return fail(world, history.error());
   auto filter = filter_of(command);
-  filter.kinds = {"drained", "resumed", "undone", "released", "not_applied"};
+  filter.kinds = {
+      "drained", "resumed", "undone", "released", "not_applied", "confirmed", "cleared"};
   return print(*history, filter, command.form, world);
 }
 

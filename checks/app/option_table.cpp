@@ -296,6 +296,8 @@ std::vector<CommandText> command_texts() {
                              "Everything muster did to nodes, and what it refused to do"),
       text_of<HostfileCommand>("[HOSTLIST] [OPTION]...",
                                "A host file for Open MPI: of a list, a partition, or this job"),
+      text_of<SweepCommand>("[OPTION]...",
+                            "Benchmark idle nodes by rotation: one pass, for a timer to call"),
   };
 }
 

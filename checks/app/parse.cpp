@@ -119,6 +119,13 @@ Result<void> finish(EventsCommand& command, const Words& words) {
   return take_hosts(command.nodes, words);
 }
 
+Result<void> finish(const SweepCommand& command, const Words& /*words*/) {
+  if (command.status && command.dry_run) {
+    return make_error("--status does nothing, and needs no --dry-run");
+  }
+  return {};
+}
+
 Result<void> finish(HostfileCommand& command, const Words& words) {
   if (!words.empty() && !command.partition.empty()) {
     return make_error("a list and --partition exclude each other");
@@ -205,6 +212,7 @@ class Commands {
     add<HistoryCommand>("history", &words);
     add<EventsCommand>("events", &words);
     add<HostfileCommand>("hostfile", &words);
+    add<SweepCommand>("sweep");
   }
 
   // Null where the command line names none.

@@ -130,6 +130,13 @@ struct Run {
   int operator()(const HostfileCommand& command) const {
     return guarded(world, [&] { return run_hostfile(command, world); });
   }
+
+  // The folder with the results may be on a file server that does not answer.
+  int operator()(const SweepCommand& command) const {
+    const Seconds budget{static_cast<double>(kSweepBudget.count())};
+    return in_time(
+        world, budget, [&](Deadline& deadline) { return run_sweep(command, world, deadline); });
+  }
 };
 
 }  // namespace

@@ -75,4 +75,15 @@ struct HostfileCommand {
   std::optional<int> slots;
 };
 
+// One pass of the sweep.
+struct SweepCommand {
+  static constexpr std::string_view kName = "sweep";
+
+  EventForm form = EventForm::text;
+  std::string root = "/";
+  std::string state;
+  bool dry_run = false;
+  bool status = false;  // how nodes stand, and nothing else
+};
+
 }  // namespace muster::app

@@ -49,6 +49,11 @@ Result<void> take_age(std::optional<Seconds>& target, std::string_view value) {
   return {};
 }
 
+Result<void> set_status(SweepCommand& command, std::string_view /*value*/) {
+  command.status = true;
+  return {};
+}
+
 template <class C>
 Result<void> set_since(C& command, std::string_view value) {
   return take_age(command.since, value);
@@ -111,6 +116,7 @@ using R = ResumeCommand;
 using Y = HistoryCommand;
 using E = EventsCommand;
 using F = HostfileCommand;
+using W = SweepCommand;
 
 constexpr std::array kHookOptions{
     Option<H>{"--profile", "NAME|FILE", Arity::one, "judge by this profile", set_profile},
@@ -159,6 +165,18 @@ constexpr std::array kHostfileOptions{
     Option<F>{"--root", "DIR", Arity::one, kRootHelp, set_root<F>},
 };
 
+constexpr std::array kSweepOptions{
+    Option<W>{"--status",
+              "",
+              Arity::flag,
+              "how nodes stand: not swept in time, suspect, confirmed; and do nothing",
+              set_status},
+    Option<W>{"--dry-run", "", Arity::flag, kDryHelp, set_dry_run<W>},
+    Option<W>{"--format", kEventForms, Arity::one, kFormHelp, set_form<W>},
+    Option<W>{"--root", "DIR", Arity::one, kRootHelp, set_root<W>},
+    Option<W>{"--state", "DIR", Arity::one, kStateHelp, set_state<W>},
+};
+
 }  // namespace
 
 template <>
@@ -189,6 +207,11 @@ std::span<const Option<EventsCommand>> options_of<EventsCommand>() {
 template <>
 std::span<const Option<HostfileCommand>> options_of<HostfileCommand>() {
   return kHostfileOptions;
+}
+
+template <>
+std::span<const Option<SweepCommand>> options_of<SweepCommand>() {
+  return kSweepOptions;
 }
 
 }  // namespace muster::app

@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::string_view kUsualState = "/var/lib/muster";
 
-std::string utc(slurm::Time time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
-}
-
 }  // namespace
 
 Result<slurm::Rules> read_rules(std::string_view root,
@@ -50,6 +46,10 @@ Result<std::unique_ptr<slurm::Controller>> reach_slurm(
   if (!installation) return tl::unexpected(installation.error());
   return slurm::make_controller(
       *std::move(installation), to_duration(rules.controller_deadline), end);
+}
+
+std::string utc(slurm::Time time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
 }
 
 slurm::Time wall_time() { return slurm::Time(std::chrono::seconds(std::time(nullptr))); }

@@ -31,6 +31,9 @@ namespace muster::app {
 
 [[nodiscard]] slurm::Time wall_time();
 
+// "2026-11-20T12:00:00Z".
+[[nodiscard]] std::string utc(slurm::Time time);
+
 // "2026-11-20T12:00:00Z drained gpu-0007 periodic: …".
 [[nodiscard]] std::string to_line(const slurm::Event& event);
 // One line of JSON, schema muster.event/1.

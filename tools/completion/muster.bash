@@ -33,7 +33,7 @@ _muster() {
     if [[ $current == -* ]]; then
       _muster_words "$current" '-h --help --version'
     else
-      _muster_words "$current" 'check snapshot list explain profiles hook drain resume history events hostfile'
+      _muster_words "$current" 'check snapshot list explain profiles hook drain resume history events hostfile sweep'
     fi
     return
   fi
@@ -50,7 +50,7 @@ _muster() {
     return
   fi
   case $command:$previous in
-    history:--format | events:--format) _muster_words "$current" 'text json' ;;
+    history:--format | events:--format | sweep:--format) _muster_words "$current" 'text json' ;;
     list:--format) _muster_words "$current" 'text json markdown' ;;
     *:--format) _muster_words "$current" 'text json prometheus junit npd nhc' ;;
     *:--context) _muster_words "$current" "$contexts" ;;
@@ -82,6 +82,7 @@ _muster_options() {
     history) options='--since --format --state' ;;
     events) options='--since --follow --format --state' ;;
     hostfile) options='--partition --slots --output --root' ;;
+    sweep) options='--status --dry-run --format --root --state' ;;
     *) return ;;
   esac
   [[ $command == profiles && $current != -* ]] && options='show'

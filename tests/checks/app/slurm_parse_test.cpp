@@ -172,8 +172,32 @@ TEST(HostfileParseTest, SlotsAreANumberOfProcesses) {
   }
 }
 
+TEST(SweepParseTest, AloneIsAPass) {
+  const auto sweep = parsed<SweepCommand>({"sweep"});
+  EXPECT_FALSE(sweep.status);
+  EXPECT_FALSE(sweep.dry_run);
+  EXPECT_EQ(sweep.form, EventForm::text);
+}
+
+TEST(SweepParseTest, TakesEveryOption) {
+  const auto sweep = parsed<SweepCommand>(
+      {"sweep", "--status", "--format=json", "--root", "/tmp/site", "--state", "/run/m"});
+  EXPECT_TRUE(sweep.status);
+  EXPECT_EQ(sweep.form, EventForm::json);
+  EXPECT_EQ(sweep.root, "/tmp/site");
+  EXPECT_EQ(sweep.state, "/run/m");
+  EXPECT_TRUE(parsed<SweepCommand>({"sweep", "--dry-run"}).dry_run);
+}
+
+TEST(SweepParseTest, RefusesWhatGoesNotTogether) {
+  EXPECT_THAT(refusal({"sweep", "--status", "--dry-run"}),
+              StartsWith("sweep: --status does nothing, and needs no --dry-run"));
+  EXPECT_NE(refusal({"sweep", "n1"}), "accepted");
+}
+
 TEST(SlurmHelpTest, EachCommandSaysHowItIsUsed) {
-  for (const auto* command : {"hook", "drain", "resume", "history", "events", "hostfile"}) {
+  for (const auto* command :
+       {"hook", "drain", "resume", "history", "events", "hostfile", "sweep"}) {
     EXPECT_THAT(parsed<SayCommand>({"help", command}).text,
                 StartsWith(fmt::format("Usage: muster {}", command)));
   }

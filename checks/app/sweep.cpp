@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster sweep`: benchmarks of idle nodes by rotation, a pass with every call.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "checks/app/command.hpp"
+#include "checks/app/slurm_commands.hpp"
+#include "checks/app/slurm_site.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+#include "slurm/sweep_pass.hpp"
+
+namespace muster::app {
+namespace {
+
+constexpr std::chrono::seconds kReserve{5};  // for the last words
+
+std::string random_token() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}", source(), source());
+}
+
+bool is_confirmed(const slurm::SweepStanding& standing) {
+  return standing.trust == slurm::Trust::confirmed;
+}
+
+class Sweep {
+ public:
+  Sweep(const SweepCommand& command, const World& world, Deadline& deadline)
+      : command_(command), world_(world), deadline_(deadline) {}
+
+  int run() {
+    const auto rules = read_rules(command_.root, world_.variables);
+    if (!rules) return fail(world_, bad_configuration(rules.error()).value());
+    rules_ = *rules;
+    if (rules_.sweep.results.empty()) {
+      return refuse(
+          "slurm.sweep.results in muster.yaml must name a folder that nodes and this machine "
+          "share");
+    }
+    const auto folder = state_folder(command_.state, command_.root);
+    if (folder.empty()) return undecided_by("below --root this needs --state for the history");
+    if (!open_history(folder)) return kExitUndecided;
+    if (changes() && !take_turn(folder)) return status_of_other_;
+    return pass();
+  }
+
+ private:
+  [[nodiscard]] bool changes() const { return !command_.dry_run && !command_.status; }
+
+  int undecided_by(std::string message) const {
+    return fail(world_, undecided(Error{std::move(message)}).value());
+  }
+
+  int refuse(std::string message) const {
+    return fail(world_, bad_configuration(Error{std::move(message)}).value());
+  }
+
+  bool open_history(const std::filesystem::path& folder) {
+    const auto file = history_file(folder);
+    auto history = changes() ? slurm::History::open(file) : slurm::History::read(file);
+    if (history) {
+      history_.emplace(*std::move(history));
+      if (!history_->note().empty())
+        world_.console.note(fmt::format("muster: {}", history_->note()));
+      return true;
+    }
+    // Where nothing was ever done there is no past.
+    if (!changes() && history.error().missing) return true;
+    static_cast<void>(undecided_by(history.error().message));
+    return false;
+  }
+
+  // Two passes would plan the same jobs.
+  bool take_turn(const std::filesystem::path& folder) {
+    const auto file = folder / "sweep.lock";
+    turn_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    if (turn_.is_open() && ::fcntl(turn_.get(), F_SETLK, &lock) == 0) {
+      static_cast<void>(::futimens(turn_.get(), nullptr));  // since when
+      return true;
+    }
+    struct stat status = {};
+    if (!turn_.is_open() || ::fstat(turn_.get(), &status) != 0) {
+      status_of_other_ = undecided_by(fmt::format("{} cannot be opened", file.string()));
+      return false;
+    }
+    const auto age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
+    if (age > 2 * kSweepBudget) {
+      status_of_other_ =
+          undecided_by(fmt::format("another pass has not ended in {} s", age.count()));
+    } else {
+      world_.console.note("muster: another pass of the sweep is running");
+    }
+    return false;
+  }
+
+  int pass() {
+    const auto end = deadline_.when() - kReserve;
+    const auto controller = reach_slurm(rules_, world_.variables, end);
+    if (!controller) return undecided_by(controller.error().message);
+    auto installation = slurm::find_installation(rules_, world_.variables);
+    if (!installation) return undecided_by(installation.error().message);
+    const auto queue =
+        slurm::make_queue(*std::move(installation), to_duration(rules_.controller_deadline), end);
+    if (!queue) return undecided_by(queue.error().message);
+    const slurm::SweepHands hands{.controller = controller->get(),
+                                  .queue = queue->get(),
+                                  .history = history_ ? &*history_ : nullptr,
+                                  .token = random_token,
+                                  .tell = [this](const slurm::Event& event) { tell(event); }};
+    const slurm::SweepOrder order{
+        .rules = rules_.sweep, .now = wall_time(), .dry_run = command_.dry_run};
+    return answer(command_.status ? slurm::sweep_status(order, hands) : slurm::sweep(order, hands));
+  }
+
+  // At once: what follows may not come to an end.
+  void tell(const slurm::Event& event) {
+    if (event.kind == "confirmed" || event.kind == "cleared" || event.kind == "trouble") {
+      ::openlog("muster", LOG_PID, LOG_DAEMON);
+      ::syslog(event.kind == "cleared" ? LOG_NOTICE : LOG_WARNING,
+               "%s %s: %s",
+               event.kind.c_str(),
+               printable(event.node, 100).c_str(),
+               printable(event.message).c_str());
+    }
+    say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
+  }
+
+  void say(std::string_view text) {
+    if (const auto said = world_.console.out(text); !said) lost_ = true;
+  }
+
+  int answer(const slurm::SweepAnswer& answer) {
+    if (!answer.bad_rules.empty()) return refuse(answer.bad_rules);
+    if (command_.status && answer.trouble.empty()) show(answer.standings);
+    if (!answer.trouble.empty()) return undecided_by(answer.trouble);
+    if (lost_) return kExitUndecided;
+    const bool confirmed = std::ranges::any_of(answer.standings, is_confirmed);
+    return confirmed ? kExitUnhealthy : kExitHealthy;
+  }
+
+  void show(const std::vector<slurm::SweepStanding>& standings) {
+    for (const auto& standing : standings) {
+      if (command_.form == EventForm::json) {
+        say(to_json_line(standing));
+      } else if (standing.overdue || standing.trust >= slurm::Trust::suspect) {
+        say(to_line(standing));
+      }
+    }
+    if (command_.form == EventForm::text) summarize(standings);
+  }
+
+  void summarize(const std::vector<slurm::SweepStanding>& standings) {
+    for (const auto& kind : rules_.sweep.kinds) {
+      std::size_t nodes = 0;
+      std::size_t overdue = 0;
+      std::map<slurm::Trust, std::size_t> trusted;
+      for (const auto& standing : standings) {
+        if (standing.kind != kind) continue;
+        ++nodes;
+        overdue += standing.overdue ? 1 : 0;
+        ++trusted[standing.trust];
+      }
+      say(fmt::format("{}: {} nodes, {} of them not swept within {}; {} suspect, {} confirmed\n",
+                      kind,
+                      nodes,
+                      overdue,
+                      to_string(rules_.sweep.every),
+                      trusted[slurm::Trust::suspect],
+                      trusted[slurm::Trust::confirmed]));
+      if (nodes > 1 && trusted[slurm::Trust::suspect] == nodes) {
+        say(fmt::format("{}: all nodes fail: look at the limit and at what they share\n", kind));
+      }
+    }
+  }
+
+  static std::string partners(const slurm::SweepStanding& standing) {
+    std::vector<std::string> names;
+    for (const auto& failure : standing.failures) {
+      names.insert(names.end(), failure.others.begin(), failure.others.end());
+    }
+    return printable(fmt::format("{}", fmt::join(names, ", ")));
+  }
+
+  static std::string to_line(const slurm::SweepStanding& standing) {
+    const auto swept = standing.swept ? fmt::format("swept at {}", utc(*standing.swept))
+                                      : std::string("never swept");
+    const auto with = partners(standing);
+    const auto failed =
+        standing.failures.empty() ? std::string()
+        : with.empty() ? fmt::format("; failed {} times since it passed", standing.failures.size())
+                       : fmt::format("; failed with {} since it passed", with);
+    return fmt::format("{} {}: {}, {}{}\n",
+                       printable(standing.node, 100),
+                       standing.kind,
+                       to_string(standing.trust),
+                       swept,
+                       failed);
+  }
+
+  static std::string to_json_line(const slurm::SweepStanding& standing) {
+    auto failures = nlohmann::ordered_json::array();
+    for (const auto& failure : standing.failures) {
+      failures.push_back({{"at", utc(failure.at)}, {"with", failure.others}});
+    }
+    const nlohmann::ordered_json line{
+        {"schema", "muster.sweep/1"},
+        {"node", printable(standing.node)},
+        {"partition", printable(standing.partition)},
+        {"kind", standing.kind},
+        {"trust", to_string(standing.trust)},
+        {"swept", standing.swept ? utc(*standing.swept) : std::string()},
+        {"overdue", standing.overdue},
+        {"failures", failures}};
+    return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  }
+
+  static std::string to_line(const slurm::Event& event) { return app::to_line(event); }
+
+  static std::string to_json_line(const slurm::Event& event) { return app::to_json_line(event); }
+
+  const SweepCommand& command_;
+  const World& world_;
+  Deadline& deadline_;
+  slurm::Rules rules_;
+  std::optional<slurm::History> history_;
+  Descriptor turn_;
+  int status_of_other_ = kExitHealthy;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+int run_sweep(const SweepCommand& command, const World& world, Deadline& deadline) {
+  return Sweep(command, world, deadline).run();
+}
+
+}  // namespace muster::app

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster sweep` with programs of Slurm that are scripts.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/app/slurm_site.hpp"
+#include "lib/base/text.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class SweepCommandTest : public ::testing::Test {
+ protected:
+  SweepCommandTest() {
+    dir_.write("slurm.conf", "");
+    std::filesystem::create_directory(dir_.path() / "results");
+    script("scontrol", ":");
+    script("squeue", ":");
+    script("sbatch", "echo 4711");
+    script("sinfo", "echo 'n1|main|idle|Unknown|Unknown|none'; echo 'n2|main|idle|root|1|none'");
+    write_rules(fmt::format("    results: {}\n    kinds: [pair]\n", path("results")));
+  }
+
+  void script(std::string_view name, std::string_view body) const {
+    dir_.write(name, fmt::format("#!/bin/sh\n{}\n", body));
+    std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
+  }
+
+  void write_rules(std::string_view sweep) const {
+    dir_.write("etc/muster/muster.yaml",
+               fmt::format("schema: muster.site/1\nslurm:\n  programs: {0}\n  conf: "
+                           "{0}/slurm.conf\n  sweep:\n{1}",
+                           dir_.path().string(),
+                           sweep));
+  }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  [[nodiscard]] SweepCommand command() const {
+    return {.root = dir_.path().string(), .state = path("state")};
+  }
+
+  int run(const SweepCommand& command) {
+    Deadline deadline(Clock::now() + kSweepBudget);
+    return run_sweep(command, world_.world(), deadline);
+  }
+
+  [[nodiscard]] slurm::History history() const {
+    auto opened = slurm::History::open(history_file(path("state")));
+    EXPECT_TRUE(opened) << opened.error().message;
+    return *std::move(opened);
+  }
+
+  // One that has ended.
+  void remember(std::string kind, std::vector<std::string> nodes, bool healthy) const {
+    auto book = history();
+    slurm::SweepRun run{.kind = std::move(kind),
+                        .partition = "main",
+                        .nodes = std::move(nodes),
+                        .token = "t",
+                        .job = "1",
+                        .submitted = wall_time()};
+    const auto id = book.begin_sweep(run);
+    ASSERT_TRUE(id) << id.error().message;
+    run.id = *id;
+    run.ended = wall_time() - std::chrono::seconds(100 - run.id);
+    run.outcome = healthy ? slurm::SweepOutcome::healthy : slurm::SweepOutcome::unhealthy;
+    ASSERT_TRUE(book.end_sweep(run, {}));
+  }
+
+  TempDir dir_;
+  TestWorld world_;
+};
+
+TEST_F(SweepCommandTest, SubmitsAndSaysSo) {
+  EXPECT_EQ(run(command()), 0) << world_.notes();
+  EXPECT_THAT(world_.out(), HasSubstr(" submitted n[1-2] sweep job 4711: pair in main\n"));
+}
+
+TEST_F(SweepCommandTest, SaysSoInJsonToo) {
+  auto json = command();
+  json.form = EventForm::json;
+  EXPECT_EQ(run(json), 0);
+  const auto line = nlohmann::json::parse(world_.out());
+  EXPECT_EQ(line.at("schema"), "muster.event/1");
+  EXPECT_EQ(line.at("kind"), "submitted");
+  EXPECT_EQ(line.at("job"), "4711");
+}
+
+TEST_F(SweepCommandTest, ADryRunLeavesNoTrace) {
+  auto dry = command();
+  dry.dry_run = true;
+  EXPECT_EQ(run(dry), 0);
+  EXPECT_THAT(world_.out(), HasSubstr(" dry_run n[1-2] sweep: would be submitted: pair in main"));
+  EXPECT_FALSE(std::filesystem::exists(path("state")));
+}
+
+TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
+  auto status = command();
+  status.status = true;
+  EXPECT_EQ(run(status), 0);
+  EXPECT_EQ(world_.out(),
+            "n1 pair: untested, never swept\n"
+            "n2 pair: untested, never swept\n"
+            "pair: 2 nodes, 2 of them not swept within 7 d; 0 suspect, 0 confirmed\n");
+}
+
+TEST_F(SweepCommandTest, AConfirmedNodeIsStatusOne) {
+  write_rules(fmt::format("    results: {}\n    kinds: [single]\n", path("results")));
+  remember("single", {"n1"}, false);
+  remember("single", {"n2"}, true);
+  remember("single", {"n1"}, false);
+  EXPECT_EQ(run(command()), 1) << world_.notes();
+  auto status = command();
+  status.status = true;
+  EXPECT_EQ(run(status), 1);
+  EXPECT_THAT(world_.out(), HasSubstr("n1 single: confirmed, swept at "));
+  EXPECT_THAT(world_.out(), HasSubstr("; failed 2 times since it passed\n"));
+}
+
+TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
+  remember("pair", {"n1", "n2"}, false);
+  auto status = command();
+  status.status = true;
+  status.form = EventForm::json;
+  EXPECT_EQ(run(status), 0);
+  const auto lines = split_lines(world_.out());
+  ASSERT_EQ(lines.size(), 2U);
+  auto line = nlohmann::json::parse(lines.front());
+  EXPECT_NE(line.at("swept"), "");
+  EXPECT_EQ(line.at("failures").at(0).at("with"), nlohmann::json({"n2"}));
+  line.erase("swept");
+  line.erase("failures");
+  EXPECT_EQ(line,
+            (nlohmann::json{{"schema", "muster.sweep/1"},
+                            {"node", "n1"},
+                            {"partition", "main"},
+                            {"kind", "pair"},
+                            {"trust", "suspect"},
+                            {"overdue", false}}));
+}
+
+TEST_F(SweepCommandTest, WithoutAFolderForResultsThereIsNoSweep) {
+  write_rules("    every: 3 d\n");
+  EXPECT_EQ(run(command()), kExitConfiguration);
+  EXPECT_THAT(world_.notes(), HasSubstr("slurm.sweep.results in muster.yaml must name a folder"));
+}
+
+TEST_F(SweepCommandTest, WhichPartitionsIsBadConfiguration) {
+  script("sinfo", "echo 'n1|a|idle|Unknown|Unknown|none'; echo 'n2|b|idle|Unknown|Unknown|none'");
+  EXPECT_EQ(run(command()), kExitConfiguration);
+  EXPECT_THAT(world_.notes(), HasSubstr("must say which of a, b"));
+}
+
+TEST_F(SweepCommandTest, WhereSlurmCannotBeReachedIsStatusTwo) {
+  script("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1");
+  EXPECT_EQ(run(command()), kExitUndecided);
+  EXPECT_THAT(world_.notes(), HasSubstr("Unable to contact slurm controller"));
+  dir_.remove("sbatch");
+  EXPECT_EQ(run(command()), kExitUndecided);
+  EXPECT_THAT(world_.notes(), HasSubstr("no sbatch beside "));
+}
+
+TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {
+  dir_.write("state", "no folder");
+  EXPECT_EQ(run(command()), kExitUndecided);
+  auto homeless = command();
+  homeless.state.clear();
+  EXPECT_EQ(run(homeless), kExitUndecided);
+  EXPECT_THAT(world_.notes(), HasSubstr("needs --state"));
+}
+
+TEST_F(SweepCommandTest, ASecondPassAtOnceSaysSoAndEndsWell) {
+  EXPECT_EQ(run(command()), 0);
+  int ready[2] = {};  // NOLINT(modernize-avoid-c-arrays): of pipe
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    const int file = ::open(path("state/sweep.lock").c_str(), O_RDWR);
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    if (::fcntl(file, F_SETLK, &lock) != 0) ::_exit(1);
+    static_cast<void>(!::write(ready[1], "x", 1));
+    ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(run(command()), 0);
+  EXPECT_THAT(world_.notes(), HasSubstr("another pass of the sweep is running"));
+  ::kill(other, SIGKILL);
+  ASSERT_EQ(::waitpid(other, nullptr, 0), other);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+struct RuleCase {
+  std::string_view name;
+  std::string_view line;
+  std::string_view complaint;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+void PrintTo(const RuleCase& test, std::ostream* out) { *out << test.name; }
+
+class SweepRule : public SweepCommandTest, public ::testing::WithParamInterface<RuleCase> {};
+
+TEST_P(SweepRule, ThatCannotBeIsNamedByFileLineAndKey) {
+  write_rules(fmt::format("    results: {}\n    {}\n", path("results"), GetParam().line));
+  EXPECT_EQ(run(command()), kExitConfiguration);
+  EXPECT_THAT(world_.notes(),
+              AllOf(HasSubstr("muster.yaml:7: "), HasSubstr(std::string(GetParam().complaint))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    SweepRule,
+    ::testing::Values(
+        RuleCase{"unknown_key", "evry: 7 d", "evry"},
+        RuleCase{"no_unit", "every: 7", "slurm.sweep.every"},
+        RuleCase{"every", "every: 10 min", "'slurm.sweep.every' must be 1 h to 365 d"},
+        RuleCase{"time", "time: 10 s", "'slurm.sweep.time' must be 1 min to 1 d"},
+        RuleCase{
+            "start_within", "start_within: 8 d", "'slurm.sweep.start_within' must be 1 min to 7 d"},
+        RuleCase{"partners", "partners: 1", "'slurm.sweep.partners' must be 2 to 20"},
+        RuleCase{"most_jobs", "most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
+        RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' is -5; it cannot be negative"},
+        RuleCase{"kind", "kinds: [pear]", "'slurm.sweep.kinds' has \"pear\"; write pair or single"},
+        RuleCase{"kind_twice", "kinds: [pair, pair]", "'slurm.sweep.kinds' has \"pair\" twice"},
+        RuleCase{"partition", "partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
+        RuleCase{"account", "account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
+        RuleCase{"script",
+                 "script: sweep.sbatch",
+                 "'slurm.sweep.script' is \"sweep.sbatch\"; write an absolute path"},
+        RuleCase{"option_of_ours",
+                 "options: [--nodelist=n1]",
+                 "'slurm.sweep.options' has \"--nodelist\", which the sweep decides"},
+        RuleCase{"option_cut_short",
+                 "options: [--nodel=n1]",
+                 "'slurm.sweep.options' has \"--nodel\", which the sweep decides"},
+        RuleCase{"no_option",
+                 "options: [/bin/evil]",
+                 "'slurm.sweep.options' has \"/bin/evil\"; write each option as --name or "
+                 "--name=value"},
+        RuleCase{"bench_option",
+                 "bench: [--output=x]",
+                 "'slurm.sweep.bench' has \"--output\", which the sweep decides"},
+        RuleCase{"variable",
+                 "environment: {\"A B\": x}",
+                 "'slurm.sweep.environment.A B' is no name of a variable"}),
+    [](const auto& it) { return std::string(it.param.name); });
+
+}  // namespace
+}  // namespace muster::app
