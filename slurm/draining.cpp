@@ -73,7 +73,7 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
           fmt::format("drained, not verified: {}{}", run.situation.trouble, run.fate()));
     }
     return run.complain(
-        fmt::format("drained, and right after that the node is \"{}\" with the reason \"{}\"",
+        fmt::format(R"(drained, and right after that the node is "{}" with the reason "{}")",
                     printable(run.situation.node->state),
                     printable(run.situation.node->reason)));
   }

@@ -235,7 +235,7 @@ class Hook {
   int answer(const Report& report, const slurm::Enforced& enforced) const {
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
     const bool refused = enforced.drained;
-    const auto word =
+    const auto* const word =
         refused ? "the job starts again on another node" : "the node stays in service all the same";
     const auto text = fmt::format("muster: node {} is not fit for this job: {}; {}\n",
                                   node(),
