@@ -61,9 +61,7 @@ std::vector<Fault> other_gpus() {
        .check = "gpu.present",
        .device = "gpu7",
        .change =
-           [](NodeDescription& node) {
-             needed(node.gpus.at(7).facts.memory).total = 34'359'738'368;
-           },
+           [](NodeDescription& node) { needed(facts(node, 7).memory).total = 34'359'738'368; },
        .says = Saying{34'359'738'368.0, 42'949'672'960.0, Remedy::report_to_provider}},
       {.name = "gpu_without_a_uuid",
        .node = kH100,
@@ -109,13 +107,13 @@ std::vector<Fault> recovery_faults() {
        .node = kH100,
        .check = "gpu.recovery_action",
        .device = "gpu4",
-       .change = [](NodeDescription& node) { node.gpus.at(4).facts.recovery_action = 2U; },
+       .change = [](NodeDescription& node) { facts(node, 4).recovery_action = 2U; },
        .says = Saying{count(2), count(0), Remedy::reboot}},
       {.name = "gpu_calls_for_a_reset",
        .node = kBareMetal,
        .check = "gpu.recovery_action",
        .device = "gpu6",
-       .change = [](NodeDescription& node) { node.gpus.at(6).facts.recovery_action = 1U; },
+       .change = [](NodeDescription& node) { facts(node, 6).recovery_action = 1U; },
        .says = Saying{count(1), count(0), Remedy::reset_gpu}},
       {.name = "gpu_answers_that_it_needs_a_reset",
        .node = kH100,
@@ -135,20 +133,20 @@ std::vector<Fault> heat_faults() {
        .node = kH100,
        .check = "gpu.temperature",
        .device = "gpu0",
-       .change = [](NodeDescription& node) { node.gpus.at(0).facts.heat.gpu_c = 92; },
+       .change = [](NodeDescription& node) { facts(node, 0).heat.gpu_c = 92; },
        .says = Saying{count(92), 90.0, Remedy::report_to_provider}},
       {.name = "gpu_warm",
        .node = kA100,
        .check = "gpu.temperature",
        .device = "gpu3",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus.at(3).facts.heat.gpu_c = 87; },
+       .change = [](NodeDescription& node) { facts(node, 3).heat.gpu_c = 87; },
        .says = Saying{count(87), 85.0, Remedy::watch}},
       {.name = "gpu_memory_hot",
        .node = kH100,
        .check = "gpu.temperature",
        .device = "gpu7",
-       .change = [](NodeDescription& node) { node.gpus.at(7).facts.heat.memory_c = 93; },
+       .change = [](NodeDescription& node) { facts(node, 7).heat.memory_c = 93; },
        .says = Saying{count(93), 90.0, Remedy::report_to_provider}},
       {.name = "gpu_near_its_slowdown",
        .node = kV100,
@@ -157,8 +155,8 @@ std::vector<Fault> heat_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(5).facts.heat.gpu_c = 83;
-             node.gpus.at(5).facts.heat.margin_c = 4;
+             facts(node, 5).heat.gpu_c = 83;
+             facts(node, 5).heat.margin_c = 4;
            },
        .says = Saying{count(4), 5.0, Remedy::watch}},
       {.name = "gpu_power_limited",
@@ -166,7 +164,7 @@ std::vector<Fault> heat_faults() {
        .check = "gpu.power",
        .device = "gpu1",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus.at(1).facts.power.enforced_mw = 500'000U; },
+       .change = [](NodeDescription& node) { facts(node, 1).power.enforced_mw = 500'000U; },
        .says = Saying{500.0, 700.0, Remedy::fix_config}},
   };
 }
@@ -179,15 +177,15 @@ std::vector<Fault> mode_faults() {
        .device = "gpu1",
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(1).facts.modes.ecc = false;
-             node.gpus.at(1).facts.modes.ecc_pending = false;
+             facts(node, 1).modes.ecc = false;
+             facts(node, 1).modes.ecc_pending = false;
            },
        .says = Saying{false, true, Remedy::fix_config}},
       {.name = "ecc_off_after_the_next_reset",
        .node = kV100,
        .check = "gpu.ecc_mode",
        .device = "gpu2",
-       .change = [](NodeDescription& node) { node.gpus.at(2).facts.modes.ecc_pending = false; },
+       .change = [](NodeDescription& node) { facts(node, 2).modes.ecc_pending = false; },
        .says = Saying{false, true, Remedy::fix_config}},
       {.name = "mig_on",
        .node = kH100,
@@ -195,22 +193,22 @@ std::vector<Fault> mode_faults() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(6).facts.modes.mig = true;
-             node.gpus.at(6).facts.modes.mig_pending = true;
+             facts(node, 6).modes.mig = true;
+             facts(node, 6).modes.mig_pending = true;
            },
        .says = Saying{true, false, Remedy::fix_config}},
       {.name = "mig_on_after_the_next_reset",
        .node = kA100,
        .check = "gpu.mig",
        .device = "gpu4",
-       .change = [](NodeDescription& node) { node.gpus.at(4).facts.modes.mig_pending = true; },
+       .change = [](NodeDescription& node) { facts(node, 4).modes.mig_pending = true; },
        .says = Saying{true, false, Remedy::fix_config}},
       {.name = "persistence_off",
        .node = kH100,
        .check = "gpu.persistence",
        .device = "gpu5",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { node.gpus.at(5).facts.modes.persistence = false; },
+       .change = [](NodeDescription& node) { facts(node, 5).modes.persistence = false; },
        .says = Saying{false, true, Remedy::fix_config}},
   };
 }

@@ -15,8 +15,6 @@ constexpr double kHour = 3600;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned kInProgress = 2;
 
-Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus.at(gpu).facts; }
-
 NvLink& link(NodeDescription& node, std::size_t gpu, std::size_t number) {
   return needed(facts(node, gpu).nvlinks).at(number);
 }

@@ -19,16 +19,15 @@ std::vector<Fault> memory_errors() {
        .device = "gpu3",
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(3).facts.ecc_volatile.dram_uncorrected = 2U;
-             node.gpus.at(3).facts.ecc_aggregate.dram_uncorrected = 2U;
+             facts(node, 3).ecc_volatile.dram_uncorrected = 2U;
+             facts(node, 3).ecc_aggregate.dram_uncorrected = 2U;
            },
        .says = Saying{count(2), count(0), Remedy::reboot}},
       {.name = "uncorrectable_errors_of_bare_metal",
        .node = kBareMetal,
        .check = "gpu.ecc_uncorrectable",
        .device = "gpu0",
-       .change =
-           [](NodeDescription& node) { node.gpus.at(0).facts.ecc_volatile.dram_uncorrected = 1U; },
+       .change = [](NodeDescription& node) { facts(node, 0).ecc_volatile.dram_uncorrected = 1U; },
        .says = Saying{count(1), count(0), Remedy::reset_gpu}},
       {.name = "sram_threshold_exceeded",
        .node = kH100,
@@ -36,9 +35,8 @@ std::vector<Fault> memory_errors() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(6).facts.sram =
-                 GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
-             node.gpus.at(6).facts.ecc_aggregate.sram_uncorrected = 6U;
+             facts(node, 6).sram = GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
+             facts(node, 6).ecc_aggregate.sram_uncorrected = 6U;
            },
        .says = Saying{count(6), count(4), Remedy::report_to_provider}},
       {.name = "sram_error_long_ago",
@@ -48,8 +46,8 @@ std::vector<Fault> memory_errors() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(1).facts.sram = GpuSram{.unique_uncorrected = 1};
-             node.gpus.at(1).facts.ecc_aggregate.sram_uncorrected = 1U;
+             facts(node, 1).sram = GpuSram{.unique_uncorrected = 1};
+             facts(node, 1).ecc_aggregate.sram_uncorrected = 1U;
            },
        .says = Saying{count(1), count(0), Remedy::watch}},
       {.name = "many_corrected_errors",
@@ -58,9 +56,7 @@ std::vector<Fault> memory_errors() {
        .device = "gpu4",
        .outcome = Outcome::warn,
        .change =
-           [](NodeDescription& node) {
-             node.gpus.at(4).facts.ecc_aggregate.dram_corrected = 30'000'000U;
-           },
+           [](NodeDescription& node) { facts(node, 4).ecc_aggregate.dram_corrected = 30'000'000U; },
        .says = Saying{count(30'000'000), count(20'000'000), Remedy::watch}},
       {.name = "many_corrected_sram_errors",
        .node = kA100,
@@ -68,9 +64,7 @@ std::vector<Fault> memory_errors() {
        .device = "gpu0",
        .outcome = Outcome::warn,
        .change =
-           [](NodeDescription& node) {
-             node.gpus.at(0).facts.ecc_aggregate.sram_corrected = 20'000U;
-           },
+           [](NodeDescription& node) { facts(node, 0).ecc_aggregate.sram_corrected = 20'000U; },
        .says = Saying{count(20'000), count(10'000), Remedy::watch}},
   };
 }
@@ -81,33 +75,26 @@ std::vector<Fault> row_faults() {
        .node = kH100,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu5",
-       .change =
-           [](NodeDescription& node) { needed(node.gpus.at(5).facts.remapped_rows).failed = true; },
+       .change = [](NodeDescription& node) { needed(facts(node, 5).remapped_rows).failed = true; },
        .says = Saying{true, false, Remedy::report_to_provider}},
       {.name = "row_remapping_failed_on_bare_metal",
        .node = kBareMetal,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu2",
-       .change =
-           [](NodeDescription& node) { needed(node.gpus.at(2).facts.remapped_rows).failed = true; },
+       .change = [](NodeDescription& node) { needed(facts(node, 2).remapped_rows).failed = true; },
        .says = Saying{true, false, Remedy::reseat_or_replace}},
       {.name = "row_remapping_pending",
        .node = kA100,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu0",
-       .change =
-           [](NodeDescription& node) {
-             needed(node.gpus.at(0).facts.remapped_rows).pending = true;
-           },
+       .change = [](NodeDescription& node) { needed(facts(node, 0).remapped_rows).pending = true; },
        .says = Saying{true, false, Remedy::reboot}},
       {.name = "memory_channel_repair_pending",
        .node = kBareMetal,
        .check = "gpu.ecc_remapped_rows",
        .device = "gpu7",
        .change =
-           [](NodeDescription& node) {
-             needed(node.gpus.at(7).facts.repairs).channel_pending = true;
-           },
+           [](NodeDescription& node) { needed(facts(node, 7).repairs).channel_pending = true; },
        .says = Saying{true, false, Remedy::reset_gpu}},
       {.name = "no_spare_row_in_a_bank",
        .node = kH100,
@@ -116,8 +103,8 @@ std::vector<Fault> row_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             needed(node.gpus.at(1).facts.remapped_rows).uncorrected = 8;
-             node.gpus.at(1).facts.spare_rows = GpuSpareRows{.all = 2559, .none = 1};
+             needed(facts(node, 1).remapped_rows).uncorrected = 8;
+             facts(node, 1).spare_rows = GpuSpareRows{.all = 2559, .none = 1};
            },
        .says = Saying{count(8), {}, Remedy::watch}},
       {.name = "many_rows_remapped",
@@ -127,8 +114,8 @@ std::vector<Fault> row_faults() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) {
-             needed(node.gpus.at(2).facts.remapped_rows).corrected = 4;
-             needed(node.gpus.at(2).facts.remapped_rows).uncorrected = 9;
+             needed(facts(node, 2).remapped_rows).corrected = 4;
+             needed(facts(node, 2).remapped_rows).uncorrected = 9;
            },
        .says = Saying{count(13), count(10), Remedy::watch}},
   };
@@ -143,8 +130,8 @@ std::vector<Fault> page_faults() {
        .device = "gpu6",
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(6).facts.retired_pages.single_bit = 40U;
-             node.gpus.at(6).facts.retired_pages.double_bit = 20U;
+             facts(node, 6).retired_pages.single_bit = 40U;
+             facts(node, 6).retired_pages.double_bit = 20U;
            },
        .says = Saying{count(60), count(59), Remedy::report_to_provider}},
       {.name = "page_retirement_pending",
@@ -153,8 +140,8 @@ std::vector<Fault> page_faults() {
        .device = "gpu1",
        .change =
            [](NodeDescription& node) {
-             node.gpus.at(1).facts.retired_pages.double_bit = 2U;
-             node.gpus.at(1).facts.retired_pages.pending = true;
+             facts(node, 1).retired_pages.double_bit = 2U;
+             facts(node, 1).retired_pages.pending = true;
            },
        .says = Saying{count(2), count(59), Remedy::reboot}},
   };

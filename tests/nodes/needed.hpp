@@ -43,6 +43,9 @@ inline const std::string& needed(const Tree& tree, const std::string& path) {
   return tree.entries().at(path).content;
 }
 
+// What NVML alone tells of one GPU.
+inline Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus.at(gpu).facts; }
+
 // NVML gives this answer to a call about one GPU.
 inline void answer(NodeDescription& node, std::size_t gpu, std::string_view call, int code) {
   static_cast<void>(node.gpus.at(gpu));
