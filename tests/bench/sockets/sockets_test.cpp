@@ -25,10 +25,10 @@ int option_of(const Descriptor& socket, int level, int name) {
 
 // A listener on loopback, and where.
 struct Here {
-  Descriptor listener;
   Endpoint where{.host = "127.0.0.1"};
+  Descriptor listener = listen_on(where).value();
 
-  Here() : listener(listen_on(where).value()) { where.port = port_of(listener).value(); }
+  Here() { where.port = port_of(listener).value(); }
 };
 
 void wait_until_writable(const Descriptor& socket) {
