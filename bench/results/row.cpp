@@ -14,6 +14,11 @@ namespace {
 constexpr double kMicro = 1e6;
 constexpr double kGiga = 1e9;
 
+// One rank alone may have nothing to do, in less time than a clock can tell.
+bool is_time(double seconds, int ranks) {
+  return std::isfinite(seconds) && (seconds > 0 || (seconds == 0 && ranks == 1));
+}
+
 // Every rank must have said something usable: a missing one would make the others look good.
 Result<void> check(int ranks, const std::vector<Samples>& samples) {
   if (samples.size() != static_cast<std::size_t>(ranks)) {
@@ -33,8 +38,7 @@ Result<void> check(int ranks, const std::vector<Samples>& samples) {
                                     samples.front().seconds.size()));
     }
     for (const double each : seconds) {
-      // One rank alone may have nothing to do, in less time than a clock can tell.
-      if (std::isfinite(each) && (each > 0 || (each == 0 && ranks == 1))) continue;
+      if (is_time(each, ranks)) continue;
       return make_error(fmt::format("rank {} gave a time of {} s", rank, each));
     }
   }

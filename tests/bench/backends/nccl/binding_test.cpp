@@ -43,8 +43,6 @@ std::string own_cpus() {
 class BindingTest : public ::testing::Test {
  protected:
   BindingTest() {
-    all = parse_cpu_list(own_cpus()).value();
-    first = std::to_string(all.front());
     folder.write("sys/devices/system/cpu/online", own_cpus() + "\n");
     make_local(first);
   }
@@ -63,8 +61,8 @@ class BindingTest : public ::testing::Test {
   }
 
   TempDir folder;
-  std::vector<unsigned> all;
-  std::string first;
+  std::vector<unsigned> all = parse_cpu_list(own_cpus()).value();
+  std::string first = std::to_string(all.front());
 };
 
 TEST_F(BindingTest, ARankRunsOnTheCpusThatAreLocalToItsGpu) {
