@@ -119,7 +119,7 @@ TEST(EmergencyDeathTest, HasLastWordsUnlessNobodyReadsThem) {
                              .last =
                                  [hangs] {
                                    fmt::print(stderr, ", and more\n");
-                                   while (hangs) std::this_thread::sleep_for(std::chrono::hours(1));
+                                   if (hangs) std::this_thread::sleep_for(std::chrono::hours(1));
                                  }});
           emergency.end(lost({1}));
         },
