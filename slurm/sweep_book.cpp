@@ -69,7 +69,7 @@ void SweepBook::add(const SweepRun& run) {
     if (run.outcome == SweepOutcome::undecided) record.nothing = run.ended;
   }
   if (run.outcome == SweepOutcome::healthy) pass(kind, run);
-  if (run.outcome == SweepOutcome::unhealthy) fail(kind, run);
+  if (run.outcome == SweepOutcome::unhealthy) fail(kind, run, blamed_for(run));
 }
 
 // What many nodes do together is only as good as the worst of them.
@@ -85,12 +85,15 @@ void SweepBook::pass(Kind& kind, const SweepRun& run) {
 }
 
 // Where one of them is known to be bad, this says nothing about the others.
-void SweepBook::fail(Kind& kind, const SweepRun& run) {
+std::vector<std::string> SweepBook::blamed_for(const SweepRun& run) const {
   std::vector<std::string> blamed;
   for (const auto& node : run.nodes) {
     if (trust(node) == Trust::confirmed) blamed.push_back(node);
   }
-  if (blamed.empty()) blamed = run.nodes;
+  return blamed.empty() ? run.nodes : blamed;
+}
+
+void SweepBook::fail(Kind& kind, const SweepRun& run, const std::vector<std::string>& blamed) {
   for (const auto& node : blamed) {
     auto& record = kind.records[node];
     record.failed_again = record.failed_again || another_passed(kind, run, record);

@@ -92,7 +92,8 @@ class SweepBook {
   [[nodiscard]] static std::size_t counted(const Kind& kind, const SweepRecord& record);
   [[nodiscard]] Trust trust(const Kind& kind, const SweepRecord& record) const;
   static void pass(Kind& kind, const SweepRun& run);
-  void fail(Kind& kind, const SweepRun& run);
+  static void fail(Kind& kind, const SweepRun& run, const std::vector<std::string>& blamed);
+  [[nodiscard]] std::vector<std::string> blamed_for(const SweepRun& run) const;
 
   std::size_t partners_;
   std::map<std::string, Kind, std::less<>> kinds_;

@@ -130,10 +130,11 @@ class Pass {
   [[nodiscard]] std::optional<Ending> ending_in_queue(SweepRun& run);
   [[nodiscard]] bool ask_queue();
   [[nodiscard]] const QueuedJob* find_job(const SweepRun& run) const;
-  [[nodiscard]] bool settle(SweepRun& run, const Ending& ending);
+  [[nodiscard]] bool settle(SweepRun& run, const Ending& ending, SweepBook& book);
   [[nodiscard]] std::vector<Event> events_of(const SweepRun& run,
                                              const Ending& ending,
-                                             const SweepBook& before) const;
+                                             const SweepBook& before,
+                                             const SweepBook& after) const;
   void submit();
   [[nodiscard]] bool send(const SweepJob& job);
   [[nodiscard]] Event event(std::string node, std::string kind, std::string message) const;
@@ -165,6 +166,7 @@ bool Pass::take_in() {
   const auto first = std::ranges::find_if(situation_.runs, open);
   std::vector<SweepRun> waiting(first, situation_.runs.end());
   situation_.runs.erase(first, situation_.runs.end());
+  SweepBook book(situation_.runs, order_.rules.partners);
   std::vector<SweepRun> still_open;
   for (auto& run : waiting) {
     const auto ending = ending_of_run(run);
@@ -173,7 +175,7 @@ bool Pass::take_in() {
       still_open.push_back(std::move(run));
       continue;
     }
-    if (!settle(run, *ending)) return false;
+    if (!settle(run, *ending, book)) return false;
     situation_.runs.push_back(std::move(run));
   }
   std::ranges::move(still_open, std::back_inserter(situation_.runs));
@@ -228,6 +230,10 @@ std::optional<Ending> Pass::ending_in_queue(SweepRun& run) {
     return undecided("Slurm did not take the job");
   }
   if (run.job.empty() && !adopt(run, *job)) return std::nullopt;
+  const auto waited = std::chrono::duration<double>(order_.now - run.submitted - kMayStillCome);
+  if (job->state == "PENDING" && waited.count() > order_.rules.start_within.value) {
+    return undecided("somebody holds the job in the queue");  // past its deadline: never starts
+  }
   if (!is_over(*job)) return std::nullopt;
   if (job->state == "DEADLINE") return undecided("the job could not start in time");
   if (job->ended && order_.now - *job->ended < kMayStillAppear) return std::nullopt;
@@ -238,9 +244,8 @@ std::optional<Ending> Pass::ending_in_queue(SweepRun& run) {
 // What a run says about each of its nodes, and what it changes.
 std::vector<Event> Pass::events_of(const SweepRun& run,
                                    const Ending& ending,
-                                   const SweepBook& before) const {
-  auto after = before;
-  after.add(run);
+                                   const SweepBook& before,
+                                   const SweepBook& after) const {
   std::vector<Event> events;
   for (const auto& node : run.nodes) {
     auto told = event(node, "sweep", fmt::format("{}: {}", company(run, node), ending.what));
@@ -263,11 +268,12 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
   return events;
 }
 
-bool Pass::settle(SweepRun& run, const Ending& ending) {
+bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
   run.outcome = ending.outcome;
   run.ended = order_.now;
-  const SweepBook before(situation_.runs, order_.rules.partners);
-  const auto events = events_of(run, ending, before);
+  const SweepBook before = book;
+  book.add(run);
+  const auto events = events_of(run, ending, before, book);
   if (order_.dry_run) {
     for (auto told : events) {
       told.message = fmt::format("would be taken in: {}: {}", told.kind, told.message);

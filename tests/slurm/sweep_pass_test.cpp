@@ -289,6 +289,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "undecided: Slurm does not know the job any more, and it left no result"}),
     [](const auto& it) { return std::string(it.param.name); });
 
+// Slurm takes no job away that an admin holds.
+TEST_F(SweepPassTest, AJobThatIsHeldTakesNoPlaceForEver) {
+  pass();
+  cluster.pass(1200s);
+  pass();
+  EXPECT_THAT(told, IsEmpty());
+  cluster.pass(1s);
+  pass();
+  EXPECT_THAT(told,
+              Contains("sweep n001 101: pair with n002: undecided: somebody holds the job in the "
+                       "queue"));
+}
+
 TEST_F(SweepPassTest, AJobThatSlurmTookWithoutAnAnswerIsFound) {
   queue.refusal = "sbatch did not answer within 12 s";
   queue.takes_it_late = true;
