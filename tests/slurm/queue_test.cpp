@@ -64,7 +64,7 @@ printf '[%s]' {} "$@" >>"$D/calls"
   [[nodiscard]] std::unique_ptr<Queue> queue(steady_clock::duration deadline = 20s) const {
     auto made = make_queue(installation(), deadline, steady_clock::now() + 60s);
     EXPECT_TRUE(made) << made.error().message;
-    return std::move(made.value());
+    return *std::move(made);
   }
 
   TempDir dir;

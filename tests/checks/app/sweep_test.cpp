@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -188,8 +190,8 @@ TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {
 
 TEST_F(SweepCommandTest, ASecondPassAtOnceSaysSoAndEndsWell) {
   EXPECT_EQ(run(command()), 0);
-  int ready[2] = {};  // NOLINT(modernize-avoid-c-arrays): of pipe
-  ASSERT_EQ(::pipe(ready), 0);
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
   const pid_t other = ::fork();
   if (other == 0) {
     const int file = ::open(path("state/sweep.lock").c_str(), O_RDWR);
