@@ -67,8 +67,9 @@ bool within_allowance(const NodeState& node,
     if (other.name == node.name || !was_drained_by_us(other)) return false;
     if (other.since == node.since) return other.name < node.name;
     if (!other.since || !node.since) return !other.since;
-    const auto window = whole(rules.drain_window);
-    return *other.since<*node.since&& * other.since> * node.since - window;
+    const Time& theirs = *other.since;
+    const Time& own = *node.since;
+    return theirs < own && theirs > own - whole(rules.drain_window);
   };
   return std::ranges::all_of(node.partitions, [&](const std::string& partition) {
     const auto before = std::ranges::count_if(cluster, [&](const NodeState& other) {
