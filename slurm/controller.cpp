@@ -100,7 +100,8 @@ class Programs final : public Controller {
   }
 
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
-    std::vector<std::string> arguments{"-h", "-N", "-o", std::string(kSinfoFormat)};
+    // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
+    std::vector<std::string> arguments{"--local", "-h", "-N", "-o", std::string(kSinfoFormat)};
     arguments.insert(arguments.end(), selection.begin(), selection.end());
     const auto out =
         call(installation_.sinfo, std::move(arguments), installation_.environment, patience_);

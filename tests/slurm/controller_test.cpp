@@ -92,15 +92,15 @@ TEST_F(ControllerTest, ReadsAllNodesOfTheNodesPartitions) {
   EXPECT_EQ((*nodes)[1].since, Time(1795326230s));
   EXPECT_EQ((*nodes)[2].name, "n3");
   EXPECT_EQ(read("calls"),
-            "[sinfo][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a][-n][n1]\n"
-            "[sinfo][-h][-N][-o][%N|%R|%T|%u|%H|%E][-p][gpu,all]\n");
+            "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a][-n][n1]\n"
+            "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-p][gpu,all]\n");
 }
 
 TEST_F(ControllerTest, ReadsTheWholeClusterInOneCall) {
   const auto nodes = controller()->nodes("");
   ASSERT_TRUE(nodes) << nodes.error().message;
   EXPECT_EQ(nodes->size(), 3);
-  EXPECT_EQ(read("calls"), "[sinfo][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a]\n");
+  EXPECT_EQ(read("calls"), "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a]\n");
 }
 
 TEST_F(ControllerTest, TheProgramsGetAnEnvironmentOfTheirOwn) {
