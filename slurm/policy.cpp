@@ -50,8 +50,9 @@ Decision stay_drained(const Situation& situation, Decision decision) {
     decision.why = drained_by(node);
     return decision;
   }
+  // What was seen and compared once stands, whatever becomes of the share or the partition.
   const bool is_settled =
-      !situation.drain ||
+      !situation.drain || situation.drain->confirmed ||
       situation.now >= situation.drain->at + whole(situation.rules.drain_window);
   if (is_own(situation) && !is_settled &&
       !within_allowance(node, situation.cluster, situation.rules)) {

@@ -517,6 +517,19 @@ TEST_F(EnforceTest, ADryRunWritesNothing) {
   EXPECT_EQ(record()->clean_runs, 2);
 }
 
+TEST_F(EnforceTest, ASickNodeStaysDrainedWhereTheShareBecomesSmaller) {
+  order.rules.most_drained = Percent{50};
+  run(sick(), "n001");
+  cluster.pass(kInterval);
+  run(sick(), "n002");
+  ASSERT_EQ(cluster.drained(), 2);
+  order.rules.most_drained = Percent{10};
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(sick(), "n002")), ElementsAre("kept"));
+  EXPECT_EQ(count("resume"), 0);
+  EXPECT_EQ(cluster.drained(), 2);
+}
+
 TEST_F(EnforceTest, RefusesAndSaysItLoudlyWhereTheShareIsUsedUp) {
   run(sick(), "n001");
   const auto enforced = run(sick(), "n002");

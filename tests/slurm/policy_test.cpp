@@ -169,6 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
   auto situation = drained_by_muster(sick());
+  situation.drain->confirmed = false;
   const auto before = situation.drain->at - minutes(1);
   EXPECT_EQ(decide(situation).action, Action::keep);
 
@@ -183,6 +184,11 @@ TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
   auto later = situation;
   later.now = situation.drain->at + hours(1);
   EXPECT_EQ(decide(later).action, Action::keep);
+
+  // Nor is one that was compared before: the share or the partition has become smaller since.
+  auto confirmed = situation;
+  confirmed.drain->confirmed = true;
+  EXPECT_EQ(decide(confirmed).action, Action::keep);
 
   // It is not this node's own.
   situation.drain->reason = "muster: another: one";
