@@ -20,9 +20,10 @@ bool was_drained_by_us(const NodeState& node) {
   return is_ours(node.reason) && standing_of(node) != Standing::in_service;
 }
 
-std::size_t nodes_in(const std::string& partition, const std::vector<NodeState>& cluster) {
+// A share of nodes that are powered down would take all that are not.
+std::size_t nodes_up_in(const std::string& partition, const std::vector<NodeState>& cluster) {
   return static_cast<std::size_t>(std::ranges::count_if(
-      cluster, [&](const NodeState& node) { return is_in(node, partition); }));
+      cluster, [&](const NodeState& node) { return is_in(node, partition) && is_up(node); }));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ std::string used_up_share(const NodeState& node,
   for (const auto& partition : node.partitions) {
     const auto used = static_cast<std::size_t>(std::ranges::count_if(
         cluster, [&](const NodeState& other) { return is_in(other, partition) && counts(other); }));
-    const auto share = allowance(nodes_in(partition, cluster), rules);
+    const auto share = allowance(nodes_up_in(partition, cluster), rules);
     if (used < share) continue;
     return fmt::format("{} of {} nodes that muster may drain in partition {} within {} are drained",
                        used,
@@ -75,7 +76,7 @@ bool within_allowance(const NodeState& node,
     const auto before = std::ranges::count_if(cluster, [&](const NodeState& other) {
       return is_in(other, partition) && goes_before(other);
     });
-    return static_cast<std::size_t>(before) < allowance(nodes_in(partition, cluster), rules);
+    return static_cast<std::size_t>(before) < allowance(nodes_up_in(partition, cluster), rules);
   });
 }
 

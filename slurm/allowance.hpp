@@ -12,7 +12,8 @@
 
 namespace muster::slurm {
 
-// How many nodes of a partition of `size` may be drained within the window: at least one.
+// How many nodes of a partition with `size` nodes that are up may be drained within the window: at
+// least one.
 [[nodiscard]] std::size_t allowance(std::size_t size, const Rules& rules);
 
 // Before a drain: which of the node's partitions has no drain left; a sentence, empty where each

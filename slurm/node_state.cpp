@@ -129,15 +129,23 @@ class Nodes {
   bool last_is_new_ = false;
 };
 
-}  // namespace
-
 // A suffix tells what the word does not: * does not respond, ~ powered down, # powering up,
 // % powering down, ! to be powered down, @ to be rebooted, ^ rebooting, $ maintenance, - planned.
-Standing standing_of(const NodeState& node) {
+struct Parts {
+  std::string word;
+  std::string suffixes;
+};
+
+Parts parts_of(const NodeState& node) {
   const auto state = lower_case(node.state);
   const auto end = std::ranges::find_if_not(state, is_letter);
-  const std::string word(state.begin(), end);
-  const std::string_view suffixes = std::string_view(state).substr(word.size());
+  return {{state.begin(), end}, {end, state.end()}};
+}
+
+}  // namespace
+
+Standing standing_of(const NodeState& node) {
+  const auto [word, suffixes] = parts_of(node);
   const auto standing = standing_of_word(word);
   if (suffixes.find_first_not_of("*~#%@$-^!+") != std::string_view::npos) return Standing::away;
   if (suffixes.find_first_of("@^#%!") != std::string_view::npos) return Standing::away;
@@ -147,6 +155,13 @@ Standing standing_of(const NodeState& node) {
   if (suffixes.find('*') == std::string_view::npos) return standing;
   // Right after it was resumed, a node is "idle*" for a second.
   return word == "idle" ? Standing::away : Standing::down;
+}
+
+bool is_up(const NodeState& node) {
+  const auto [word, suffixes] = parts_of(node);
+  const auto standing = standing_of_word(word);
+  const bool is_known = standing == Standing::in_service || standing == Standing::drained;
+  return is_known && suffixes.find_first_of("~#%^!") == std::string::npos;
 }
 
 Result<std::vector<NodeState>> parse_sinfo(std::string_view text) {

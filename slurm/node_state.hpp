@@ -39,6 +39,10 @@ struct NodeState {
 
 [[nodiscard]] Standing standing_of(const NodeState& node);
 
+// In service or drained, and there: neither down nor powered down, nor on the way up or down. One
+// that has just stopped answering is up until Slurm calls it down.
+[[nodiscard]] bool is_up(const NodeState& node);
+
 // The whole output of `sinfo -h -N -o kSinfoFormat`, a node's lines of several partitions put
 // together. In the order of their first lines.
 [[nodiscard]] Result<std::vector<NodeState>> parse_sinfo(std::string_view text);

@@ -62,6 +62,21 @@ TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
   EXPECT_EQ(count_covered(nodes, {}), 10U);
 }
 
+// Most of a partition in the cloud is not there: a wrong limit would take all that is.
+TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
+  for (const auto* const state : {"idle~", "idle#", "idle%", "powered_down", "future", "down*"}) {
+    auto nodes = nodes_of(100);
+    for (std::size_t i = 10; i < nodes.size(); ++i) nodes[i].state = state;
+    EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow), "") << state;
+    nodes[1] = drained(nodes[1], kOurReason, kNow);
+    EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow),
+              "1 of 1 nodes that muster may drain in partition main within 1 h are drained")
+        << state;
+    for (std::size_t i = 0; i < 10; ++i) nodes[i] = drained(nodes[i], kOurReason, kNow);
+    EXPECT_EQ(count_covered(nodes, {}), 1U) << state;
+  }
+}
+
 TEST(WithinAllowanceTest, NeverCoversMoreWhateverTheOrder) {
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same every time
   for (int round = 0; round < 20; ++round) {

@@ -153,5 +153,28 @@ INSTANTIATE_TEST_SUITE_P(Away,
                                            StateCase{"novel", Standing::away},
                                            StateCase{"", Standing::away}));
 
+TEST(IsUpTest, LeavesOutWhatIsNotThere) {
+  const auto up = [](std::string_view state) { return is_up({.state = std::string(state)}); };
+  for (const auto* const state : {"idle",
+                                  "idle*",  // right after it was resumed
+                                  "idle$",
+                                  "idle@",
+                                  "mixed-",
+                                  "allocated",
+                                  "allocated*",
+                                  "DRAINED",
+                                  "draining",
+                                  "drained*",
+                                  "drained$"}) {
+    EXPECT_TRUE(up(state)) << state;
+  }
+  for (const auto* const state :
+       {"idle~",         "idle#",    "idle%",   "idle!", "idle^", "mixed#",       "allocated#",
+        "drained~",      "drained%", "down",    "down*", "down~", "powered_down", "powering_up",
+        "powering_down", "future",   "unknown", "inval", "maint", "novel",        ""}) {
+    EXPECT_FALSE(up(state)) << state;
+  }
+}
+
 }  // namespace
 }  // namespace muster::slurm

@@ -133,6 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                      drain_others(s, 2, kNow);
                      s.cluster[5].state = "down*";
                      s.cluster[6].state = "drained@";
+                     s.rules.most_drained = Percent{25};  // of nine that are up
                    },
                    used_up()},
         PolicyCase{"ResumedByNow",
