@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "slurm/reason.hpp"
 
@@ -26,15 +27,50 @@ std::size_t nodes_up_in(const std::string& partition, const std::vector<NodeStat
       cluster, [&](const NodeState& node) { return is_in(node, partition) && is_up(node); }));
 }
 
+using Counts = std::function<bool(const NodeState&)>;
+
+// Which limit leaves no room, of the others that muster drained: those of the window, and all.
+std::string exceeded(const NodeState& node,
+                     const std::vector<NodeState>& cluster,
+                     const Rules& rules,
+                     const Counts& of_window,
+                     const Counts& of_all) {
+  for (const auto& partition : node.partitions) {
+    const auto up = nodes_up_in(partition, cluster);
+    const auto count = [&](const Counts& counts) {
+      return static_cast<std::size_t>(std::ranges::count_if(cluster, [&](const NodeState& other) {
+        return other.name != node.name && is_in(other, partition) && was_drained_by_us(other) &&
+               counts(other);
+      }));
+    };
+    const auto most = allowance(up, rules.most_drained);
+    if (count(of_window) >= most) {
+      return fmt::format(
+          "{0} of {0} nodes that muster may drain in partition {1} within {2} are drained",
+          most,
+          partition,
+          to_string(rules.drain_window));
+    }
+    const auto standing = allowance(up, rules.most_standing);
+    if (count(of_all) >= standing) {
+      return fmt::format(
+          "{0} of {0} nodes that may stand drained by muster in partition {1} are drained",
+          standing,
+          partition);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
-std::size_t allowance(std::size_t size, const Rules& rules) {
+std::size_t allowance(std::size_t size, Percent share) {
   constexpr double kWhole = 100;
   // A percentage such as 0.29 % of 10000 is a little less than 29 in binary.
   constexpr double kRounding = 1e-9;
-  const auto percent = std::min(rules.most_drained.value, kWhole);
-  const auto share = static_cast<double>(size) * percent / kWhole;
-  return std::max<std::size_t>(1, static_cast<std::size_t>(share + kRounding));
+  const auto percent = std::min(share.value, kWhole);
+  const auto nodes = static_cast<double>(size) * percent / kWhole;
+  return std::max<std::size_t>(1, static_cast<std::size_t>(nodes + kRounding));
 }
 
 std::string used_up_share(const NodeState& node,
@@ -42,42 +78,37 @@ std::string used_up_share(const NodeState& node,
                           const Rules& rules,
                           Time now) {
   const auto since = now - whole(rules.drain_window);
-  const auto counts = [&](const NodeState& other) {
-    return other.name != node.name && was_drained_by_us(other) &&
-           (!other.since || *other.since > since);
-  };
-  for (const auto& partition : node.partitions) {
-    const auto used = static_cast<std::size_t>(std::ranges::count_if(
-        cluster, [&](const NodeState& other) { return is_in(other, partition) && counts(other); }));
-    const auto share = allowance(nodes_up_in(partition, cluster), rules);
-    if (used < share) continue;
-    return fmt::format("{} of {} nodes that muster may drain in partition {} within {} are drained",
-                       used,
-                       share,
-                       partition,
-                       to_string(rules.drain_window));
-  }
-  return "";
+  return exceeded(
+      node,
+      cluster,
+      rules,
+      [&](const NodeState& other) { return !other.since || *other.since > since; },
+      [](const NodeState& /*other*/) { return true; });
 }
 
 // A time that Slurm did not tell comes before all others.
-bool within_allowance(const NodeState& node,
-                      const std::vector<NodeState>& cluster,
-                      const Rules& rules) {
+std::string beyond_share(const NodeState& node,
+                         const std::vector<NodeState>& cluster,
+                         const Rules& rules) {
   const auto goes_before = [&](const NodeState& other) {
-    if (other.name == node.name || !was_drained_by_us(other)) return false;
     if (other.since == node.since) return other.name < node.name;
     if (!other.since || !node.since) return !other.since;
     const Time& theirs = *other.since;
     const Time& own = *node.since;
-    return theirs < own && theirs > own - whole(rules.drain_window);
+    return theirs < own;
   };
-  return std::ranges::all_of(node.partitions, [&](const std::string& partition) {
-    const auto before = std::ranges::count_if(cluster, [&](const NodeState& other) {
-      return is_in(other, partition) && goes_before(other);
-    });
-    return static_cast<std::size_t>(before) < allowance(nodes_up_in(partition, cluster), rules);
-  });
+  const auto is_in_window = [&](const NodeState& other) {
+    if (!other.since || !node.since) return true;
+    const Time& theirs = *other.since;
+    const Time& own = *node.since;
+    return theirs > own - whole(rules.drain_window);
+  };
+  return exceeded(
+      node,
+      cluster,
+      rules,
+      [&](const NodeState& other) { return goes_before(other) && is_in_window(other); },
+      goes_before);
 }
 
 }  // namespace muster::slurm

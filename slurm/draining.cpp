@@ -78,11 +78,12 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
                     printable(run.situation.node->reason)));
   }
   const auto& decision = run.result.decision;
-  if (!within_allowance(*run.situation.node, run.situation.cluster, run.order.rules)) {
+  const auto beyond = beyond_share(*run.situation.node, run.situation.cluster, run.order.rules);
+  if (!beyond.empty()) {
     return take_back(
         run,
-        fmt::format("put back into service, because other nodes were drained first and the site's "
-                    "share is used up: {}",
+        fmt::format("put back into service, because other nodes were drained first, {}: {}",
+                    beyond,
                     decision.why));
   }
   if (!compared) {  // slurmctld took the time that was left: the next run compares

@@ -54,15 +54,14 @@ Decision stay_drained(const Situation& situation, Decision decision) {
   const bool is_settled =
       !situation.drain || situation.drain->confirmed ||
       situation.now >= situation.drain->at + whole(situation.rules.drain_window);
-  if (is_own(situation) && !is_settled &&
-      !within_allowance(node, situation.cluster, situation.rules)) {
-    decision.action = Action::resume;
-    decision.why = fmt::format(
-        "other nodes were drained before, and {} of a partition are muster's share within {}",
-        to_string(situation.rules.most_drained),
-        to_string(situation.rules.drain_window));
-    decision.loud = true;
-    return decision;
+  if (is_own(situation) && !is_settled) {
+    const auto beyond = beyond_share(node, situation.cluster, situation.rules);
+    if (!beyond.empty()) {
+      decision.action = Action::resume;
+      decision.why = fmt::format("other nodes were drained before: {}", beyond);
+      decision.loud = true;
+      return decision;
+    }
   }
   decision.action = Action::keep;
   decision.why = drained_by(node);

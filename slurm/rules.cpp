@@ -39,6 +39,7 @@ std::chrono::seconds whole(Seconds seconds) {
 BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_words(rules); !broken.key.empty()) return broken;
   if (rules.most_drained.value > 100) return {"most_drained", "is more than all nodes"};
+  if (rules.most_standing.value > 100) return {"most_standing", "is more than all nodes"};
   if (rules.clean_runs < 1) return {"clean_runs", "must be at least 1"};
   if (rules.flaps < 1) return {"flaps", "must be at least 1"};
 

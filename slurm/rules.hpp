@@ -18,8 +18,9 @@ struct Rules {
   bool resume = true;
   Percent most_drained{10};  // of a partition, within `drain_window`; at least one node
   Seconds drain_window{3600};
-  int clean_runs = 3;  // in a row, before a node is resumed
-  int flaps = 3;       // the drain of that number within `flap_window` stays
+  Percent most_standing{50};  // of a partition, whatever their age; at least one node
+  int clean_runs = 3;         // in a row, before a node is resumed
+  int flaps = 3;              // the drain of that number within `flap_window` stays
   Seconds flap_window{24.0 * 3600};
   // By check, globs: what an outcome `unknown` that counts does to a node: "keep" or "drain". The
   // longest glob that matches decides.
@@ -41,6 +42,9 @@ struct Rules {
               &Self::most_drained,
               "share of a partition that may be drained within drain_window, at least one node"),
         field("drain_window", &Self::drain_window, "time in which drains are counted"),
+        field("most_standing",
+              &Self::most_standing,
+              "share of a partition that may stand drained, since whenever, at least one node"),
         field("clean_runs", &Self::clean_runs, "clean runs in a row before a node is resumed"),
         field("flaps", &Self::flaps, "this drain within flap_window stays until an admin resumes"),
         field("flap_window", &Self::flap_window, "time in which a node's drains are counted"),

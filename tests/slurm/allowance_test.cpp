@@ -24,9 +24,7 @@ struct ShareCase {
 class AllowanceTest : public ::testing::TestWithParam<ShareCase> {};
 
 TEST_P(AllowanceTest, IsAShareAndAtLeastOne) {
-  Rules rules;
-  rules.most_drained = Percent{GetParam().percent};
-  EXPECT_EQ(allowance(GetParam().size, rules), GetParam().allowed);
+  EXPECT_EQ(allowance(GetParam().size, Percent{GetParam().percent}), GetParam().allowed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shares,
@@ -40,6 +38,12 @@ INSTANTIATE_TEST_SUITE_P(Shares,
                                            ShareCase{1000, 2.3, 23},
                                            ShareCase{4, 100, 4},
                                            ShareCase{4, 1e300, 4}));
+
+bool within_allowance(const NodeState& node,
+                      const std::vector<NodeState>& nodes,
+                      const Rules& rules) {
+  return beyond_share(node, nodes, rules).empty();
+}
 
 std::vector<NodeState> nodes_of(std::size_t count) {
   std::vector<NodeState> nodes;
@@ -74,6 +78,39 @@ TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
         << state;
     for (std::size_t i = 0; i < 10; ++i) nodes[i] = drained(nodes[i], kOurReason, kNow);
     EXPECT_EQ(count_covered(nodes, {}), 1U) << state;
+  }
+}
+
+// Ten more in each hour would be all of them in the end.
+TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
+  struct Case {
+    std::size_t standing;
+    Percent most;
+    std::string used_up;
+  };
+
+  const std::string fifty =
+      "50 of 50 nodes that may stand drained by muster in partition main are drained";
+  const std::string one =
+      "1 of 1 nodes that may stand drained by muster in partition main are drained";
+  for (const auto& test : {Case{49, Percent{50}, ""},
+                           Case{50, Percent{50}, fifty},
+                           Case{51, Percent{50}, fifty},
+                           Case{50, Percent{60}, ""},
+                           Case{1, Percent{0}, one},
+                           Case{0, Percent{0}, ""}}) {
+    Rules rules;
+    rules.most_standing = test.most;
+    auto nodes = nodes_of(100);
+    for (std::size_t i = 0; i < test.standing; ++i) {
+      nodes[i] = drained(nodes[i], kOurReason, kNow - minutes(61 * i + 61));
+    }
+    EXPECT_EQ(used_up_share(nodes[99], nodes, rules, kNow), test.used_up) << test.standing;
+    // And once it is drained all the same, at once with others.
+    nodes[99] = drained(nodes[99], kOurReason, kNow);
+    EXPECT_EQ(beyond_share(nodes[99], nodes, rules), test.used_up) << test.standing;
+    for (std::size_t i = 0; i < test.standing; ++i) nodes[i].reason = "Not responding";
+    EXPECT_EQ(beyond_share(nodes[99], nodes, rules), "") << test.standing;
   }
 }
 

@@ -87,6 +87,21 @@ TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
   }
 }
 
+// It stays wrong for a day: the share of one hour is added to those of all hours before.
+TEST_F(BlastRadiusTest, AWrongLimitThatNobodyTakesBackStopsAtHalf) {
+  std::string last;
+  for (int hour = 0; hour < 12; ++hour) {
+    for (std::size_t i = 1; i <= kNodes; ++i) {
+      if (cluster.node(name(i)).state != "idle") continue;
+      const auto enforced = run(sick(), name(i));
+      if (!enforced.drained && !enforced.events.empty()) last = enforced.events.back().message;
+    }
+    EXPECT_EQ(cluster.drained(), std::min(50, 10 * (hour + 1)));
+    cluster.pass(std::chrono::hours(1));
+  }
+  EXPECT_EQ(last, "50 of 50 nodes that may stand drained by muster in partition gpu are drained");
+}
+
 // Their disks are full, or their file server is gone: what makes them sick is no way round the
 // share.
 TEST_F(BlastRadiusTest, AHundredNodesAtOnceWithoutAHistoryDrainTen) {

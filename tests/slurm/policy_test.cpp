@@ -157,6 +157,13 @@ INSTANTIATE_TEST_SUITE_P(
                      s.cluster.back().partitions = {"long"};
                    },
                    the_drain()},
+        PolicyCase{"HalfOfAllSinceWhenever",
+                   [](Situation& s) { drain_others(s, 5, kNow - hours(100)); },
+                   refused("5 of 5 nodes that may stand drained by muster in partition main are "
+                           "drained")},
+        PolicyCase{"LessThanHalfOfAllSinceWhenever",
+                   [](Situation& s) { drain_others(s, 4, kNow - hours(100)); },
+                   the_drain()},
         PolicyCase{"OfOneOfItsPartitions",
                    [](Situation& s) {
                      drain_others(s, 1, kNow);
@@ -176,8 +183,8 @@ TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
 
   situation.cluster[9] = drained(situation.cluster[9], "muster: x: y", before);
   auto expected = about_sick(Action::resume,
-                             "other nodes were drained before, and 10% of a partition are "
-                             "muster's share within 1 h");
+                             "other nodes were drained before: 1 of 1 nodes that muster may drain "
+                             "in partition main within 1 h are drained");
   expected.loud = true;
   EXPECT_EQ(decide(situation), expected);
 
