@@ -23,6 +23,7 @@ void note_unclean(Run& run) {
   const auto& order = run.order;
   if (!drain || tally(*order.report, order.rules, *drain) != Tally::unclean) return;
   drain->clean_runs = 0;
+  drain->resuming = false;
   auto* history = run.pen();
   if (history != nullptr) run.heed(history->note_run(order.node, false, order.boot_id));
   const auto found = decide(run.situation);
@@ -46,6 +47,11 @@ void settle(Run& run) {
   if (!situation.drain) return;
   if (situation.drain->confirmed && standing_of(*situation.node) == Standing::in_service) {
     return release(run);
+  }
+  // Slurm answers again, and the resume that was sent by an earlier run is not in force.
+  if (situation.drain->resuming && run.shows_own()) {
+    situation.drain->resuming = false;
+    if (auto* history = run.pen()) run.heed(history->cancel_resume(run.order.node));
   }
   // A drain that came late, just now: others may be coming.
   const bool is_fresh = situation.node->since && situation.now - *situation.node->since < kFresh;

@@ -230,8 +230,9 @@ Result<void> History::note_run(std::string_view node, bool clean, std::string_vi
     if (boots.size() > kMostBoots) boots.erase(boots.begin());
     return connection
         .prepare(
-            "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, boots_since = ? "
-            "WHERE node = ? AND ended IS NULL")
+            "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, "
+            "boots_since = ? WHERE node = ? AND ended IS NULL")
+        .bind(std::int64_t{clean ? 1 : 0})
         .bind(std::int64_t{clean ? 1 : 0})
         .bind(fmt::format("{}", fmt::join(boots, "\n")))
         .bind(node)
@@ -273,6 +274,13 @@ Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain)
   });
   if (!done) return tl::unexpected(done.error());
   return begun;
+}
+
+Result<void> History::cancel_resume(std::string_view node) {
+  return database_->connection
+      .prepare("UPDATE drains SET resuming = 0 WHERE node = ? AND ended IS NULL")
+      .bind(node)
+      .run();
 }
 
 Result<void> History::end_drain(std::string_view node, Time at, bool by_admin) {

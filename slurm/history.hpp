@@ -71,14 +71,16 @@ class History {
                                          const OwnDrain& drain,
                                          const std::optional<OwnDrain>& last = std::nullopt);
   [[nodiscard]] Result<void> confirm_drain(std::string_view node);
-  // After a run on a drained node: one more clean run in a row, or the count begins again; and the
-  // boot it was in.
+  // After a run on a drained node: one more clean run in a row, or the count begins again, and with
+  // it the resume; and the boot it was in.
   [[nodiscard]] Result<void> note_run(std::string_view node, bool clean, std::string_view boot);
   // What was found later and is graver.
   [[nodiscard]] Result<void> worsen_drain(std::string_view node, const OwnDrain& worse);
   // Before Slurm is told to resume the node: whoever finds it in service knows then who did it.
   // False, and nothing is changed, where the drain is not `drain` or was found unclean meanwhile.
   [[nodiscard]] Result<bool> begin_resume(std::string_view node, const OwnDrain& drain);
+  // Slurm did not resume it: whoever finds the node in service later does not take it for ours.
+  [[nodiscard]] Result<void> cancel_resume(std::string_view node);
   // `by_admin`: earlier drains do not count as flaps any more.
   [[nodiscard]] Result<void> end_drain(std::string_view node, Time at, bool by_admin);
   // One that never came into force, or was taken back at once: it does not count as a flap.

@@ -394,6 +394,32 @@ TEST_F(EnforceTest, AResumeThatComesLateIsNoAdmins) {
   EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
 }
 
+// Earlier drains would count as flaps for ever.
+TEST_F(EnforceTest, AnAdminsResumeAfterOneThatSlurmRefusedIsNotOurs) {
+  const auto clean = healthy();
+  auto elsewhere = healthy();
+  elsewhere.checks[0].outcome = Outcome::warn;
+  for (const auto& next : {clean, elsewhere, sick()}) {
+    run(sick());
+    run(healthy());
+    run(healthy());
+    controller.before_resume = [&] { cluster.be(Health::dead); };
+    EXPECT_THAT(kinds(run(healthy())), ElementsAre("trouble"));
+    EXPECT_TRUE(record()->resuming);
+    cluster.be(Health::well);  // and knows nothing of it
+    order.rules.clean_runs = 10;
+    run(next);
+    ASSERT_TRUE(record());
+    EXPECT_FALSE(record()->resuming);
+    order.rules.clean_runs = 3;
+    cluster.resume("n001");
+    cluster.pass(kInterval);
+    EXPECT_THAT(kinds(run(healthy())), ElementsAre("released"));
+    EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
+    controller.before_resume = {};
+  }
+}
+
 TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
   run(sick());
   run(healthy());

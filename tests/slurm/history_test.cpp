@@ -410,6 +410,22 @@ TEST_F(HistoryTest, AResumeIsBegunOnlyForTheDrainThatWasJudged) {
   EXPECT_TRUE((*history.drain_of("n1"))->resuming);
 }
 
+TEST_F(HistoryTest, AResumeThatIsNotInForceIsForgotten) {
+  auto history = open();
+  const auto resuming = [&] { return (*history.drain_of("n1"))->resuming; };
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  EXPECT_TRUE(resuming());
+  ASSERT_TRUE(history.note_run("n1", false, "boot-1"));
+  EXPECT_FALSE(resuming());
+  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.cancel_resume("n2"));
+  EXPECT_TRUE(resuming());
+  ASSERT_TRUE(history.cancel_resume("n1"));
+  EXPECT_FALSE(resuming());
+}
+
 TEST_F(HistoryTest, ReadsWithoutWriting) {
   EXPECT_TRUE(History::read(file()).error().missing);
   EXPECT_FALSE(std::filesystem::exists(file()));
