@@ -5,10 +5,31 @@
 
 #include <utility>
 
+#include "lib/base/text.hpp"
 #include "slurm/steps.hpp"
 
 namespace muster::slurm {
 namespace {
+
+// The history waited for its disk, and somebody may have acted meanwhile: an admin's drain must not
+// be undone. If nothing is sent any more, that was said.
+bool still_ours(Run& run) {
+  const bool seen = run.look();
+  if (seen && run.shows_own()) return true;
+  run.heed(run.pen()->cancel_resume(run.order.node));
+  run.result.decision.action = Action::nothing;
+  run.result.drained = !seen || run.is_drained();
+  if (!seen) {
+    run.complain(fmt::format("not resumed: Slurm could not be asked: {}", run.situation.trouble));
+    return false;
+  }
+  const auto& node = *run.situation.node;
+  run.say("trouble",
+          fmt::format("not resumed: meanwhile the node is \"{}\" with the reason \"{}\"",
+                      printable(node.state),
+                      printable(node.reason)));
+  return false;
+}
 
 // Whether the node is out of our drain; if not, why was said.
 bool put_back(Run& run) {
@@ -44,12 +65,12 @@ void resume(Run& run) {
     run.result.decision.why = "another run found it unclean";
     return run.say_kept(run.situation.drain->at);
   }
-  if (!put_back(run)) return;
+  if (!still_ours(run) || !put_back(run)) return;
   run.heed(run.pen()->end_drain(run.order.node, run.situation.now, false));
   run.say("resumed", why, reason);
 }
 
-// Nothing else is looked at before: the less time, the less likely that somebody else acts in it.
+// The node was looked at just now, unless the history had to be written.
 void take_back(Run& run, std::string message) {
   run.result.decision.loud = true;
   run.result.decision.action = Action::nothing;
@@ -58,6 +79,7 @@ void take_back(Run& run, std::string message) {
   if (history != nullptr) {
     run.heed(
         history->begin_resume(run.order.node, *run.situation.drain).map([](bool /*begun*/) {}));
+    if (!still_ours(run)) return;
   }
   if (!put_back(run)) return;  // the record stays unconfirmed, and the next run comes here again
   if (history != nullptr) run.heed(history->cancel_drain(run.order.node, run.situation.now));

@@ -76,8 +76,8 @@ bool Run::wait(milliseconds time) const {
 
 bool Run::has_time_to_drain() const {
   constexpr milliseconds kForTheHistory{300};
-  // Two orders and a look between them: an order is one call, and a look is two.
-  return left() >= kUntilRanked + 2 * longest_look_ + kForTheHistory;
+  // Two orders and two looks between them: an order is one call, and a look is two.
+  return left() >= kUntilRanked + 3 * longest_look_ + kForTheHistory;
 }
 
 bool Run::is_drained() const {
