@@ -109,18 +109,24 @@ Findings judge_one(const Snapshot& snapshot,
   return findings;
 }
 
+std::vector<std::string> undecided(const Findings& findings, const Context& context) {
+  std::vector<std::string> ids;
+  for (const auto& finding : findings) {
+    const bool counts =
+        finding.outcome == Outcome::unknown && matches_any(context.count_unknown, finding.check);
+    if (counts && std::ranges::find(ids, finding.check) == ids.end()) ids.push_back(finding.check);
+  }
+  return ids;
+}
+
 // Nothing judged is not healthy: at least one rule must have held.
 Verdict verdict_of(const Findings& findings, const Context& context) {
   bool judged = false;
-  Verdict verdict = Verdict::healthy;
   for (const auto& finding : findings) {
     if (finding.outcome == Outcome::fail) return Verdict::unhealthy;
     judged = judged || finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
-    if (finding.outcome == Outcome::unknown && matches_any(context.count_unknown, finding.check)) {
-      verdict = Verdict::unknown;
-    }
   }
-  return judged ? verdict : Verdict::unknown;
+  return judged && undecided(findings, context).empty() ? Verdict::healthy : Verdict::unknown;
 }
 
 bool is_seen_in(const Finding& finding, const Finding& other) {
@@ -217,7 +223,7 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
     report.checks.push_back(
         {.id = std::string(check->id), .outcome = worst(report.findings, check->id)});
   }
-  report.verdict = verdict_of(report.findings, context);
+  conclude(report, profile);
   std::ranges::stable_sort(
       report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
@@ -230,8 +236,10 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   return report;
 }
 
-Verdict verdict_of(const Findings& findings, const Profile& profile, const std::string& context) {
-  return verdict_of(findings, context_of(profile, context));
+void conclude(Report& report, const Profile& profile) {
+  const Context context = context_of(profile, report.context);
+  report.verdict = verdict_of(report.findings, context);
+  report.undecided = undecided(report.findings, context);
 }
 
 }  // namespace muster

@@ -33,9 +33,7 @@ struct Selection {
                            const Profile& profile,
                            const Selection& selection);
 
-// Of findings that are put together from several sources.
-[[nodiscard]] Verdict verdict_of(const Findings& findings,
-                                 const Profile& profile,
-                                 const std::string& context);
+// The verdict, and what is undecided: of findings that are put together from several sources.
+void conclude(Report& report, const Profile& profile);
 
 }  // namespace muster

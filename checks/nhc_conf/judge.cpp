@@ -206,7 +206,7 @@ Report judge(const Snapshot& snapshot,
   for (const auto& id : lines.ids()) {
     report.checks.push_back({.id = id, .outcome = worst(report.findings, id)});
   }
-  report.verdict = verdict_of(report.findings, profile, context);
+  conclude(report, profile);
   return report;
 }
 

@@ -62,6 +62,8 @@ struct Report {
   std::vector<Measurement> measurements;  // of a benchmark; a check makes none
   std::vector<std::string> ways;  // that the data of a benchmark took, with their pairs of ranks
   std::vector<std::string> warnings;  // of the library that a benchmark ran
+  // The checks whose `unknown` counts in this context. Never written out.
+  std::vector<std::string> undecided;
 
   bool operator==(const Report&) const = default;
 };

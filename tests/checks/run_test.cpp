@@ -161,9 +161,12 @@ TEST(JudgeTest, AContextDecidesWhichUnknownsCount) {
   Profile profile = no_swap();
   profile.contexts["prolog"].count_unknown = {"ib.*"};
   const Selection both{.only = {"host.swap", "muster.probes"}};
-  EXPECT_EQ(judge(snapshot, profile, both).verdict, Verdict::unknown);
-  EXPECT_EQ(judge(snapshot, profile, {.context = "prolog", .only = both.only}).verdict,
-            Verdict::healthy);
+  const auto counted = judge(snapshot, profile, both);
+  EXPECT_EQ(counted.verdict, Verdict::unknown);
+  EXPECT_THAT(counted.undecided, ElementsAre("host.swap"));
+  const auto left = judge(snapshot, profile, {.context = "prolog", .only = both.only});
+  EXPECT_EQ(left.verdict, Verdict::healthy);
+  EXPECT_THAT(left.undecided, IsEmpty());
 }
 
 TEST(JudgeTest, PutsTheWorstFirst) {

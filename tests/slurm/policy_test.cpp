@@ -272,6 +272,18 @@ INSTANTIATE_TEST_SUITE_P(
                       UnknownCase{{{"*", "keep"}, {"gpu.*", "drain"}}, true},
                       UnknownCase{{{"*", "drain"}, {"host.*", "keep"}}, true}));
 
+// The profile says which: another one made the verdict unknown.
+TEST(UnknownTest, DrainsOnlyByThoseThatCount) {
+  const Finding other{.check = "host.edac", .outcome = Outcome::unknown};
+  const Finding finding{.check = "gpu.present", .outcome = Outcome::unknown};
+  auto report = report_of(Verdict::unknown, {other, finding});
+  auto situation = in_service(report);
+  situation.rules.unknown = {{"gpu.present", "drain"}};
+  EXPECT_EQ(decide(situation).action, Action::drain);
+  report.undecided = {"host.edac"};
+  EXPECT_EQ(decide(situation), nothing("the node is in service"));
+}
+
 TEST(UnknownTest, DrainsNoNodeOfWhichNothingWasJudged) {
   auto report = report_of(Verdict::unknown, {{.check = "gpu.count", .outcome = Outcome::skip}});
   auto situation = in_service(report);

@@ -33,6 +33,7 @@ inline Report report_of(Verdict verdict, std::vector<Finding> findings) {
   Report report{.context = "periodic", .verdict = verdict, .findings = std::move(findings)};
   for (const auto& finding : report.findings) {
     report.checks.push_back({.id = finding.check, .outcome = finding.outcome});
+    if (finding.outcome == Outcome::unknown) report.undecided.push_back(finding.check);
   }
   return report;
 }
