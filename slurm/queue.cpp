@@ -39,7 +39,8 @@ class Programs final : public Queue {
 
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
     const auto out = call(installation_.squeue,
-                          {"-h",
+                          {"--local",
+                           "-h",
                            "--states=all",
                            // A comment of somebody else may hold anything.
                            fmt::format("--user={}", ::geteuid()),

@@ -78,7 +78,7 @@ TEST_F(QueueTest, AsksForItsOwnJobsByName) {
               ElementsAre(QueuedJob{"12", "RUNNING", std::nullopt, "pair-1"},
                           QueuedJob{"13", "DEADLINE", Time(1795335578s), "pair-2"}));
   EXPECT_EQ(read("calls"),
-            fmt::format("[squeue][-h][--states=all][--user={}]"
+            fmt::format("[squeue][--local][-h][--states=all][--user={}]"
                         "[--name=muster-sweep-pair,muster-sweep-single][-o][%A|%T|%e|%k]",
                         ::geteuid()));
 }
