@@ -17,18 +17,18 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::int64_t kMostEvents = 100'000;
 constexpr std::int64_t kPruneEvery = 256;  // events
 constexpr std::size_t kMostBoots = 16;
 
-Result<void> prune(Connection& connection, std::int64_t newest, Time now) {
-  auto events = connection.prepare("DELETE FROM events WHERE id <= ? OR at < ?")
-                    .bind(newest - kMostEvents)
-                    .bind(to_number(now - kOldestEvent))
-                    .run();
+Result<void> prune(Connection& connection, std::int64_t newest) {
+  auto events =
+      connection.prepare("DELETE FROM events WHERE id <= ?").bind(newest - kMostRows).run();
   if (!events) return events;
-  return connection.prepare("DELETE FROM drains WHERE ended IS NOT NULL AND at < ?")
-      .bind(to_number(now - kOldestEvent))
+  return connection
+      .prepare(
+          "DELETE FROM drains WHERE ended IS NOT NULL "
+          "AND id <= (SELECT max(id) FROM drains) - ?")
+      .bind(kMostRows)
       .run();
 }
 
@@ -106,7 +106,7 @@ Result<void> insert_event(Connection& connection, const Event& event) {
   const auto id = connection.ask_number("SELECT last_insert_rowid()");
   if (!id) return tl::unexpected(id.error());
   if (*id % kPruneEvery != 0) return {};
-  return prune(connection, *id, event.at);
+  return prune(connection, *id);
 }
 
 Result<void> History::add(const Event& event) {

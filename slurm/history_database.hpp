@@ -16,7 +16,9 @@ struct History::Database {
   std::string note;
 };
 
-inline constexpr auto kOldestEvent = std::chrono::seconds(std::chrono::hours(400 * 24));
+// Of each table the newest that many stay. Not those of some time: a clock that ran ahead once
+// would make all before it old.
+inline constexpr std::int64_t kMostRows = 100'000;
 
 [[nodiscard]] inline std::int64_t to_number(Time at) { return at.time_since_epoch().count(); }
 

@@ -39,8 +39,8 @@ Result<std::int64_t> History::begin_sweep(const SweepRun& run) {
   auto& connection = database_->connection;
   std::int64_t id = 0;
   auto done = together(connection, [&]() -> Result<void> {
-    auto old = connection.prepare("DELETE FROM sweeps WHERE submitted < ?")
-                   .bind(to_number(run.submitted - kOldestEvent))
+    auto old = connection.prepare("DELETE FROM sweeps WHERE id <= (SELECT max(id) FROM sweeps) - ?")
+                   .bind(kMostRows)
                    .run();
     if (!old) return old;
     auto added = connection

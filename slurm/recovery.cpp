@@ -54,7 +54,8 @@ bool is_other_hardware(std::string_view recorded, std::string_view present) {
 
 std::string flapping(const Situation& situation) {
   const auto since = situation.now - whole(situation.rules.flap_window);
-  const auto drains = std::ranges::count_if(situation.drains, [&](Time at) { return at > since; });
+  const auto drains = std::ranges::count_if(
+      situation.drains, [&](Time at) { return at > since && at <= situation.now; });
   if (drains < situation.rules.flaps) return "";
   return fmt::format("drain {} within {}", drains, to_string(situation.rules.flap_window));
 }

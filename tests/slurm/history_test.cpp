@@ -231,12 +231,32 @@ TEST_F(HistoryTest, TwoProcessesWriteAtOnce) {
   EXPECT_EQ(events(history, {.nodes = {"n0"}}).size(), kEach);
 }
 
-TEST_F(HistoryTest, OldEventsGo) {
+// A clock that runs ahead once.
+TEST_F(HistoryTest, NothingGoesForItsTime) {
   auto history = open();
-  ASSERT_TRUE(history.add(event_of("n1", "old", kNow - 401 * 24h)));
-  for (int i = 0; i < 300; ++i) ASSERT_TRUE(history.add(event_of("n1", "new")));
-  EXPECT_EQ(events(history).size(), 300);
-  EXPECT_THAT(events(history, {.kinds = {"old"}}), IsEmpty());
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.end_drain("n1", kNow + 60s, false));
+  ASSERT_TRUE(history.add(event_of("n1", "early")));
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(history.add(event_of("n1", "ahead", kNow + 5000 * 24h)));
+  }
+  ASSERT_TRUE(history.add(event_of("n1", "late", kNow + 60s)));
+  EXPECT_EQ(events(history).size(), 302);
+  EXPECT_EQ(events(history, {.kinds = {"early"}}).size(), 1);
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow));
+}
+
+TEST_F(HistoryTest, TooManyDrainsGo) {
+  auto history = open();
+  for (const auto* node : {"n1", "n2"}) ASSERT_TRUE(history.begin_drain(node, drain_at(kNow)));
+  ASSERT_TRUE(history.end_drain("n1", kNow + 60s, false));
+  auto connection = Connection::open(file(), Connection::Access::write);
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->run("UPDATE sqlite_sequence SET seq = 100001 WHERE name = 'drains'"));
+  ASSERT_TRUE(history.begin_drain("n3", drain_at(kNow)));
+  for (int i = 0; i < 256; ++i) ASSERT_TRUE(history.add(event_of("n1", "late")));
+  EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
+  EXPECT_EQ(*history.drain_of("n2"), drain_at(kNow));  // it has not ended
 }
 
 TEST_F(HistoryTest, TooManyEventsGo) {

@@ -147,6 +147,11 @@ INSTANTIATE_TEST_SUITE_P(
                      s.drains = {kNow - hours(24), kNow - hours(2), kNow};
                    },
                    resumed()},
+        PolicyCase{"FlapsOfAClockThatRanAhead",
+                   [](Situation& s) {
+                     s.drains = {kNow + hours(9000), kNow + hours(9000), kNow};
+                   },
+                   resumed()},
         PolicyCase{"OtherHardware",
                    [](Situation& s) { s.identity = "gpus-2"; },
                    kept_for_admin("its GPUs or adapters are not those that it was drained with")},
