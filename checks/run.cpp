@@ -186,7 +186,8 @@ std::vector<const Check*> select_checks(const Profile& profile, const Selection&
     const bool wanted = selection.only.empty() ? matches_any(context.run, check->id) &&
                                                      !matches_any(context.skip, check->id)
                                                : matches_any(selection.only, check->id);
-    if (!wanted || matches_any(selection.skip, check->id)) continue;
+    const bool runs = wanted || check->id == selection.also;
+    if (!runs || matches_any(selection.skip, check->id)) continue;
     if (policy_of(profile, check->id).enabled) selected.push_back(check);
   }
   return selected;

@@ -15,6 +15,7 @@ struct Selection {
   std::string context = "manual";
   std::vector<std::string> only;  // globs; empty for all that the context runs
   std::vector<std::string> skip;  // globs
+  std::string also = {};          // a check that runs whatever the context leaves out
 };
 
 // The checks that run, in the catalogue's order. `--only` reaches checks that the context leaves

@@ -21,16 +21,17 @@ constexpr seconds kMayStillCome{600};
 void note_unclean(Run& run) {
   auto& drain = run.situation.drain;
   const auto& order = run.order;
-  if (!drain || tally(*order.report, order.rules, *drain) != Tally::unclean) return;
+  const auto& report = report_of_drain(run.situation);
+  if (!drain || tally(report, order.rules, *drain) != Tally::unclean) return;
   drain->clean_runs = 0;
   drain->resuming = false;
   auto* history = run.pen();
   if (history != nullptr) run.heed(history->note_run(order.node, false, order.boot_id));
-  const auto found = decide(run.situation);
-  if (!found.sick || !is_graver(found.remedy, drain->remedy)) return;
+  const auto* const found = drain_finding(report, order.rules);
+  if (found == nullptr || !is_graver(found->remedy, drain->remedy)) return;
   // The boot goes with it: a reboot before it was found is not its remedy.
-  drain->check = found.check;
-  drain->remedy = found.remedy;
+  drain->check = found->check;
+  drain->remedy = found->remedy;
   drain->boot_id = order.boot_id;
   if (history != nullptr) run.heed(history->worsen_drain(order.node, *drain));
 }
@@ -84,6 +85,7 @@ void leave(Run& run) {
 void act(Run& run) {
   run.result.decision = decide(run.situation);
   run.result.drained = run.is_drained();
+  if (run.shows_own()) run.result.report = &report_of_drain(run.situation);
   switch (run.result.decision.action) {
     case Action::drain:
       return drain(run);

@@ -25,6 +25,9 @@ struct Order {
   std::string identity;
   Rules rules;
   bool dry_run = false;  // decides and says what it would do; the history is not written
+  // The same node judged for whether `drain` may end: see Situation. It must outlive the run. None:
+  // by `report`.
+  std::function<const Report*(const OwnDrain& drain)> judge_drained = {};
 };
 
 // The world, so that tests have a clock of their own.
@@ -39,9 +42,10 @@ struct Hands {
 };
 
 struct Enforced {
-  Decision decision;          // the last one
-  bool drained = false;       // the node is drained now, by whomever
-  bool out_of_reach = false;  // Slurm could not be asked or did not do what it was told
+  Decision decision;               // the last one
+  const Report* report = nullptr;  // that it rests on
+  bool drained = false;            // the node is drained now, by whomever
+  bool out_of_reach = false;       // Slurm could not be asked or did not do what it was told
   std::vector<Event> events;
 };
 

@@ -144,7 +144,10 @@ const Finding* drain_finding(const Report& report, const Rules& rules) {
 }
 
 Decision decide(const Situation& situation) {
-  const auto* const finding = drain_finding(*situation.report, situation.rules);
+  const bool is_drained = situation.node && standing_of(*situation.node) == Standing::drained;
+  const auto& report =
+      is_drained && is_own(situation) ? report_of_drain(situation) : *situation.report;
+  const auto* const finding = drain_finding(report, situation.rules);
   if (!situation.node) {
     Decision decision{.why = situation.trouble};
     if (finding == nullptr) return decision;

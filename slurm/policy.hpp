@@ -41,6 +41,9 @@ struct OwnDrain {
 
 struct Situation {
   const Report* report = nullptr;
+  // What is judged by where the node is drained with the reason of `drain`; none: `report`. No node
+  // in service is drained by it: somebody may work there.
+  const Report* of_drained = nullptr;
   Rules rules;
   Time now{};
   std::string boot_id;   // of this boot; empty where unknown

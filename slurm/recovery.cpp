@@ -107,9 +107,14 @@ bool is_graver(Remedy remedy, Remedy other) {
 
 Decision decide_recovery(const Situation& situation) {
   const auto& drain = *situation.drain;
+const Report& report_of_drain(const Situation& situation) {
+  return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
+}
+
   Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
-  decision.why = not_clean(*situation.report, drain);
-  if (tally(*situation.report, situation.rules, drain) == Tally::neither) {
+  const auto& report = report_of_drain(situation);
+  decision.why = not_clean(report, drain);
+  if (tally(report, situation.rules, drain) == Tally::neither) {
     decision.why = "only health checks count";
   }
   decision.clean = decision.why.empty();

@@ -16,6 +16,9 @@ enum class Tally {
 
 [[nodiscard]] Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain);
 
+// What tells whether the drain that is open may end.
+[[nodiscard]] const Report& report_of_drain(const Situation& situation);
+
 // Whether `remedy` asks for more than `other` before a node may be resumed.
 [[nodiscard]] bool is_graver(Remedy remedy, Remedy other);
 

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 7> kRefused{
 
 Run::Run(const Order& the_order, const Hands& the_hands)
     : order(the_order), hands(the_hands), history_(the_hands.history) {
-  situation.report = order.report;
+  situation.report = result.report = order.report;
   situation.rules = order.rules;
   situation.now = hands.now();
   situation.boot_id = order.boot_id;
@@ -35,6 +35,8 @@ void Run::recall() {
   if (drain && drains) {
     situation.drain = *drain;
     situation.drains = *drains;
+    const bool is_judged = situation.drain && order.judge_drained;
+    situation.of_drained = is_judged ? order.judge_drained(*situation.drain) : nullptr;
     const auto boot = history_->boot_of(order.node);
     knows_boot = order.boot_id.empty() || !boot || *boot == order.boot_id;
     return;

@@ -22,22 +22,28 @@ namespace {
 
 using Lines = std::optional<nhc::Config>;
 
+Selection observed_for(const CheckCommand& command) {
+  auto selection = selection_of(command);
+  selection.also = command.also;
+  return selection;
+}
+
 // Before the profile is known, whatever it may run is observed; a snapshot that is kept is whole.
 ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profile* profile) {
   if (!command.save_snapshot.empty()) return ProbeSet::all();
   if (lines) return nhc::needs_of(*lines).probes;
   if (profile != nullptr) {
-    return probes_needed(select_checks(*profile, selection_of(command)));
+    return probes_needed(select_checks(*profile, observed_for(command)));
   }
   if (command.only.empty()) return ProbeSet::all();
-  return probes_needed(select_checks(Profile{}, selection_of(command)));
+  return probes_needed(select_checks(Profile{}, observed_for(command)));
 }
 
 // A profile may select less, and is not known yet when the GPUs are asked.
 NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   if (!command.save_snapshot.empty()) return NvmlParts::all();
   if (lines) return nhc::needs_of(*lines).parts;
-  return parts_asked(select_checks(Profile{}, selection_of(command)));
+  return parts_asked(select_checks(Profile{}, observed_for(command)));
 }
 
 double milliseconds_since(Clock::time_point begin) {
@@ -75,7 +81,18 @@ Attempt<Inspected> inspect(const CheckCommand& command, const World& world, Dead
   report.profile_evidence = examined->choice.evidence;
   report.muster = kVersion;
   report.duration_ms = milliseconds_since(world.started);
-  return Inspected{.report = std::move(report), .examined = *std::move(examined)};
+  return Inspected{.report = std::move(report), .examined = *std::move(examined), .lines = *lines};
+}
+
+Report judge_drained(const Inspected& inspected,
+                     const std::string& context,
+                     const std::string& check) {
+  const auto& snapshot = inspected.examined.snapshot;
+  auto profile = inspected.examined.choice.profile;
+  profile.contexts[context].gpus_idle = true;
+  profile.contexts[context].resets_wait = false;
+  if (inspected.lines) return nhc::judge(snapshot, profile, *inspected.lines, context);
+  return judge(snapshot, profile, {.context = context, .also = check});
 }
 
 void remember(const Examined& examined, const World& world, Deadline& deadline) {

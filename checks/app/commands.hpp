@@ -32,6 +32,7 @@ struct CheckCommand {
   std::optional<Seconds> deadline;  // else the context's
   bool verbose = false;
   bool quiet = false;
+  std::string also;  // a check whose facts are observed, too, for judge_drained(): see inspect.hpp
 };
 
 struct SnapshotCommand {

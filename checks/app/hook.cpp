@@ -167,16 +167,12 @@ class Hook {
     std::this_thread::sleep_for(std::chrono::milliseconds(share));
   }
 
-  // Nobody works on a node that muster drained: it is judged as strictly as an epilog does, or what
-  // an epilog drained for would pass here.
-  [[nodiscard]] std::vector<std::string> settings() const {
-    auto settings = command_.settings;
-    if (command_.context != "periodic" || !history_) return settings;
+  // What the node is drained for, as far as the history knows: a health check judges that, too,
+  // whatever its context leaves out.
+  [[nodiscard]] std::string drained_for() const {
+    if (command_.context != "periodic" || !history_) return "";
     const auto drain = history_->drain_of(node());
-    if (!drain || !*drain) return settings;
-    settings.insert(settings.end(),
-                    {"contexts.periodic.gpus_idle=true", "contexts.periodic.resets_wait=false"});
-    return settings;
+    return drain && *drain ? (*drain)->check : "";
   }
 
   int check() {
@@ -187,11 +183,12 @@ class Hook {
     const auto seconds = std::chrono::duration<double>(share + (begin - world_.started)).count();
     const CheckCommand check{.profile = command_.profile,
                              .context = command_.context,
-                             .settings = settings(),
+                             .settings = command_.settings,
                              .root = command_.root,
                              .nvml = command_.nvml,
                              .state = command_.state,
-                             .deadline = Seconds{seconds}};
+                             .deadline = Seconds{seconds},
+                             .also = drained_for()};
     auto inspected = inspect(check, world_, observing);
     if (!inspected) return trouble(inspected.error().message);
     if (!command_.dry_run) remember(inspected->examined, world_, observing);
@@ -201,15 +198,20 @@ class Hook {
   int act(const Inspected& inspected) {
     const auto& snapshot = inspected.examined.snapshot;
     auto controller = reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
-    const slurm::Order order{
-        .report = &inspected.report,
-        .node = node(),
-        .context = command_.context,
-        .job = variable("SLURM_JOB_ID"),
-        .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
-        .identity = identity_of(snapshot),
-        .rules = rules_,
-        .dry_run = command_.dry_run};
+    std::optional<Report> of_drained;
+    const auto judge_again = [&](const slurm::OwnDrain& drain) {
+      return &of_drained.emplace(judge_drained(inspected, command_.context, drain.check));
+    };
+    slurm::Order order{.report = &inspected.report,
+                       .node = node(),
+                       .context = command_.context,
+                       .job = variable("SLURM_JOB_ID"),
+                       .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
+                       .identity = identity_of(snapshot),
+                       .rules = rules_,
+                       .dry_run = command_.dry_run};
+    // What an epilog drained for would pass in a health check, which looks beside running jobs.
+    if (command_.context == "periodic") order.judge_drained = judge_again;
     const auto enforced = slurm::enforce(
         order,
         {.controller = controller ? controller->get() : nullptr,
@@ -220,7 +222,7 @@ class Hook {
          .tell = [&](const slurm::Event& event) { say(event); },
          .left = [&] { return time_left(); }});
     static_cast<void>(
-        world_.console.out(fmt::format("muster: {}\n", one_line(inspected.report, kLongestLine))));
+        world_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
     return answer(inspected.report, enforced);
   }
 

@@ -188,6 +188,27 @@ TEST(JudgeTest, HostileTextInAFindingIsInert) {
   EXPECT_EQ(report.findings.front().message, "the cpu probe failed: \\x1b[2J\\x0ahealthy");
 }
 
+TEST(SelectTest, RunsOneMoreWhateverTheContextLeavesOut) {
+  Profile profile;
+  profile.contexts["periodic"] = {.run = {"host.s*"}, .skip = {"host.swap"}};
+  const auto selected = [&](const char* also) {
+    std::vector<std::string> ids;
+    for (const auto* check : select_checks(profile, {.context = "periodic", .also = also})) {
+      ids.emplace_back(check->id);
+    }
+    return ids;
+  };
+  const auto without = selected("");
+  for (const auto* also : {"host.swap", "ib.rate"}) {
+    auto with = selected(also);
+    EXPECT_EQ(std::erase(with, also), 1U);
+    EXPECT_EQ(with, without);
+  }
+  EXPECT_EQ(selected("host.services"), without);
+  profile.policies["host.swap"].enabled = false;
+  EXPECT_EQ(selected("host.swap"), without);
+}
+
 TEST(SelectTest, RunsWhatTheContextRunsAndTheProfileEnables) {
   Profile profile;
   profile.contexts["prolog"] = {.run = {"host.*"}, .skip = {"host.h*"}};

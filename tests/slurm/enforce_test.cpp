@@ -510,6 +510,58 @@ TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
   EXPECT_EQ(count("resume"), 0);
 }
 
+// What jobs do is no fault of the node; what is left behind on a drained one is.
+TEST_F(EnforceTest, OnlyADrainedNodeIsJudgedAsOneWithoutJobs) {
+  auto found = sick(Remedy::reset_gpu);
+  order.judge_drained = [&](const OwnDrain& drain) {
+    EXPECT_EQ(drain.reason, kReason);
+    return &found;
+  };
+  EXPECT_THAT(run(healthy()).events, IsEmpty());
+  run(sick());
+  for (int i = 0; i < 4; ++i) {
+    cluster.pass(kInterval);
+    const auto enforced = run(healthy());
+    EXPECT_TRUE(enforced.drained);
+    EXPECT_EQ(enforced.report, &found);
+  }
+  EXPECT_EQ(record()->clean_runs, 0);
+  EXPECT_EQ(record()->remedy, Remedy::reset_gpu);
+  cluster.resume("n001");
+  for (const auto health : {Health::dead, Health::well}) {
+    cluster.be(health);
+    cluster.pass(kInterval);
+    const auto enforced = run(healthy());
+    EXPECT_FALSE(enforced.decision.sick);
+    EXPECT_EQ(enforced.report->verdict, Verdict::healthy);
+  }
+  EXPECT_EQ(cluster.drained(), 0);
+  EXPECT_EQ(count("drain"), 1);
+  EXPECT_THAT(remembered(), ElementsAre("drained", "kept", "trouble", "released"));
+
+  run(sick());
+  found = healthy();
+  for (int i = 0; i < 3; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+TEST_F(EnforceTest, ADrainThatNeverCameDrainsNoJobsNode) {
+  const auto found = sick();
+  order.judge_drained = [&](const OwnDrain& /*drain*/) { return &found; };
+  controller.before_drain = [&] { cluster.be(Health::dead); };
+  run(sick());
+  cluster.be(Health::well);
+  controller.before_drain = {};
+  cluster.node("n001").state = "allocated";
+  for (int i = 0; i < 3; ++i) {
+    cluster.pass(kInterval);
+    run(healthy());
+  }
+  EXPECT_EQ(cluster.node("n001").state, "allocated");
+  EXPECT_EQ(count("drain"), 1);
+  EXPECT_EQ(record(), std::nullopt);
+}
+
 TEST_F(EnforceTest, AGraverRemedyIsNotForgotten) {
   run(sick(Remedy::restart_service));
   auto report = sick(Remedy::reset_gpu);

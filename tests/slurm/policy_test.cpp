@@ -359,6 +359,64 @@ INSTANTIATE_TEST_SUITE_P(States,
                                            "unknown",
                                            ""));
 
+// Judged as a node on which nobody works: that says nothing about one in service.
+class StrictlySickTest : public ::testing::TestWithParam<PolicyCase> {};
+
+TEST_P(StrictlySickTest, IsKeptWhereItIsDrainedAndNotDrainedWhereItIsNot) {
+  auto situation = drained_by_muster(well());
+  situation.of_drained = &sick();
+  GetParam().change(situation);
+  EXPECT_EQ(decide(situation), GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Nodes,
+    StrictlySickTest,
+    ::testing::Values(
+        PolicyCase{"Drained",
+                   [](Situation&) {},
+                   about_sick(Action::keep,
+                              fmt::format("the node was drained by root with the reason \"{}\"",
+                                          kOurReason))},
+        PolicyCase{"DrainingBesideAJob",
+                   [](Situation& s) { put(s, "draining", kOurReason, "root"); },
+                   about_sick(Action::keep,
+                              fmt::format("the node was drained by root with the reason \"{}\"",
+                                          kOurReason))},
+        PolicyCase{"Well",
+                   [](Situation& s) { s.of_drained = &well(); },
+                   Decision{.action = Action::resume,
+                            .why = "clean run 3 of 3: gpu.count is well again",
+                            .check = "gpu.count",
+                            .remedy = Remedy::restart_app,
+                            .clean = true}},
+        PolicyCase{"ResumedByAnAdmin",
+                   [](Situation& s) { put(s, "allocated"); },
+                   nothing("somebody else resumed the node")},
+        PolicyCase{"NeverDrained",
+                   [](Situation& s) {
+                     put(s, "idle");
+                     s.drain->confirmed = false;
+                   },
+                   nothing("somebody else resumed the node")},
+        PolicyCase{"ResumedByAnAdminAndSick",
+                   [](Situation& s) {
+                     put(s, "allocated");
+                     s.report = &sick();
+                     s.of_drained = &well();
+                   },
+                   the_drain()},
+        PolicyCase{"DrainedByAnAdmin",
+                   [](Situation& s) { put(s, "drained", "cable", "alice"); },
+                   nothing("the node was drained by alice with the reason \"cable\"")},
+        PolicyCase{"NotKnown",
+                   [](Situation& s) {
+                     s.node.reset();
+                     s.trouble = "sinfo: no answer within 8 s";
+                   },
+                   nothing("sinfo: no answer within 8 s")}),
+    name_of);
+
 TEST(NeedsSlurmTest, OnlyWhereThereIsSomethingToDo) {
   EXPECT_TRUE(needs_slurm(sick(), {}, {}));
   EXPECT_TRUE(needs_slurm(well(), {}, {.drained_by_us = true}));

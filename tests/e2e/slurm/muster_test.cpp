@@ -166,6 +166,24 @@ TEST_F(MusterInSlurm, LeavesAnAdminsDrainWordForWord) {
   EXPECT_EQ(cluster().nodes().at("n1").reason, "mine now");
 }
 
+// Who computes there now may be a job of the admin's.
+TEST_F(MusterInSlurm, ANodeThatAnAdminResumedIsNotDrainedForWhoComputesThere) {
+  ASSERT_TRUE(render("sick", kPassing));
+  ASSERT_TRUE(render("computing", "process_of_no_job"));
+  begin(2, ", clean_runs: 1");
+  become("n1", "sick");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  become("n1", "computing");
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  EXPECT_TRUE(is_drained(cluster().nodes().at("n1"))) << events_of("n1");
+  ASSERT_EQ(cluster().scontrol({"update", "nodename=n1", "state=resume"}).status, 0);
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  EXPECT_TRUE(is_idle(cluster().nodes().at("n1"))) << events_of("n1");
+  const auto events = events_of("n1");
+  EXPECT_THAT(events, AllOf(HasSubstr(" drained n1 "), HasSubstr(" released n1 ")));
+  EXPECT_EQ(events.find(" drained n1 "), events.rfind(" drained n1 ")) << events;
+}
+
 TEST_F(MusterInSlurm, NothingIsAppliedLateWhenTheControllerHung) {
   ASSERT_TRUE(render("sick", kFault));
   begin(2, ", clean_runs: 1", true);
