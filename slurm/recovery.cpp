@@ -31,6 +31,17 @@ std::string not_clean(const Report& report, const OwnDrain& drain) {
   return fmt::format("{} did not judge: {}", drain.check, to_string(check->outcome));
 }
 
+// A check that health checks leave out, or that finds nothing to judge here, ends no drain: the end
+// of a sentence, else empty.
+std::string never_ends(const Report& report, const OwnDrain& drain, const std::string& node) {
+  if (report.context != "periodic" || report.verdict != Verdict::healthy) return "";
+  const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
+  const bool ran = check != report.checks.end();
+  if (ran && check->outcome != Outcome::skip) return "";
+  return fmt::format(
+      ": drained {}until an admin says muster resume {}", ran ? "until it does, or " : "", node);
+}
+
 bool differ(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
 }
@@ -96,6 +107,10 @@ Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain) {
   return not_clean(report, drain).empty() ? Tally::clean : Tally::unclean;
 }
 
+const Report& report_of_drain(const Situation& situation) {
+  return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
+}
+
 bool is_graver(Remedy remedy, Remedy other) {
   const auto rank = [](Remedy each) {
     if (each == Remedy::reseat_or_replace || each == Remedy::report_to_provider) return 3;
@@ -107,10 +122,6 @@ bool is_graver(Remedy remedy, Remedy other) {
 
 Decision decide_recovery(const Situation& situation) {
   const auto& drain = *situation.drain;
-const Report& report_of_drain(const Situation& situation) {
-  return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
-}
-
   Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
   const auto& report = report_of_drain(situation);
   decision.why = not_clean(report, drain);
@@ -118,7 +129,10 @@ const Report& report_of_drain(const Situation& situation) {
     decision.why = "only health checks count";
   }
   decision.clean = decision.why.empty();
-  if (!decision.clean) return decision;
+  if (!decision.clean) {
+    decision.why += never_ends(report, drain, situation.node->name);
+    return decision;
+  }
   decision.why = needs_admin(situation);
   if (!decision.why.empty()) {
     decision.why +=

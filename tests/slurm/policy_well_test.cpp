@@ -236,10 +236,15 @@ TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
             unclean("the verdict is unknown: gpu.count: no answer"));
   EXPECT_EQ(decided(report_of(Verdict::unknown, {})), unclean("the verdict is unknown"));
   EXPECT_EQ(decided(report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}})),
-            unclean("context periodic did not run gpu.count"));
+            unclean("context periodic did not run gpu.count: drained until an admin says muster "
+                    "resume n1"));
+  auto booted = report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}});
+  booted.context = "boot";
+  EXPECT_EQ(decided(booted), unclean("context boot did not run gpu.count"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::skip}})),
-      unclean("gpu.count did not judge: skip"));
+      unclean("gpu.count did not judge: skip: drained until it does, or until an admin says "
+              "muster resume n1"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::warn}})),
       unclean("gpu.count warns"));
