@@ -12,10 +12,13 @@ foreach(program muster muster-bench)
   install(FILES tools/completion/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
 endforeach()
-# The plug-in of LBNL NHC and its configuration: a site links or copies them to /etc/nhc.
-install(FILES nhc-plugins/muster.nhc nhc-plugins/muster.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/nhc)
-install(PROGRAMS slurm/hooks/prolog slurm/hooks/epilog slurm/hooks/health_check
-  DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/muster/slurm)
+# Slurm's hooks; the plug-in of LBNL NHC and its configuration: a site links or copies them to /etc/nhc.
+install(CODE "set(muster_source \"${CMAKE_SOURCE_DIR}\")
+set(muster_made \"${CMAKE_BINARY_DIR}/installed\")
+set(muster_bin \"${CMAKE_INSTALL_BINDIR}\")
+set(muster_libexec \"${CMAKE_INSTALL_LIBEXECDIR}\")
+set(muster_data \"${CMAKE_INSTALL_DATADIR}\")")
+install(SCRIPT cmake/install_scripts.cmake)
 install(DIRECTORY slurm/jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/muster FILES_MATCHING PATTERN "*.sbatch")
 install(FILES slurm/systemd/muster-sweep.service slurm/systemd/muster-sweep.timer
   DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/systemd)
