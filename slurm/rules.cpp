@@ -22,6 +22,10 @@ BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
     return {"on_trouble", quoted(rules.on_trouble) + "; write pass or fail"};
   }
+  // A hook is started in whichever folder slurmd is in.
+  if (!rules.nhc_conf.empty() && !rules.nhc_conf.starts_with('/')) {
+    return {"nhc_conf", quoted(rules.nhc_conf) + "; write the whole path"};
+  }
   for (const auto& [check, word] : rules.unknown) {
     if (word == "keep" || word == "drain") continue;
     return {fmt::format("unknown.{}", check), quoted(word) + "; write keep or drain"};

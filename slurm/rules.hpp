@@ -30,7 +30,8 @@ struct Rules {
   Seconds spread{2};                // health checks begin within it, each node at its own time
   Seconds controller_deadline{12};  // for one question to slurmctld; above its MessageTimeout
   std::string programs = "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";  // where scontrol is
-  std::string conf;  // slurm.conf, where SLURM_CONF is not set; empty: the usual places
+  std::string conf;      // slurm.conf, where SLURM_CONF is not set; empty: the usual places
+  std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
   SweepRules sweep;
 
   template <class Self = Rules>
@@ -62,6 +63,9 @@ struct Rules {
             "controller_deadline", &Self::controller_deadline, "for one call of scontrol or sinfo"),
         field("programs", &Self::programs, "folders with scontrol and sinfo, separated by colons"),
         field("conf", &Self::conf, "slurm.conf, where SLURM_CONF is not set"),
+        field("nhc_conf",
+              &Self::nhc_conf,
+              "hooks judge by this configuration of NHC in place of the context's checks"),
         field("sweep", &Self::sweep, "what `muster sweep` does")};
   }
 };

@@ -175,6 +175,14 @@ class Hook {
     return drain && *drain ? (*drain)->check : "";
   }
 
+  // The caller's file, or the site's, which lies below the root as muster.yaml does; empty for
+  // none.
+  [[nodiscard]] std::string nhc_conf() const {
+    if (!command_.nhc_conf.empty() || rules_.nhc_conf.empty()) return command_.nhc_conf;
+    const auto file = fs::path(rules_.nhc_conf).relative_path();
+    return (fs::path(command_.root) / file).lexically_normal().string();
+  }
+
   int check() {
     // What is left is for Slurm: two questions, an order, and a second and a half in between.
     const auto begin = Clock::now();
@@ -184,6 +192,7 @@ class Hook {
     const CheckCommand check{.profile = command_.profile,
                              .context = command_.context,
                              .settings = command_.settings,
+                             .nhc_conf = nhc_conf(),
                              .root = command_.root,
                              .nvml = command_.nvml,
                              .state = command_.state,

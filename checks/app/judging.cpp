@@ -22,11 +22,13 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command) {
   const auto path = std::filesystem::absolute(command.nhc_conf, failure);
   if (failure) {
     return bad_configuration(
-        {.message = fmt::format("--nhc-conf {}: {}", command.nhc_conf, failure.message())});
+        {.message =
+             fmt::format("NHC's configuration {}: {}", command.nhc_conf, failure.message())});
   }
   const auto text = Root().read(path.string(), nhc::kLargestConfig);
   if (!text) {
-    return bad_configuration({.message = fmt::format("--nhc-conf: {}", text.error().message)});
+    return bad_configuration(
+        {.message = fmt::format("NHC's configuration: {}", text.error().message)});
   }
   return nhc::parse_config(command.nhc_conf, *text);
 }

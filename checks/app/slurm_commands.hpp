@@ -17,6 +17,7 @@ struct HookCommand {
   std::string context;  // prolog, epilog, periodic, boot
   std::string profile;
   std::vector<std::string> settings;
+  std::string nhc_conf;  // empty: what the site says
   std::string root = "/";
   std::string nvml;
   std::string state;

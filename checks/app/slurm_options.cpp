@@ -88,6 +88,10 @@ Result<void> add_setting(HookCommand& command, std::string_view value) {
   return {};
 }
 
+Result<void> set_nhc_conf(HookCommand& command, std::string_view value) {
+  return take_text(command.nhc_conf, value);
+}
+
 Result<void> set_nvml(HookCommand& command, std::string_view value) {
   return take_text(command.nvml, value);
 }
@@ -121,6 +125,11 @@ using W = SweepCommand;
 constexpr std::array kHookOptions{
     Option<H>{"--profile", "NAME|FILE", Arity::one, "judge by this profile", set_profile},
     Option<H>{"--set", "KEY=VALUE", Arity::each, "override one value of the profile", add_setting},
+    Option<H>{"--nhc-conf",
+              "FILE",
+              Arity::one,
+              "judge by the lines of NHC's configuration that are for this node, and no others",
+              set_nhc_conf},
     Option<H>{"--dry-run", "", Arity::flag, kDryHelp, set_dry_run<H>},
     Option<H>{"--root", "DIR", Arity::one, kRootHelp, set_root<H>},
     Option<H>{"--nvml", "FILE", Arity::one, "ask this library about GPUs", set_nvml},

@@ -76,7 +76,7 @@ _muster_options() {
     list) options='--format' ;;
     explain) options='--profile --set --root' ;;
     profiles) options='--set --root' ;;
-    hook) options='--profile --set --dry-run --root --nvml --state' ;;
+    hook) options='--profile --set --nhc-conf --dry-run --root --nvml --state' ;;
     drain) options='--reason --dry-run --root --state' ;;
     resume) options='--dry-run --root --state' ;;
     history) options='--since --format --state' ;;

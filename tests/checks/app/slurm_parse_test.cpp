@@ -42,6 +42,7 @@ TEST(HookParseTest, AloneActsOnThisNode) {
   EXPECT_EQ(hook.root, "/");
   EXPECT_EQ(hook.profile, "");
   EXPECT_EQ(hook.state, "");
+  EXPECT_EQ(hook.nhc_conf, "");
   EXPECT_FALSE(hook.dry_run);
 }
 
@@ -55,6 +56,8 @@ TEST(HookParseTest, TakesEveryOption) {
                                          "--set=host.disk.fail_as=warn",
                                          "--root",
                                          "/tmp/n",
+                                         "--nhc-conf",
+                                         "nhc.conf",
                                          "--nvml",
                                          "/tmp/nvml.so",
                                          "--state",
@@ -63,6 +66,7 @@ TEST(HookParseTest, TakesEveryOption) {
   EXPECT_EQ(hook.context, "periodic");
   EXPECT_EQ(hook.profile, "generic");
   EXPECT_THAT(hook.settings, ElementsAre("host.memory.tolerance=3%", "host.disk.fail_as=warn"));
+  EXPECT_EQ(hook.nhc_conf, "nhc.conf");
   EXPECT_EQ(hook.root, "/tmp/n");
   EXPECT_EQ(hook.nvml, "/tmp/nvml.so");
   EXPECT_EQ(hook.state, "/run/m");

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster hook` by the lines of NHC's configuration: what it tells programs in place of Slurm's.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "checks/app/hook.hpp"
+#include "checks/app/slurm_site.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr std::string_view kLine = "* || check_file_test -e /etc/here\n";
+constexpr std::string_view kUnknownLine = "* || check_this\n";
+
+class HookNhcConfTest : public ::testing::Test {
+ protected:
+  HookNhcConfTest() {
+    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
+    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
+    dir_.write("root/proc/sys/kernel/random/boot_id", "8c5d8d1e-3f3a-4a53-a5b5-5a8f3f5c1f00\n");
+    dir_.write("slurm.conf", "");
+    dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
+    dir_.write("bin/sinfo", fmt::format("#!/bin/sh\ncat {}\n", path("node")));
+    dir_.write("bin/scontrol",
+               fmt::format(R"(#!/bin/sh
+case $3 in
+  state=drain) line="drained|root|$(date +%s)|${{4#reason=}}" ;;
+  state=resume) line="idle|Unknown|Unknown|none" ;;
+esac
+echo "n7|main|$line" >{}
+)",
+                           path("node")));
+    for (const auto* program : {"bin/sinfo", "bin/scontrol"}) {
+      std::filesystem::permissions(dir_.path() / program, std::filesystem::perms(0755));
+    }
+    site("");
+    dir_.write("root/etc/here", "x\n");
+  }
+
+  void site(std::string_view more) const {
+    dir_.write("root/etc/muster/muster.yaml",
+               fmt::format("schema: muster.site/1\nslurm:\n"
+                           "  nhc_conf: /etc/nhc/nhc.conf\n"
+                           "  programs: {}\n"
+                           "  clean_runs: 2\n"
+                           "  spread: 0 s\n{}",
+                           path("bin"),
+                           more));
+  }
+
+  void lines(std::string_view text) const { dir_.write("root/etc/nhc/nhc.conf", text); }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  int hook(std::string context, std::string nhc_conf = "") {
+    auto world = world_.world();
+    world.variables["SLURM_CONF"] = path("slurm.conf");
+    world.variables["SLURMD_NODENAME"] = "n7";
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    return run_hook({.context = std::move(context),
+                     .profile = "generic",
+                     .nhc_conf = std::move(nhc_conf),
+                     .root = path("root"),
+                     .state = path("state")},
+                    world,
+                    deadline);
+  }
+
+  [[nodiscard]] std::string node_in_slurm() const {
+    std::ifstream file(path("node"));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  [[nodiscard]] std::vector<std::string> recorded() const {
+    std::vector<std::string> found;
+    const auto history = slurm::History::read(history_file(path("state")));
+    if (!history) return found;
+    for (const auto& event : history->events({}).value_or(std::vector<slurm::Event>{})) {
+      found.push_back(fmt::format("{} {}: {}", event.kind, event.context, event.message));
+    }
+    return found;
+  }
+
+  TempDir dir_;
+  TestWorld world_;
+};
+
+TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
+  lines(kLine);
+  dir_.remove("root/etc/here");
+  EXPECT_EQ(hook("prolog"), 1);
+  const auto failed =
+      fmt::format("-e /etc/here does not hold ({}:1)", path("root/etc/nhc/nhc.conf"));
+  EXPECT_THAT(
+      node_in_slurm(),
+      AllOf(StartsWith("n7|main|drained|root|"),
+            HasSubstr("|muster: nhc.check_file_test /etc/here: -e /etc/here does not hold")));
+  EXPECT_EQ(hook("periodic"), 0);
+  dir_.write("root/etc/here", "x\n");
+  EXPECT_EQ(hook("periodic"), 0);
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|drained|"));
+  EXPECT_EQ(hook("periodic"), 0);
+  EXPECT_EQ(node_in_slurm(), "n7|main|idle|Unknown|Unknown|none\n");
+  EXPECT_THAT(recorded(),
+              ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
+                          StartsWith("kept periodic: "),
+                          "kept periodic: clean run 1 of 2",
+                          AllOf(StartsWith("resumed periodic: "),
+                                HasSubstr("nhc.check_file_test is well again"))));
+}
+
+// The profile's checks would find this node, of which next to nothing is known, undecided.
+TEST_F(HookNhcConfTest, NothingButTheLinesIsJudged) {
+  lines(kLine);
+  site("  unknown: {\"*\": drain}\n");
+  for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
+    EXPECT_EQ(hook(context), 0) << context;
+  }
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(world_.out(), HasSubstr("muster: healthy"));
+  EXPECT_THAT(recorded(), IsEmpty());
+}
+
+TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwise) {
+  lines(fmt::format("{}{}", kLine, kUnknownLine));
+  EXPECT_EQ(hook("periodic"), 0);
+  EXPECT_EQ(hook("prolog"), 0);
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(world_.out(), HasSubstr("nhc.check_this"));
+  site("  unknown: {\"nhc.*\": drain}\n");
+  EXPECT_EQ(hook("periodic"), 0);
+  EXPECT_THAT(node_in_slurm(),
+              AllOf(StartsWith("n7|main|drained|"), HasSubstr("|muster: nhc.check_this node: ")));
+}
+
+TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
+  lines(kLine);
+  dir_.remove("root/etc/here");
+  EXPECT_EQ(hook("periodic"), 0);
+  dir_.write("root/sys/class/net/eth0/operstate", "up\n");
+  lines("* || check_hw_eth eth0\n");
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(hook("boot"), 0);
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|drained|"));
+  EXPECT_THAT(recorded(),
+              ElementsAre(StartsWith("drained periodic: "),
+                          "kept boot: context boot did not run nhc.check_file_test"));
+}
+
+TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
+  EXPECT_EQ(hook("prolog"), 0);
+  EXPECT_THAT(recorded(),
+              ElementsAre(AllOf(StartsWith("trouble prolog: NHC's configuration: "),
+                                HasSubstr("/etc/nhc/nhc.conf: No such file or directory"))));
+  site("  on_trouble: fail\n");
+  EXPECT_EQ(hook("prolog"), 1);
+  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+}
+
+TEST_F(HookNhcConfTest, TheCommandLineIsHeardBeforeTheSite) {
+  lines(kUnknownLine);
+  dir_.write("own.conf", "* || check_file_test -e /etc/gone\n");
+  EXPECT_EQ(hook("prolog", path("own.conf")), 1);
+  EXPECT_THAT(node_in_slurm(), HasSubstr("|muster: nhc.check_file_test /etc/gone: "));
+}
+
+TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {
+  dir_.write("root/etc/muster/muster.yaml",
+             "schema: muster.site/1\nslurm:\n  nhc_conf: nhc.conf\n");
+  EXPECT_EQ(hook("prolog"), 0);
+  EXPECT_THAT(world_.out(),
+              HasSubstr("muster.yaml:3: 'slurm.nhc_conf' is \"nhc.conf\"; write the whole path"));
+}
+
+}  // namespace
+}  // namespace muster::app
