@@ -25,11 +25,15 @@ constexpr std::array<std::string_view, 5> kUsualConfs = {
     "/usr/local/etc/slurm.conf",
 };
 
+// Where a cluster's files are fetched from, on machines that have none.
+constexpr const char* kServer = "SLURM_CONF_SERVER";
+
 bool is_file(const fs::path& path) {
   std::error_code ignored;  // what cannot be looked at is not there
   return fs::is_regular_file(path, ignored);
 }
 
+// Empty where there is none.
 Result<fs::path> find_conf(const Rules& rules,
                            const std::map<std::string, std::string>& variables) {
   const auto named = variables.find("SLURM_CONF");
@@ -48,9 +52,21 @@ Result<fs::path> find_conf(const Rules& rules,
   for (const auto place : kUsualConfs) {
     if (is_file(place)) return fs::path(place);
   }
-  return make_missing(
-      fmt::format("no slurm.conf at {}; slurm.conf in muster.yaml names another place",
-                  fmt::join(kUsualConfs, ", ")));
+  return fs::path();
+}
+
+// What Slurm's programs say without a file where no server gives them one either: SLURM_CONF_SERVER
+// and DNS were asked.
+constexpr std::string_view kNoSource = "Could not establish a configuration source";
+
+Error no_conf(std::string_view server) {
+  const auto nor =
+      server.empty() ? "" : fmt::format(", nor from SLURM_CONF_SERVER={}", printable(server, 100));
+  return {
+      .message = fmt::format("no slurm.conf at {}{}; slurm.conf in muster.yaml names another place",
+                             fmt::join(kUsualConfs, ", "),
+                             nor),
+      .missing = true};
 }
 
 fs::path find_program(std::string_view folders, std::string_view name) {
@@ -86,6 +102,13 @@ class Programs final : public Controller {
     return cluster;
   }
 
+  Result<std::vector<NodeName>> names() override {
+    const auto out =
+        run(installation_.sinfo, {"--local", "-h", "-N", "-o", std::string(kNamesFormat), "-a"});
+    if (!out) return tl::unexpected(out.error());
+    return parse_names(*out);
+  }
+
   Result<void> drain(std::string_view node, std::string_view reason) override {
     return update(node, {"state=drain", fmt::format("reason={}", reason)});
   }
@@ -103,8 +126,7 @@ class Programs final : public Controller {
     // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
     std::vector<std::string> arguments{"--local", "-h", "-N", "-o", std::string(kSinfoFormat)};
     arguments.insert(arguments.end(), selection.begin(), selection.end());
-    const auto out =
-        call(installation_.sinfo, std::move(arguments), installation_.environment, patience_);
+    const auto out = run(installation_.sinfo, std::move(arguments));
     if (!out) return tl::unexpected(out.error());
     return parse_sinfo(*out);
   }
@@ -113,10 +135,18 @@ class Programs final : public Controller {
     if (auto plain = check_node_name(node); !plain) return plain;
     std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
     arguments.insert(arguments.end(), changes.begin(), changes.end());
-    const auto out =
-        call(installation_.scontrol, std::move(arguments), installation_.environment, patience_);
+    const auto out = run(installation_.scontrol, std::move(arguments));
     if (!out) return tl::unexpected(out.error());
     return {};
+  }
+
+  Result<std::string> run(const fs::path& program, std::vector<std::string> arguments) const {
+    auto out = call(program, std::move(arguments), installation_.environment, patience_);
+    if (out || !installation_.conf.empty()) return out;
+    if (out.error().message.find(kNoSource) == std::string::npos) return out;
+    const auto server = installation_.environment.find(kServer);
+    const bool is_named = server != installation_.environment.end();
+    return tl::unexpected(no_conf(is_named ? server->second : ""));
   }
 
   Installation installation_;
@@ -143,10 +173,14 @@ Result<Installation> find_installation(const Rules& rules,
                     name,
                     printable(rules.programs)));
   }
-  found.environment = {{"SLURM_CONF", found.conf.string()},
-                       {"SLURM_TIME_FORMAT", "%s"},
-                       {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"},
-                       {"LANG", "C"}};
+  found.environment = {
+      {"SLURM_TIME_FORMAT", "%s"}, {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C"}};
+  const auto server = variables.find(kServer);
+  if (!found.conf.empty()) {
+    found.environment["SLURM_CONF"] = found.conf.string();
+  } else if (server != variables.end() && !server->second.empty()) {
+    found.environment[kServer] = server->second;
+  }
   return found;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "slurm/node_names.hpp"
 #include "slurm/node_state.hpp"
 #include "slurm/rules.hpp"
 
@@ -25,6 +26,8 @@ class Controller {
 
   // All nodes of the partitions of `node`; of the whole cluster where it is empty.
   [[nodiscard]] virtual Result<std::vector<NodeState>> nodes(std::string_view node) = 0;
+  // All nodes, with the hosts that they are.
+  [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;
   // An error says what scontrol said, or that it did not answer in time: then what was asked may
   // still happen.
   [[nodiscard]] virtual Result<void> drain(std::string_view node, std::string_view reason) = 0;
@@ -34,13 +37,14 @@ class Controller {
 // Slurm's programs and configuration on this machine.
 struct Installation {
   std::filesystem::path scontrol, sinfo;
-  std::filesystem::path sbatch, squeue;            // empty where they are not there
-  std::filesystem::path conf;                      // exists
+  std::filesystem::path sbatch, squeue;  // empty where they are not there
+  std::filesystem::path conf;  // exists; empty where the programs fetch theirs from a server
   std::map<std::string, std::string> environment;  // all that the programs get
 };
 
 // `variables` is the caller's environment. An error names what is not there and the key to set; a
-// slurm.conf that is named and not there is one, because scontrol would hang on it.
+// slurm.conf that is named and not there is one, because scontrol would hang on it. Where none is
+// named and none lies at the usual places, Slurm's programs look for a server themselves.
 [[nodiscard]] Result<Installation> find_installation(
     const Rules& rules, const std::map<std::string, std::string>& variables);
 

@@ -62,7 +62,7 @@ class Programs final : public Queue {
                             installation_.sbatch.parent_path().string(),
                             installation_.environment.at("PATH")));
     all.insert(installation_.environment.begin(), installation_.environment.end());
-    all["SLURM_CONF"] = installation_.conf.string();
+    if (!installation_.conf.empty()) all["SLURM_CONF"] = installation_.conf.string();
     all.erase("SLURM_TIME_FORMAT");
     const auto out = call(installation_.sbatch, arguments, all, patience_);
     if (!out) return tl::unexpected(out.error());

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -45,7 +46,7 @@ void tell_syslog(int priority, const std::string& line) {
   ::syslog(priority, "%s", line.c_str());
 }
 
-// What Slurm calls this node.
+// What Slurm calls this node, as far as nobody asks it.
 std::string slurm_node(const std::map<std::string, std::string>& variables) {
   const auto name = variables.find("SLURMD_NODENAME");
   if (name != variables.end() && !name->second.empty()) return name->second;
@@ -57,7 +58,7 @@ std::string slurm_node(const std::map<std::string, std::string>& variables) {
 class Hook {
  public:
   Hook(const HookCommand& command, const World& world, Deadline& deadline)
-      : command_(command), world_(world), deadline_(deadline) {}
+      : command_(command), world_(world), deadline_(deadline), node_(slurm_node(world.variables)) {}
 
   int run() {
     const auto folder = state_folder(command_.state, command_.root);
@@ -80,8 +81,6 @@ class Hook {
     const auto found = world_.variables.find(name);
     return found == world_.variables.end() ? "" : found->second;
   }
-
-  [[nodiscard]] std::string node() const { return slurm_node(world_.variables); }
 
   [[nodiscard]] bool is_prolog() const { return command_.context == "prolog"; }
 
@@ -111,7 +110,7 @@ class Hook {
   // muster's own fault, which is not the node's.
   int trouble(const std::string& message) {
     const slurm::Event event{.at = wall_time(),
-                             .node = node(),
+                             .node = node_,
                              .kind = "trouble",
                              .context = command_.context,
                              .job = variable("SLURM_JOB_ID"),
@@ -163,7 +162,7 @@ class Hook {
     const auto spread =
         std::chrono::duration_cast<std::chrono::milliseconds>(to_duration(rules_.spread));
     if (spread.count() <= 0) return;
-    const auto share = std::hash<std::string>{}(node()) % static_cast<std::size_t>(spread.count());
+    const auto share = std::hash<std::string>{}(node_) % static_cast<std::size_t>(spread.count());
     std::this_thread::sleep_for(std::chrono::milliseconds(share));
   }
 
@@ -171,7 +170,7 @@ class Hook {
   // whatever its context leaves out.
   [[nodiscard]] std::string drained_for() const {
     if (command_.context != "periodic" || !history_) return "";
-    const auto drain = history_->drain_of(node());
+    const auto drain = history_->drain_of(node_);
     return drain && *drain ? (*drain)->check : "";
   }
 
@@ -183,7 +182,29 @@ class Hook {
     return (fs::path(command_.root) / file).lexically_normal().string();
   }
 
+  // slurmd says which node this is. Where somebody else starts the hook, Slurm is asked: it may
+  // call the node otherwise than the host is called, and another node as this host.
+  void find_node() {
+    if (!variable("SLURMD_NODENAME").empty()) return;
+    const auto controller = reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
+    if (!controller) return;  // nor will it be reached later, and then it is said
+    const auto names = (*controller)->names();
+    if (!names) {
+      nameless_ = names.error().message;
+    } else if (const auto found = slurm::node_on(*names, host_name())) {
+      node_ = *found;
+    } else {
+      nameless_ = found.error().message;
+    }
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<slurm::Controller>> reach() const {
+    if (!nameless_.empty()) return make_error(nameless_);
+    return reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
+  }
+
   int check() {
+    find_node();
     // What is left is for Slurm: two questions, an order, and a second and a half in between.
     const auto begin = Clock::now();
     const auto share = (deadline_.when() - begin) * 3 / 5;
@@ -206,13 +227,13 @@ class Hook {
 
   int act(const Inspected& inspected) {
     const auto& snapshot = inspected.examined.snapshot;
-    auto controller = reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
+    const auto controller = reach();
     std::optional<Report> of_drained;
     const auto judge_again = [&](const slurm::OwnDrain& drain) {
       return &of_drained.emplace(judge_drained(inspected, command_.context, drain.check));
     };
     slurm::Order order{.report = &inspected.report,
-                       .node = node(),
+                       .node = node_,
                        .context = command_.context,
                        .job = variable("SLURM_JOB_ID"),
                        .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
@@ -249,7 +270,7 @@ class Hook {
     const auto* const word =
         refused ? "the job starts again on another node" : "the node stays in service all the same";
     const auto text = fmt::format("muster: node {} is not fit for this job: {}; {}\n",
-                                  node(),
+                                  node_,
                                   one_line(report, kLongestLine),
                                   word);
     if (command_.dry_run) return kHookPassed;
@@ -268,6 +289,8 @@ class Hook {
   const HookCommand& command_;
   const World& world_;
   Deadline& deadline_;
+  std::string node_;      // as Slurm calls it
+  std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
   Descriptor turn_;

@@ -13,6 +13,17 @@
 namespace muster::app {
 namespace {
 
+// Whoever reads a host file knows hosts, and not Slurm's names for them.
+std::vector<std::string> hosts_of(const std::vector<std::string>& nodes,
+                                  const std::vector<slurm::NodeName>& names) {
+  std::vector<std::string> hosts;
+  for (const auto& node : nodes) {
+    const auto known = std::ranges::find(names, node, &slurm::NodeName::node);
+    hosts.push_back(known == names.end() ? node : known->host);
+  }
+  return hosts;
+}
+
 Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& command,
                                                    const World& world) {
   const auto rules = read_rules(command.root, world.variables);
@@ -21,19 +32,21 @@ Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& comman
   if (!controller) return undecided(controller.error());
   const auto cluster = (*controller)->nodes("");
   if (!cluster) return undecided(cluster.error());
-  std::vector<std::string> names;
+  std::vector<std::string> nodes;
   bool known = false;
   for (const auto& node : *cluster) {
     if (std::ranges::count(node.partitions, command.partition) == 0) continue;
     known = true;
-    if (slurm::standing_of(node) == slurm::Standing::in_service) names.push_back(node.name);
+    if (slurm::standing_of(node) == slurm::Standing::in_service) nodes.push_back(node.name);
   }
   if (!known) return undecided(Error{fmt::format("Slurm has no partition {}", command.partition)});
-  if (names.empty()) {
+  if (nodes.empty()) {
     return undecided(
         Error{fmt::format("no node of partition {} is in service", command.partition)});
   }
-  return names;
+  const auto names = (*controller)->names();
+  if (!names) return undecided(names.error());
+  return hosts_of(nodes, *names);
 }
 
 Attempt<std::vector<std::string>> nodes_of_job(const World& world) {

@@ -70,7 +70,7 @@ struct HostfileCommand {
   static constexpr std::string_view kName = "hostfile";
 
   std::vector<std::string> nodes;  // expanded; empty: the job's
-  std::string partition;           // its nodes that are in service
+  std::string partition;           // the hosts of its nodes that are in service
   std::string root = "/";
   std::string output;
   std::optional<int> slots;

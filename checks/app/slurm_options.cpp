@@ -168,7 +168,7 @@ constexpr std::array kEventsOptions{
 };
 
 constexpr std::array kHostfileOptions{
-    Option<F>{"--partition", "NAME", Arity::one, "its nodes that are in service", set_partition},
+    Option<F>{"--partition", "NAME", Arity::one, "hosts of its nodes in service", set_partition},
     Option<F>{"--slots", "N", Arity::one, "processes of each node", set_slots},
     Option<F>{"--output", "FILE", Arity::one, "write to FILE, replacing it at once", set_output},
     Option<F>{"--root", "DIR", Arity::one, kRootHelp, set_root<F>},

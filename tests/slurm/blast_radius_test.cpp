@@ -55,6 +55,8 @@ class BlastRadiusTest : public EnforceTest {
       return controller_.nodes(node);
     }
 
+    Result<std::vector<NodeName>> names() override { return controller_.names(); }
+
     Result<void> drain(std::string_view node, std::string_view reason) override {
       sent_ = true;
       return controller_.drain(node, reason);

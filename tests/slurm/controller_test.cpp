@@ -236,12 +236,54 @@ TEST_F(ControllerTest, WithoutANameTheUsualPlacesAreLookedAt) {
   auto unnamed = rules();
   unnamed.conf = "";
   const auto found = find_installation(unnamed, {});
-  if (found) {
+  ASSERT_TRUE(found) << found.error().message;
+  if (!found->conf.empty()) {
     EXPECT_EQ(found->conf.filename(), "slurm.conf");
-  } else {
-    EXPECT_THAT(found.error().message, StartsWith("no slurm.conf at /etc/slurm/slurm.conf, "));
-    EXPECT_THAT(found.error().message, HasSubstr("slurm.conf in muster.yaml"));
   }
+  EXPECT_EQ(found->environment.count("SLURM_CONF"), found->conf.empty() ? 0 : 1);
+}
+
+TEST_F(ControllerTest, OfAServerTheProgramsHearWhereThereIsNoFile) {
+  auto unnamed = rules();
+  unnamed.conf = "";
+  const auto found = find_installation(unnamed, {{"SLURM_CONF_SERVER", "ctl1:6817,ctl2"}});
+  ASSERT_TRUE(found) << found.error().message;
+  if (found->conf.empty()) {
+    EXPECT_EQ(found->environment.at("SLURM_CONF_SERVER"), "ctl1:6817,ctl2");
+  }
+  const auto with_file = find_installation(rules(), {{"SLURM_CONF_SERVER", "ctl1"}});
+  ASSERT_TRUE(with_file) << with_file.error().message;
+  EXPECT_EQ(with_file->environment.count("SLURM_CONF_SERVER"), 0);
+}
+
+TEST_F(ControllerTest, WithoutAFileTheProgramsFetchTheirs) {
+  auto installation = find_installation(rules(), {}).value();
+  installation.conf.clear();
+  installation.environment.erase("SLURM_CONF");
+  const auto programs = make_controller(installation, 20s, steady_clock::now() + 60s);
+  EXPECT_TRUE(programs->nodes("n1"));
+  script("sinfo",
+         "echo 'sinfo: error: fetch_config: DNS SRV lookup failed' >&2\n"
+         "echo 'sinfo: fatal: Could not establish a configuration source' >&2; exit 1");
+  const auto none = programs->nodes("n1");
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(none.error().missing);
+  EXPECT_THAT(none.error().message, StartsWith("no slurm.conf at /etc/slurm/slurm.conf, "));
+  EXPECT_THAT(
+      none.error().message,
+      HasSubstr("/usr/local/etc/slurm.conf; slurm.conf in muster.yaml names another place"));
+  installation.environment["SLURM_CONF_SERVER"] = "ctl1";
+  EXPECT_THAT(
+      make_controller(installation, 20s, steady_clock::now() + 60s)->names().error().message,
+      HasSubstr("/usr/local/etc/slurm.conf, nor from SLURM_CONF_SERVER=ctl1; slurm.conf in"));
+}
+
+TEST_F(ControllerTest, ReadsTheNamesOfNodesAndOfTheirHosts) {
+  script("sinfo", "printf 'n1|gpu-1\\nn2|gpu-2\\nn1|gpu-1\\n'");
+  const auto names = controller()->names();
+  ASSERT_TRUE(names) << names.error().message;
+  EXPECT_THAT(*names, ElementsAre(NodeName{"n1", "gpu-1"}, NodeName{"n2", "gpu-2"}));
+  EXPECT_EQ(read("calls"), "[sinfo][--local][-h][-N][-o][%N|%n][-a]\n");
 }
 
 }  // namespace

@@ -119,6 +119,13 @@ class FakeController final : public Controller {
     return seen;
   }
 
+  Result<std::vector<NodeName>> names() override {
+    std::vector<NodeName> names;
+    for (const auto& node : cluster_.nodes())
+      names.push_back({.node = node.name, .host = node.name});
+    return names;
+  }
+
   Result<void> drain(std::string_view node, std::string_view reason) override {
     calls.emplace_back("drain");
     if (before_drain) before_drain();

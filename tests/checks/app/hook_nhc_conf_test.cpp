@@ -4,14 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "checks/app/hook.hpp"
 #include "checks/app/slurm_site.hpp"
+#include "tests/checks/app/fake_slurm.hpp"
 #include "tests/checks/app/world.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -33,34 +31,13 @@ class HookNhcConfTest : public ::testing::Test {
     dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
     dir_.write("root/proc/uptime", "1000.00 2000.00\n");
     dir_.write("root/proc/sys/kernel/random/boot_id", "8c5d8d1e-3f3a-4a53-a5b5-5a8f3f5c1f00\n");
-    dir_.write("slurm.conf", "");
-    dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
-    dir_.write("bin/sinfo", fmt::format("#!/bin/sh\ncat {}\n", path("node")));
-    dir_.write("bin/scontrol",
-               fmt::format(R"(#!/bin/sh
-case $3 in
-  state=drain) line="drained|root|$(date +%s)|${{4#reason=}}" ;;
-  state=resume) line="idle|Unknown|Unknown|none" ;;
-esac
-echo "n7|main|$line" >{}
-)",
-                           path("node")));
-    for (const auto* program : {"bin/sinfo", "bin/scontrol"}) {
-      std::filesystem::permissions(dir_.path() / program, std::filesystem::perms(0755));
-    }
     site("");
     dir_.write("root/etc/here", "x\n");
   }
 
   void site(std::string_view more) const {
-    dir_.write("root/etc/muster/muster.yaml",
-               fmt::format("schema: muster.site/1\nslurm:\n"
-                           "  nhc_conf: /etc/nhc/nhc.conf\n"
-                           "  programs: {}\n"
-                           "  clean_runs: 2\n"
-                           "  spread: 0 s\n{}",
-                           path("bin"),
-                           more));
+    slurm_.site(
+        fmt::format("  nhc_conf: /etc/nhc/nhc.conf\n  clean_runs: 2\n  spread: 0 s\n{}", more));
   }
 
   void lines(std::string_view text) const { dir_.write("root/etc/nhc/nhc.conf", text); }
@@ -83,11 +60,6 @@ echo "n7|main|$line" >{}
                     deadline);
   }
 
-  [[nodiscard]] std::string node_in_slurm() const {
-    std::ifstream file(path("node"));
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   [[nodiscard]] std::vector<std::string> recorded() const {
     std::vector<std::string> found;
     const auto history = slurm::History::read(history_file(path("state")));
@@ -99,6 +71,7 @@ echo "n7|main|$line" >{}
   }
 
   TempDir dir_;
+  FakeSlurm slurm_{dir_};
   TestWorld world_;
 };
 
@@ -109,15 +82,15 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
   const auto failed =
       fmt::format("-e /etc/here does not hold ({}:1)", path("root/etc/nhc/nhc.conf"));
   EXPECT_THAT(
-      node_in_slurm(),
+      slurm_.node(),
       AllOf(StartsWith("n7|main|drained|root|"),
             HasSubstr("|muster: nhc.check_file_test /etc/here: -e /etc/here does not hold")));
   EXPECT_EQ(hook("periodic"), 0);
   dir_.write("root/etc/here", "x\n");
   EXPECT_EQ(hook("periodic"), 0);
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|drained|"));
+  EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_EQ(hook("periodic"), 0);
-  EXPECT_EQ(node_in_slurm(), "n7|main|idle|Unknown|Unknown|none\n");
+  EXPECT_EQ(slurm_.node(), "n7|main|idle|Unknown|Unknown|none\n");
   EXPECT_THAT(recorded(),
               ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
                           StartsWith("kept periodic: "),
@@ -133,7 +106,7 @@ TEST_F(HookNhcConfTest, NothingButTheLinesIsJudged) {
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
     EXPECT_EQ(hook(context), 0) << context;
   }
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(world_.out(), HasSubstr("muster: healthy"));
   EXPECT_THAT(recorded(), IsEmpty());
 }
@@ -142,12 +115,13 @@ TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwi
   lines(fmt::format("{}{}", kLine, kUnknownLine));
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_EQ(hook("prolog"), 0);
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(world_.out(), HasSubstr("nhc.check_this"));
   site("  unknown: {\"nhc.*\": drain}\n");
   EXPECT_EQ(hook("periodic"), 0);
-  EXPECT_THAT(node_in_slurm(),
-              AllOf(StartsWith("n7|main|drained|"), HasSubstr("|muster: nhc.check_this node: ")));
+  EXPECT_THAT(
+      slurm_.node(),
+      AllOf(StartsWith("n7|main|drained|"), HasSubstr("|muster: nhc.check_this: not judged: ")));
 }
 
 TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
@@ -157,7 +131,7 @@ TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
   dir_.write("root/sys/class/net/eth0/operstate", "up\n");
   lines("* || check_hw_eth eth0\n");
   for (int run = 0; run < 3; ++run) EXPECT_EQ(hook("boot"), 0);
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|drained|"));
+  EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_THAT(recorded(),
               ElementsAre(StartsWith("drained periodic: "),
                           "kept boot: context boot did not run nhc.check_file_test"));
@@ -170,14 +144,14 @@ TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
                                 HasSubstr("/etc/nhc/nhc.conf: No such file or directory"))));
   site("  on_trouble: fail\n");
   EXPECT_EQ(hook("prolog"), 1);
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
 }
 
 TEST_F(HookNhcConfTest, TheCommandLineIsHeardBeforeTheSite) {
   lines(kUnknownLine);
   dir_.write("own.conf", "* || check_file_test -e /etc/gone\n");
   EXPECT_EQ(hook("prolog", path("own.conf")), 1);
-  EXPECT_THAT(node_in_slurm(), HasSubstr("|muster: nhc.check_file_test /etc/gone: "));
+  EXPECT_THAT(slurm_.node(), HasSubstr("|muster: nhc.check_file_test /etc/gone: "));
 }
 
 TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {
