@@ -404,6 +404,7 @@ TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
   EXPECT_THAT(world_.out(),
               AllOf(StartsWith("muster: trouble n7: "),
                     HasSubstr("muster.yaml:4: 'slurm.clean_runs' must be at least 1")));
+  EXPECT_THAT(recorded(), ElementsAre(HasSubstr("'slurm.clean_runs' must be at least 1")));
 }
 
 TEST_F(HookTest, AnUnknownKeyOfTheRulesIsNamed) {
