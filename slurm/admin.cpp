@@ -14,6 +14,7 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::size_t kLongestQuote = 200;
+constexpr std::string_view kRefused = "refused";
 
 std::string left_alone(const NodeState& node) {
   const auto by = node.user.empty() ? "" : fmt::format(" by {}", printable(node.user, 40));
@@ -63,6 +64,31 @@ AdminAnswer act(const NodeState& before, Controller& controller, const Task& tas
   return answer;
 }
 
+// What was done or refused: to the history, and to whoever listens. The answer says where the
+// history does not have it.
+void note(AdminAnswer& answer,
+          std::string_view kind,
+          const AdminOrder& order,
+          History* history,
+          const Task& task) {
+  if (order.dry_run) return;
+  const bool refused = kind == kRefused;
+  const Event event{
+      .at = order.now,
+      .node = answer.node,
+      .kind = std::string(kind),
+      .context = "admin",
+      .message = refused ? fmt::format("{}: not {}: {}", order.user, task.done, answer.what)
+                         : fmt::format("{}: {}", order.user, answer.what),
+      .reason = refused ? "" : task.reason};
+  if (history == nullptr) {
+    answer.what += " (not in the history)";
+  } else if (const auto noted = history->add(event); !noted) {
+    answer.what += fmt::format(" (not in the history: {})", noted.error().message);
+  }
+  if (order.tell) order.tell(event);
+}
+
 // Others act meanwhile: each node is judged by what Slurm says right before.
 AdminAnswer treat(const std::string& name,
                   const AdminOrder& order,
@@ -70,23 +96,16 @@ AdminAnswer treat(const std::string& name,
                   History* history,
                   const Task& task) {
   const auto node = read(controller, name);
-  if (!node) return {.node = name, .what = fmt::format("left alone: {}", node.error().message)};
-  if (auto objection = task.objection(*node); !objection.empty()) {
-    return {.node = name, .what = std::move(objection)};
+  auto objection =
+      node ? task.objection(*node) : fmt::format("left alone: {}", node.error().message);
+  if (!objection.empty()) {
+    AdminAnswer answer{.node = name, .what = std::move(objection)};
+    note(answer, kRefused, order, history, task);
+    return answer;
   }
   if (order.dry_run) return {.node = name, .done = true, .what = task.would};
   auto answer = act(*node, controller, task);
-  if (history == nullptr) {
-    answer.what += " (not in the history)";
-    return answer;
-  }
-  const auto noted = history->add({.at = order.now,
-                                   .node = name,
-                                   .kind = answer.done ? task.kind : "trouble",
-                                   .context = "admin",
-                                   .message = fmt::format("{}: {}", order.user, answer.what),
-                                   .reason = task.reason});
-  if (!noted) answer.what += fmt::format(" (not in the history: {})", noted.error().message);
+  note(answer, answer.done ? task.kind : "trouble", order, history, task);
   return answer;
 }
 
@@ -98,10 +117,12 @@ Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<AdminAnswer> answers;
   for (const auto& name : order.nodes) {
-    const bool is_known = std::ranges::find(*cluster, name, &NodeState::name) != cluster->end();
-    answers.push_back(
-        is_known ? treat(name, order, controller, history, task)
-                 : AdminAnswer{.node = name, .what = "left alone: Slurm knows no such node"});
+    if (std::ranges::find(*cluster, name, &NodeState::name) != cluster->end()) {
+      answers.push_back(treat(name, order, controller, history, task));
+      continue;
+    }
+    answers.push_back({.node = name, .what = "left alone: Slurm knows no such node"});
+    note(answers.back(), kRefused, order, history, task);
   }
   return answers;
 }

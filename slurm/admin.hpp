@@ -3,6 +3,7 @@
 // else decided.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct AdminOrder {
   std::string text;  // why; of a drain
   Time now{};
   bool dry_run = false;
+  std::function<void(const Event&)> tell = {};  // syslog; nobody in a dry run
 };
 
 struct AdminAnswer {
@@ -29,7 +31,8 @@ struct AdminAnswer {
 
 // A node that is in service, or that muster drained: then the reason becomes the admin's, and
 // muster does not resume the node by itself any more. One answer per node. An error: Slurm does not
-// answer, and nothing was done. Without a history it is done all the same, and each answer says so.
+// answer, and nothing was done. What is done and what is left alone is an event. Without a history
+// it is done all the same, and each answer says so.
 [[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
                                                            Controller& controller,
                                                            History* history);

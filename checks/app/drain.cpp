@@ -12,6 +12,7 @@
 #include "checks/app/command.hpp"
 #include "checks/app/slurm_commands.hpp"
 #include "checks/app/slurm_site.hpp"
+#include "checks/app/telling.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/admin.hpp"
 
@@ -57,7 +58,8 @@ int carry(const Command& command, const std::string& text, const World& world, C
                                   .user = user_of(world),
                                   .text = text,
                                   .now = wall_time(),
-                                  .dry_run = command.dry_run},
+                                  .dry_run = command.dry_run,
+                                  .tell = tell_syslog},
                                  **controller,
                                  history.get());
   if (!answers) return fail(world, undecided(answers.error()).value());

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <syslog.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include "checks/app/inspect.hpp"
 #include "checks/app/job_output.hpp"
 #include "checks/app/slurm_site.hpp"
+#include "checks/app/telling.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
@@ -39,11 +39,6 @@ std::string identity_of(const Snapshot& snapshot) {
     if (hca.node_guid) members.insert(*hca.node_guid);
   }
   return fmt::format("{}", fmt::join(members, " "));
-}
-
-void tell_syslog(int priority, const std::string& line) {
-  ::openlog("muster", LOG_PID, LOG_DAEMON);
-  ::syslog(priority, "%s", line.c_str());
 }
 
 // What Slurm calls this node, as far as nobody asks it.
@@ -98,13 +93,9 @@ class Hook {
   void say(const slurm::Event& event) {
     // Slurm has heard it: whatever becomes of this run, the job must not start here.
     if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
-    const auto line = fmt::format("{} {}: {}", event.kind, event.node, printable(event.message));
-    if (!command_.dry_run) {
-      const bool grave = event.kind == "trouble" || event.kind == "refused";
-      tell_syslog(grave ? LOG_WARNING : LOG_NOTICE, line);
-    }
+    if (!command_.dry_run) tell_syslog(event);
     // slurmd keeps it in its log where the hook fails; nobody may listen, and that is no trouble.
-    static_cast<void>(world_.console.out(fmt::format("muster: {}\n", line)));
+    static_cast<void>(world_.console.out(fmt::format("muster: {}\n", told(event))));
   }
 
   // muster's own fault, which is not the node's.
@@ -304,7 +295,7 @@ int run_hook(const HookCommand& command, const World& world, Deadline& deadline)
 
 void tell_of_lost_hook(const HookCommand& command, const World& world, std::string_view message) {
   if (command.dry_run) return;
-  tell_syslog(LOG_WARNING, std::string(message));
+  warn_syslog(std::string(message));
   const auto folder = state_folder(command.state, command.root);
   if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::seconds(1);

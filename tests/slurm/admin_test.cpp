@@ -20,7 +20,8 @@ class AdminTest : public EnforceTest {
                                       .user = "alice",
                                       .text = "cable",
                                       .now = cluster.now(),
-                                      .dry_run = dry_run},
+                                      .dry_run = dry_run,
+                                      .tell = listener()},
                                      controller,
                                      &history_of("n001"));
     EXPECT_TRUE(answers) << answers.error().message;
@@ -28,13 +29,21 @@ class AdminTest : public EnforceTest {
   }
 
   std::vector<AdminAnswer> resume(std::vector<std::string> nodes) {
-    const auto answers =
-        resume_nodes({.nodes = std::move(nodes), .user = "alice", .now = cluster.now()},
-                     controller,
-                     &history_of("n001"));
+    const auto answers = resume_nodes(
+        {.nodes = std::move(nodes), .user = "alice", .now = cluster.now(), .tell = listener()},
+        controller,
+        &history_of("n001"));
     EXPECT_TRUE(answers) << answers.error().message;
     return answers.value_or(std::vector<AdminAnswer>{});
   }
+
+  std::function<void(const Event&)> listener() {
+    return [this](const Event& event) {
+      heard.push_back(fmt::format("{} {}: {}", event.kind, event.node, event.message));
+    };
+  }
+
+  std::vector<std::string> heard;
 };
 
 constexpr std::string_view kAdminsReason = "muster-admin: alice: cable";
@@ -52,7 +61,13 @@ TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
   EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
   EXPECT_EQ(cluster.node("n002").reason, "NHC: check_hw_ib");
   EXPECT_EQ(cluster.node("n003").reason, kAdminsReason);
-  EXPECT_THAT(remembered(), ElementsAre("drained", "drained"));
+  EXPECT_THAT(remembered(), ElementsAre("drained", "refused", "drained", "refused"));
+  EXPECT_THAT(heard,
+              ElementsAre("drained n001: alice: drained",
+                          "refused n002: alice: not drained: left alone: it is drained by root: "
+                          "\"NHC: check_hw_ib\"",
+                          "drained n003: alice: drained",
+                          "refused n9: alice: not drained: left alone: Slurm knows no such node"));
 }
 
 TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
@@ -69,6 +84,28 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
   EXPECT_EQ(cluster.drained(), 1);
   EXPECT_EQ(record(), std::nullopt);
   EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
+  EXPECT_THAT(remembered(), ElementsAre("drained", "resumed", "resumed", "refused", "refused"));
+  EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
+}
+
+TEST_F(AdminTest, AnEventNamesTheAdminAndGivesARefusalNoReason) {
+  cluster.drain("n002", "NHC: check_hw_ib");
+  drain({"n001", "n002"});
+  const auto events = history_of("n001").events({});
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_EQ(events->size(), 2U);
+  EXPECT_EQ(events->front().context, "admin");
+  EXPECT_EQ(events->front().reason, kAdminsReason);
+  EXPECT_EQ(events->back().node, "n002");
+  EXPECT_EQ(events->back().reason, "");
+}
+
+TEST_F(AdminTest, ARefusalOfAnAdminsWordIsNotTheHooks) {
+  order.rules.drain = false;
+  run(sick());
+  resume({"n001"});
+  run(sick());
+  EXPECT_THAT(remembered(), ElementsAre("refused", "refused"));
 }
 
 TEST_F(AdminTest, WhatAnotherDidWhileOthersWereDrainedSurvives) {
@@ -109,7 +146,10 @@ TEST_F(AdminTest, AResumeThatFailsLeavesTheRecord) {
 
 TEST_F(AdminTest, ADryRunDoesNothing) {
   EXPECT_THAT(drain({"n001"}, true), ElementsAre(AdminAnswer{"n001", true, "would be drained"}));
-  EXPECT_EQ(cluster.drained(), 0);
+  cluster.drain("n002", "NHC: check_hw_ib");
+  EXPECT_FALSE(drain({"n002"}, true).front().done);
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_THAT(heard, IsEmpty());
   EXPECT_THAT(remembered(), IsEmpty());
 }
 
