@@ -13,8 +13,8 @@
 namespace muster {
 
 // Reads the block `slurm` over the defaults in `out`; a site without that block, or without a file,
-// changes nothing. `check` says what is wrong with the values: a key
-// and the rest of a sentence, or an empty key.
+// changes nothing. `check` says what is wrong with the values: a key and the rest of a sentence, or
+// an empty key.
 template <Described T, class Check>
 [[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources,
                                             T& out,
