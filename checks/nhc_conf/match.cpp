@@ -44,6 +44,10 @@ Result<bool> matches_range(std::string_view range, std::string_view text) {
 
 }  // namespace
 
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  return ::fnmatch(std::string(pattern).c_str(), std::string(text).c_str(), FNM_EXTMATCH) == 0;
+}
+
 Result<bool> matches(std::string_view expression, std::string_view text) {
   const bool negated = expression.starts_with('!');
   if (negated) expression.remove_prefix(1);
@@ -55,8 +59,7 @@ Result<bool> matches(std::string_view expression, std::string_view text) {
   } else if (enclosed(expression, '{', '}')) {
     found = matches_range(inside, text);
   } else {
-    found =
-        ::fnmatch(std::string(expression).c_str(), std::string(text).c_str(), FNM_EXTMATCH) == 0;
+    found = matches_pattern(expression, text);
   }
   if (!found) return found;
   return *found != negated;

@@ -13,4 +13,7 @@ namespace muster::nhc {
 // not match. A range is read as Slurm reads it: "n[1-10]" are n1 to n10.
 [[nodiscard]] Result<bool> matches(std::string_view expression, std::string_view text);
 
+// As bash matches in [[ … == … ]].
+[[nodiscard]] bool matches_pattern(std::string_view pattern, std::string_view text);
+
 }  // namespace muster::nhc

@@ -58,11 +58,21 @@ constexpr std::array kKeys{
         [](Profile& p, const std::string& v) {
           put(&GpuEccCorrectedLimits::sram_warn_above, p.gpu.ecc_corrected, v);
         }},
+    Key{"gpu.ecc_corrected.warn_as",
+        [](Profile& p, const std::string& v) { p.policies["gpu.ecc_corrected"].warn_as = v; }},
     Key{"gpu.xid.window", [](Profile& p, const std::string& v) { p.gpu.xid.window = hours(v); }},
-    Key{"gpu.firmware.vbios", [](Profile& p, const std::string& v) { p.gpu.firmware.vbios = {v}; }},
+    // NHC looks for the words of a version in it.
+    Key{"gpu.firmware.vbios",
+        [](Profile& p, const std::string& v) {
+          p.gpu.firmware.vbios = {
+              v, fmt::format("{}.*", v), fmt::format("*.{}", v), fmt::format("*.{}.*", v)};
+        }},
     Key{"ib.flaps.window", [](Profile& p, const std::string& v) { p.ib.flaps.window = hours(v); }},
+    // NHC fails at this number, muster above it.
     Key{"ib.flaps.max",
-        [](Profile& p, const std::string& v) { put(&IbFlapLimits::max, p.ib.flaps, v); }},
+        [](Profile& p, const std::string& v) {
+          p.ib.flaps.max = std::max(0, parse_whole(v).value_or(0) - 1);
+        }},
     Key{"host.nvme.count",
         [](Profile& p, const std::string& v) { put(&NvmeLimits::count, p.host.nvme, v); }},
 };
@@ -70,13 +80,20 @@ constexpr std::array kKeys{
 }  // namespace
 
 Result<Presets> gpu_count_presets(const Arguments& arguments) {
-  if (arguments.size() > 1) return make_error("GPUs that are not NVIDIA's are not observed");
+  if (argument(arguments, 1) == "rocm") {
+    return make_error("GPUs that are not NVIDIA's are not observed");
+  }
   return in_order(arguments, {"gpu.present.count"});
 }
 
 Result<Presets> gpu_ecc_presets(const Arguments& arguments) {
-  return in_order(arguments,
-                  {"gpu.ecc_corrected.dram_warn_above", "gpu.ecc_corrected.sram_warn_above"});
+  auto presets = in_order(
+      arguments, {"gpu.ecc_corrected.dram_warn_above", "gpu.ecc_corrected.sram_warn_above"});
+  // A line's limit is one to fail above.
+  if (presets && !presets->empty()) {
+    presets->push_back({.key = "gpu.ecc_corrected.warn_as", .value = "fail"});
+  }
+  return presets;
 }
 
 Result<Presets> gpu_xid_presets(const Arguments& arguments) {

@@ -32,6 +32,31 @@ std::string unit_of(const Services& services, const std::string& name) {
   return unit;
 }
 
+// With -s, -k and -E the service must not run; that no unit does proves nothing of processes.
+Finding unwanted_service(const Snapshot& snapshot,
+                         const std::string& name,
+                         const Options& options) {
+  const auto& services = *snapshot.services;
+  const auto unit = unit_of(services, name);
+  if (!lists(services.active, unit)) {
+    return not_judged(fmt::format("whether {} runs is not observed where its unit is not active",
+                                  printable(name, 80)),
+                      unit);
+  }
+  if (options.has('u')) {
+    return not_judged(
+        fmt::format("{} is active, and whose its processes are is not observed", unit), unit);
+  }
+  // NHC would end it, look again, and pass.
+  if (options.has('v') || options.has('V')) {
+    return not_judged(fmt::format("{} is active, and muster ends nothing", unit), unit);
+  }
+  return {.device = unit,
+          .outcome = Outcome::fail,
+          .message = fmt::format("{} is active, and must not be", unit),
+          .remedy = Remedy::fix_config};
+}
+
 // NHC looks at processes; muster knows the units of systemd.
 Finding service_finding(const Snapshot& snapshot, const std::string& name, bool owner) {
   const auto& services = *snapshot.services;
@@ -165,7 +190,10 @@ Findings judge_service(const Snapshot& snapshot, const Arguments& arguments) {
     return {not_judged("processes are not observed, so neither -d nor -m can be told",
                        options->rest.front())};
   }
-  auto finding = service_finding(snapshot, options->rest.front(), options->has('u'));
+  const auto& name = options->rest.front();
+  const bool unwanted = options->has('s') || options->has('k') || options->has('E');
+  auto finding = unwanted ? unwanted_service(snapshot, name, *options)
+                          : service_finding(snapshot, name, options->has('u'));
   if (options->has('0') && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
   return {std::move(finding)};
 }

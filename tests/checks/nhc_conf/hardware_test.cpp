@@ -60,6 +60,9 @@ TEST(NhcEthTest, LooksForTheInterface) {
               ElementsAre(passed("the interface eth0 is there", "eth0")));
   EXPECT_THAT(judge_eth(snapshot, {"lo"}),
               ElementsAre(passed("lo is there wherever there is a network", "lo")));
+  EXPECT_THAT(judge_eth(snapshot, {"ib[0-7]"}),
+              ElementsAre(passed("the interface ib[0-7] is there", "ib[0-7]")));
+  EXPECT_EQ(judge_eth(snapshot, {"eth[1-7]"}).front().outcome, Outcome::fail);
   EXPECT_THAT(judge_eth(snapshot, {"eth1"}),
               ElementsAre(Finding{.device = "eth1",
                                   .outcome = Outcome::fail,
@@ -143,6 +146,11 @@ TEST(NhcDmiTest, KnowsTheMakerAndTheProduct) {
                                                         .dmi_product = std::string("Node 7")})};
   EXPECT_THAT(judge_dmi(snapshot, {"System Information: Manufacturer: Ac*"}),
               ElementsAre(passed("the manufacturer is Acme")));
+  EXPECT_THAT(judge_dmi(snapshot, {"System", "Information:", "Product", "Name:", "Node", "7"}),
+              ElementsAre(passed("the product is Node 7")));
+  // The whole line is a glob, for it begins with no slash.
+  EXPECT_EQ(judge_dmi(snapshot, {"System Information: Product Name: /Node.*/"}).front().outcome,
+            Outcome::fail);
   EXPECT_THAT(judge_dmi(snapshot, {"System Information: Product Name: Node 8"}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,

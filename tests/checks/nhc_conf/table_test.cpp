@@ -140,22 +140,27 @@ TEST(NhcPresetsTest, MeanWhatAzuresArgumentsMean) {
   EXPECT_EQ(profile.gpu.present.count, 8);
   EXPECT_EQ(profile.gpu.ecc_corrected.dram_warn_above, 20000000);
   EXPECT_EQ(profile.gpu.ecc_corrected.sram_warn_above, 10000);
+  EXPECT_EQ(profile.policies["gpu.ecc_corrected"].warn_as, "fail");
   EXPECT_EQ(profile.gpu.xid.window, Seconds{7200});
-  EXPECT_THAT(profile.gpu.firmware.vbios, ElementsAre("96.00.*"));
+  EXPECT_THAT(profile.gpu.firmware.vbios,
+              ElementsAre("96.00.*", "96.00.*.*", "*.96.00.*", "*.96.00.*.*"));
   EXPECT_EQ(profile.ib.flaps.window, Seconds{86400});
-  EXPECT_EQ(profile.ib.flaps.max, 5);
+  EXPECT_EQ(profile.ib.flaps.max, 4);  // five are too many
   EXPECT_EQ(profile.host.nvme.count, 8);
 }
 
 TEST(NhcPresetsTest, LeaveOutWhatIsNotSaid) {
   EXPECT_THAT(gpu_ecc_presets({}).value(), IsEmpty());
   EXPECT_THAT(gpu_ecc_presets({"", "7"}).value(),
-              ElementsAre(Preset{"gpu.ecc_corrected.sram_warn_above", "7"}));
+              ElementsAre(Preset{"gpu.ecc_corrected.sram_warn_above", "7"},
+                          Preset{"gpu.ecc_corrected.warn_as", "fail"}));
 }
 
 TEST(NhcPresetsTest, RefuseWhatTheyCannotMean) {
   EXPECT_EQ(gpu_count_presets({"8", "rocm"}).error().message,
             "GPUs that are not NVIDIA's are not observed");
+  EXPECT_THAT(gpu_count_presets({"8", "nvidia"}).value(),
+              ElementsAre(Preset{"gpu.present.count", "8"}));
   EXPECT_EQ(gpu_count_presets({"many"}).error().message, "expects a whole number, got \"many\"");
   EXPECT_FALSE(nvme_presets({"99999999999"}));
 }

@@ -60,6 +60,33 @@ TEST(NhcServiceTest, GoesByTheUnit) {
   EXPECT_THAT(judge_service(kServices, {"-0", "ntpd.service"}), ElementsAre(warning));
 }
 
+TEST(NhcServiceTest, OneThatIsToBeEndedMustNotRun) {
+  for (const auto& ending : {Arguments{"-s"}, {"-k"}, {"-E", "logger it runs"}}) {
+    auto arguments = ending;
+    arguments.emplace_back("sshd");
+    EXPECT_THAT(judge_service(kServices, arguments),
+                ElementsAre(Finding{.device = "sshd.service",
+                                    .outcome = Outcome::fail,
+                                    .message = "sshd.service is active, and must not be",
+                                    .remedy = Remedy::fix_config}));
+    arguments.back() = "ntpd";
+    EXPECT_THAT(judge_service(kServices, arguments),
+                ElementsAre(said(Outcome::unknown,
+                                 "not judged: whether ntpd runs is not observed where its unit is "
+                                 "not active",
+                                 "ntpd.service")));
+  }
+  EXPECT_EQ(judge_service(kServices, {"-0", "-s", "sshd"}).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge_service(kServices, {"-u", "root", "-s", "sshd"}).front().outcome,
+            Outcome::unknown);
+  for (const auto* verify : {"-v", "-V"}) {
+    EXPECT_THAT(judge_service(kServices, {"-k", verify, "sshd"}),
+                ElementsAre(said(Outcome::unknown,
+                                 "not judged: sshd.service is active, and muster ends nothing",
+                                 "sshd.service")));
+  }
+}
+
 TEST(NhcServiceTest, KnowsTheNamesThatDebianGivesUnits) {
   const Snapshot debian{
       .services = observed(Services{.active = std::vector<std::string>{"ssh.service"},
