@@ -16,7 +16,8 @@ namespace {
 int run(std::span<const char* const> arguments) {
   const muster::app::World world{.console = muster::make_console(),
                                  .variables = muster::environment(),
-                                 .started = muster::Clock::now()};
+                                 .started = muster::Clock::now(),
+                                 .bench = muster::companion("muster-bench")};
   const auto invocation = muster::app::parse(arguments);
   if (!invocation) {
     return muster::app::fail(world,

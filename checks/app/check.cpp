@@ -11,6 +11,7 @@
 #include "checks/app/examine.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/app/judging.hpp"
+#include "checks/app/measure.hpp"
 #include "checks/app/rendering.hpp"
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
@@ -31,7 +32,7 @@ Selection observed_for(const CheckCommand& command) {
 // Before the profile is known, whatever it may run is observed; a snapshot that is kept is whole.
 ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profile* profile) {
   if (!command.save_snapshot.empty()) return ProbeSet::all();
-  if (lines) return nhc::needs_of(*lines).probes;
+  if (lines) return nhc::needs_of(*lines, command.active).probes;
   if (profile != nullptr) {
     return probes_needed(select_checks(*profile, observed_for(command)));
   }
@@ -77,7 +78,12 @@ Attempt<Inspected> inspect(const CheckCommand& command, const World& world, Dead
   auto examined = examine(errand, world.variables, world.started, deadline);
   if (!examined) return tl::unexpected(examined.error());
 
-  auto report = judge_as_asked(command, *lines, examined->snapshot, examined->choice.profile);
+  nhc::Measured measured;
+  if (command.active && *lines) {
+    measured = measure(**lines, examined->snapshot, bench_for(command, world), deadline);
+  }
+  auto report =
+      judge_as_asked(command, *lines, examined->snapshot, examined->choice.profile, measured);
   report.profile_evidence = examined->choice.evidence;
   report.muster = kVersion;
   report.duration_ms = milliseconds_since(world.started);

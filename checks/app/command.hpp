@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -18,6 +19,7 @@ struct World {
   Console console;
   std::map<std::string, std::string> variables;  // the environment
   Clock::time_point started;
+  std::filesystem::path bench = {};  // muster-bench
 };
 
 [[nodiscard]] int run_check(const CheckCommand& command, const World& world, Deadline& deadline);

@@ -22,6 +22,7 @@ struct CheckCommand {
   std::vector<std::string> only, skip;  // globs
   std::vector<std::string> settings;    // KEY=VALUE
   std::string nhc_conf;                 // empty: the context's checks
+  bool active = false;                  // run the benchmarks that its lines ask for
   Format format = Format::text;
   std::string output;                  // empty: standard output
   std::vector<std::string> snapshots;  // files and directories; empty: this node is observed

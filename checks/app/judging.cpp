@@ -36,8 +36,9 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command) {
 Report judge_as_asked(const CheckCommand& command,
                       const std::optional<nhc::Config>& config,
                       const Snapshot& snapshot,
-                      const Profile& profile) {
-  if (config) return nhc::judge(snapshot, profile, *config, command.context);
+                      const Profile& profile,
+                      const nhc::Measured& measured) {
+  if (config) return nhc::judge(snapshot, profile, *config, command.context, measured);
   return judge(snapshot, profile, selection_of(command));
 }
 

@@ -6,6 +6,7 @@
 
 #include "checks/app/choice.hpp"
 #include "checks/app/commands.hpp"
+#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
 #include "checks/run.hpp"
 
@@ -20,6 +21,7 @@ namespace muster::app {
 [[nodiscard]] Report judge_as_asked(const CheckCommand& command,
                                     const std::optional<nhc::Config>& config,
                                     const Snapshot& snapshot,
-                                    const Profile& profile);
+                                    const Profile& profile,
+                                    const nhc::Measured& measured = {});
 
 }  // namespace muster::app

@@ -113,6 +113,11 @@ Result<void> set_nhc_conf(CheckCommand& command, std::string_view value) {
   return {};
 }
 
+Result<void> set_active(CheckCommand& command, std::string_view /*value*/) {
+  command.active = true;
+  return {};
+}
+
 Result<void> set_format(CheckCommand& command, std::string_view value) {
   const auto choice = take_choice(kFormats, value);
   if (!choice) return tl::unexpected(choice.error());
@@ -167,6 +172,12 @@ constexpr std::array kCheckOptions{
               Arity::one,
               "judge by the lines of NHC's configuration that are for this node, and no others",
               set_nhc_conf},
+    Option<C>{"--active",
+              "",
+              Arity::flag,
+              "run muster-bench for those of these lines that ask for a benchmark, each in a time "
+              "of its own: on a node without jobs",
+              set_active},
     Option<C>{"--set", "KEY=VALUE", Arity::each, kSettingHelp, set_setting<C>},
     Option<C>{"--format", kFormats, Arity::one, "form of the report (default text)", set_format},
     Option<C>{"--output",

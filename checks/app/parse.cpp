@@ -35,10 +35,27 @@ class AnyCommand {
   [[nodiscard]] virtual Result<Invocation> result(const Words& words) const = 0;
 };
 
+// Benchmarks run on this machine, and need a line that asks for one.
+Result<void> may_be_active(const CheckCommand& command) {
+  if (command.nhc_conf.empty()) {
+    return make_error("--active runs the benchmarks of --nhc-conf, which is missing");
+  }
+  if (!command.snapshots.empty()) {
+    return make_error("--active runs benchmarks, and on a snapshot nothing can be run");
+  }
+  if (command.root != "/") {
+    return make_error("--active runs benchmarks on this node, and --root names another");
+  }
+  return {};
+}
+
 Result<void> finish(const CheckCommand& command, const Words& /*words*/) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
   if (!command.nhc_conf.empty() && !(command.only.empty() && command.skip.empty())) {
     return make_error("--nhc-conf says which checks run, and goes with neither --only nor --skip");
+  }
+  if (command.active) {
+    if (auto fine = may_be_active(command); !fine) return fine;
   }
   if (command.snapshots.empty()) return {};
   if (!command.save_snapshot.empty()) {

@@ -72,12 +72,16 @@ std::optional<std::string> obstacle(const Snapshot& snapshot,
 // muster's own checks.
 class Lines {
  public:
-  Lines(const Snapshot& snapshot, const Config& config) : snapshot_(snapshot), config_(config) {}
+  Lines(const Snapshot& snapshot, const Config& config, const Measured& measured)
+      : snapshot_(snapshot), config_(config), measured_(measured) {}
 
   void take(const Demand& demand) {
     if (!demand.complaint.empty()) return refuse(demand, demand.complaint);
     const Row* row = row_named(demand.check);
     if (row == nullptr) return refuse(demand, unknown_check(demand.check));
+    if (const auto found = measured_.find(demand.number); found != measured_.end()) {
+      return add(demand, found->second);
+    }
     if (!row->why.empty()) {
       auto finding = not_judged(row->why);
       finding.outcome = row->otherwise;
@@ -140,6 +144,7 @@ class Lines {
 
   const Snapshot& snapshot_;
   const Config& config_;
+  const Measured& measured_;
   std::vector<std::string> ids_;     // all, in the file's order
   std::vector<std::string> checks_;  // those of muster's own among them
   std::vector<Preset> presets_;
@@ -163,13 +168,14 @@ void adapt(Profile& profile, const Lines& lines, const std::string& context) {
 
 }  // namespace
 
-Needs needs_of(const Config& config) {
+Needs needs_of(const Config& config, bool active) {
   Needs needs{.probes = Probe::identity};
   std::vector<std::string> checks;
   for (const auto& demand : all_demands(config)) {
     const Row* row = row_named(demand.check);
     if (row == nullptr) continue;
     needs.probes = needs.probes | row->needs;
+    if (active && row->benchmark != nullptr) needs.probes = needs.probes | Probe::nvml;
     for (const auto check : row->checks) checks.emplace_back(check);
     if (row->judge != judge_file_test) continue;
     for (auto& file : tested_files(demand.arguments)) needs.files.push_back(std::move(file));
@@ -184,9 +190,10 @@ Needs needs_of(const Config& config) {
 Report judge(const Snapshot& snapshot,
              Profile profile,
              const Config& config,
-             const std::string& context) {
+             const std::string& context,
+             const Measured& measured) {
   const auto& node = snapshot.identity->hostname;
-  Lines lines(snapshot, config);
+  Lines lines(snapshot, config, measured);
   const auto demands = demands_on(config, node);
   for (const auto& demand : demands) lines.take(demand);
   if (demands.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checks/check.hpp"
+#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
 #include "lib/report/report.hpp"
 
@@ -18,14 +19,16 @@ struct Needs {
   std::vector<std::string> files;  // that check_file_test names
 };
 
-[[nodiscard]] Needs needs_of(const Config& config);
+// `active`: benchmarks will be run.
+[[nodiscard]] Needs needs_of(const Config& config, bool active = false);
 
 // Pure, as muster::judge. The lines decide which checks run, even those that the profile disabled;
 // limits that no line sets are the profile's. A line that nobody can judge leaves the node
-// undecided.
+// undecided. `measured`: what came of the benchmarks that were run.
 [[nodiscard]] Report judge(const Snapshot& snapshot,
                            Profile profile,
                            const Config& config,
-                           const std::string& context);
+                           const std::string& context,
+                           const Measured& measured = {});
 
 }  // namespace muster::nhc

@@ -12,15 +12,9 @@ constexpr std::string_view kNoPackets = "muster opens no connections";
 constexpr std::string_view kNoContents = "contents, owners and times of files are not observed";
 constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
 constexpr std::string_view kNoAmd = "GPUs that are not NVIDIA's are not observed";
-constexpr std::string_view kAllReduce =
-    "a benchmark, which muster check does not run: muster-bench all_reduce --local N, with "
-    "--min-busbw and --at for the bandwidth wanted";
-constexpr std::string_view kLoopback =
-    "a benchmark, which muster check does not run: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 "
-    "muster-bench all_reduce --local N, with --min-busbw and --at for the bandwidth wanted";
+constexpr std::string_view kOnRequest = "a benchmark, which is run with --active only";
 constexpr std::string_view kOtherBench =
-    "a benchmark, which muster check does not run; of its kind muster-bench has none, "
-    "muster-bench all_reduce --local N is the nearest";
+    "a benchmark of a kind that muster-bench has none of: --active does not run it either";
 
 Row judged(std::string_view name,
            Judge judge,
@@ -44,8 +38,8 @@ Row translated(std::string_view name,
 
 Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
 
-Row benchmark(std::string_view name, std::string_view why) {
-  return {.name = name, .otherwise = Outcome::skip, .why = why};
+Row benchmark(std::string_view name, std::string_view why, PlanBenchmark plan = nullptr) {
+  return {.name = name, .otherwise = Outcome::skip, .why = why, .benchmark = plan};
 }
 
 std::vector<Row> lbnl_rows() {
@@ -121,8 +115,8 @@ std::vector<Row> azure_rows() {
       translated("check_ib_link_flapping", {"ib.flaps"}, link_flap_presets),
       translated("check_hw_topology", {"topo.numa", "topo.pairing", "topo.nccl_file"}),
       translated("check_nvme_count", {"host.nvme"}, nvme_presets, 1, 1),
-      benchmark("check_nccl_allreduce", kAllReduce),
-      benchmark("check_nccl_allreduce_ib_loopback", kLoopback),
+      benchmark("check_nccl_allreduce", kOnRequest, all_reduce_benchmark),
+      benchmark("check_nccl_allreduce_ib_loopback", kOnRequest, loopback_benchmark),
       benchmark("check_gpu_bw", kOtherBench),
       benchmark("check_ib_bw_gdr", kOtherBench),
       benchmark("check_ib_bw_non_gdr", kOtherBench),

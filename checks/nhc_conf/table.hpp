@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/judging.hpp"
 #include "lib/profile/profile.hpp"
 
@@ -25,6 +26,9 @@ struct Preset {
 // The values that a line's arguments stand for.
 using Translate = Result<std::vector<Preset>> (*)(const Arguments&);
 
+// What muster-bench is asked for a line.
+using PlanBenchmark = Result<Benchmark> (*)(const Demand& demand, std::size_t gpus);
+
 inline constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
 struct Row {
@@ -40,6 +44,7 @@ struct Row {
   // … or by nobody, and why.
   Outcome otherwise = Outcome::unknown;
   std::string_view why = {};
+  PlanBenchmark benchmark = nullptr;  // where it was run, that answers
 };
 
 [[nodiscard]] std::span<const Row> table();

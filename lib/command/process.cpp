@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <string_view>
+#include <system_error>
 
 namespace muster {
 
@@ -18,6 +19,14 @@ std::map<std::string, std::string> environment() {
     variables.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
   return variables;
+}
+
+std::filesystem::path companion(std::string_view name) {
+  std::error_code failure;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  const auto beside = self.parent_path() / name;
+  if (!failure && ::access(beside.c_str(), X_OK) == 0) return beside;
+  return std::filesystem::path("/usr/bin") / name;
 }
 
 void keep_standard_streams() {

@@ -2,12 +2,17 @@
 // What every program of ours does first.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace muster {
 
 [[nodiscard]] std::map<std::string, std::string> environment();
+
+// Another program of ours: beside this one, else where packages put it. Nobody's PATH is asked.
+[[nodiscard]] std::filesystem::path companion(std::string_view name);
 
 // A file that is opened later must not become standard output by taking its number, and a reader
 // that went away is a failed write.

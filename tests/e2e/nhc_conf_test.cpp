@@ -14,6 +14,7 @@ namespace muster::e2e {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::string_view kConfiguration =
@@ -73,6 +74,42 @@ TEST(NhcConfTest, ALineThatNobodyKnowsLeavesTheNodeUndecided) {
   const auto report = checked(render(node_named("nd96isr_h100_v5")), "* || check_other 1\n");
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(concerns(report), Contains("unknown nhc.check_other node")) << explain(report);
+}
+
+// On this machine, whose eight GPUs are NVML's, CUDA's and NCCL's fakes.
+Report measured(double busbw, std::string_view configuration) {
+  Stage stage;
+  stage.show(render(node_named("nd96isr_h100_v5")));
+  TempDir dir;
+  dir.write("nhc.conf", configuration);
+  dir.write("scenario.json",
+            fmt::format(R"({{"gpus": 8, "memory_gib": 80, "busbw": {{"*": {}}}}})", busbw));
+  const auto output = output_of(
+      fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl MUSTER_FAKE_GPU={1}/scenario.json "
+                  "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
+                  "--nhc-conf {1}/nhc.conf --active --deadline 60s --format json -v",
+                  MUSTER_FAKES,
+                  dir.path().string(),
+                  MUSTER_SOURCE_DIR,
+                  MUSTER_PROGRAM,
+                  stage.nvml().string()));
+  const auto report = parse_report(output);
+  EXPECT_TRUE(report) << output;
+  return report ? *report : Report{};
+}
+
+TEST(NhcConfBenchmarkTest, MusterBenchAnswersForItsLine) {
+  constexpr std::string_view kLines =
+      "* || check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml\n"
+      "* || check_gpu_bw 48 335\n";
+  const auto fast = measured(470, kLines);
+  EXPECT_EQ(fast.verdict, Verdict::healthy) << explain(fast);
+  ASSERT_EQ(fast.checks.size(), 2U);
+  EXPECT_EQ(fast.checks[0].outcome, Outcome::pass) << explain(fast);
+  EXPECT_EQ(fast.checks[1].outcome, Outcome::skip) << explain(fast);
+  const auto slow = measured(430, kLines);
+  EXPECT_EQ(slow.verdict, Verdict::unhealthy);
+  EXPECT_THAT(concerns(slow), ElementsAre("fail nhc.check_nccl_allreduce node")) << explain(slow);
 }
 
 }  // namespace

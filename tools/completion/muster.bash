@@ -69,7 +69,7 @@ _muster_options() {
   local command=$1 current=$2 options=''
   case $command in
     check)
-      options='--profile --context --only --skip --nhc-conf --set --format --output --snapshot
+      options='--profile --context --only --skip --nhc-conf --active --set --format --output --snapshot
         --save-snapshot --root --nvml --state --deadline -v --verbose -q --quiet'
       ;;
     snapshot) options='--profile --context --output --root --nvml --state --deadline --describe' ;;

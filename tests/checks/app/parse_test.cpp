@@ -155,6 +155,17 @@ TEST(ParseTest, ANhcConfigurationSaysAloneWhichChecksRun) {
   }
 }
 
+TEST(ParseTest, BenchmarksRunForLinesOnThisNodeAlone) {
+  EXPECT_FALSE(parsed<CheckCommand>({"check", "--nhc-conf", "a"}).active);
+  EXPECT_TRUE(parsed<CheckCommand>({"check", "--nhc-conf", "a", "--active"}).active);
+  EXPECT_THAT(refusal({"check", "--active"}),
+              StartsWith("check: --active runs the benchmarks of --nhc-conf, which is missing"));
+  EXPECT_THAT(refusal({"check", "--nhc-conf", "a", "--active", "--snapshot", "b"}),
+              HasSubstr("on a snapshot nothing can be run"));
+  EXPECT_THAT(refusal({"check", "--nhc-conf", "a", "--active", "--root", "/elsewhere"}),
+              HasSubstr("--root names another"));
+}
+
 TEST(ParseTest, OnlyAndSkipMustMatchACheck) {
   EXPECT_THAT(refusal({"check", "--only", "host.*,ib.rates"}),
               StartsWith("check: --only: no check matches \"ib.rates\"; did you mean ib.rate?"));

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benchmarks that lines of NHC's configuration ask for, run on request.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "checks/app/command.hpp"
+#include "checks/nhc_conf/benchmark.hpp"
+
+namespace muster::app {
+
+// How muster-bench is run, whatever a line asks of it.
+struct Bench {
+  std::filesystem::path program;
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
+  Clock::duration longest = std::chrono::minutes(5);  // for one run
+};
+
+// Of this node it says the same as `command`. A deadline above five minutes holds for each
+// benchmark, too.
+[[nodiscard]] Bench bench_for(const CheckCommand& command, const World& world);
+
+// One after the other. Their time is their own: `deadline` is put off by as long as they take. What
+// cannot be run, hangs or makes no sense is unknown, with the reason.
+[[nodiscard]] nhc::Measured measure(const nhc::Config& config,
+                                    const Snapshot& snapshot,
+                                    const Bench& bench,
+                                    Deadline& deadline);
+
+}  // namespace muster::app

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/nhc_conf/benchmark.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "checks/nhc_conf/judging.hpp"
+#include "checks/nhc_conf/table.hpp"
+#include "lib/base/text.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::nhc {
+namespace {
+
+constexpr std::string_view kBandwidth = "bench.min_busbw";
+constexpr std::size_t kMostFindings = 16;
+constexpr std::size_t kLongestText = 200;
+
+// As nccl-tests reads sizes: "16G" are 16 GiB.
+Result<std::uint64_t> parse_message_size(std::string_view text) {
+  constexpr std::string_view kUnits = "KMG";
+  constexpr std::uint64_t kLargest = 1ULL << 40U;
+  auto number = text;
+  const auto letter = number.empty() ? '\0' : number.back();
+  const auto unit = kUnits.find(letter >= 'a' ? static_cast<char>(letter - 'a' + 'A') : letter);
+  if (unit != std::string_view::npos) number.remove_suffix(1);
+  const auto value = parse_unsigned(number);
+  const auto factor = unit == std::string_view::npos ? 1ULL : 1ULL << (10U * (unit + 1));
+  if (!value || *value == 0 || *value > kLargest / factor) {
+    return make_error(
+        fmt::format("expects the size of a message as 16G, got \"{}\"", printable(text, 40)));
+  }
+  return *value * factor;
+}
+
+Result<int> parse_attempts(std::string_view text) {
+  constexpr std::uint64_t kMost = 100;
+  if (text.empty()) return 1;
+  const auto value = parse_unsigned(text);
+  if (!value || *value == 0 || *value > kMost) {
+    return make_error(
+        fmt::format("expects 1 to {} repeats, got \"{}\"", kMost, printable(text, 40)));
+  }
+  return static_cast<int>(*value);
+}
+
+Result<std::string> bandwidth_word(std::string_view text) {
+  const auto value = parse_number(text);
+  if (value && *value > 0) return fmt::format("{} GB/s", *value);
+  return make_error(
+      fmt::format("expects a bandwidth in GB/s above zero, got \"{}\"", printable(text, 40)));
+}
+
+tl::unexpected<Error> no_report(const Answer& answer) {
+  std::string_view said;
+  for (const auto line : split_lines(answer.err)) {
+    if (said.empty()) said = trim(line);
+  }
+  return make_error(fmt::format("muster-bench ended with status {} and without a report{}{}",
+                                answer.status,
+                                said.empty() ? "" : ": ",
+                                printable(said, kLongestText)));
+}
+
+Result<Report> report_in(const Answer& answer) {
+  if (trim(answer.out).empty()) return no_report(answer);
+  auto report = parse_report(answer.out);
+  if (!report) {
+    return make_error(fmt::format("what muster-bench printed is no report ({})",
+                                  printable(report.error().message, kLongestText)));
+  }
+  if (exit_status(report->verdict) != answer.status) {
+    return make_error(fmt::format("muster-bench reported {} and ended with status {}",
+                                  to_string(report->verdict),
+                                  answer.status));
+  }
+  return report;
+}
+
+Value harmless_value(Value value) {
+  if (auto* text = std::get_if<std::string>(&value)) *text = printable(*text, kLongestText);
+  return value;
+}
+
+// Findings about the node as a whole are about "node" here, others lose its name.
+std::string device_in(const Report& report, std::string_view device) {
+  if (device.empty() || device == report.node || device == "job") return std::string(checks::kNode);
+  const auto prefix = fmt::format("{}/", report.node);
+  if (device.starts_with(prefix)) device.remove_prefix(prefix.size());
+  return printable(device, kLongestText);
+}
+
+Verdict verdict_by(const Findings& findings) {
+  const auto has = [&](Outcome outcome) {
+    return std::ranges::any_of(findings,
+                               [&](const Finding& each) { return each.outcome == outcome; });
+  };
+  if (has(Outcome::fail)) return Verdict::unhealthy;
+  return has(Outcome::unknown) ? Verdict::unknown : Verdict::healthy;
+}
+
+// What is wrong, and what the bandwidth came to.
+bool is_taken(const Finding& finding) {
+  if (finding.outcome == Outcome::skip) return false;
+  return finding.outcome != Outcome::pass || finding.check == kBandwidth;
+}
+
+Findings taken_from(const Report& report) {
+  Findings taken;
+  for (const auto& finding : report.findings) {
+    if (!is_taken(finding) || taken.size() == kMostFindings) continue;
+    taken.push_back({.device = device_in(report, finding.device),
+                     .outcome = finding.outcome,
+                     .message = finding.message,
+                     .observed = harmless_value(finding.observed),
+                     .limit = harmless_value(finding.limit),
+                     .unit = printable(finding.unit, 20),
+                     .remedy = finding.remedy});
+  }
+  return taken;
+}
+
+bool tells_bandwidth(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const Finding& finding) {
+    const bool judged = finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
+    return finding.check == kBandwidth && judged;
+  });
+}
+
+}  // namespace
+
+Result<Benchmark> all_reduce_benchmark(const Demand& demand, std::size_t gpus) {
+  const auto bandwidth = bandwidth_word(argument(demand.arguments, 0));
+  if (!bandwidth) return tl::unexpected(bandwidth.error());
+  const auto attempts = parse_attempts(argument(demand.arguments, 1));
+  if (!attempts) return tl::unexpected(attempts.error());
+  // On this node's GPUs and nowhere else, whatever job this is part of: host memory is no answer.
+  Benchmark benchmark{.words = {"all_reduce",
+                                "--backend=nccl",
+                                "--launch=alone",
+                                fmt::format("--local={}", gpus),
+                                fmt::format("--min-busbw={}", *bandwidth),
+                                "--format=json",
+                                "--verbose"},
+                      .environment = {},
+                      .topology_file = {},
+                      .attempts = *attempts};
+  if (const auto word = argument(demand.arguments, 2); !word.empty()) {
+    const auto size = parse_message_size(word);
+    if (!size) return tl::unexpected(size.error());
+    benchmark.words.push_back(fmt::format("--sizes={}", *size));
+    benchmark.words.push_back(fmt::format("--at={}", *size));
+  }
+  return benchmark;
+}
+
+Result<Benchmark> loopback_benchmark(const Demand& demand, std::size_t gpus) {
+  auto benchmark = all_reduce_benchmark(demand, gpus);
+  if (!benchmark) return benchmark;
+  if (!demand.unresolved.empty()) {
+    return make_error(
+        fmt::format("the variable ${} is not known", printable(demand.unresolved, 40)));
+  }
+  benchmark->words.emplace_back("--require-transport=ib");
+  benchmark->environment = {{"NCCL_P2P_DISABLE", "1"},
+                            {"NCCL_SHM_DISABLE", "1"},
+                            {"NCCL_NET_GDR_LEVEL", "5"},
+                            {"NCCL_IB_PCI_RELAXED_ORDERING", "1"}};
+  benchmark->topology_file = argument(demand.arguments, 3);
+  if (!benchmark->topology_file.empty()) {
+    benchmark->environment["NCCL_TOPO_FILE"] = benchmark->topology_file;
+  }
+  return benchmark;
+}
+
+std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& snapshot) {
+  const auto& nvml = snapshot.nvml;
+  std::vector<BenchmarkLine> lines;
+  for (const auto& demand : demands_on(config, snapshot.identity->hostname)) {
+    const Row* row = demand.complaint.empty() ? row_named(demand.check) : nullptr;
+    if (row == nullptr || row->benchmark == nullptr) continue;
+    BenchmarkLine line{.number = demand.number, .benchmark = {}};
+    if (!nvml.ok() || nvml->gpus.empty()) {
+      const auto& why = nvml.ok() ? nvml->trouble : nvml.reason;
+      line.benchmark = make_error(
+          fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
+    } else {
+      line.benchmark = row->benchmark(demand, nvml->gpus.size());
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<Finding> findings_of(const Answer& answer) {
+  const auto report = report_in(answer);
+  if (!report) return {not_judged(report.error().message)};
+  auto findings = taken_from(*report);
+  const bool healthy = report->verdict == Verdict::healthy;
+  if (verdict_by(findings) != report->verdict || (healthy && !tells_bandwidth(*report))) {
+    return {not_judged(fmt::format("muster-bench reported {}, and its findings do not say so",
+                                   to_string(report->verdict)))};
+  }
+  return findings;
+}
+
+}  // namespace muster::nhc

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Benchmarks of NHC's lines, run by a script in the place of muster-bench.
+#include "checks/app/measure.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+#include "lib/report/report.hpp"
+#include "tests/checks/app/world.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class MeasureTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  // What stands in for muster-bench: a shell's words.
+  void script(std::string_view body) {
+    dir_.write("muster-bench", fmt::format("#!/bin/sh\n{}\n", body));
+    ::chmod(path("muster-bench").c_str(), 0755);
+  }
+
+  // That prints a report with this outcome of the bandwidth.
+  void answering(Outcome outcome, std::string_view before = "") {
+    const auto verdict = outcome == Outcome::fail ? Verdict::unhealthy : Verdict::healthy;
+    const Report report{.node = "n3",
+                        .profile = "generic",
+                        .context = "manual",
+                        .verdict = verdict,
+                        .findings = {{.check = "bench.min_busbw",
+                                      .device = "n3",
+                                      .outcome = outcome,
+                                      .message = "470 GB/s"}}};
+    dir_.write("report.json", to_json(report, {.verbose = true}));
+    script(
+        fmt::format("{}\nwhile IFS= read -r line; do printf '%s\\n' \"$line\"; done <{}\nexit {}",
+                    before,
+                    path("report.json"),
+                    exit_status(verdict)));
+  }
+
+  nhc::Measured measured(std::string_view line, const CheckCommand& command = {}) {
+    Nvml nvml;
+    nvml.gpus.resize(8);
+    const Snapshot snapshot{.identity = observed(Identity{.hostname = "n3"}),
+                            .nvml = observed(std::move(nvml))};
+    const auto config = nhc::parse_config("nhc.conf", fmt::format("* || {}\n", line));
+    TestWorld test;
+    auto world = test.world();
+    world.bench = path("muster-bench");
+    world.variables = {{"NCCL_DEBUG", "WARN"}, {"NCCL_SHM_DISABLE", "0"}};
+    auto bench = bench_for(command, world);
+    bench.longest = longest_;
+    return measure(config, snapshot, bench, deadline_);
+  }
+
+  // Of the only line.
+  Finding finding(std::string_view line, const CheckCommand& command = {}) {
+    const auto all = measured(line, command);
+    const auto found = all.find(1);
+    EXPECT_NE(found, all.end());
+    if (found == all.end()) return {};
+    EXPECT_THAT(found->second, SizeIs(1));
+    return found->second.front();
+  }
+
+  [[nodiscard]] std::string content(std::string_view name) const {
+    std::ifstream stream(path(name));
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  TempDir dir_;
+  Clock::duration longest_ = seconds(60);
+  Deadline deadline_{Clock::now() + seconds(20)};
+};
+
+TEST_F(MeasureTest, TheReportsWordIsTheLines) {
+  answering(Outcome::pass);
+  EXPECT_EQ(finding("check_nccl_allreduce 460 1 16G").outcome, Outcome::pass);
+  answering(Outcome::fail);
+  const auto failed = finding("check_nccl_allreduce 460 1 16G");
+  EXPECT_EQ(failed.outcome, Outcome::fail);
+  EXPECT_EQ(failed.message, "470 GB/s");
+  EXPECT_EQ(failed.device, "node");
+}
+
+TEST_F(MeasureTest, NoShellReadsWhatItIsAsked) {
+  answering(Outcome::pass, fmt::format("printf '%s\\n' \"$@\" >{}", path("words")));
+  const CheckCommand command{.profile = "generic; echo x", .settings = {"a.b='$(c) d'"}};
+  EXPECT_EQ(finding("check_nccl_allreduce 460 1 1M", command).outcome, Outcome::pass);
+  EXPECT_EQ(content("words"),
+            "all_reduce\n--backend=nccl\n--launch=alone\n--local=8\n--min-busbw=460 GB/s\n"
+            "--format=json\n--verbose\n--sizes=1048576\n--at=1048576\n--profile=generic; echo x\n"
+            "--set=a.b='$(c) d'\n");
+}
+
+TEST_F(MeasureTest, TheCallersVariablesHoldButForThoseOfTheCheck) {
+  answering(
+      Outcome::pass,
+      fmt::format("echo \"$NCCL_DEBUG $NCCL_SHM_DISABLE $NCCL_TOPO_FILE\" >{}", path("seen")));
+  dir_.write("topology.xml", "<system/>");
+  const auto file = path("topology.xml");
+  EXPECT_EQ(finding(fmt::format("check_nccl_allreduce_ib_loopback 18 1 8G {}", file)).outcome,
+            Outcome::pass);
+  EXPECT_EQ(content("seen"), fmt::format("WARN 1 {}\n", file));
+}
+
+TEST_F(MeasureTest, ATopologyFileThatIsMissingIsNotRunWithout) {
+  answering(Outcome::pass);
+  const auto finding = this->finding("check_nccl_allreduce_ib_loopback 18 1 8G /nowhere/x.xml");
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
+  EXPECT_EQ(finding.message, "not judged: the topology file /nowhere/x.xml cannot be read");
+}
+
+TEST_F(MeasureTest, ARunThatDoesNotFailEndsTheRepeats) {
+  answering(Outcome::fail, fmt::format("echo run >>{}", path("runs")));
+  EXPECT_EQ(finding("check_nccl_allreduce 460 3 16G").outcome, Outcome::fail);
+  EXPECT_EQ(content("runs"), "run\nrun\nrun\n");
+  answering(Outcome::pass, fmt::format("echo run >>{}", path("runs")));
+  EXPECT_EQ(finding("check_nccl_allreduce 460 3 16G").outcome, Outcome::pass);
+  EXPECT_EQ(content("runs"), "run\nrun\nrun\nrun\n");
+}
+
+TEST_F(MeasureTest, AProgramThatIsMissingIsUnknown) {
+  const auto finding = this->finding("check_nccl_allreduce 460");
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
+  EXPECT_EQ(finding.message,
+            fmt::format("not judged: run {}: No such file or directory", path("muster-bench")));
+}
+
+TEST_F(MeasureTest, AProgramThatCrashesIsUnknown) {
+  script("kill -SEGV $$");
+  EXPECT_EQ(finding("check_nccl_allreduce 460").message,
+            "not judged: muster-bench ended with status 139 and without a report");
+}
+
+TEST_F(MeasureTest, AProgramThatWritesForEverIsUnknown) {
+  script("while :; do echo 0123456789012345678901234567890123456789012345678901234567890123; done");
+  const auto finding = this->finding("check_nccl_allreduce 460");
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
+  EXPECT_THAT(finding.message, HasSubstr("wrote more than 4194304 bytes"));
+}
+
+TEST_F(MeasureTest, OneThatHangsIsKilledAndUnknown) {
+  longest_ = std::chrono::milliseconds(50);
+  script("exec /bin/sleep 600");
+  const auto finding = this->finding("check_nccl_allreduce 460");
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
+  EXPECT_EQ(finding.message, "not judged: muster-bench did not answer within 0.05 s");
+}
+
+// What comes after it has as much time as before.
+TEST_F(MeasureTest, TheTimeOfABenchmarkIsItsOwn) {
+  const auto before = deadline_.when();
+  answering(Outcome::pass);
+  EXPECT_EQ(finding("check_nccl_allreduce 460").outcome, Outcome::pass);
+  EXPECT_GT(deadline_.when(), before);
+}
+
+TEST_F(MeasureTest, ALongDeadlineIsEachBenchmarksToo) {
+  TestWorld test;
+  EXPECT_EQ(bench_for({}, test.world()).longest, minutes(5));
+  EXPECT_EQ(bench_for({.deadline = Seconds{2}}, test.world()).longest, minutes(5));
+  EXPECT_EQ(bench_for({.deadline = Seconds{900}}, test.world()).longest, minutes(15));
+}
+
+}  // namespace
+}  // namespace muster::app

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// What muster-bench is asked for a line, and what is believed of its answer.
+#include "checks/nhc_conf/benchmark.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "checks/nhc_conf/judge.hpp"
+#include "lib/report/report.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster::nhc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+Snapshot node_with(std::size_t gpus) {
+  Nvml nvml;
+  nvml.gpus.resize(gpus);
+  return {.identity = observed(Identity{.hostname = "n3"}), .nvml = observed(std::move(nvml))};
+}
+
+Config lines(std::string_view text) { return parse_config("nhc.conf", text); }
+
+// Of a configuration with one line for a benchmark.
+Result<Benchmark> asked(std::string_view command, const Snapshot& snapshot = node_with(8)) {
+  const auto found = benchmarks_on(lines(fmt::format("* || {}\n", command)), snapshot);
+  EXPECT_THAT(found, SizeIs(1));
+  return found.empty() ? Result<Benchmark>() : found.front().benchmark;
+}
+
+std::string refusal(std::string_view command, const Snapshot& snapshot = node_with(8)) {
+  const auto benchmark = asked(command, snapshot);
+  return benchmark ? "taken" : benchmark.error().message;
+}
+
+TEST(NhcBenchmarkTest, AsksForTheBandwidthAtTheSizeOfTheLine) {
+  const auto benchmark = asked("check_nccl_allreduce 460.0 3 16G $AZ_NHC_ROOT/topofiles/ndv5.xml");
+  ASSERT_TRUE(benchmark);
+  EXPECT_THAT(benchmark->words,
+              ElementsAre("all_reduce",
+                          "--backend=nccl",
+                          "--launch=alone",
+                          "--local=8",
+                          "--min-busbw=460 GB/s",
+                          "--format=json",
+                          "--verbose",
+                          "--sizes=17179869184",
+                          "--at=17179869184"));
+  EXPECT_THAT(benchmark->environment, IsEmpty());
+  EXPECT_EQ(benchmark->topology_file, "");
+  EXPECT_EQ(benchmark->attempts, 3);
+}
+
+TEST(NhcBenchmarkTest, LeavesOutWhatTheLineDoesNotSay) {
+  const auto benchmark = asked("check_nccl_allreduce 228.5");
+  ASSERT_TRUE(benchmark);
+  EXPECT_THAT(benchmark->words,
+              ElementsAre("all_reduce",
+                          "--backend=nccl",
+                          "--launch=alone",
+                          "--local=8",
+                          "--min-busbw=228.5 GB/s",
+                          "--format=json",
+                          "--verbose"));
+  EXPECT_EQ(benchmark->attempts, 1);
+}
+
+TEST(NhcBenchmarkTest, LoopbackGoesThroughTheAdaptersOrFails) {
+  const auto benchmark = asked("check_nccl_allreduce_ib_loopback 18.0 1 8g /opt/ndv4.xml");
+  ASSERT_TRUE(benchmark);
+  EXPECT_EQ(benchmark->words.back(), "--require-transport=ib");
+  EXPECT_THAT(benchmark->environment,
+              UnorderedElementsAre(Pair("NCCL_P2P_DISABLE", "1"),
+                                   Pair("NCCL_SHM_DISABLE", "1"),
+                                   Pair("NCCL_NET_GDR_LEVEL", "5"),
+                                   Pair("NCCL_IB_PCI_RELAXED_ORDERING", "1"),
+                                   Pair("NCCL_TOPO_FILE", "/opt/ndv4.xml")));
+  EXPECT_EQ(benchmark->topology_file, "/opt/ndv4.xml");
+  EXPECT_EQ(refusal("check_nccl_allreduce_ib_loopback 18.0 1 8G $AZ_NHC_ROOT/ndv4.xml"),
+            "the variable $AZ_NHC_ROOT is not known");
+}
+
+TEST(NhcBenchmarkTest, RefusesWhatItCannotMean) {
+  EXPECT_EQ(refusal("check_nccl_allreduce"), "expects a bandwidth in GB/s above zero, got \"\"");
+  EXPECT_EQ(refusal("check_nccl_allreduce $BW 1 16G"),
+            "expects a bandwidth in GB/s above zero, got \"$BW\"");
+  EXPECT_EQ(refusal("check_nccl_allreduce 0 1 16G"),
+            "expects a bandwidth in GB/s above zero, got \"0\"");
+  EXPECT_EQ(refusal("check_nccl_allreduce 460 0 16G"), "expects 1 to 100 repeats, got \"0\"");
+  for (const auto* size : {"16T", "G", "0", "-1", "2000000G", "16GB"}) {
+    EXPECT_EQ(refusal(fmt::format("check_nccl_allreduce 460 1 {}", size)),
+              fmt::format("expects the size of a message as 16G, got \"{}\"", size));
+  }
+}
+
+TEST(NhcBenchmarkTest, NeedsGpusThatNvmlLists) {
+  EXPECT_EQ(refusal("check_nccl_allreduce 460", node_with(0)), "NVML lists no GPU");
+  auto snapshot = node_with(8);
+  snapshot.nvml = {.status = Status::timeout, .reason = "no answer within 5 s", .facts = {}};
+  EXPECT_EQ(refusal("check_nccl_allreduce 460", snapshot),
+            "NVML lists no GPU: no answer within 5 s");
+}
+
+TEST(NhcBenchmarkTest, OnlyLinesForThisNodeThatMusterBenchCanMeasureAreRun) {
+  const auto found = benchmarks_on(lines("x* || check_nccl_allreduce 460\n"
+                                         "* || check_gpu_bw 48 335\n"
+                                         "* || check_ib_bw_gdr 380\n"
+                                         "* || check_hw_eth eth0\n"
+                                         "n3 || check_nccl_allreduce 460\n"),
+                                   node_with(8));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found.front().number, 5);
+}
+
+TEST(NhcBenchmarkTest, ABenchmarkThatWillBeRunNeedsTheGpusCounted) {
+  const auto config = lines("* || check_nccl_allreduce 460\n");
+  EXPECT_EQ(needs_of(config).probes, ProbeSet(Probe::identity));
+  EXPECT_EQ(needs_of(config, true).probes, Probe::identity | Probe::nvml);
+}
+
+// What muster-bench would print.
+Report report_with(std::vector<Finding> findings, Verdict verdict) {
+  return {.node = "n3",
+          .profile = "generic",
+          .context = "manual",
+          .verdict = verdict,
+          .findings = std::move(findings)};
+}
+
+std::string printed(const Report& report) { return to_json(report, {.verbose = true}); }
+
+Finding bandwidth(Outcome outcome) {
+  return {.check = "bench.min_busbw",
+          .device = "n3",
+          .outcome = outcome,
+          .message = "470.00 GB/s for all_reduce of 16 GiB",
+          .observed = 470.0,
+          .limit = 460.0,
+          .unit = "GB/s"};
+}
+
+Finding data_is_right() {
+  return {.check = "bench.data", .device = "job", .outcome = Outcome::pass, .message = "right"};
+}
+
+TEST(NhcAnswerTest, APassIsTheBandwidths) {
+  const auto report = report_with({data_is_right(), bandwidth(Outcome::pass)}, Verdict::healthy);
+  auto wanted = bandwidth(Outcome::pass);
+  wanted.check.clear();
+  wanted.device = "node";
+  EXPECT_THAT(findings_of({.status = 0, .out = printed(report), .err = ""}), ElementsAre(wanted));
+}
+
+TEST(NhcAnswerTest, WhatIsWrongIsTakenOver) {
+  auto slow = bandwidth(Outcome::fail);
+  slow.remedy = Remedy::report_to_provider;
+  const Finding wrong{.check = "bench.data",
+                      .device = "n3/gpu5 0005:00:00.0",
+                      .outcome = Outcome::fail,
+                      .message = "element 3 is 7, expected 8",
+                      .observed = 7.0,
+                      .limit = 8.0};
+  const auto report = report_with({wrong, slow}, Verdict::unhealthy);
+  const auto findings = findings_of({.status = 1, .out = printed(report), .err = ""});
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].device, "gpu5 0005:00:00.0");
+  EXPECT_EQ(findings[0].outcome, Outcome::fail);
+  EXPECT_EQ(findings[0].message, "element 3 is 7, expected 8");
+  EXPECT_EQ(findings[1].device, "node");
+  EXPECT_EQ(findings[1].remedy, Remedy::report_to_provider);
+}
+
+struct Doubtful {
+  std::string name;
+  Answer answer;
+  std::string why;
+};
+
+std::vector<Doubtful> doubtful_answers() {
+  const auto healthy = printed(report_with({bandwidth(Outcome::pass)}, Verdict::healthy));
+  return {
+      {"no_report",
+       {.status = 2, .out = "", .err = "\nmuster-bench: no GPU: libcuda.so.1 is missing\nmore\n"},
+       "muster-bench ended with status 2 and without a report: muster-bench: no GPU: libcuda.so.1 "
+       "is missing"},
+      {"killed",
+       {.status = 137, .out = "", .err = ""},
+       "muster-bench ended with status 137 and without a report"},
+      {"nonsense",
+       {.status = 0, .out = "470 GB/s", .err = ""},
+       "what muster-bench printed is no report (a report: not valid JSON)"},
+      {"half_a_report",
+       {.status = 0, .out = healthy.substr(0, healthy.size() / 2), .err = ""},
+       "what muster-bench printed is no report (a report: not valid JSON)"},
+      {"another_status",
+       {.status = 1, .out = healthy, .err = ""},
+       "muster-bench reported healthy and ended with status 1"},
+      {"no_bandwidth",
+       {.status = 0, .out = printed(report_with({data_is_right()}, Verdict::healthy)), .err = ""},
+       "muster-bench reported healthy, and its findings do not say so"},
+      {"healthy_with_a_failure",
+       {.status = 0,
+        .out = printed(report_with({bandwidth(Outcome::fail)}, Verdict::healthy)),
+        .err = ""},
+       "muster-bench reported healthy, and its findings do not say so"},
+      {"unhealthy_without_one",
+       {.status = 1,
+        .out = printed(report_with({bandwidth(Outcome::pass)}, Verdict::unhealthy)),
+        .err = ""},
+       "muster-bench reported unhealthy, and its findings do not say so"},
+  };
+}
+
+class NhcDoubtfulAnswerTest : public ::testing::TestWithParam<Doubtful> {};
+
+TEST_P(NhcDoubtfulAnswerTest, IsUnknownWithTheReason) {
+  EXPECT_THAT(findings_of(GetParam().answer),
+              ElementsAre(Finding{.device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = fmt::format("not judged: {}", GetParam().why)}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Answers,
+                         NhcDoubtfulAnswerTest,
+                         ::testing::ValuesIn(doubtful_answers()),
+                         [](const auto& each) { return each.param.name; });
+
+TEST(NhcAnswerTest, ManyFindingsAndHostileTextAreBoundedAndHarmless) {
+  std::vector<Finding> many(500,
+                            {.check = "bench.data",
+                             .device = "n3/gpu0\n\x1b[31m",
+                             .outcome = Outcome::fail,
+                             .message = std::string(2000, '\n'),
+                             .observed = std::string("$(reboot)\n") + std::string(2000, 'x')});
+  const auto answer =
+      Answer{.status = 1, .out = printed(report_with(many, Verdict::unhealthy)), .err = ""};
+  const auto config = lines("* || check_nccl_allreduce 460\n");
+  const auto report = judge(node_with(8), {}, config, "manual", {{1, findings_of(answer)}});
+  ASSERT_THAT(report.findings, SizeIs(16));
+  const auto& first = report.findings.front();
+  EXPECT_EQ(first.check, "nhc.check_nccl_allreduce");
+  EXPECT_EQ(first.device, "gpu0\\x0a\\x1b[31m");
+  EXPECT_LE(first.message.size(), 330U);
+  EXPECT_EQ(first.message.find('\n'), std::string::npos);
+  EXPECT_LE(std::get<std::string>(first.observed).size(), 200U);
+}
+
+TEST(NhcAnswerTest, StandsWhereItsLineStands) {
+  const auto config = lines("* || check_hw_eth lo\n* || check_nccl_allreduce 460.0 1 16G\n");
+  auto snapshot = node_with(8);
+  snapshot.network = observed(Network{});
+  const auto answer = printed(report_with({bandwidth(Outcome::pass)}, Verdict::healthy));
+  const Measured measured{{2, findings_of({.status = 0, .out = answer, .err = ""})}};
+  const auto report = judge(snapshot, {}, config, "manual", measured);
+  EXPECT_EQ(report.verdict, Verdict::healthy);
+  ASSERT_THAT(report.checks, SizeIs(2));
+  EXPECT_EQ(report.checks[1].id, "nhc.check_nccl_allreduce");
+  EXPECT_EQ(report.checks[1].outcome, Outcome::pass);
+  EXPECT_EQ(report.findings[1].message, "470.00 GB/s for all_reduce of 16 GiB (nhc.conf:2)");
+  const Measured hung{{2, {Finding{.device = "node", .message = "not judged: it hung"}}}};
+  EXPECT_EQ(judge(snapshot, {}, config, "manual", hung).verdict, Verdict::unknown);
+}
+
+}  // namespace
+}  // namespace muster::nhc
