@@ -124,6 +124,13 @@ Findings taken_from(const Report& report) {
   return taken;
 }
 
+Result<std::size_t> gpus_of(const Section<Nvml>& nvml) {
+  if (nvml.ok() && !nvml->gpus.empty()) return nvml->gpus.size();
+  const auto& why = nvml.ok() ? nvml->trouble : nvml.reason;
+  return make_error(
+      fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
+}
+
 bool tells_bandwidth(const Report& report) {
   return std::ranges::any_of(report.findings, [](const Finding& finding) {
     const bool judged = finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
@@ -178,20 +185,14 @@ Result<Benchmark> loopback_benchmark(const Demand& demand, std::size_t gpus) {
 }
 
 std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& snapshot) {
-  const auto& nvml = snapshot.nvml;
   std::vector<BenchmarkLine> lines;
   for (const auto& demand : demands_on(config, snapshot.identity->hostname)) {
-    const Row* row = demand.complaint.empty() ? row_named(demand.check) : nullptr;
+    const Row* row = row_named(demand.check);
     if (row == nullptr || row->benchmark == nullptr) continue;
-    BenchmarkLine line{.number = demand.number, .benchmark = {}};
-    if (!nvml.ok() || nvml->gpus.empty()) {
-      const auto& why = nvml.ok() ? nvml->trouble : nvml.reason;
-      line.benchmark = make_error(
-          fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
-    } else {
-      line.benchmark = row->benchmark(demand, nvml->gpus.size());
-    }
-    lines.push_back(std::move(line));
+    const auto gpus = gpus_of(snapshot.nvml);
+    lines.push_back({.number = demand.number,
+                     .benchmark = gpus ? row->benchmark(demand, *gpus)
+                                       : Result<Benchmark>(tl::unexpected(gpus.error()))});
   }
   return lines;
 }

@@ -34,6 +34,16 @@ std::optional<Finding> other_count(const Snapshot& snapshot,
                  .remedy = *seen < *count ? checks::hardware_remedy(snapshot) : Remedy::fix_config};
 }
 
+// Where /proc/cpuinfo names no sockets, as on Arm, NHC counts each processor as one: no machine has
+// that many.
+bool counts_each_as_socket(const Cpu& cpu, const Arguments& arguments) {
+  constexpr std::uint64_t kManySockets = 32;
+  const auto sockets = parse_unsigned(argument(arguments, 0));
+  return sockets && *sockets > kManySockets && cpu.threads && *cpu.threads == *sockets &&
+         argument(arguments, 1) == argument(arguments, 0) &&
+         argument(arguments, 2) == argument(arguments, 0);
+}
+
 struct PortSeen {
   std::string name;  // mlx5_ib0:1
   const IbPort* port = nullptr;
@@ -116,6 +126,10 @@ Finding no_port(const Snapshot& snapshot,
 
 Findings judge_cpuinfo(const Snapshot& snapshot, const Arguments& arguments) {
   const auto& cpu = *snapshot.cpu;
+  if (counts_each_as_socket(cpu, arguments)) {
+    return {checks::passed(
+        fmt::format("{}, which NHC counts as sockets", checks::counted(*cpu.threads, "thread")))};
+  }
   Findings findings;
   for (const auto& other : {other_count(snapshot, "socket", cpu.sockets, argument(arguments, 0)),
                             other_count(snapshot, "core", cpu.cores, argument(arguments, 1)),

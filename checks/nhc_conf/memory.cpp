@@ -95,13 +95,6 @@ Size sum(const Size& a, const Size& b) {
   return *a + *b;
 }
 
-// Without swap none is free; more than that is not observed.
-Size free_swap(const Snapshot& snapshot) {
-  const auto& total = snapshot.memory->swap_total_bytes;
-  if (!total || *total == 0) return total;
-  return Size::unreadable("free swap is not observed");
-}
-
 }  // namespace
 
 Findings judge_physmem(const Snapshot& snapshot, const Arguments& arguments) {
@@ -124,11 +117,11 @@ Findings judge_physmem_free(const Snapshot& snapshot, const Arguments& arguments
 }
 
 Findings judge_swap_free(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_least("swap", free_swap(snapshot), arguments);
+  return judge_least("swap", snapshot.memory->swap_free_bytes, arguments);
 }
 
 Findings judge_mem_free(const Snapshot& snapshot, const Arguments& arguments) {
-  const auto total = sum(snapshot.memory->available_bytes, free_swap(snapshot));
+  const auto total = sum(snapshot.memory->available_bytes, snapshot.memory->swap_free_bytes);
   return judge_least("memory and swap", total, arguments);
 }
 

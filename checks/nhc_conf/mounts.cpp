@@ -112,7 +112,20 @@ Findings other_state(const Mount& mount, const Words& expressions) {
   return {};
 }
 
-// File systems that hold no data are not observed: their absence proves nothing.
+// What NHC would find in proc/mounts, be it the kernel's or the automounter's.
+std::optional<Mount> any_mount_at(const Snapshot& snapshot, const std::string& point) {
+  if (const Mount* mount = mount_at(snapshot, point); mount != nullptr) return *mount;
+  const auto& kernel = snapshot.mounts->kernel;
+  if (!kernel) return std::nullopt;
+  const auto found = std::ranges::find(*kernel, point, &KernelMount::point);
+  if (found == kernel->end()) return std::nullopt;
+  return Mount{.point = found->point,
+               .type = found->type,
+               .source = found->source,
+               .read_only = found->read_only};
+}
+
+// Snapshots of earlier versions leave out file systems that hold no data.
 bool may_be_unseen(const std::string& point, const Words& types) {
   constexpr std::array<std::string_view, 4> kKernels{"/proc", "/sys", "/dev", "/run"};
   const bool in_memory = point == "/run" || point == "/dev/shm";  // of type tmpfs, which is seen
@@ -127,12 +140,16 @@ bool may_be_unseen(const std::string& point, const Words& types) {
 }
 
 Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::string& point) {
-  const Mount* mount = mount_at(snapshot, point);
-  if (mount != nullptr) {
+  const auto unused = not_judged(
+      fmt::format("{} is mounted when it is used, and nobody has used it", printable(point)),
+      printable(point));
+  const auto mount = any_mount_at(snapshot, point);
+  if (mount) {
     for (const auto& findings : {mismatch(*mount, "from", mount->source, wanted.sources),
                                  mismatch(*mount, "as", mount->type, wanted.types),
                                  other_state(*mount, wanted.states)}) {
-      if (!findings.empty()) return findings;
+      if (findings.empty()) continue;
+      return mount->type == "autofs" ? Findings{unused} : findings;
     }
     return {checks::passed(fmt::format("{} is mounted ({} from {}, {})",
                                        printable(point),
@@ -141,12 +158,8 @@ Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::
                                        mount->read_only ? "read-only" : "writable"),
                            printable(point))};
   }
-  if (snapshot.mounts->automount_of(point) != nullptr) {
-    return {not_judged(
-        fmt::format("{} is mounted when it is used, and nobody has used it", printable(point)),
-        printable(point))};
-  }
-  if (may_be_unseen(point, wanted.types)) {
+  if (snapshot.mounts->automount_of(point) != nullptr) return {unused};
+  if (!snapshot.mounts->kernel && may_be_unseen(point, wanted.types)) {
     return {not_judged(
         fmt::format("file systems that hold no data are not observed, as {}", printable(point)),
         point)};

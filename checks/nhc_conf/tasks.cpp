@@ -32,6 +32,17 @@ std::string unit_of(const Services& services, const std::string& name) {
   return unit;
 }
 
+// Whether a process of the unit is certainly this user's, whom NHC takes for a match string.
+bool is_of(const Services& services, const std::string& unit, std::string_view owner) {
+  return (owner == "root" || owner == "0") && lists(services.of_root, unit);
+}
+
+Finding not_its_owner(const std::string& unit) {
+  return not_judged(
+      fmt::format("{} is active, and of the owners of its processes only root is observed", unit),
+      unit);
+}
+
 // With -s, -k and -E the service must not run; that no unit does proves nothing of processes.
 Finding unwanted_service(const Snapshot& snapshot,
                          const std::string& name,
@@ -43,9 +54,8 @@ Finding unwanted_service(const Snapshot& snapshot,
                                   printable(name, 80)),
                       unit);
   }
-  if (options.has('u')) {
-    return not_judged(
-        fmt::format("{} is active, and whose its processes are is not observed", unit), unit);
+  if (options.has('u') && !is_of(services, unit, options.values('u').back())) {
+    return not_its_owner(unit);
   }
   // NHC would end it, look again, and pass.
   if (options.has('v') || options.has('V')) {
@@ -58,7 +68,7 @@ Finding unwanted_service(const Snapshot& snapshot,
 }
 
 // NHC looks at processes; muster knows the units of systemd.
-Finding service_finding(const Snapshot& snapshot, const std::string& name, bool owner) {
+Finding service_finding(const Snapshot& snapshot, const std::string& name, std::string_view owner) {
   const auto& services = *snapshot.services;
   const auto unit = unit_of(services, name);
   if (lists(services.failed, unit)) {
@@ -76,33 +86,67 @@ Finding service_finding(const Snapshot& snapshot, const std::string& name, bool 
                     why),
         unit);
   }
-  if (owner) {
-    return not_judged(
-        fmt::format("{} is active, and whose its processes are is not observed", unit), unit);
-  }
-  return checks::passed(fmt::format("{} is active", unit), unit);
+  if (owner.empty()) return checks::passed(fmt::format("{} is active", unit), unit);
+  if (!is_of(services, unit, owner)) return not_its_owner(unit);
+  return checks::passed(fmt::format("{} is active, and root's", unit), unit);
 }
 
-// Nothing where the facts do not tell.
-std::optional<bool> holds(char test, const FileFact& file) {
-  switch (test) {
-    case 'a':
-    case 'e':
-      return file.exists;
-    case 'd':
-      return file.exists && file.directory;
-    case 'f':
-      if (!file.exists || file.directory) return false;
-      return file.executable ? std::optional(true) : std::nullopt;
-    case 'x':
-      if (file.directory) return std::nullopt;
-      return file.executable;
-    case 'w':
-      if (!file.exists) return false;
-      return file.writable ? std::optional(*file.writable) : std::nullopt;
-    default:
-      return file.exists ? std::nullopt : std::optional(false);
+// What follows is nothing where the facts do not tell. Root is who runs NHC: where anybody may do
+// something, so may root, and where nobody may, it depends.
+std::optional<bool> is_of_type(const FileFact& file, std::string_view type) {
+  if (file.directory || type == "directory") return file.directory && type == "directory";
+  if (file.executable) return type == "regular";
+  return file.type ? std::optional(*file.type == type) : std::nullopt;
+}
+
+std::optional<bool> has_bit(const FileFact& file, unsigned bits) {
+  return file.mode ? std::optional((*file.mode & bits) != 0) : std::nullopt;
+}
+
+std::optional<bool> may_be_read(const FileFact& file) {
+  return has_bit(file, 0444).value_or(false) ? std::optional(true) : std::nullopt;
+}
+
+// Devices can be written on a file system that takes no writes.
+std::optional<bool> may_be_written(const FileFact& file) {
+  const bool holds_data =
+      is_of_type(file, "regular").value_or(false) || is_of_type(file, "directory").value_or(false);
+  if (holds_data && file.read_only.value_or(false)) return false;
+  return file.writable.value_or(false) ? std::optional(true) : std::nullopt;
+}
+
+std::optional<bool> may_be_executed(const FileFact& file) {
+  const bool regular = is_of_type(file, "regular").value_or(!file.directory);
+  if (regular) return file.executable;
+  return has_bit(file, 0111).value_or(false) ? std::optional(true) : std::nullopt;
+}
+
+std::optional<bool> of_existing(char test, const FileFact& file) {
+  constexpr std::array kTypes{std::pair{'b', "block"},
+                              std::pair{'c', "character"},
+                              std::pair{'d', "directory"},
+                              std::pair{'f', "regular"},
+                              std::pair{'p', "fifo"},
+                              std::pair{'S', "socket"}};
+  constexpr std::array kBits{
+      std::pair{'u', 04000U}, std::pair{'g', 02000U}, std::pair{'k', 01000U}};
+  for (const auto& [letter, type] : kTypes) {
+    if (letter == test) return is_of_type(file, type);
   }
+  for (const auto& [letter, bits] : kBits) {
+    if (letter == test) return has_bit(file, bits);
+  }
+  if (test == 'r') return may_be_read(file);
+  if (test == 'w') return may_be_written(file);
+  if (test == 'x') return may_be_executed(file);
+  if (test == 's' && file.size_bytes) return *file.size_bytes > 0;
+  return std::nullopt;
+}
+
+std::optional<bool> holds(char test, const FileFact& file) {
+  if (test == 'h' || test == 'L') return std::nullopt;  // only what links lead to is observed
+  if (test == 'a' || test == 'e') return file.exists;
+  return file.exists ? of_existing(test, file) : false;
 }
 
 struct FileTest {
@@ -186,21 +230,20 @@ Findings judge_service(const Snapshot& snapshot, const Arguments& arguments) {
   const auto options = read_options(arguments, "0E:SVcd:e:fkm:rsu:v");
   if (!options) return {not_judged(options.error().message)};
   if (options->rest.size() != 1) return {not_judged("expects one service")};
-  if (options->has('m') || options->has('d')) {
-    return {not_judged("processes are not observed, so neither -d nor -m can be told",
-                       options->rest.front())};
+  if (options->has('m')) {
+    return {not_judged("processes are not observed, so -m cannot be told", options->rest.front())};
   }
   const auto& name = options->rest.front();
+  const auto owner = options->has('u') ? options->values('u').back() : std::string();
   const bool unwanted = options->has('s') || options->has('k') || options->has('E');
   auto finding = unwanted ? unwanted_service(snapshot, name, *options)
-                          : service_finding(snapshot, name, options->has('u'));
+                          : service_finding(snapshot, name, owner);
   if (options->has('0') && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
   return {std::move(finding)};
 }
 
 Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments) {
-  return {service_finding(
-      snapshot, std::string(argument(arguments, 0)), !argument(arguments, 1).empty())};
+  return {service_finding(snapshot, std::string(argument(arguments, 0)), argument(arguments, 1))};
 }
 
 std::vector<std::string> tested_files(const Arguments& arguments) {

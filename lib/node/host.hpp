@@ -103,6 +103,7 @@ struct Memory {
   Fact<std::uint64_t> total_bytes;
   Fact<std::uint64_t> available_bytes;
   Fact<std::uint64_t> swap_total_bytes;
+  Fact<std::uint64_t> swap_free_bytes;
   Fact<std::vector<HugePages>> huge_pages;
 
   template <class Self = Memory>
@@ -110,6 +111,7 @@ struct Memory {
     return std::tuple{field("total_bytes", &Self::total_bytes, "MemTotal"),
                       field("available_bytes", &Self::available_bytes, "MemAvailable"),
                       field("swap_total_bytes", &Self::swap_total_bytes, "SwapTotal"),
+                      field("swap_free_bytes", &Self::swap_free_bytes, "SwapFree"),
                       field("huge_pages", &Self::huge_pages, "huge pages by size")};
   }
 
@@ -156,9 +158,28 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
+// One that holds no data: proc, sysfs, cgroup, the automounter's …
+struct KernelMount {
+  std::string point;
+  std::string type;
+  std::string source;
+  bool read_only = false;
+
+  template <class Self = KernelMount>
+  static constexpr auto fields() {
+    return std::tuple{field("point", &Self::point, "mount point"),
+                      field("type", &Self::type, "file system type"),
+                      field("source", &Self::source, "as proc/mounts names it"),
+                      field("read_only", &Self::read_only, "mounted read-only")};
+  }
+
+  bool operator==(const KernelMount&) const = default;
+};
+
 struct Mounts {
   std::vector<Mount> mounts;  // in the order of proc/mounts; the last of one point is on top
   std::vector<std::string> automounts;  // with nothing mounted on them
+  Fact<std::vector<KernelMount>> kernel;
 
   template <class Self = Mounts>
   static constexpr auto fields() {
@@ -167,7 +188,8 @@ struct Mounts {
         field(
             "automounts",
             &Self::automounts,
-            "points at or below which the kernel mounts what is used (autofs), as nothing is yet")};
+            "points at or below which the kernel mounts what is used (autofs), as nothing is yet"),
+        field("kernel", &Self::kernel, "the others, in the order of proc/mounts")};
   }
 
   // The automount that would mount something at `point` once it is used; null for none.

@@ -146,14 +146,16 @@ struct KernelLog {
 };
 
 struct Services {
-  Fact<std::vector<std::string>> active;  // units with a process, or that systemd lists as active
-  Fact<std::vector<std::string>> failed;  // of those, none; kept where systemd says so in a file
+  Fact<std::vector<std::string>> active;   // units with a process, or that systemd lists as active
+  Fact<std::vector<std::string>> failed;   // of those, none; kept where systemd says so in a file
+  Fact<std::vector<std::string>> of_root;  // active units whose first process is root's
 
   template <class Self = Services>
   static constexpr auto fields() {
     return std::tuple{
         field("active", &Self::active, "systemd units that are active"),
-        field("failed", &Self::failed, "systemd units that are known to have failed")};
+        field("failed", &Self::failed, "systemd units that are known to have failed"),
+        field("of_root", &Self::of_root, "active units whose first process is root's")};
   }
 
   bool operator==(const Services&) const = default;
@@ -200,14 +202,18 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
-// A file that the profile names.
+// A file that somebody names: the profile, or a line of NHC's configuration.
 struct FileFact {
   std::string path;
   bool exists = false;
   bool executable = false;  // a regular file somebody may execute
   bool directory = false;
   Fact<bool> writable;  // file system not read-only and some write bit set
-  Fact<Space> space;    // of the file system it lies on
+  Fact<std::string> type;
+  Fact<unsigned> mode;  // its permissions, with set-user-id, set-group-id and the sticky bit
+  Fact<std::uint64_t> size_bytes;
+  Fact<bool> read_only;
+  Fact<Space> space;  // of the file system it lies on
 
   template <class Self = FileFact>
   static constexpr auto fields() {
@@ -218,6 +224,12 @@ struct FileFact {
         field("directory", &Self::directory, "it is a directory"),
         field(
             "writable", &Self::writable, "a write bit is set and the file system is not read-only"),
+        field("type",
+              &Self::type,
+              "of what a link leads to: regular, directory, character, block, fifo, socket"),
+        field("mode", &Self::mode, "permissions, as one decimal number"),
+        field("size_bytes", &Self::size_bytes, "size"),
+        field("read_only", &Self::read_only, "the file system it lies on takes no writes"),
         field("space", &Self::space, "of the file system it lies on")};
   }
 

@@ -119,6 +119,15 @@ Fact<Space> read_space(int descriptor, bool& read_only) {
                .inodes_free = status.f_ffree};
 }
 
+std::string type_of(mode_t mode) {
+  if (S_ISREG(mode)) return "regular";
+  if (S_ISDIR(mode)) return "directory";
+  if (S_ISCHR(mode)) return "character";
+  if (S_ISBLK(mode)) return "block";
+  if (S_ISFIFO(mode)) return "fifo";
+  return S_ISSOCK(mode) ? "socket" : "other";
+}
+
 FileFact read_file(const Root& root, const std::string& path) {
   FileFact file;
   file.path = path;
@@ -138,11 +147,15 @@ FileFact read_file(const Root& root, const std::string& path) {
     file.exists = true;
     file.directory = S_ISDIR(status.st_mode);
     file.executable = S_ISREG(status.st_mode) && (status.st_mode & kAnyExecute) != 0;
+    file.type = type_of(status.st_mode);
+    file.mode = static_cast<unsigned>(status.st_mode & 07777);
+    file.size_bytes = static_cast<std::uint64_t>(status.st_size);
     file.space = read_space(opened->get(), read_only);
     if (file.space) {
       file.writable = !read_only && (status.st_mode & kAnyWrite) != 0;
+      file.read_only = read_only;
     } else {
-      file.writable = Fact<bool>::unreadable(file.space.why());
+      file.writable = file.read_only = Fact<bool>::unreadable(file.space.why());
     }
   } else {
     file.writable = Fact<bool>::unreadable(

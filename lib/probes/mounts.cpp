@@ -51,22 +51,37 @@ bool below_any(const std::set<std::string>& points, const std::string& point) {
   return false;
 }
 
+KernelMount without_data(const Mount& mount) {
+  return {.point = printable(mount.point),
+          .type = printable(mount.type),
+          .source = printable(mount.source),
+          .read_only = mount.read_only};
+}
+
 // A later mount on the same point, or on a folder above it, hides the earlier one.
 Mounts visible(std::vector<Mount> mounts) {
   Mounts result;
+  std::vector<KernelMount> kernel;
   std::set<std::string> points;
   // NOLINTNEXTLINE(modernize-loop-convert): backwards
   for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
     const bool hidden = below_any(points, mount->point) || !points.insert(mount->point).second;
-    if (hidden || is_kernel_place(mount->point)) continue;
-    if (mount->type == "autofs") result.automounts.push_back(printable(mount->point));
-    if (!holds_data(mount->type)) continue;
+    if (hidden) continue;
+    if (mount->type == "autofs" && !is_kernel_place(mount->point)) {
+      result.automounts.push_back(printable(mount->point));
+    }
+    if (!holds_data(mount->type) || is_kernel_place(mount->point)) {
+      kernel.push_back(without_data(*mount));
+      continue;
+    }
     mount->source = printable(mount->source);
     mount->type = printable(mount->type);
     result.mounts.push_back(std::move(*mount));
   }
   std::reverse(result.mounts.begin(), result.mounts.end());
   std::reverse(result.automounts.begin(), result.automounts.end());
+  std::reverse(kernel.begin(), kernel.end());
+  result.kernel = std::move(kernel);
   return result;
 }
 

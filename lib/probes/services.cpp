@@ -2,11 +2,14 @@
 // Which units systemd runs, as files tell it: the processes of a unit's control group, and the
 // links that systemd keeps for each active unit.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "lib/base/text.hpp"
@@ -27,6 +30,7 @@ constexpr int kMostGroups = 20000;
 
 struct Found {
   std::set<std::string> active;
+  std::vector<std::string> of_root;
   std::map<std::string, std::string> undecided;  // unit and why it could not be decided
   int groups_left = kMostGroups;
 };
@@ -38,8 +42,11 @@ bool is_unit(std::string_view name) {
       kKinds.begin(), kKinds.end(), [&](std::string_view kind) { return name.ends_with(kind); });
 }
 
-// A process in the group or in one below it; missing when the group has gone meanwhile.
-Result<bool> has_processes(const Root& root, const std::string& group, Found& found, int depth) {
+using Process = std::optional<std::uint64_t>;
+
+// A process in the group or in one below it; missing when the group has gone meanwhile. Those of
+// another namespace have the number 0.
+Result<Process> first_process(const Root& root, const std::string& group, Found& found, int depth) {
   const auto path = fmt::format("{}/cgroup.procs", group);
   const auto head = read_head(root, path, kFirstPid);
   if (!head) return tl::unexpected(head.error());
@@ -49,17 +56,25 @@ Result<bool> has_processes(const Root& root, const std::string& group, Found& fo
   if (!head->empty()) {
     const auto pid = parse_unsigned(std::string_view(*head).substr(0, head->find('\n')));
     if (!pid) return make_error(fmt::format("read {}: {}", path, pid.error().message));
-    return true;
+    return Process(*pid);
   }
   if (depth == 0) return make_error(fmt::format("{}: control groups nested too deep", group));
   const auto names = root.list(group);
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names) {
-    auto below = has_processes(root, fmt::format("{}/{}", group, name), found, depth - 1);
+    auto below = first_process(root, fmt::format("{}/{}", group, name), found, depth - 1);
     if (!below && below.error().missing) continue;  // an attribute of the group, or gone
     if (!below || *below) return below;
   }
-  return false;
+  return Process();
+}
+
+// Its folder is its effective user's, whatever the process hides.
+bool is_of_root(const Root& root, std::uint64_t pid) {
+  struct stat status {};
+
+  const auto folder = root.open(fmt::format("/proc/{}", pid), O_PATH | O_DIRECTORY);
+  return folder && ::fstat(folder->get(), &status) == 0 && status.st_uid == 0;
 }
 
 void examine_unit(const Root& root,
@@ -67,11 +82,12 @@ void examine_unit(const Root& root,
                   const std::string& unit,
                   Found& found) {
   const auto group = fmt::format("{}/{}", slice, unit);
-  const auto populated = has_processes(root, group, found, kDeepest);
-  if (populated && *populated) {
+  const auto process = first_process(root, group, found, kDeepest);
+  if (process && *process) {
     found.active.insert(unit);
-  } else if (!populated && (!populated.error().missing || root.exists(group))) {
-    found.undecided.emplace(unit, populated.error().message);
+    if (is_of_root(root, **process)) found.of_root.push_back(printable(unit));
+  } else if (!process && (!process.error().missing || root.exists(group))) {
+    found.undecided.emplace(unit, process.error().message);
   }
 }
 
@@ -116,8 +132,7 @@ Result<std::vector<std::string>> list_active(const Found& found) {
   return result;
 }
 
-Result<std::vector<std::string>> read_active(const Root& root) {
-  Found found;
+Result<std::vector<std::string>> read_active(const Root& root, Found& found) {
   Result<void> groups = make_missing("systemd does not run this node");
   for (const auto slice : kSlices) {
     groups = examine_slice(root, std::string(slice), found, kDeepest);
@@ -135,7 +150,12 @@ Result<std::vector<std::string>> read_active(const Root& root) {
 
 Section<Services> probe_services(const Root& root) {
   Services services;
-  services.active = read_active(root);
+  Found found;
+  services.active = read_active(root, found);
+  if (services.active) {
+    std::ranges::sort(found.of_root);
+    services.of_root = std::move(found.of_root);
+  }
   services.failed = Fact<std::vector<std::string>>::absent(
       "systemd writes the units that have failed into no file");
   return observed(std::move(services));

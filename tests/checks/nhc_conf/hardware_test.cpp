@@ -46,6 +46,13 @@ TEST(NhcCpuinfoTest, NamesEachCountThatDiffers) {
                                   .remedy = Remedy::fix_config}));
 }
 
+TEST(NhcCpuinfoTest, TakesNhcsCountOfProcessorsWithoutSockets) {
+  EXPECT_THAT(judge_cpuinfo(processors(), {"192", "192", "192"}),
+              ElementsAre(passed("192 threads, which NHC counts as sockets")));
+  EXPECT_EQ(judge_cpuinfo(processors(), {"191", "191", "191"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_cpuinfo(processors(), {"192", "192"}).front().outcome, Outcome::fail);
+}
+
 TEST(NhcCpuinfoTest, IsUndecidedWhereACountIsNotKnown) {
   EXPECT_THAT(judge_cpuinfo(processors(Fact<unsigned>::unreadable("garbled")), {"2"}),
               ElementsAre(undecided("the number of sockets is not known: garbled")));

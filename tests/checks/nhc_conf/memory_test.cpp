@@ -15,10 +15,12 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
 Snapshot node(Fact<std::uint64_t> total,
               Fact<std::uint64_t> swap = std::uint64_t{0},
-              Fact<std::uint64_t> available = 50 * kGib) {
+              Fact<std::uint64_t> available = 50 * kGib,
+              Fact<std::uint64_t> swap_free = std::uint64_t{0}) {
   return {.memory = observed(Memory{.total_bytes = std::move(total),
                                     .available_bytes = std::move(available),
-                                    .swap_total_bytes = std::move(swap)})};
+                                    .swap_total_bytes = std::move(swap),
+                                    .swap_free_bytes = std::move(swap_free)})};
 }
 
 Finding passed(std::string message) {
@@ -114,22 +116,23 @@ TEST(NhcFreeMemoryTest, IsWhatTheKernelCallsAvailable) {
                                  Remedy::watch)));
 }
 
-TEST(NhcFreeSwapTest, IsKnownWhereThereIsNoSwapAndNotNeededWhereNoneIsWanted) {
+TEST(NhcFreeSwapTest, IsComparedAndNotNeededWhereNoneIsWanted) {
   EXPECT_THAT(
       judge_swap_free(node(kGib), {"1"}),
       ElementsAre(missed("0 kB of swap free, less than the 1 kB wanted", 0, 1024, Remedy::watch)));
   EXPECT_THAT(judge_swap_free(node(kGib, kGib), {"0"}),
               ElementsAre(passed("no swap has to be free")));
-  EXPECT_THAT(
-      judge_swap_free(node(kGib, kGib), {"1"}),
-      ElementsAre(undecided("how much swap is free is not known: free swap is not observed")));
+  EXPECT_THAT(judge_swap_free(node(kGib, 2 * kGib, kGib, kGib), {"1GB"}),
+              ElementsAre(passed("1.0 GiB of swap free")));
+  EXPECT_THAT(judge_swap_free(node(kGib, kGib, kGib, Fact<std::uint64_t>()), {"1"}),
+              ElementsAre(undecided("how much swap is free is not known: not observed")));
   EXPECT_THAT(judge_swap_free(node(kGib), {"x"}),
               ElementsAre(undecided("not judged: expects a size as 512MB, got \"x\"")));
 }
 
 TEST(NhcFreeMemTest, IsBothTogether) {
-  EXPECT_THAT(judge_mem_free(node(kGib, std::uint64_t{0}, 2 * kGib), {"2GB"}),
-              ElementsAre(passed("2.0 GiB of memory and swap free")));
+  EXPECT_THAT(judge_mem_free(node(kGib, 3 * kGib, 2 * kGib, kGib), {"3GB"}),
+              ElementsAre(passed("3.0 GiB of memory and swap free")));
 }
 
 }  // namespace

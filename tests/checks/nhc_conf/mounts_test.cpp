@@ -99,7 +99,27 @@ TEST(NhcMountTest, SaysWhatItDoesNotCarryOut) {
   EXPECT_THAT(judge_mount(kNode, {"-r", "-e", "mount -a", "-f", "/home"}), ElementsAre(finding));
 }
 
-TEST(NhcMountTest, WhatHoldsNoDataIsNotObserved) {
+TEST(NhcMountTest, WhatHoldsNoDataIsJudgedAlike) {
+  auto node = kNode;
+  node.mounts->kernel =
+      std::vector<KernelMount>{{.point = "/proc", .type = "proc", .source = "proc"},
+                               {.point = "/home", .type = "autofs", .source = "/etc/auto.home"},
+                               {.point = "/net/scratch", .type = "autofs", .source = "-hosts"}};
+  EXPECT_THAT(judge_mount_rw(node, {"-t", "proc", "-s", "proc", "-f", "/proc"}),
+              ElementsAre(Finding{.device = "/proc",
+                                  .outcome = Outcome::pass,
+                                  .message = "/proc is mounted (proc from proc, writable)"}));
+  EXPECT_EQ(judge_mount_ro(node, {"/proc"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_mount(node, {"/sys"}).front().message, "/sys is not mounted");
+  EXPECT_EQ(judge_mount(node, {"/home"}).front().message,
+            "/home is mounted (autofs from /etc/auto.home, writable)");
+  EXPECT_EQ(judge_mount(node, {"-t", "nfs", "-f", "/home"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_mount(node, {"-F", "/home"}).front().outcome, Outcome::unknown);
+  // What the automounter has mounted lies on top.
+  EXPECT_THAT(judge_mount(node, {"-F", "/net/scratch"}), ElementsAre(kScratch));
+}
+
+TEST(NhcMountTest, EarlierSnapshotsLackWhatHoldsNoData) {
   for (const auto* point : {"/proc", "/sys/fs/cgroup", "/run/rpc_pipefs"}) {
     EXPECT_THAT(
         judge_mount(kNode, {point}),

@@ -41,9 +41,10 @@ TEST(NhcLoadTest, ComparesEachAverageThatHasALimit) {
           said(Outcome::unknown, "the 1-minute load average is not known: not observed", "node")));
 }
 
-const Snapshot kServices{
-    .services = observed(Services{.active = std::vector<std::string>{"sshd.service"},
-                                  .failed = std::vector<std::string>{"ntpd.service"}})};
+const Snapshot kServices{.services = observed(Services{
+                             .active = std::vector<std::string>{"munge.service", "sshd.service"},
+                             .failed = std::vector<std::string>{"ntpd.service"},
+                             .of_root = std::vector<std::string>{"sshd.service"}})};
 
 const Finding kNtpd{.device = "ntpd.service",
                     .outcome = Outcome::fail,
@@ -58,6 +59,13 @@ TEST(NhcServiceTest, GoesByTheUnit) {
   auto warning = kNtpd;
   warning.outcome = Outcome::warn;
   EXPECT_THAT(judge_service(kServices, {"-0", "ntpd.service"}), ElementsAre(warning));
+}
+
+TEST(NhcServiceTest, KnowsRootsOwn) {
+  const auto roots = said(Outcome::pass, "sshd.service is active, and root's", "sshd.service");
+  EXPECT_THAT(judge_service(kServices, {"-u", "root", "-S", "sshd"}), ElementsAre(roots));
+  EXPECT_THAT(judge_service(kServices, {"-u", "0", "sshd"}), ElementsAre(roots));
+  EXPECT_THAT(judge_daemon(kServices, {"sshd", "root"}), ElementsAre(roots));
 }
 
 TEST(NhcServiceTest, OneThatIsToBeEndedMustNotRun) {
@@ -77,7 +85,8 @@ TEST(NhcServiceTest, OneThatIsToBeEndedMustNotRun) {
                                  "ntpd.service")));
   }
   EXPECT_EQ(judge_service(kServices, {"-0", "-s", "sshd"}).front().outcome, Outcome::warn);
-  EXPECT_EQ(judge_service(kServices, {"-u", "root", "-s", "sshd"}).front().outcome,
+  EXPECT_EQ(judge_service(kServices, {"-u", "root", "-s", "sshd"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_service(kServices, {"-u", "root", "-s", "munge"}).front().outcome,
             Outcome::unknown);
   for (const auto* verify : {"-v", "-V"}) {
     EXPECT_THAT(judge_service(kServices, {"-k", verify, "sshd"}),
@@ -103,17 +112,17 @@ TEST(NhcServiceTest, IsUndecidedWhereOnlyProcessesWouldTell) {
                                "not judged: no unit crond.service is known to be active, and "
                                "processes are not observed",
                                "crond.service")));
-  EXPECT_THAT(judge_service(kServices, {"-u", "root", "-S", "sshd"}),
+  EXPECT_THAT(judge_service(kServices, {"-u", "root", "munge"}),
               ElementsAre(said(Outcome::unknown,
-                               "not judged: sshd.service is active, and whose its processes are is "
-                               "not observed",
-                               "sshd.service")));
-  EXPECT_EQ(judge_daemon(kServices, {"sshd", "root"}).front().outcome, Outcome::unknown);
-  EXPECT_THAT(
-      judge_service(kServices, {"-d", "x", "sshd"}),
-      ElementsAre(said(Outcome::unknown,
-                       "not judged: processes are not observed, so neither -d nor -m can be told",
-                       "sshd")));
+                               "not judged: munge.service is active, and of the owners of its "
+                               "processes only root is observed",
+                               "munge.service")));
+  EXPECT_EQ(judge_service(kServices, {"-u", "munge", "munge"}).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_daemon(kServices, {"sshd", "nobody"}).front().outcome, Outcome::unknown);
+  EXPECT_THAT(judge_service(kServices, {"-m", "*x", "sshd"}),
+              ElementsAre(said(Outcome::unknown,
+                               "not judged: processes are not observed, so -m cannot be told",
+                               "sshd")));
   EXPECT_THAT(judge_service(kServices, {"a", "b"}),
               ElementsAre(said(Outcome::unknown, "not judged: expects one service", "node")));
   EXPECT_THAT(judge_service(kServices, {"-x"}),
@@ -123,8 +132,27 @@ TEST(NhcServiceTest, IsUndecidedWhereOnlyProcessesWouldTell) {
 const Snapshot kFiles{
     .environment = observed(Environment{
         .files = {{.path = "/bin/tool", .exists = true, .executable = true, .writable = true},
-                  {.path = "/data", .exists = true, .directory = true, .writable = false},
+                  {.path = "/data",
+                   .exists = true,
+                   .directory = true,
+                   .writable = false,
+                   .mode = 01777U,
+                   .read_only = true},
                   {.path = "/note", .exists = true},
+                  {.path = "/shadow",
+                   .exists = true,
+                   .writable = false,
+                   .type = std::string("regular"),
+                   .mode = 0U,
+                   .size_bytes = std::uint64_t{0},
+                   .read_only = false},
+                  {.path = "/dev/null",
+                   .exists = true,
+                   .writable = true,
+                   .type = std::string("character"),
+                   .mode = 0666U,
+                   .size_bytes = std::uint64_t{0},
+                   .read_only = true},
                   {.path = "/gone"}}})};
 
 struct Case {
@@ -151,6 +179,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"-f", "-x", "-w", "/bin/tool"}, Outcome::pass, "-fxw holds for /bin/tool"},
         Case{{"-a", "/note", "/data"}, Outcome::pass, "-a holds for /note /data"},
         Case{{"-d", "/data"}, Outcome::pass, "-d holds for /data"},
+        Case{{"-r", "-x", "-k", "/data"}, Outcome::pass, "-rxk holds for /data"},
+        Case{{"-c", "-r", "-w", "/dev/null"}, Outcome::pass, "-crw holds for /dev/null"},
+        Case{{"-f", "/shadow"}, Outcome::pass, "-f holds for /shadow"},
         Case{{"-!", "-e", "/gone"}, Outcome::pass, "-e /gone does not hold"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -161,6 +192,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"-w", "/gone"}, Outcome::fail, "-w /gone does not hold"},
                       Case{{"-w", "/data"}, Outcome::fail, "-w /data does not hold"},
                       Case{{"-f", "/data"}, Outcome::fail, "-f /data does not hold"},
+                      Case{{"-b", "/dev/null"}, Outcome::fail, "-b /dev/null does not hold"},
+                      Case{{"-s", "/shadow"}, Outcome::fail, "-s /shadow does not hold"},
+                      Case{{"-u", "/shadow"}, Outcome::fail, "-u /shadow does not hold"},
                       Case{{"-x", "/note"}, Outcome::fail, "-x /note does not hold"},
                       Case{{"-d", "/note"}, Outcome::fail, "-d /note does not hold"},
                       Case{{"-!", "-e", "/note"}, Outcome::fail, "-e holds for /note"}));
@@ -170,7 +204,10 @@ INSTANTIATE_TEST_SUITE_P(
     NhcFileTest,
     ::testing::Values(
         Case{{"-f", "/note"}, Outcome::unknown, "not judged: -f /note is not observed"},
-        Case{{"-x", "/data"}, Outcome::unknown, "not judged: -x /data is not observed"},
+        Case{{"-w", "/shadow"}, Outcome::unknown, "not judged: -w /shadow is not observed"},
+        Case{{"-x", "/dev/null"}, Outcome::unknown, "not judged: -x /dev/null is not observed"},
+        Case{{"-L", "/gone"}, Outcome::unknown, "not judged: -L /gone is not observed"},
+        Case{{"-O", "/note"}, Outcome::unknown, "not judged: -O /note is not observed"},
         Case{{"-r", "/note"}, Outcome::unknown, "not judged: -r /note is not observed"},
         Case{{"-w", "/note"}, Outcome::unknown, "not judged: -w /note is not observed"},
         Case{{"-e", "/else"}, Outcome::unknown, "not judged: -e /else is not observed"},

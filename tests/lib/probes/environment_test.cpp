@@ -138,9 +138,14 @@ TEST_F(EnvironmentTest, DescribesTheFilesThatTheProfileNames) {
   EXPECT_TRUE(files[0].exists && files[0].executable && !files[0].directory);
   EXPECT_EQ(files[0].writable, Fact<bool>(true));
   EXPECT_GT(files[0].space->total_bytes, 0U);
+  EXPECT_EQ(files[0].type, Fact<std::string>(std::string("regular")));
+  EXPECT_EQ(files[0].mode, Fact<unsigned>(0700U));
+  EXPECT_EQ(files[0].size_bytes, Fact<std::uint64_t>(std::uint64_t{10}));
+  EXPECT_EQ(files[0].read_only, Fact<bool>(false));
   EXPECT_TRUE(files[1].exists && !files[1].executable);
   EXPECT_EQ(files[1].writable, Fact<bool>(false));
   EXPECT_TRUE(files[2].exists && files[2].directory && !files[2].executable);
+  EXPECT_EQ(files[2].type, Fact<std::string>(std::string("directory")));
   EXPECT_FALSE(files[3].exists);
   EXPECT_TRUE(files[3].space.is_absent());
 }

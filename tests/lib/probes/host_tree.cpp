@@ -57,7 +57,7 @@ void write_memory(const TempDir& tree) {
   tree.write(
       "proc/meminfo",
       "MemTotal:           2000 kB\nMemFree:             100 kB\nMemAvailable:       1500 kB\n"
-      "SwapTotal:             0 kB\nHugePages_Total:       0\n");
+      "SwapTotal:             0 kB\nSwapFree:              0 kB\nHugePages_Total:       0\n");
   const std::string_view folder = "sys/kernel/mm/hugepages/hugepages-2048kB";
   tree.write(fmt::format("{}/nr_hugepages", folder), "16\n");
   tree.write(fmt::format("{}/free_hugepages", folder), "12\n");

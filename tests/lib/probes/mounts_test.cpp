@@ -53,7 +53,17 @@ TEST_F(MountsProbeTest, LacksTheSpaceOfAPointThatARecordedNodeCameWithout) {
   EXPECT_EQ(section->mounts[0].space, Fact<Space>::absent("open /data: No such file or directory"));
 }
 
-TEST_F(MountsProbeTest, LeavesOutFileSystemsThatHoldNoData) {
+TEST_F(MountsProbeTest, KeepsFileSystemsThatHoldNoDataApart) {
+  const auto section = probe(
+      "proc /proc proc rw 0 0\n/dev/sda1 / ext4 rw 0 0\n"
+      "cgroup2 /sys/fs/cgroup cgroup2 ro,nosuid 0 0\nauto /home autofs rw 0 0\n"
+      "srv:/home /home nfs4 rw 0 0\n");
+  using Kernels = std::vector<KernelMount>;
+  EXPECT_EQ(
+      section->kernel,
+      Fact<Kernels>(Kernels{
+          {.point = "/proc", .type = "proc", .source = "proc"},
+          {.point = "/sys/fs/cgroup", .type = "cgroup2", .source = "cgroup2", .read_only = true}}));
   EXPECT_THAT(points("proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
                      "tmpfs /dev/shm tmpfs rw 0 0\ntmpfs /sys/fs/cgroup tmpfs ro 0 0\n"),
               ElementsAre("/dev/shm"));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
@@ -22,6 +23,17 @@ TEST_F(ServicesProbeTest, ListsUnitsWithProcessesAndThoseSystemdCallsActive) {
   write_services(tree_);
   EXPECT_EQ(active(),
             Fact<Units>(Units{"containerd.service", "nvidia-setup.service", "slurmd.service"}));
+}
+
+TEST_F(ServicesProbeTest, TellsRootsUnitsByTheirFirstProcess) {
+  tree_.write("sys/fs/cgroup/system.slice/here.service/cgroup.procs", "7\n8\n");
+  tree_.write("sys/fs/cgroup/system.slice/gone.service/cgroup.procs", "9\n");
+  tree_.write("sys/fs/cgroup/system.slice/other.service/cgroup.procs", "0\n");
+  tree_.write("proc/7/status", "");
+  const auto services = probe_services(root_of(tree_));
+  EXPECT_EQ(services->active, Fact<Units>(Units{"gone.service", "here.service", "other.service"}));
+  // The tree is ours.
+  EXPECT_EQ(services->of_root, Fact<Units>(::geteuid() == 0 ? Units{"here.service"} : Units{}));
 }
 
 TEST_F(ServicesProbeTest, SaysThatFailedUnitsAreInNoFile) {
