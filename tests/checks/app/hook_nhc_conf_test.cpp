@@ -46,18 +46,24 @@ class HookNhcConfTest : public ::testing::Test {
     return (dir_.path() / name).string();
   }
 
-  int hook(std::string context, std::string nhc_conf = "") {
+  int hook(std::string context) { return run({.context = std::move(context)}); }
+
+  // What would be done, without the second that a drain takes.
+  std::string would_do(HookCommand command) {
+    command.dry_run = true;
+    EXPECT_EQ(run(std::move(command)), 0);
+    return world_.out();
+  }
+
+  int run(HookCommand command) {
     auto world = world_.world();
     world.variables["SLURM_CONF"] = path("slurm.conf");
     world.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_hook({.context = std::move(context),
-                     .profile = "generic",
-                     .nhc_conf = std::move(nhc_conf),
-                     .root = path("root"),
-                     .state = path("state")},
-                    world,
-                    deadline);
+    command.profile = "generic";
+    command.root = path("root");
+    command.state = path("state");
+    return run_hook(command, world, deadline);
   }
 
   [[nodiscard]] std::vector<std::string> recorded() const {
@@ -118,10 +124,9 @@ TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwi
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(world_.out(), HasSubstr("nhc.check_this"));
   site("  unknown: {\"nhc.*\": drain}\n");
-  EXPECT_EQ(hook("periodic"), 0);
-  EXPECT_THAT(
-      slurm_.node(),
-      AllOf(StartsWith("n7|main|drained|"), HasSubstr("|muster: nhc.check_this: not judged: ")));
+  EXPECT_THAT(would_do({.context = "periodic"}),
+              HasSubstr("muster: dry_run n7: would drain: nhc.check_this: not judged: there is no "
+                        "check check_this"));
 }
 
 TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
@@ -150,8 +155,8 @@ TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
 TEST_F(HookNhcConfTest, TheCommandLineIsHeardBeforeTheSite) {
   lines(kUnknownLine);
   dir_.write("own.conf", "* || check_file_test -e /etc/gone\n");
-  EXPECT_EQ(hook("prolog", path("own.conf")), 1);
-  EXPECT_THAT(slurm_.node(), HasSubstr("|muster: nhc.check_file_test /etc/gone: "));
+  EXPECT_THAT(would_do({.context = "prolog", .nhc_conf = path("own.conf")}),
+              HasSubstr("muster: dry_run n7: would drain: nhc.check_file_test /etc/gone: "));
 }
 
 TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {

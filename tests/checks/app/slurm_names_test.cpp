@@ -22,12 +22,13 @@ constexpr std::string_view kTwoHosts = "n7|gpu-7.example.org\ngpu-7|gpu-8.exampl
 
 class SlurmNamesTest : public ::testing::Test {
  protected:
-  // A node of which nothing is known; the site drains such nodes.
+  // A sick node.
   SlurmNamesTest() {
     ::setenv("MUSTER_HOSTNAME", "gpu-7.example.org", 1);
     dir_.write("root/proc/sys/kernel/hostname", "gpu-7\n");
     dir_.write("root/proc/uptime", "1000.00 2000.00\n");
-    slurm_.site("  spread: 0 s\n  unknown: {\"*\": drain}\n");
+    slurm_.site("  nhc_conf: /etc/nhc/nhc.conf\n");
+    dir_.write("root/etc/nhc/nhc.conf", "* || check_file_test -e /etc/gone\n");
     slurm_.names(kTwoHosts);
   }
 
