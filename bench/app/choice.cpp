@@ -27,15 +27,17 @@ constexpr auto kPatience = std::chrono::seconds(5);
 Attempt<Choice> recognise_node(const ProfileSources& sources, const Variables& variables) {
   constexpr ProbeSet kAsked =
       Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+  Result<Candidates> candidates;
   const ObserveOptions options{.recognise = true,
                                .probes = kAsked,
                                .deadline = std::chrono::steady_clock::now() + kPatience,
                                .nvml = {},
                                .state_file = std::nullopt,
-                               .variables = variables};
+                               .variables = variables,
+                               .meanwhile = [&] { candidates = read_candidates(sources); }};
   Attempt<Choice> choice;
   (void)observe(Root(), options, [&](const Snapshot& snapshot) -> std::optional<Plan> {
-    choice = recognised_profile(sources, snapshot, load_profile);
+    choice = recognised_profile(sources, candidates, snapshot, load_profile);
     return std::nullopt;
   });
   return choice;

@@ -87,16 +87,19 @@ Attempt<Examined> examine(const Errand& errand,
   }
 
   const auto state_file = state_file_of(errand, *root);
+  Result<Candidates> candidates;
+  const auto read_them = [&] { candidates = read_candidates(sources); };
   const ObserveOptions options{.recognise = !*name,
                                .probes = errand.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .nvml = {.library = errand.nvml, .parts = parts_for(errand)},
                                .state_file = state_file,
-                               .variables = variables_of(*root, variables)};
+                               .variables = variables_of(*root, variables),
+                               .meanwhile = *name ? std::function<void()>() : read_them};
   Attempt<Choice> choice;
   auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
     choice = *name ? named_profile(sources, **name, read_profile_of)
-                   : recognised_profile(sources, partial, read_profile_of);
+                   : recognised_profile(sources, candidates, partial, read_profile_of);
     if (!choice) return std::nullopt;
     take_deadline(errand, choice->profile, started, deadline);
     return Plan{.probes = errand.probes(&choice->profile) | Probe::identity,

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lib/choice/hardware.hpp"
-#include "lib/profile/recognise.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster {
@@ -62,14 +61,15 @@ Attempt<Choice> named_profile(const ProfileSources& sources, Named named, ReadPr
 }
 
 Attempt<Choice> recognised_profile(const ProfileSources& sources,
+                                   const Result<Candidates>& candidates,
                                    const Snapshot& snapshot,
                                    ReadProfile read) {
-  auto recognised = recognise(sources, hardware_of(snapshot));
-  if (!recognised) return bad_configuration(recognised.error());
-  auto profile = read(sources, recognised->profile);
+  if (!candidates) return bad_configuration(candidates.error());
+  auto recognised = choose(*candidates, hardware_of(snapshot));
+  auto profile = read(sources, recognised.profile);
   if (!profile) return bad_configuration(profile.error());
   return Choice{.profile = std::move(*profile),
-                .evidence = with_gaps(std::move(recognised->evidence), snapshot)};
+                .evidence = with_gaps(std::move(recognised.evidence), snapshot)};
 }
 
 }  // namespace muster

@@ -12,6 +12,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/candidates.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
 
@@ -62,7 +63,9 @@ struct Named {
                                             Named named,
                                             ReadProfile read);
 
+// `candidates`: as read_candidates reads them, which needs no snapshot.
 [[nodiscard]] Attempt<Choice> recognised_profile(const ProfileSources& sources,
+                                                 const Result<Candidates>& candidates,
                                                  const Snapshot& snapshot,
                                                  ReadProfile read);
 

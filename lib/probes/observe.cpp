@@ -34,6 +34,7 @@ class Observation {
     snapshot_.taken = utc_now();
     start_early();
     if (options_.state_file) start_state();
+    if (options_.meanwhile) options_.meanwhile();
     bool going_on = follow_plan_when_ready();
     while (going_on) {
       const auto [name, answer] = children_.next();

@@ -32,11 +32,13 @@ struct ObserveOptions {
   NvmlOptions nvml;
   std::optional<std::filesystem::path> state_file;  // earlier runs; none: rates start afresh
   std::map<std::string, std::string> variables;     // the environment
+  std::function<void()> meanwhile = {};             // done while the first probes run
 };
 
 // Where the hardware has to tell the profile, everything that may be wanted and needs no profile
 // starts at once, and `planner` is asked as soon as identity, cpu, memory, pci and infiniband have
-// answered. Else it is asked at once, while the first probes already run.
+// answered, and `meanwhile` is the time to prepare for that. Else it is asked at once, while the
+// first probes already run.
 [[nodiscard]] Snapshot observe(const Root& root,
                                const ObserveOptions& options,
                                const Planner& planner);

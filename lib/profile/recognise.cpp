@@ -300,10 +300,4 @@ Recognised choose(const Candidates& candidates, const Hardware& hardware) {
   return result;
 }
 
-Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hardware) {
-  const auto candidates = read_candidates(sources);
-  if (!candidates) return tl::unexpected(candidates.error());
-  return choose(*candidates, hardware);
-}
-
 }  // namespace muster

@@ -33,6 +33,4 @@ struct Recognised {
       evidence;  // "chassis asset tag says Azure", "8 x 10de:2330", "no profile matches …"
 };
 
-[[nodiscard]] Result<Recognised> recognise(const ProfileSources& sources, const Hardware& hardware);
-
 }  // namespace muster

@@ -124,7 +124,8 @@ TEST(HardwareTest, DmiThatIsNotThereIsEmptyAndDmiThatHidesIsNotKnown) {
 }
 
 TEST(ChoiceTest, TheHardwareTellsTheProfile) {
-  const auto choice = recognised_profile(shipped(), h100_node(), load_profile);
+  const auto choice =
+      recognised_profile(shipped(), read_candidates(shipped()), h100_node(), load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
@@ -135,13 +136,15 @@ TEST(ChoiceTest, ANodeWithoutItsRdmaStackIsNotTheSizeWithoutInfiniBand) {
     snapshot.pci->devices.push_back({.kind = PciKind::hca, .vendor = 0x15b3, .device = 0x101e});
   }
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
-  const auto choice = recognised_profile(shipped(), snapshot, load_profile);
+  const auto choice =
+      recognised_profile(shipped(), read_candidates(shipped()), snapshot, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
 
 TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
-  const auto choice = recognised_profile(shipped(), Snapshot{}, load_profile);
+  const auto choice =
+      recognised_profile(shipped(), read_candidates(shipped()), Snapshot{}, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "generic");
   EXPECT_THAT(choice->evidence,
@@ -156,7 +159,8 @@ TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
 TEST(ChoiceTest, AProbeThatFailedIsSaidBesideTheEvidence) {
   auto snapshot = h100_node();
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 2 s"};
-  const auto choice = recognised_profile(shipped(), snapshot, load_profile);
+  const auto choice =
+      recognised_profile(shipped(), read_candidates(shipped()), snapshot, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->evidence.back(), "the memory probe did not help: no answer within 2 s");
 }

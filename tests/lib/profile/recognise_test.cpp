@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which profile a node gets, whole or with parts of it missing, and what is said about it.
-#include "lib/profile/recognise.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/profile/candidates.hpp"
 #include "tests/lib/profile/profile_files.hpp"
 
 namespace muster {
@@ -50,8 +49,9 @@ class RecogniseTest : public ::testing::Test {
   }
 
   Recognised of(const Hardware& hardware) const {
-    auto result = recognise(files.sources(), hardware);
-    return result ? std::move(*result) : Recognised{.profile = result.error().message};
+    const auto candidates = read_candidates(files.sources());
+    return candidates ? choose(*candidates, hardware)
+                      : Recognised{.profile = candidates.error().message};
   }
 
   ProfileFiles files;

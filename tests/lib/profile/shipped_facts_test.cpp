@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/profile/candidates.hpp"
 #include "lib/profile/load.hpp"
-#include "lib/profile/recognise.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -89,15 +89,16 @@ TEST(ShippedFactsTest, EveryDeviceThatIsCountedHasItsPlace) {
 }
 
 TEST(ShippedFactsTest, ANodeThatLacksAGpuAndAnHcaIsStillRecognised) {
-  const auto found = recognise(shipped(),
-                               {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
-                                .dmi_vendor = "Microsoft Corporation",
-                                .gpu_pci_ids = GpuIds{{"10de:2330", 7}},
-                                .infiniband_hcas = 7,
-                                .cores = 96,
-                                .memory_bytes = 1915071.0 * 1024 * 1024});
-  ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->profile, "nd96isr_h100_v5");
+  const auto candidates = read_candidates(shipped());
+  ASSERT_TRUE(candidates) << candidates.error().message;
+  const auto found = choose(*candidates,
+                            {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
+                             .dmi_vendor = "Microsoft Corporation",
+                             .gpu_pci_ids = GpuIds{{"10de:2330", 7}},
+                             .infiniband_hcas = 7,
+                             .cores = 96,
+                             .memory_bytes = 1915071.0 * 1024 * 1024});
+  EXPECT_EQ(found.profile, "nd96isr_h100_v5");
 }
 
 TEST(ShippedFactsTest, SizesThatLookTheSameShareAProfile) {
