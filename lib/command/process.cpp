@@ -24,7 +24,7 @@ std::map<std::string, std::string> environment() {
 std::filesystem::path companion(std::string_view name) {
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  const auto beside = self.parent_path() / name;
+  auto beside = self.parent_path() / name;
   if (!failure && ::access(beside.c_str(), X_OK) == 0) return beside;
   return std::filesystem::path("/usr/bin") / name;
 }
