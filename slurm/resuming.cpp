@@ -25,7 +25,7 @@ bool still_ours(Run& run) {
   }
   const auto& node = *run.situation.node;
   run.say("trouble",
-          fmt::format("not resumed: meanwhile the node is \"{}\" with the reason \"{}\"",
+          fmt::format(R"(not resumed: meanwhile the node is "{}" with the reason "{}")",
                       printable(node.state),
                       printable(node.reason)));
   return false;
