@@ -393,14 +393,19 @@ TEST_F(HistoryTest, RemembersRunsOfSweepsInTheOrderOfTheirEnds) {
   EXPECT_THAT(kinds(events(history)), ElementsAre("sweep", "sweep"));
 }
 
-TEST_F(HistoryTest, OldRunsOfSweepsGo) {
+TEST_F(HistoryTest, TooManyRunsOfSweepsGo) {
   auto history = open();
-  auto old = sweep_of("n1");
-  old.submitted = kNow - 401 * 24h;
-  ASSERT_TRUE(history.begin_sweep(old));
+  auto ahead = sweep_of("n1");
+  ahead.submitted = kNow + 5000 * 24h;
+  ASSERT_TRUE(history.begin_sweep(ahead));
   ASSERT_TRUE(history.begin_sweep(sweep_of("n2")));
-  ASSERT_EQ(history.sweeps()->size(), 1);
-  EXPECT_THAT(history.sweeps()->front().nodes, ElementsAre("n2", "other"));
+  EXPECT_EQ(history.sweeps()->size(), 2);
+  auto connection = Connection::open(file(), Connection::Access::write);
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->run("UPDATE sqlite_sequence SET seq = 100001 WHERE name = 'sweeps'"));
+  ASSERT_TRUE(history.begin_sweep(sweep_of("n3")));
+  ASSERT_TRUE(history.begin_sweep(sweep_of("n4")));
+  EXPECT_EQ(history.sweeps()->size(), 2);
 }
 
 TEST_F(HistoryTest, RemembersTheLastBoot) {
