@@ -34,8 +34,7 @@ Result<std::vector<NodeName>> parse_names(std::string_view text) {
   }
   // A node has a line for each of its partitions.
   std::ranges::sort(names, {}, &NodeName::node);
-  const auto twice = std::ranges::unique(names);
-  names.erase(twice.begin(), twice.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
