@@ -74,8 +74,9 @@ class HookDrainedTest : public ::testing::Test {
 
   [[nodiscard]] std::vector<std::string> events() const {
     const auto history = slurm::History::read(history_file(dir_.path() / "state"));
+    const auto all = history->events({});
     std::vector<std::string> found;
-    for (const auto& event : history->events({}).value()) {
+    for (const auto& event : *all) {
       found.push_back(fmt::format("{}: {}", event.kind, event.message));
     }
     return found;
