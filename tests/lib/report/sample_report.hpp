@@ -120,9 +120,10 @@ inline Report undecided_report(int skipped) {
 }
 
 // What a process that calls itself this could smuggle through the kernel log or a device's name.
-// NOLINTNEXTLINE(misc-misleading-bidirectional): that is what it is for
+// NOLINTBEGIN(misc-misleading-bidirectional): that is what it is for
 inline constexpr std::string_view kHostile =
     "a\nb\r\x1b[2J\"'`$(reboot)\\;<x>&]]>{}|*?!#~\xe2\x80\xae\xff\xef\xbf\xbe\x01";
+// NOLINTEND(misc-misleading-bidirectional)
 
 inline Report hostile_report() {
   auto report = sick_report();
