@@ -4,15 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "tests/slurm/enforce_fixture.hpp"
 
 namespace muster::slurm {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 using Health = FakeCluster::Health;
@@ -24,15 +21,6 @@ TEST_F(EnforceTest, AHealthyNodeAsksSlurmOnceInEachBoot) {
     for (int i = 0; i < 3; ++i) EXPECT_THAT(run(healthy()).events, IsEmpty());
     EXPECT_THAT(controller.calls, ElementsAre("read")) << boot;
   }
-}
-
-TEST_F(EnforceTest, AHealthyNodeThatCouldNotAskAsksAgainAndSaysNothing) {
-  cluster.be(Health::dead);
-  EXPECT_THAT(run(healthy()).events, IsEmpty());
-  cluster.be(Health::well);
-  run(healthy());
-  run(healthy());
-  EXPECT_EQ(count("read"), 2);
 }
 
 TEST_F(EnforceTest, AHealthyNodeWhoseHistoryWasLostSaysThatItIsDrained) {
@@ -191,311 +179,6 @@ TEST_F(EnforceTest, TheThirdDrainStays) {
   }
 }
 
-TEST_F(EnforceTest, AnAdminsResumeIsLeftAloneAndEndsTheCountOfDrains) {
-  run(sick());
-  cluster.resume("n001");
-  cluster.pass(kInterval);
-  const auto enforced = run(healthy());
-  EXPECT_THAT(kinds(enforced), ElementsAre("released"));
-  EXPECT_FALSE(enforced.drained);
-  EXPECT_EQ(cluster.node("n001").state, "idle");
-  EXPECT_EQ(record(), std::nullopt);
-  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
-}
-
-TEST_F(EnforceTest, AnAdminsDrainBeforeSurvives) {
-  cluster.drain("n001", "swapping a cable", "alice");
-  const auto before = cluster.node("n001");
-  cluster.pass(kInterval);
-  const auto enforced = run(sick());
-  EXPECT_EQ(cluster.node("n001"), before);
-  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
-  EXPECT_THAT(enforced.events[0].message, HasSubstr("swapping a cable"));
-  EXPECT_TRUE(enforced.drained);
-  run(healthy());
-  EXPECT_EQ(cluster.node("n001"), before);
-  EXPECT_EQ(count("drain") + count("resume"), 0);
-}
-
-TEST_F(EnforceTest, AnAdminsDrainBetweenDecidingAndSendingSurvives) {
-  controller.after_read = [&] {
-    if (count("read") == 1) cluster.drain("n001", "swapping a cable", "alice");
-  };
-  const auto enforced = run(sick());
-  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
-  EXPECT_EQ(count("drain"), 0);
-  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
-  EXPECT_TRUE(enforced.drained);
-  EXPECT_EQ(record(), std::nullopt);
-}
-
-TEST_F(EnforceTest, AnAdminsDrainRightAfterSurvives) {
-  controller.after_drain = [&] { cluster.drain("n001", "swapping a cable", "alice"); };
-  const auto enforced = run(sick());
-  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
-  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
-  EXPECT_THAT(enforced.events[0].message, HasSubstr("swapping a cable"));
-  EXPECT_TRUE(enforced.drained);
-  for (int i = 0; i < 5; ++i) {
-    cluster.pass(kInterval);
-    run(healthy());
-  }
-  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
-  EXPECT_EQ(count("resume"), 0);
-}
-
-TEST_F(EnforceTest, AnAdminsReasonPutOverOursSurvives) {
-  run(sick());
-  cluster.drain("n001", "keep: waiting for a part", "alice");
-  for (int i = 0; i < 5; ++i) {
-    cluster.pass(kInterval);
-    run(healthy());
-  }
-  EXPECT_EQ(cluster.node("n001").reason, "keep: waiting for a part");
-  EXPECT_EQ(count("resume"), 0);
-}
-
-TEST_F(EnforceTest, AnAdminsDrainDuringTheLastCleanRunSurvives) {
-  run(sick());
-  run(healthy());
-  run(healthy());
-  cluster.drain("n001", "keep", "alice");
-  EXPECT_TRUE(run(healthy()).drained);
-  EXPECT_EQ(cluster.node("n001").reason, "keep");
-}
-
-// The disk of the history takes its time, or slurmctld does.
-TEST_F(EnforceTest, WhatOthersDoRightBeforeAResumeSurvives) {
-  struct Case {
-    std::string name;
-    std::function<void()> act;
-    std::string state, reason, message;
-    bool drained;
-  };
-
-  const std::vector<Case> cases = {
-      {"an admin's drain",
-       [&] { cluster.drain("n001", "swapping a cable", "alice"); },
-       "drained",
-       "swapping a cable",
-       R"(not resumed: meanwhile the node is "drained" with the reason "swapping a cable")",
-       true},
-      {"an admin's resume",
-       [&] { cluster.resume("n001"); },
-       "idle",
-       "",
-       R"(not resumed: meanwhile the node is "idle" with the reason "")",
-       false},
-      {"a slurmctld that dies",
-       [&] { cluster.be(Health::dead); },
-       "drained",
-       std::string(kReason),
-       "not resumed: Slurm could not be asked: sinfo ended with status 1: Unable to contact slurm "
-       "controller",
-       true}};
-  for (const auto& test : cases) {
-    cluster = FakeCluster(4);
-    histories.clear();
-    std::filesystem::remove_all(dir.path());
-    run(sick());
-    run(healthy());
-    run(healthy());
-    controller.calls.clear();
-    controller.after_read = [&] {
-      if (count("read") == 1) test.act();
-    };
-    const auto enforced = run(healthy());
-    controller.after_read = {};
-    EXPECT_EQ(cluster.node("n001").state, test.state) << test.name;
-    EXPECT_EQ(cluster.node("n001").reason, test.reason) << test.name;
-    EXPECT_THAT(kinds(enforced), ElementsAre("trouble")) << test.name;
-    EXPECT_EQ(enforced.events[0].message, test.message);
-    EXPECT_EQ(enforced.drained, test.drained) << test.name;
-    EXPECT_EQ(count("resume"), 0) << test.name;
-    ASSERT_TRUE(record()) << test.name;
-    EXPECT_FALSE(record()->resuming) << test.name;
-  }
-}
-
-TEST_F(EnforceTest, AnAdminsDrainRightBeforeOneTooManyIsPutBackSurvives) {
-  // Another was drained before, and was not seen yet.
-  controller.before_drain = [&] { cluster.drain("n002", kReason); };
-  controller.after_drain = [&] { cluster.pass(std::chrono::seconds(1)); };
-  std::size_t reads_before = 0;
-  while_asleep = [&] {
-    cluster.node("n001").since = cluster.now();
-    reads_before = count("read");
-  };
-  controller.after_read = [&] {
-    const bool is_verified = reads_before != 0 && count("read") == reads_before + 1;
-    if (is_verified) cluster.drain("n001", "swapping a cable", "alice");
-  };
-  const auto enforced = run(sick());
-  EXPECT_EQ(cluster.node("n001").reason, "swapping a cable");
-  EXPECT_EQ(count("resume"), 0);
-  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
-  EXPECT_THAT(enforced.events[0].message, StartsWith("not resumed: meanwhile "));
-  EXPECT_TRUE(enforced.drained);
-}
-
-TEST_F(EnforceTest, ADeadSlurmctldIsSaid) {
-  cluster.be(Health::dead);
-  const auto enforced = run(sick());
-  EXPECT_TRUE(enforced.decision.sick);
-  EXPECT_TRUE(enforced.out_of_reach);
-  EXPECT_FALSE(enforced.drained);
-  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
-  EXPECT_EQ(enforced.events[0].message,
-            "Slurm could not be asked: sinfo ended with status 1: Unable to contact slurm "
-            "controller");
-  EXPECT_EQ(record(), std::nullopt);
-  cluster.be(Health::well);
-  EXPECT_TRUE(run(sick()).drained);
-}
-
-TEST_F(EnforceTest, WithoutSlurmItSaysWhy) {
-  const auto report = sick();
-  order.report = &report;
-  order.node = "n001";
-  auto hands = hands_of("n001");
-  hands.controller = nullptr;
-  hands.trouble = "no slurm.conf";
-  const auto enforced = enforce(order, hands);
-  EXPECT_TRUE(enforced.out_of_reach);
-  ASSERT_EQ(enforced.events.size(), 1);
-  EXPECT_EQ(enforced.events[0].kind, "refused");
-  EXPECT_EQ(enforced.events[0].message, "Slurm could not be asked: no slurm.conf");
-}
-
-TEST_F(EnforceTest, ADeadSlurmctldOnADrainedNodeIsTrouble) {
-  run(sick());
-  cluster.be(Health::dead);
-  const auto enforced = run(healthy());
-  EXPECT_TRUE(enforced.out_of_reach);
-  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
-  EXPECT_TRUE(record());
-}
-
-TEST_F(EnforceTest, WhatSlurmctldDoesLateIsKnownAsOurs) {
-  controller.before_drain = [&] { cluster.be(Health::hung); };
-  const auto enforced = run(sick());
-  EXPECT_TRUE(enforced.out_of_reach);
-  EXPECT_FALSE(enforced.drained);
-  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
-  EXPECT_EQ(enforced.events[0].message,
-            "the drain may still come: scontrol did not answer within 8 s");
-  ASSERT_TRUE(record());
-  EXPECT_FALSE(record()->confirmed);
-
-  controller.before_drain = {};
-  cluster.be(Health::well);  // and now it comes, while the node is well again
-  EXPECT_EQ(cluster.node("n001").reason, kReason);
-  run(healthy());
-  EXPECT_TRUE(record()->confirmed);
-  run(healthy());
-  run(healthy());
-  EXPECT_EQ(cluster.node("n001").state, "idle");
-  EXPECT_EQ(record(), std::nullopt);
-}
-
-TEST_F(EnforceTest, ADrainThatNeverCameIsForgottenAfterAWhile) {
-  controller.before_drain = [&] { cluster.be(Health::dead); };
-  run(sick());
-  cluster.be(Health::well);
-  controller.before_drain = {};
-  cluster.pass(kInterval);
-  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
-  EXPECT_TRUE(record());
-  cluster.pass(kInterval);
-  EXPECT_THAT(kinds(run(healthy())), ElementsAre("not_applied"));
-  EXPECT_EQ(record(), std::nullopt);
-  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
-}
-
-TEST_F(EnforceTest, ADrainThatNeverCameIsSentAgainWhileTheNodeIsSick) {
-  controller.before_drain = [&] { cluster.be(Health::dead); };
-  run(sick());
-  EXPECT_EQ(count("drain"), 1);  // never twice in one run
-  cluster.be(Health::well);
-  controller.before_drain = {};
-  cluster.pass(kInterval);
-  EXPECT_TRUE(run(sick()).drained);
-  EXPECT_EQ(count("drain"), 2);
-  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
-}
-
-TEST_F(EnforceTest, ADrainThatCouldNotBeVerifiedIsConfirmedByTheNextRun) {
-  while_asleep = [&] { cluster.be(Health::dead); };
-  const auto enforced = run(sick());
-  EXPECT_TRUE(enforced.drained);
-  EXPECT_TRUE(enforced.out_of_reach);
-  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
-  while_asleep = {};
-  cluster.be(Health::well);
-  cluster.pass(kInterval);
-  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
-  EXPECT_TRUE(record()->confirmed);
-}
-
-TEST_F(EnforceTest, AResumeThatFailsIsTriedAgain) {
-  run(sick());
-  run(healthy());
-  run(healthy());
-  controller.before_resume = [&] { cluster.be(Health::dead); };
-  const auto enforced = run(healthy());
-  EXPECT_TRUE(enforced.drained);
-  EXPECT_TRUE(enforced.out_of_reach);
-  EXPECT_THAT(kinds(enforced), ElementsAre("trouble"));
-  EXPECT_THAT(enforced.events[0].message, StartsWith("not resumed: scontrol ended with status 1"));
-  ASSERT_TRUE(record());
-  controller.before_resume = {};
-  cluster.be(Health::well);
-  EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
-}
-
-TEST_F(EnforceTest, AResumeThatComesLateIsNoAdmins) {
-  run(sick());
-  run(healthy());
-  run(healthy());
-  controller.before_resume = [&] { cluster.be(Health::hung); };
-  EXPECT_THAT(kinds(run(healthy())), ElementsAre("trouble"));
-  EXPECT_TRUE(record()->resuming);
-  controller.before_resume = {};
-  cluster.be(Health::well);
-  ASSERT_EQ(cluster.node("n001").state, "idle");
-  const auto enforced = run(healthy());
-  EXPECT_THAT(kinds(enforced), ElementsAre("resumed"));
-  EXPECT_EQ(enforced.events[0].reason, kReason);
-  EXPECT_EQ(record(), std::nullopt);
-  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
-}
-
-// Earlier drains would count as flaps for ever.
-TEST_F(EnforceTest, AnAdminsResumeAfterOneThatSlurmRefusedIsNotOurs) {
-  const auto clean = healthy();
-  auto elsewhere = healthy();
-  elsewhere.checks[0].outcome = Outcome::warn;
-  for (const auto& next : {clean, elsewhere, sick()}) {
-    run(sick());
-    run(healthy());
-    run(healthy());
-    controller.before_resume = [&] { cluster.be(Health::dead); };
-    EXPECT_THAT(kinds(run(healthy())), ElementsAre("trouble"));
-    EXPECT_TRUE(record()->resuming);
-    cluster.be(Health::well);  // and knows nothing of it
-    order.rules.clean_runs = 10;
-    run(next);
-    ASSERT_TRUE(record());
-    EXPECT_FALSE(record()->resuming);
-    order.rules.clean_runs = 3;
-    cluster.resume("n001");
-    cluster.pass(kInterval);
-    EXPECT_THAT(kinds(run(healthy())), ElementsAre("released"));
-    EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
-    controller.before_resume = {};
-  }
-}
-
 TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
   run(sick());
   run(healthy());
@@ -511,6 +194,7 @@ TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
 }
 
 // What jobs do is no fault of the node; what is left behind on a drained one is.
+
 TEST_F(EnforceTest, OnlyADrainedNodeIsJudgedAsOneWithoutJobs) {
   auto found = sick(Remedy::reset_gpu);
   order.judge_drained = [&](const OwnDrain& drain) {
@@ -545,23 +229,6 @@ TEST_F(EnforceTest, OnlyADrainedNodeIsJudgedAsOneWithoutJobs) {
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
-TEST_F(EnforceTest, ADrainThatNeverCameDrainsNoJobsNode) {
-  const auto found = sick();
-  order.judge_drained = [&](const OwnDrain& /*drain*/) { return &found; };
-  controller.before_drain = [&] { cluster.be(Health::dead); };
-  run(sick());
-  cluster.be(Health::well);
-  controller.before_drain = {};
-  cluster.node("n001").state = "allocated";
-  for (int i = 0; i < 3; ++i) {
-    cluster.pass(kInterval);
-    run(healthy());
-  }
-  EXPECT_EQ(cluster.node("n001").state, "allocated");
-  EXPECT_EQ(count("drain"), 1);
-  EXPECT_EQ(record(), std::nullopt);
-}
-
 TEST_F(EnforceTest, AGraverRemedyIsNotForgotten) {
   run(sick(Remedy::restart_service));
   auto report = sick(Remedy::reset_gpu);
@@ -584,23 +251,6 @@ TEST_F(EnforceTest, AGraverRemedyIsNotForgotten) {
   well.checks.push_back({"gpu.ecc_remapped_rows", Outcome::pass});
   for (int i = 0; i < 5; ++i) run(well);
   EXPECT_EQ(cluster.node("n001").state, "drained");
-}
-
-TEST_F(EnforceTest, ANodeThatAnAdminResumedAndThatIsSickBeginsAnew) {
-  run(sick());
-  cluster.resume("n001");
-  cluster.pass(kInterval);
-  EXPECT_THAT(kinds(run(sick())), ElementsAre("released", "drained"));
-  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
-}
-
-TEST_F(EnforceTest, NothingIsSentToASlurmctldThatDiedMeanwhile) {
-  controller.after_read = [&] { cluster.be(Health::dead); };
-  const auto enforced = run(sick());
-  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
-  EXPECT_TRUE(enforced.out_of_reach);
-  EXPECT_EQ(count("drain"), 0);
-  EXPECT_EQ(record(), std::nullopt);
 }
 
 TEST_F(EnforceTest, ADrainOfOursWithoutARecordIsKept) {
