@@ -12,16 +12,15 @@ foreach(program muster muster-bench)
   install(FILES tools/completion/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
 endforeach()
-# Slurm's hooks; the plug-in of LBNL NHC and its configuration: a site links or copies them to /etc/nhc.
+# Slurm's hooks, jobs and the unit of sweeps; the plug-in of LBNL NHC and its configuration: a site links or copies them to
+# /etc/nhc.
 install(CODE "set(muster_source \"${CMAKE_SOURCE_DIR}\")
 set(muster_made \"${CMAKE_BINARY_DIR}/installed\")
 set(muster_bin \"${CMAKE_INSTALL_BINDIR}\")
 set(muster_libexec \"${CMAKE_INSTALL_LIBEXECDIR}\")
 set(muster_data \"${CMAKE_INSTALL_DATADIR}\")")
 install(SCRIPT cmake/install_scripts.cmake)
-install(DIRECTORY slurm/jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/muster FILES_MATCHING PATTERN "*.sbatch")
-install(FILES slurm/systemd/muster-sweep.service slurm/systemd/muster-sweep.timer
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/systemd)
+install(FILES slurm/systemd/muster-sweep.timer DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/systemd)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

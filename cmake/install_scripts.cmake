@@ -1,4 +1,4 @@
-# Run by `cmake --install`: the scripts that name the program by its whole path, since who starts them has no PATH.
+# Run by `cmake --install`: the files that name the program by its whole path, since who starts them has no PATH.
 # In the tree they name the package's, /usr/bin/muster; installed they name that of the prefix, which is known only now.
 #
 #   muster_source   the source tree
@@ -40,3 +40,7 @@ endforeach()
 foreach(file muster.nhc muster.conf)
   install_script("${muster_source}/nhc-plugins/${file}" FILE "${muster_data}/muster/nhc")
 endforeach()
+foreach(job all_reduce_container all_reduce_mpirun all_reduce_srun sweep)
+  install_script("${muster_source}/slurm/jobs/${job}.sbatch" FILE "${muster_data}/muster/jobs")
+endforeach()
+install_script("${muster_source}/slurm/systemd/muster-sweep.service" FILE "${muster_data}/muster/systemd")
