@@ -162,8 +162,12 @@ Outcome worst(const Findings& findings, std::string_view check) {
 void adapt(Profile& profile, const Lines& lines, const std::string& context) {
   // The table's own tests hold every preset to a key that there is.
   (void)apply(lines.presets(), profile);
-  for (const auto& check : lines.checks()) profile.policies[check].enabled = true;
-  profile.contexts[context].count_unknown.emplace_back("nhc.*");
+  auto& counting = profile.contexts[context].count_unknown;
+  for (const auto& check : lines.checks()) {
+    profile.policies[check].enabled = true;
+    counting.push_back(check);
+  }
+  counting.emplace_back("nhc.*");
 }
 
 }  // namespace

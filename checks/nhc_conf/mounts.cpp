@@ -151,6 +151,8 @@ Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::
       if (findings.empty()) continue;
       return mount->type == "autofs" ? Findings{unused} : findings;
     }
+    // Whether it can be written is for what will be mounted there.
+    if (mount->type == "autofs" && !wanted.states.empty()) return {unused};
     return {checks::passed(fmt::format("{} is mounted ({} from {}, {})",
                                        printable(point),
                                        printable(mount->type),

@@ -36,6 +36,17 @@ Row translated(std::string_view name,
           .translate = translate};
 }
 
+// Checks of GPUs skip where these two say why there is none to judge, so both run with them.
+Row of_gpus(std::string_view name,
+            const std::vector<std::string_view>& checks,
+            Translate translate = nullptr,
+            std::size_t least = 0,
+            std::size_t most = kAny) {
+  std::vector<std::string_view> all{"gpu.driver", "gpu.present"};
+  all.insert(all.end(), checks.begin(), checks.end());
+  return translated(name, std::move(all), translate, least, most);
+}
+
 Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
 
 Row benchmark(std::string_view name, std::string_view why, PlanBenchmark plan = nullptr) {
@@ -92,28 +103,29 @@ std::vector<Row> lbnl_rows() {
       unjudged("check_moab_sched", kNoMoab),
       unjudged("check_moab_rm", kNoMoab),
       unjudged("check_moab_torque", kNoMoab),
-      translated("check_nv_healthmon", {"gpu.driver", "gpu.present"}),
+      of_gpus("check_nv_healthmon", {}),
   };
 }
 
 std::vector<Row> azure_rows() {
   return {
-      translated("check_gpu_count", {"gpu.present"}, gpu_count_presets, 1, 2),
-      translated("check_nvsmi_healthmon", {"gpu.driver", "gpu.present", "gpu.recovery_action"}),
+      of_gpus("check_gpu_count", {}, gpu_count_presets, 1, 2),
+      of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action"}),
       translated("check_gpu_xid", {"gpu.xid"}, gpu_xid_presets, 0, 1),
-      translated(
+      of_gpus(
           "check_gpu_ecc",
           {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected", "gpu.ecc_remapped_rows"},
           gpu_ecc_presets,
           0,
           2),
-      translated("check_gpu_clock_throttling", {"gpu.clocks"}),
-      translated("check_app_gpu_clocks", {"gpu.clocks"}),
-      translated("check_gpu_persistence", {"gpu.persistence"}),
-      translated("check_vbios_version", {"gpu.firmware"}, vbios_presets, 1, 1),
-      translated("check_nvlink_status", {"gpu.nvlink_state"}),
-      translated("check_ib_link_flapping", {"ib.flaps"}, link_flap_presets),
-      translated("check_hw_topology", {"topo.numa", "topo.pairing", "topo.nccl_file"}),
+      of_gpus("check_gpu_clock_throttling", {"gpu.clocks"}),
+      of_gpus("check_app_gpu_clocks", {"gpu.clocks"}),
+      of_gpus("check_gpu_persistence", {"gpu.persistence"}),
+      of_gpus("check_vbios_version", {"gpu.firmware"}, vbios_presets, 1, 1),
+      of_gpus("check_nvlink_status", {"gpu.nvlink_state"}),
+      translated("check_ib_link_flapping", {"ib.present", "ib.flaps"}, link_flap_presets),
+      translated("check_hw_topology",
+                 {"pci.devices", "topo.numa", "topo.pairing", "topo.nccl_file"}),
       translated("check_nvme_count", {"host.nvme"}, nvme_presets, 1, 1),
       benchmark("check_nccl_allreduce", kOnRequest, all_reduce_benchmark),
       benchmark("check_nccl_allreduce_ib_loopback", kOnRequest, loopback_benchmark),

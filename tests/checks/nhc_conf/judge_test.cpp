@@ -146,6 +146,31 @@ TEST(NhcJudgeTest, UnknownsCountEvenWhereTheProfileCountsNone) {
   EXPECT_EQ(report.verdict, Verdict::unknown);
 }
 
+TEST(NhcJudgeTest, UnknownsCountOfTheChecksThatLinesStandForToo) {
+  auto snapshot = node();
+  snapshot.disks = {.status = Status::timeout, .reason = "it hung", .facts = {}};
+  Profile profile;
+  profile.contexts["manual"].count_unknown = {"pci.devices"};
+  const auto config = parse_config("nhc.conf", "* || check_hw_eth eth0\n* || check_nvme_count 1\n");
+  EXPECT_EQ(judge(snapshot, profile, config, "manual").verdict, Verdict::unknown);
+}
+
+// The others skip on such a node, and leave it to these.
+TEST(NhcJudgeTest, GpusWithoutADriverOrThatAreGoneAreNeverHealthy) {
+  auto snapshot = node();
+  for (const auto* line :
+       {"* || check_gpu_count 8\n", "* || check_gpu_count 8\n* || check_gpu_ecc\n"}) {
+    const auto config = parse_config("nhc.conf", line);
+    snapshot.nvml = {
+        .status = Status::absent, .reason = "libnvidia-ml.so.1 is not there", .facts = {}};
+    EXPECT_EQ(judge(snapshot, {}, config, "manual").verdict, Verdict::unhealthy) << line;
+    snapshot.nvml = observed(Nvml{.trouble = "nvmlInit: the driver is not loaded"});
+    EXPECT_EQ(judge(snapshot, {}, config, "manual").verdict, Verdict::unknown) << line;
+    snapshot.nvml = observed(Nvml{});
+    EXPECT_EQ(judge(snapshot, {}, config, "manual").verdict, Verdict::unhealthy) << line;
+  }
+}
+
 TEST(NhcJudgeTest, ANodeWithoutRdmaDevicesHasNoPort) {
   auto snapshot = node();
   snapshot.infiniband.reason = "no /sys/class/infiniband";

@@ -113,7 +113,8 @@ TEST(NhcMountTest, WhatHoldsNoDataIsJudgedAlike) {
   EXPECT_EQ(judge_mount(node, {"/sys"}).front().message, "/sys is not mounted");
   EXPECT_EQ(judge_mount(node, {"/home"}).front().message,
             "/home is mounted (autofs from /etc/auto.home, writable)");
-  // It may well be nfs once somebody uses it.
+  // It may well be nfs, and cannot be written, once somebody uses it.
+  EXPECT_EQ(judge_mount_rw(node, {"-f", "/home"}).front().outcome, Outcome::unknown);
   EXPECT_EQ(judge_mount(node, {"-t", "nfs", "-f", "/home"}).front().outcome, Outcome::unknown);
   EXPECT_EQ(judge_mount(node, {"-F", "/home"}).front().outcome, Outcome::unknown);
   // What the automounter has mounted lies on top.
