@@ -123,6 +123,7 @@ inline Report undecided_report(int skipped) {
 // NOLINTBEGIN(misc-misleading-bidirectional): that is what it is for
 inline constexpr std::string_view kHostile =
     "a\nb\r\x1b[2J\"'`$(reboot)\\;<x>&]]>{}|*?!#~\xe2\x80\xae\xff\xef\xbf\xbe\x01";
+
 // NOLINTEND(misc-misleading-bidirectional)
 
 inline Report hostile_report() {
