@@ -154,6 +154,7 @@ class Planner {
     const auto& leader = candidates_[wish.node];
     if (!other.free || other.partition != leader.partition) return false;
     if (other.trust == Trust::confirmed) return false;
+    if (is_paused(book_.record(wish.kind->name, other.name), situation_.now)) return false;
     const bool both = leader.trust >= Trust::suspect && other.trust >= Trust::suspect;
     // A good one that has work now is worth waiting for.
     if (both && with_good_nodes_.contains(leader.partition)) return false;
