@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -15,6 +16,9 @@
 namespace muster::slurm {
 namespace {
 
+// Of muster-bench: one of them is in the report of every whole run.
+constexpr std::array<std::string_view, 3> kBandwidthChecks = {
+    "bench.node_all_reduce", "bench.job_all_reduce", "bench.min_busbw"};
 constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
 
 // Slurm counts a job's time in minutes.
@@ -81,6 +85,13 @@ Result<Report> read_sweep_result(const std::filesystem::path& file) {
   if (report) return report;
   return make_error(
       fmt::format("{}: {}", printable(file.string()), printable(report.error().message, 200)));
+}
+
+bool judges_bandwidth(const Report& report) {
+  return std::ranges::any_of(report.checks, [](const CheckResult& check) {
+    const bool judged = check.outcome == Outcome::pass || check.outcome == Outcome::warn;
+    return judged && std::ranges::count(kBandwidthChecks, check.id) > 0;
+  });
 }
 
 }  // namespace muster::slurm

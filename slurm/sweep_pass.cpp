@@ -42,7 +42,17 @@ SweepOutcome outcome_of(Verdict verdict) {
   return verdict == Verdict::unhealthy ? SweepOutcome::unhealthy : SweepOutcome::undecided;
 }
 
+Ending undecided(std::string why) {
+  return {.what = fmt::format("undecided: {}", why), .check = "", .device = ""};
+}
+
 Ending ending_of(const Report& report) {
+  // Where the profile has no limit, muster-bench has nothing to complain of.
+  if (report.verdict == Verdict::healthy && !judges_bandwidth(report)) {
+    return undecided(
+        "no bandwidth was judged: slurm.sweep.bench in muster.yaml needs --min-busbw, or the nodes "
+        "a profile with limits");
+  }
   Ending ending{.outcome = outcome_of(report.verdict),
                 .what = harmless(one_line(report, kLongestSummary), kLongestSummary),
                 .check = "",
@@ -52,10 +62,6 @@ Ending ending_of(const Report& report) {
     ending.device = harmless(leading->device, kLongestName);
   }
   return ending;
-}
-
-Ending undecided(std::string why) {
-  return {.what = fmt::format("undecided: {}", why), .check = "", .device = ""};
 }
 
 std::string company(const SweepRun& run, const std::string& node) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/results/judge.hpp"
 #include "slurm/sweep_job.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/slurm/sweeping.hpp"
@@ -222,6 +223,53 @@ TEST_F(SweepPassTest, WhatAJobLeavesIsNotTrusted) {
               StartsWith("pair with n004: undecided: its result cannot be read: "));
   EXPECT_THAT(outcomes(), Contains(SweepOutcome::undecided));
   EXPECT_TRUE(exists("pair-2.json"));
+}
+
+struct JudgedCase {
+  std::string_view name;
+  std::vector<CheckResult> checks;
+  bool judged;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+void PrintTo(const JudgedCase& test, std::ostream* out) { *out << test.name; }
+
+class SweepJudged : public SweepPassTest, public ::testing::WithParamInterface<JudgedCase> {};
+
+TEST_P(SweepJudged, IsHealthyOnlyByABandwidth) {
+  const auto& test = GetParam();
+  pass();
+  Report report{.node = "n001", .verdict = Verdict::healthy, .checks = test.checks};
+  dir.write("results/pair-1.json", to_json(report));
+  pass();
+  EXPECT_THAT(outcomes(), Contains(test.judged ? SweepOutcome::healthy : SweepOutcome::undecided));
+  const auto* const undecided =
+      "sweep n001 101: pair with n002: undecided: no bandwidth was judged: slurm.sweep.bench in "
+      "muster.yaml needs --min-busbw, or the nodes a profile with limits";
+  if (test.judged) return;
+  EXPECT_THAT(told, Contains(undecided));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    SweepJudged,
+    ::testing::Values(JudgedCase{"no_checks", {}, false},
+                      JudgedCase{"data", {{"bench.data", Outcome::pass}}, false},
+                      JudgedCase{
+                          "no_limit",
+                          {{"bench.data", Outcome::pass}, {"bench.job_all_reduce", Outcome::skip}},
+                          false},
+                      JudgedCase{"a_node", {{"bench.node_all_reduce", Outcome::pass}}, true},
+                      JudgedCase{"a_job", {{"bench.job_all_reduce", Outcome::pass}}, true},
+                      JudgedCase{"near_the_limit", {{"bench.job_all_reduce", Outcome::warn}}, true},
+                      JudgedCase{"what_was_asked", {{"bench.min_busbw", Outcome::pass}}, true}),
+    [](const auto& it) { return std::string(it.param.name); });
+
+// None is forgotten where another one comes.
+TEST(SweepJudgedTest, KnowsEachCheckOfABandwidth) {
+  for (const auto id : bench::kBandwidthChecks) {
+    EXPECT_TRUE(judges_bandwidth({.checks = {{std::string(id), Outcome::pass}}})) << id;
+  }
 }
 
 TEST_F(SweepPassTest, AResultWithoutEndIsNotRead) {

@@ -47,8 +47,8 @@ class AllReduceSweep : public ::testing::Test {
     fs::create_directories(results());
   }
 
-  // Of the block `sweep`; `bench` are more options of muster-bench.
-  void write_rules(std::string_view rules, std::string_view bench = "") const {
+  // Of the block `sweep`; `bench` are more options of muster-bench. The profile has no limits.
+  void write_rules(std::string_view rules, std::string_view bench = ", --min-busbw=1B/s") const {
     (void)cluster_->write(
         "site/etc/muster/muster.yaml",
         fmt::format("schema: muster.site/1\n"
@@ -149,6 +149,15 @@ TEST_F(AllReduceSweep, SweepsPairsAndSingleNodesAndRemembersTheirResults) {
   EXPECT_THAT(cluster_->stop(), IsEmpty());
 }
 
+TEST_F(AllReduceSweep, WithoutALimitNobodyIsHealthy) {
+  write_rules("    kinds: [pair]\n", "");
+  EXPECT_EQ(sweep().status, 0);
+  ASSERT_TRUE(wait_for_jobs());
+  const auto second = sweep();
+  EXPECT_EQ(count(second.out, ": undecided: no bandwidth was judged: "), 4) << second.out;
+  EXPECT_EQ(count(second.out, " submitted "), 0) << second.out;
+}
+
 TEST_F(AllReduceSweep, WhereEveryPairFailsEachIsTriedOnceAndNobodyIsConfirmed) {
   write_rules("    kinds: [pair]\n", ", --min-busbw=90000GB/s");
   std::string all;
@@ -172,14 +181,15 @@ TEST_F(AllReduceSweep, WhereEveryPairFailsEachIsTriedOnceAndNobodyIsConfirmed) {
 
 // Its program is slow wherever n3 takes part.
 TEST_F(AllReduceSweep, TheNodeThatFailsWithEverybodyIsConfirmed) {
-  write_rules("    kinds: [pair]\n    partners: 2\n");
+  write_rules("    kinds: [pair]\n    partners: 2\n", "");
   auto rules = content_of(cluster_->folder() / "site/etc/muster/muster.yaml");
-  const auto slow = cluster_->write_program(
-      "slow",
-      fmt::format("#!/bin/bash\n"
-                  "[[ $SLURM_JOB_NODELIST != *3* ]] || set -- \"$@\" --min-busbw=90000GB/s\n"
-                  "exec {} \"$@\"\n",
-                  MUSTER_BENCH_PROGRAM));
+  const auto slow =
+      cluster_->write_program("slow",
+                              fmt::format("#!/bin/bash\n"
+                                          "limit=1B/s\n"
+                                          "[[ $SLURM_JOB_NODELIST != *3* ]] || limit=90000GB/s\n"
+                                          "exec {} \"$@\" --min-busbw=$limit\n",
+                                          MUSTER_BENCH_PROGRAM));
   const std::string program = fmt::format("MUSTER_BENCH: {}", MUSTER_BENCH_PROGRAM);
   rules.replace(rules.find(program), program.size(), fmt::format("MUSTER_BENCH: {}", slow));
   (void)cluster_->write("site/etc/muster/muster.yaml", rules);
