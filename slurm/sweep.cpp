@@ -55,7 +55,7 @@ class Planner {
   explicit Planner(const SweepSituation& situation)
       : situation_(situation),
         rules_(situation.rules),
-        book_(situation.runs, situation.rules.partners) {
+        book_(book_of(situation.runs, situation.rules)) {
     std::set<std::string, std::less<>> busy;
     for (const auto& run : situation.runs) {
       if (run.outcome != SweepOutcome::open) continue;
@@ -204,6 +204,18 @@ const SweepKind* find_sweep_kind(std::string_view name) {
   return found == kSweepKinds.end() ? nullptr : found;
 }
 
+bool counts(const SweepRun& run, const SweepRules& rules) {
+  return std::ranges::count(rules.kinds, run.kind) > 0;
+}
+
+SweepBook book_of(const std::vector<SweepRun>& runs, const SweepRules& rules) {
+  SweepBook book({}, rules.partners);
+  for (const auto& run : runs) {
+    if (counts(run, rules)) book.add(run);
+  }
+  return book;
+}
+
 std::vector<SweepJob> plan_sweep(const SweepSituation& situation) {
   return Planner(situation).plan();
 }
@@ -234,7 +246,7 @@ Result<std::vector<std::string>> swept_partitions(const std::vector<NodeState>& 
 }
 
 std::vector<SweepStanding> sweep_standings(const SweepSituation& situation) {
-  const SweepBook book(situation.runs, situation.rules.partners);
+  const auto book = book_of(situation.runs, situation.rules);
   const auto longest = whole(situation.rules.every);
   std::vector<SweepStanding> standings;
   for (const auto& node : situation.nodes) {

@@ -49,6 +49,10 @@ struct SweepJob {
   bool operator==(const SweepJob&) const = default;
 };
 
+// Of the kinds that the site sweeps: a suspect of another would be one for ever.
+[[nodiscard]] bool counts(const SweepRun& run, const SweepRules& rules);
+[[nodiscard]] SweepBook book_of(const std::vector<SweepRun>& runs, const SweepRules& rules);
+
 [[nodiscard]] std::vector<SweepJob> plan_sweep(const SweepSituation& situation);
 
 // The partitions that are swept: the site's, or the only one there is. An error names those that

@@ -172,7 +172,7 @@ bool Pass::take_in() {
   const auto first = std::ranges::find_if(situation_.runs, open);
   std::vector<SweepRun> waiting(first, situation_.runs.end());
   situation_.runs.erase(first, situation_.runs.end());
-  SweepBook book(situation_.runs, order_.rules.partners);
+  auto book = book_of(situation_.runs, order_.rules);
   std::vector<SweepRun> still_open;
   for (auto& run : waiting) {
     const auto ending = ending_of_run(run);
@@ -278,7 +278,7 @@ bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
   run.outcome = ending.outcome;
   run.ended = order_.now;
   const SweepBook before = book;
-  book.add(run);
+  if (counts(run, order_.rules)) book.add(run);
   const auto events = events_of(run, ending, before, book);
   if (order_.dry_run) {
     for (auto told : events) {

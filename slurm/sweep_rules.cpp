@@ -58,6 +58,7 @@ BrokenValue check_ranges(const SweepRules& rules) {
 }
 
 BrokenValue check_kinds(const SweepRules& rules) {
+  if (rules.kinds.empty()) return {"kinds", "is empty; write pair or single, or both"};
   for (const auto& kind : rules.kinds) {
     if (find_sweep_kind(kind) == nullptr) {
       return {"kinds", fmt::format("has {}; write pair or single", quoted(kind))};

@@ -337,6 +337,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "undecided: Slurm does not know the job any more, and it left no result"}),
     [](const auto& it) { return std::string(it.param.name); });
 
+TEST_F(SweepPassTest, AKindThatIsTakenOutLeavesNoSuspects) {
+  pass();
+  leave("pair-1", Verdict::unhealthy);
+  pass();
+  rules.kinds = {"single"};
+  leave("pair-2", Verdict::unhealthy);
+  const auto answer = pass();
+  EXPECT_THAT(told, Contains(StartsWith("sweep n003 102: pair with n004: unhealthy: ")));
+  ASSERT_THAT(answer.standings, SizeIs(4));
+  for (const auto& standing : answer.standings) EXPECT_EQ(standing.trust, Trust::untested);
+}
+
 // Slurm takes no job away that an admin holds.
 TEST_F(SweepPassTest, AJobThatIsHeldTakesNoPlaceForEver) {
   pass();

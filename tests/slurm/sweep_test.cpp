@@ -207,8 +207,14 @@ INSTANTIATE_TEST_SUITE_P(
                  {"single"}},
         PlanCase{"alone_are_the_last_choice_of_others",
                  "n2 n1 n3",
+                 {{0, "n1 unhealthy"}, {1, "n1 unhealthy"}},
+                 {"pair n2 n3"},
+                 2,
+                 {"pair", "single"}},
+        PlanCase{"of_a_kind_that_is_not_swept_any_more_are_none",
+                 "n2 n1 n3",
                  {{0, "n1 unhealthy"}},
-                 {"pair n2 n3"}}),
+                 {"pair n2 n1"}}),
     [](const auto& it) { return std::string(it.param.name); });
 
 const std::vector<Past> kBadNode{{0, "n1 n2 unhealthy"},

@@ -243,6 +243,8 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"most_jobs", "most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
         RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' is -5; it cannot be negative"},
         RuleCase{"kind", "kinds: [pear]", "'slurm.sweep.kinds' has \"pear\"; write pair or single"},
+        RuleCase{
+            "no_kind", "kinds: []", "'slurm.sweep.kinds' is empty; write pair or single, or both"},
         RuleCase{"kind_twice", "kinds: [pair, pair]", "'slurm.sweep.kinds' has \"pair\" twice"},
         RuleCase{"partition", "partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
         RuleCase{"account", "account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
