@@ -2,13 +2,17 @@
 #include "slurm/sweep_book.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <utility>
 
 namespace muster::slurm {
 namespace {
 
 // A node that fails alone has nobody else to blame; twice, since once may be a moment's trouble.
 constexpr std::size_t kFailuresAlone = 2;
+// A clock that is set right goes back by so much at most; more was an error.
+constexpr std::chrono::seconds kClocksDiffer{600};
 
 std::vector<std::string> others_of(const SweepRun& run, const std::string& node) {
   auto others = run.nodes;
@@ -51,6 +55,24 @@ std::string_view to_string(Trust trust) {
       break;
   }
   return "confirmed";
+}
+
+void mend_times(std::vector<SweepRun>& runs, Time now) {
+  const auto is_wrong = [&](Time at) { return at > now + kClocksDiffer; };
+  const bool any = std::ranges::any_of(
+      runs, [&](const SweepRun& run) { return is_wrong(run.submitted) || is_wrong(run.ended); });
+  if (!any) return;
+  std::ranges::sort(runs, {}, &SweepRun::id);  // as they began
+  Time last{};
+  for (auto& run : runs) {
+    for (auto* at : {&run.submitted, &run.ended}) {
+      if (is_wrong(*at)) *at = last;
+      last = std::max(last, *at);
+    }
+  }
+  std::ranges::stable_sort(runs, {}, [](const SweepRun& run) {
+    return std::pair(run.outcome == SweepOutcome::open, run.ended);
+  });
 }
 
 SweepBook::SweepBook(const std::vector<SweepRun>& runs, int partners)

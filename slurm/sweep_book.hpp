@@ -39,6 +39,10 @@ struct SweepRun {
   bool operator==(const SweepRun&) const = default;
 };
 
+// A clock that ran ahead once must not stop sweeps for as long: a time well after `now` becomes the
+// last one before it. `runs` as SweepBook wants them, before and after.
+void mend_times(std::vector<SweepRun>& runs, Time now);
+
 enum class Trust { good, untested, suspect, confirmed };
 
 [[nodiscard]] std::string_view to_string(Trust trust);

@@ -112,6 +112,7 @@ class Pass {
     auto runs = hands_.history->sweeps();
     if (!runs) return fail(runs.error().message);
     situation_.runs = *std::move(runs);
+    mend_times(situation_.runs, order_.now);
     return true;
   }
 

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "tests/slurm/sweeping.hpp"
 
@@ -201,6 +203,49 @@ TEST(SweepBookTest, RemembersWhoWasWithWhomAndWhen) {
   EXPECT_EQ(book.record("single", "n1"), nullptr);
   EXPECT_EQ(book.record("pair", "n9"), nullptr);
 }
+
+struct TimeCase {
+  std::string_view name;
+  std::vector<Past> past;    // by when they began
+  std::vector<Past> mended;  // by when they ended
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+void PrintTo(const TimeCase& test, std::ostream* out) { *out << test.name; }
+
+class SweepTimes : public ::testing::TestWithParam<TimeCase> {};
+
+TEST_P(SweepTimes, OfAClockThatRanAheadAreMended) {
+  const auto& test = GetParam();
+  auto runs = runs_of(test.past);
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].id = static_cast<std::int64_t>(i);
+  std::ranges::stable_sort(runs, {}, [](const SweepRun& run) {
+    return std::pair(run.outcome == SweepOutcome::open, run.ended);
+  });
+  mend_times(runs, hour(10));
+  const auto expected = runs_of(test.mended);
+  ASSERT_EQ(runs.size(), expected.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_EQ(runs[i].nodes, expected[i].nodes) << i;
+    EXPECT_EQ(runs[i].submitted, expected[i].submitted) << i;
+    EXPECT_EQ(runs[i].ended, expected[i].ended) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    SweepTimes,
+    ::testing::Values(TimeCase{"none", {}, {}},
+                      TimeCase{"right_ones_are_left_alone",
+                               {{2, "n1 healthy"}, {1, "n2 healthy"}, {10, "n3 open"}},
+                               {{1, "n2 healthy"}, {2, "n1 healthy"}, {10, "n3 open"}}},
+                      TimeCase{"wrong_ones_are_those_before",
+                               {{1, "n1 healthy"}, {900, "n1 healthy"}, {2, "n1 unhealthy"}},
+                               {{1, "n1 healthy"}, {1, "n1 healthy"}, {2, "n1 unhealthy"}}},
+                      TimeCase{"open_ones_stay_last",
+                               {{1, "n1 healthy"}, {900, "n2 open"}, {3, "n1 healthy"}},
+                               {{1, "n1 healthy"}, {3, "n1 healthy"}, {1, "n2 open"}}}),
+    [](const auto& it) { return std::string(it.param.name); });
 
 }  // namespace
 }  // namespace muster::slurm

@@ -337,6 +337,18 @@ INSTANTIATE_TEST_SUITE_P(
                 "undecided: Slurm does not know the job any more, and it left no result"}),
     [](const auto& it) { return std::string(it.param.name); });
 
+TEST_F(SweepPassTest, AClockThatRanAheadStopsNothing) {
+  cluster.pass(100h);
+  pass();
+  leave("pair-1", Verdict::healthy);
+  leave("pair-2", Verdict::healthy);
+  pass();
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+  cluster.pass(-99h);
+  pass();
+  EXPECT_THAT(queue.submitted, SizeIs(4));
+}
+
 TEST_F(SweepPassTest, AKindThatIsTakenOutLeavesNoSuspects) {
   pass();
   leave("pair-1", Verdict::unhealthy);
