@@ -24,8 +24,16 @@ bool is_due(const SweepRecord* record, const SweepRules& rules, Time now) {
   return now - *record->swept >= whole(rules.every) / 2;
 }
 
-bool is_paused(const SweepRecord* record, Time now) {
-  return record != nullptr && record->nothing && now - *record->nothing < kSweepPause;
+seconds pause_after(int undecided, const SweepRules& rules) {
+  const auto longest = std::max(whole(rules.every) / 2, kSweepPause);
+  auto pause = kSweepPause;
+  for (int run = 1; run < undecided && pause < longest; ++run) pause *= 2;
+  return std::min(pause, longest);
+}
+
+bool is_paused(const SweepRecord* record, const SweepRules& rules, Time now) {
+  return record != nullptr && record->nothing &&
+         now - *record->nothing < pause_after(record->undecided, rules);
 }
 
 Time tried(const SweepRecord* record) {
@@ -106,7 +114,7 @@ class Planner {
   [[nodiscard]] std::optional<Wish> wish_of(const SweepKind& kind, std::size_t node) const {
     const auto& [name, partition, trust, free] = candidates_[node];
     const auto* record = book_.record(kind.name, name);
-    if (is_paused(record, situation_.now)) return std::nullopt;
+    if (is_paused(record, rules_, situation_.now)) return std::nullopt;
     const bool suspect = book_.trust(kind.name, name) == Trust::suspect &&
                          book_.can_tell_more(kind.name, partition, *record);
     const bool due = is_due(record, rules_, situation_.now);
@@ -154,7 +162,7 @@ class Planner {
     const auto& leader = candidates_[wish.node];
     if (!other.free || other.partition != leader.partition) return false;
     if (other.trust == Trust::confirmed) return false;
-    if (is_paused(book_.record(wish.kind->name, other.name), situation_.now)) return false;
+    if (is_paused(book_.record(wish.kind->name, other.name), rules_, situation_.now)) return false;
     const bool both = leader.trust >= Trust::suspect && other.trust >= Trust::suspect;
     // A good one that has work now is worth waiting for.
     if (both && with_good_nodes_.contains(leader.partition)) return false;

@@ -31,7 +31,8 @@ inline constexpr std::array kSweepKinds{
 
 [[nodiscard]] const SweepKind* find_sweep_kind(std::string_view name);
 
-// After a run that came to nothing, its nodes are left alone for this long.
+// After a run that came to nothing, its nodes are left alone for this long, and for twice the time
+// after each further one in a row, up to half of `every`.
 inline constexpr std::chrono::seconds kSweepPause{3600};
 
 struct SweepSituation {

@@ -88,7 +88,9 @@ void SweepBook::add(const SweepRun& run) {
     for (const auto& other : run.nodes) {
       if (other != node) record.partners[other] = run.submitted;
     }
-    if (run.outcome == SweepOutcome::undecided) record.nothing = run.ended;
+    if (run.outcome != SweepOutcome::undecided) continue;
+    record.nothing = run.ended;
+    ++record.undecided;
   }
   if (run.outcome == SweepOutcome::healthy) pass(kind, run);
   if (run.outcome == SweepOutcome::unhealthy) fail(kind, run, blamed_for(run));
@@ -100,6 +102,7 @@ void SweepBook::pass(Kind& kind, const SweepRun& run) {
     auto& record = kind.records[node];
     record.swept = record.passed = run.ended;
     record.nothing.reset();
+    record.undecided = 0;
     record.failures.clear();
     record.failed_again = false;
   }
@@ -124,6 +127,7 @@ void SweepBook::fail(Kind& kind, const SweepRun& run, const std::vector<std::str
     auto& record = kind.records[node];
     record.swept = run.ended;
     record.nothing.reset();
+    record.undecided = 0;
     record.failures.push_back({.at = run.ended, .others = others_of(run, node)});
   }
 }

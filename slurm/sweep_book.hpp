@@ -57,7 +57,8 @@ struct SweepRecord {
   std::optional<Time> tried;           // when a job was last submitted, whatever came of it
   std::optional<Time> swept;           // last result that said something about this node
   std::optional<Time> passed;          // last healthy one
-  std::optional<Time> nothing;         // the run after `swept` that was undecided
+  std::optional<Time> nothing;         // the last run after `swept` that was undecided
+  int undecided = 0;                   // so many, in a row
   std::vector<SweepFailure> failures;  // since it passed; not those that another node explains
   bool failed_again = false;           // after another node had passed meanwhile
   std::map<std::string, Time, std::less<>> partners;  // when they were last together

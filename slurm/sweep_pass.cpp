@@ -29,6 +29,8 @@ constexpr seconds kMayStillCome{600};
 constexpr seconds kMayStillAppear{120};
 constexpr std::size_t kLongestSummary = 300;
 constexpr std::size_t kLongestName = 100;
+// So many runs in a row that came to nothing are somebody's mistake.
+constexpr int kTooManyUndecided = 3;
 
 // What became of a job, and why.
 struct Ending {
@@ -81,6 +83,22 @@ std::string evidence(const SweepRecord& record) {
                        record.failures.size());
   }
   return fmt::format("it failed with {}, and others pass without it", fmt::join(partners, ", "));
+}
+
+// The nodes of a run that was one too many.
+std::vector<std::string> never_decided(const SweepRun& run,
+                                       const SweepBook& before,
+                                       const SweepBook& after) {
+  const auto undecided = [&](const SweepBook& book, const std::string& node) {
+    const auto* record = book.record(run.kind, node);
+    return record == nullptr ? 0 : record->undecided;
+  };
+  std::vector<std::string> nodes;
+  for (const auto& node : run.nodes) {
+    if (undecided(before, node) < kTooManyUndecided && undecided(after, node) == kTooManyUndecided)
+      nodes.push_back(node);
+  }
+  return nodes;
 }
 
 class Pass {
@@ -260,6 +278,14 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
     told.check = ending.check;
     told.device = ending.device;
     events.push_back(std::move(told));
+  }
+  if (const auto nodes = never_decided(run, before, after); !nodes.empty()) {
+    events.push_back(event(fold_hostlist(nodes),
+                           "trouble",
+                           fmt::format("{}: {} runs in a row came to nothing; the last was {}",
+                                       run.kind,
+                                       kTooManyUndecided,
+                                       ending.what)));
   }
   // A pass exonerates others, too.
   for (const auto& [node, record] : after.records(run.kind)) {

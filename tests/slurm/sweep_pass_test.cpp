@@ -349,6 +349,26 @@ TEST_F(SweepPassTest, AClockThatRanAheadStopsNothing) {
   EXPECT_THAT(queue.submitted, SizeIs(4));
 }
 
+TEST_F(SweepPassTest, RunsThatComeToNothingAreTroubleOnce) {
+  rules.most_jobs = 1;
+  for (const auto* node : {"n003", "n004"}) cluster.node(node).state = "allocated";
+  pass();
+  std::vector<std::ptrdiff_t> troubles;
+  for (int run = 1; run <= 5; ++run) {
+    dir.write(fmt::format("results/pair-{}.json", run), "{}");
+    pass();
+    troubles.push_back(std::ranges::count(remembered(), "trouble n[001-002]"));
+    cluster.pass(100h);
+    pass();
+  }
+  EXPECT_THAT(troubles, ElementsAre(0, 0, 1, 1, 1));
+  const auto events = history.events({});
+  const auto trouble = std::ranges::find(*events, "trouble", &Event::kind);
+  EXPECT_THAT(trouble->message,
+              StartsWith("pair: 3 runs in a row came to nothing; the last was undecided: its "
+                         "result cannot be read: "));
+}
+
 TEST_F(SweepPassTest, AKindThatIsTakenOutLeavesNoSuspects) {
   pass();
   leave("pair-1", Verdict::unhealthy);
