@@ -26,6 +26,10 @@ constexpr std::array<std::string_view, 11> kOver = {"BOOT_FAIL",
                                                     "REVOKED",
                                                     "TIMEOUT"};
 
+// Of Slurm, for what went wrong on the way to slurmctld and back.
+constexpr std::array<std::string_view, 6> kOnTheWay = {
+    "timed out", "Unable to contact", "Zero Bytes", "Message ", "Communication", "data received"};
+
 constexpr std::uint64_t kLastTime = 253402300799;  // of the year 9999
 
 bool is_number(std::string_view text) {
@@ -81,6 +85,13 @@ class Programs final : public Queue {
 }  // namespace
 
 bool is_over(const QueuedJob& job) { return std::ranges::find(kOver, job.state) != kOver.end(); }
+
+bool is_refusal(const Error& error) {
+  return error.message.starts_with("sbatch ended with status 1: ") &&
+         std::ranges::none_of(kOnTheWay, [&](std::string_view words) {
+           return error.message.find(words) != std::string::npos;
+         });
+}
 
 Result<std::vector<QueuedJob>> parse_squeue(std::string_view text) {
   std::vector<QueuedJob> jobs;

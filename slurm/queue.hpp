@@ -29,6 +29,10 @@ struct QueuedJob {
 // A word that is not known is taken for a job that may still run.
 [[nodiscard]] bool is_over(const QueuedJob& job);
 
+// Whether sbatch said no, so that there is no job. Where it could not talk to slurmctld, or did not
+// end, there may be one.
+[[nodiscard]] bool is_refusal(const Error& error);
+
 class Queue {
  public:
   Queue() = default;

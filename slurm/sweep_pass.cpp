@@ -29,6 +29,8 @@ constexpr seconds kMayStillCome{600};
 constexpr seconds kMayStillAppear{120};
 constexpr std::size_t kLongestSummary = 300;
 constexpr std::size_t kLongestName = 100;
+// One may be about its nodes; the next one then is about all.
+constexpr int kMostRefusals = 2;
 // So many runs in a row that came to nothing are somebody's mistake.
 constexpr int kTooManyUndecided = 3;
 
@@ -162,6 +164,7 @@ class Pass {
                                              const SweepBook& after) const;
   void submit();
   [[nodiscard]] bool send(const SweepJob& job);
+  [[nodiscard]] bool not_taken(SweepRun& run, const Error& error);
   [[nodiscard]] Event event(std::string node, std::string kind, std::string message) const;
 
   const SweepOrder& order_;
@@ -169,6 +172,7 @@ class Pass {
   SweepSituation situation_;
   SweepAnswer answer_;
   std::optional<std::vector<QueuedJob>> queue_;
+  int refusals_ = 0;  // in a row
 };
 
 Event Pass::event(std::string node, std::string kind, std::string message) const {
@@ -350,17 +354,30 @@ bool Pass::send(const SweepJob& job) {
   const auto id = hands_.history->begin_sweep(run);
   if (!id) return fail(id.error().message);
   const auto number = hands_.queue->submit(*arguments, order_.rules.environment);
-  if (!number) {
-    const auto told = event(nodes, "trouble", fmt::format("{}: {}", what, number.error().message));
-    static_cast<void>(hands_.history->add(told));  // the trouble is told all the same
-    hands_.tell(told);
-    return fail(number.error().message);
-  }
+  run.id = *id;
+  if (!number) return not_taken(run, number.error());
+  refusals_ = 0;
   auto told = event(nodes, "submitted", what);
   told.job = *number;
   hands_.tell(told);
   const auto noted = hands_.history->note_sweep_job(*id, *number);
   return noted || fail(noted.error().message);
+}
+
+// Whether the next job may be tried.
+bool Pass::not_taken(SweepRun& run, const Error& error) {
+  if (is_refusal(error)) {
+    auto book = book_of(situation_.runs, order_.rules);
+    const auto why = undecided(harmless(error.message, kLongestSummary));
+    if (!settle(run, why, book)) return false;
+    if (++refusals_ < kMostRefusals) return true;
+  }
+  const auto told = event(fold_hostlist(run.nodes),
+                          "trouble",
+                          fmt::format("{} in {}: {}", run.kind, run.partition, error.message));
+  static_cast<void>(hands_.history->add(told));  // the trouble is told all the same
+  hands_.tell(told);
+  return fail(error.message);
 }
 
 }  // namespace

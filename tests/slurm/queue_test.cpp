@@ -103,6 +103,23 @@ TEST_F(QueueTest, KnowsWhatIsOver) {
   }
 }
 
+TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
+  for (const auto* message :
+       {"sbatch ended with status 1: Batch job submission failed: Invalid account",
+        "sbatch ended with status 1: it said nothing"}) {
+    EXPECT_TRUE(is_refusal({.message = message})) << message;
+  }
+  for (const auto* message :
+       {"sbatch ended with status 1: Batch job submission failed: Socket timed out on send/recv "
+        "operation",
+        "sbatch ended with status 1: Unable to contact slurm controller (connect failure)",
+        "sbatch ended with status 1: Zero Bytes were transmitted or received",
+        "sbatch ended with status 137: it said nothing",
+        "sbatch did not answer within 12 s"}) {
+    EXPECT_FALSE(is_refusal({.message = message})) << message;
+  }
+}
+
 TEST_F(QueueTest, SubmitsAsItIsToldAndReadsTheNumber) {
   EXPECT_EQ(queue()->submit({"--parsable", "a b", "$(x)"}, {{"MUSTER_BENCH", "/opt/bench"}}),
             "4711");

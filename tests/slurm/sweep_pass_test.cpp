@@ -43,6 +43,7 @@ class FakeQueue final : public Queue {
     const auto comment = std::ranges::find_if(
         arguments, [&](const std::string& word) { return word.starts_with(kComment); });
     const auto job = fmt::format("{}", 100 + submitted.size());
+    if (std::ranges::count(arguments, refused) > 0) return make_error(kRefusal);
     if (refusal.empty() || takes_it_late) {
       queued.push_back({.job = job,
                         .state = "PENDING",
@@ -56,6 +57,10 @@ class FakeQueue final : public Queue {
   std::vector<QueuedJob> queued;
   std::vector<std::vector<std::string>> submitted;
   std::string trouble, refusal;
+  std::string refused;  // the word of a job that is
+  static constexpr auto kRefusal =
+      "sbatch ended with status 1: Batch job submission failed: Requested node configuration is "
+      "not available";
   bool takes_it_late = false;
 };
 
@@ -411,7 +416,7 @@ TEST_F(SweepPassTest, AJobThatSlurmTookWithoutAnAnswerIsFound) {
 }
 
 TEST_F(SweepPassTest, AJobThatSlurmDidNotTakeIsGivenUp) {
-  queue.refusal = "sbatch ended with status 1: Invalid account";
+  queue.refusal = "sbatch ended with status 1: Socket timed out on send/recv operation";
   pass();
   queue.refusal = "";
   pass();
@@ -421,6 +426,29 @@ TEST_F(SweepPassTest, AJobThatSlurmDidNotTakeIsGivenUp) {
   cluster.pass(1s);
   pass();
   EXPECT_THAT(told, Contains("sweep n001 : pair with n002: undecided: Slurm did not take the job"));
+}
+
+TEST_F(SweepPassTest, AJobThatSlurmRefusesIsOverAtOnceAndTheNextIsTried) {
+  queue.refused = "--nodelist=n001,n002";
+  const auto answer = pass();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(
+      told,
+      ElementsAre("sweep n001 : pair with n002: undecided: sbatch ended with status 1: Batch "
+                  "job submission failed: Requested node configuration is not available",
+                  StartsWith("sweep n002 : pair with n001: undecided: "),
+                  "submitted n[003-004] 102: pair in gpu"));
+  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::open));
+}
+
+TEST_F(SweepPassTest, AfterTwoRefusalsThePassIsOver) {
+  rules.kinds = {"single"};
+  queue.refusal = FakeQueue::kRefusal;
+  const auto answer = pass();
+  EXPECT_EQ(answer.trouble, FakeQueue::kRefusal);
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+  EXPECT_THAT(remembered(), ElementsAre("sweep n001", "sweep n002", "trouble n002"));
+  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::undecided));
 }
 
 TEST_F(SweepPassTest, ADryRunChangesNothing) {
