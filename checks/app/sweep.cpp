@@ -2,8 +2,10 @@
 // `muster sweep`: benchmarks of idle nodes by rotation, a pass with every call.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -29,6 +31,19 @@ std::string random_token() {
   return fmt::format("{:08x}{:08x}", source(), source());
 }
 
+std::string name_of(::uid_t user) {
+  const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
+  return entry != nullptr ? printable(entry->pw_name, 100) : fmt::format("{}", user);
+}
+
+// The user of whom the jobs in the history are, where that is another one: Slurm would be asked
+// for jobs of the wrong user, and know none of them. Else empty.
+std::string other_owner(const std::filesystem::path& history) {
+  struct stat status = {};
+  if (::stat(history.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return "";
+  return name_of(status.st_uid);
+}
+
 bool is_confirmed(const slurm::SweepStanding& standing) {
   return standing.trust == slurm::Trust::confirmed;
 }
@@ -49,7 +64,12 @@ class Sweep {
     }
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return undecided_by("below --root this needs --state for the history");
-    if (!open_history(folder)) return kExitUndecided;
+    const auto file = history_file(folder);
+    if (const auto owner = other_owner(file); !owner.empty()) {
+      return refuse(
+          fmt::format("{} belongs to another user: run it as {}", printable(file.string()), owner));
+    }
+    if (!open_history(file)) return kExitUndecided;
     if (changes() && !take_turn(folder)) return status_of_other_;
     return pass();
   }
@@ -65,8 +85,7 @@ class Sweep {
     return fail(world_, bad_configuration(Error{std::move(message)}).value());
   }
 
-  bool open_history(const std::filesystem::path& folder) {
-    const auto file = history_file(folder);
+  bool open_history(const std::filesystem::path& file) {
     auto history = changes() ? slurm::History::open(file) : slurm::History::read(file);
     if (history) {
       history_.emplace(*std::move(history));

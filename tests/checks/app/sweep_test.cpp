@@ -123,6 +123,24 @@ TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
             "pair: 2 nodes, 2 of them not swept within 7 d; 0 suspect, 0 confirmed\n");
 }
 
+// Its jobs are not this user's: Slurm would seem to know none of them.
+TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(run(command()), 0) << world_.notes();
+  constexpr ::uid_t kNobodyHere = 4'000'000;
+  ASSERT_EQ(::chown(history_file(path("state")).c_str(), kNobodyHere, kNobodyHere), 0);
+  for (const bool status : {false, true}) {
+    for (const bool dry_run : {false, true}) {
+      auto other = command();
+      other.status = status;
+      other.dry_run = dry_run;
+      EXPECT_EQ(run(other), kExitConfiguration);
+      EXPECT_THAT(world_.notes(), HasSubstr(" belongs to another user: run it as 4000000"));
+    }
+  }
+  EXPECT_EQ(history().sweeps()->front().outcome, slurm::SweepOutcome::open);
+}
+
 TEST_F(SweepCommandTest, AConfirmedNodeIsStatusOne) {
   write_rules(fmt::format("    results: {}\n    kinds: [single]\n", path("results")));
   remember("single", {"n1"}, false);
