@@ -116,7 +116,7 @@ BrokenValue check_names(const SweepRules& rules) {
 
 BrokenValue check_paths(const SweepRules& rules) {
   for (const auto& [key, value] : {Text{"script", rules.script}, Text{"results", rules.results}}) {
-    if (value.empty() && key == "results") continue;
+    if (value.empty()) continue;
     // Slurm replaces what begins with % in the name of an output file.
     if (value.starts_with('/') && value.find('%') == std::string::npos && is_plain(value)) continue;
     return {std::string(key), fmt::format("is {}; write an absolute path", quoted(value))};

@@ -25,7 +25,7 @@ struct SweepRules {
   std::vector<std::string> options;                // more of sbatch
   std::vector<std::string> bench;                  // more of muster-bench
   std::map<std::string, std::string> environment;  // of the job
-  std::string script = "/usr/share/muster/jobs/sweep.sbatch";
+  std::string script;                              // empty: the one that came with the program
   std::string results;  // folder that nodes and this machine share; empty: there is no sweep
 
   template <class Self = SweepRules>

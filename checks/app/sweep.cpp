@@ -19,6 +19,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "lib/choice/choice.hpp"
 #include "slurm/sweep_pass.hpp"
 
 namespace muster::app {
@@ -61,6 +62,9 @@ class Sweep {
       return refuse(
           "slurm.sweep.results in muster.yaml must name a folder that nodes and this machine "
           "share");
+    }
+    if (rules_.sweep.script.empty()) {
+      rules_.sweep.script = (data_folder(world_.variables) / "jobs/sweep.sbatch").string();
     }
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return undecided_by("below --root this needs --state for the history");

@@ -167,6 +167,7 @@ TEST(SweepJobTest, IsOfLowPriorityAndGoesAwayByItself) {
   rules.qos = "low";
   rules.options = {"--gpus-per-node=4"};
   rules.bench = {"--max=1GiB"};
+  rules.script = "/usr/share/muster/jobs/sweep.sbatch";
   const auto arguments = sbatch_arguments(run, rules);
   ASSERT_TRUE(arguments) << arguments.error().message;
   EXPECT_THAT(*arguments,

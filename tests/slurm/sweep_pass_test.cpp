@@ -43,7 +43,7 @@ class FakeQueue final : public Queue {
     const auto comment = std::ranges::find_if(
         arguments, [&](const std::string& word) { return word.starts_with(kComment); });
     const auto job = fmt::format("{}", 100 + submitted.size());
-    if (std::ranges::count(arguments, refused) > 0) return make_error(kRefusal);
+    if (!refused.empty() && std::ranges::count(arguments, refused) > 0) return make_error(kRefusal);
     if (refusal.empty() || takes_it_late) {
       queued.push_back({.job = job,
                         .state = "PENDING",
@@ -70,6 +70,7 @@ class SweepPassTest : public ::testing::Test {
     std::filesystem::create_directory(dir.path() / "results");
     rules.results = (dir.path() / "results").string();
     rules.kinds = {"pair"};
+    rules.script = "/usr/share/muster/jobs/sweep.sbatch";
   }
 
   SweepAnswer pass(bool dry_run = false) {

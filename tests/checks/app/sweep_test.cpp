@@ -9,6 +9,8 @@
 
 #include <array>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -93,6 +95,23 @@ class SweepCommandTest : public ::testing::Test {
 TEST_F(SweepCommandTest, SubmitsAndSaysSo) {
   EXPECT_EQ(run(command()), 0) << world_.notes();
   EXPECT_THAT(world_.out(), HasSubstr(" submitted n[1-2] sweep job 4711: pair in main\n"));
+}
+
+TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
+  script("sbatch", fmt::format("echo \"$@\" >> {}; echo 4711", path("calls")));
+  for (const auto& [line, expected] :
+       {std::pair{"", " /opt/muster/jobs/sweep.sbatch all_reduce "},
+        std::pair{"    script: /site/own\n", " /site/own all_reduce "}}) {
+    write_rules(fmt::format("    results: {}\n    kinds: [pair]\n{}", path("results"), line));
+    auto world = world_.world();
+    world.variables["MUSTER_DATA_DIR"] = "/opt/muster";
+    Deadline deadline(Clock::now() + kSweepBudget);
+    std::filesystem::remove_all(path("state"));
+    EXPECT_EQ(run_sweep(command(), world, deadline), 0) << world_.notes();
+    std::ifstream calls(path("calls"));
+    const std::string all{std::istreambuf_iterator<char>(calls), {}};
+    EXPECT_THAT(all, HasSubstr(expected));
+  }
 }
 
 TEST_F(SweepCommandTest, SaysSoInJsonToo) {
