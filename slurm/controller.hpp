@@ -17,6 +17,9 @@
 
 namespace muster::slurm {
 
+// A slurmctld that hung applies what it was sent when it wakes up.
+inline constexpr std::chrono::seconds kMayStillCome{600};
+
 class Controller {
  public:
   Controller() = default;

@@ -14,8 +14,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kFresh{2};
-// A slurmctld that hung applies what it was sent when it wakes up.
-constexpr seconds kMayStillCome{600};
 
 // Whatever Slurm says of the node, and even if it says nothing.
 void note_unclean(Run& run) {

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
+#include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::slurm {
 namespace {
-
-std::string_view without_domain(std::string_view host) { return host.substr(0, host.find('.')); }
 
 // Of two names one may have the domain; two domains must be the same.
 bool is_same_host(std::string_view a, std::string_view b) {

@@ -10,13 +10,12 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "slurm/rules.hpp"
 
 namespace muster::slurm {
 namespace {
 
 using std::chrono::seconds;
-
-seconds whole(Seconds time) { return seconds(static_cast<std::int64_t>(time.value)); }
 
 // Half of the time is left to find the node idle.
 bool is_due(const SweepRecord* record, const SweepRules& rules, Time now) {

@@ -23,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-// A slurmctld that hung applies what it was sent when it wakes up.
-constexpr seconds kMayStillCome{600};
 // A file that a node wrote may be seen late over a network.
 constexpr seconds kMayStillAppear{120};
 constexpr std::size_t kLongestSummary = 300;

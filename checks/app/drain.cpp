@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster drain` and `muster resume`: an admin's word.
 #include <fmt/format.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +22,7 @@ namespace {
 std::string user_of(const World& world) {
   const auto sudo = world.variables.find("SUDO_USER");
   if (sudo != world.variables.end() && !sudo->second.empty()) return sudo->second;
-  const auto* entry = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): one thread
-  return entry == nullptr ? fmt::format("{}", ::getuid()) : std::string(entry->pw_name);
+  return user_name(::getuid());
 }
 
 using Carry = Result<std::vector<slurm::AdminAnswer>> (*)(const slurm::AdminOrder&,

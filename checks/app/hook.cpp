@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/hook.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,6 +16,7 @@
 #include "checks/app/job_output.hpp"
 #include "checks/app/slurm_site.hpp"
 #include "checks/app/telling.hpp"
+#include "checks/app/turn.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
@@ -45,8 +44,7 @@ std::string identity_of(const Snapshot& snapshot) {
 std::string slurm_node(const std::map<std::string, std::string>& variables) {
   const auto name = variables.find("SLURMD_NODENAME");
   if (name != variables.end() && !name->second.empty()) return name->second;
-  const auto host = host_name();
-  return host.substr(0, host.find('.'));
+  return std::string(without_domain(host_name()));
 }
 
 // Every step of one run of a hook.
@@ -124,24 +122,14 @@ class Hook {
     if (!history_->note().empty()) static_cast<void>(trouble(history_->note()));
   }
 
-  // Health checks of Slurm overlap where one is slower than the interval. A lock of the process: a
-  // probe that hangs for ever does not inherit it.
+  // Health checks of Slurm overlap where one is slower than the interval.
   [[nodiscard]] bool take_turn(const fs::path& folder) {
-    turn_ =
-        Descriptor(::open((folder / "health.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!turn_.is_open()) return true;  // the history has told why
-    struct flock lock = {};
-    lock.l_type = F_WRLCK;
-    if (::fcntl(turn_.get(), F_SETLK, &lock) == 0) {
-      static_cast<void>(::futimens(turn_.get(), nullptr));  // since when
-      return true;
-    }
-    struct stat status = {};
-    static_cast<void>(::fstat(turn_.get(), &status));
-    const auto age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
-    if (age > 2 * to_duration(rules_.health_budget)) {
+    turn_ = app::take_turn(folder / "health.lock");
+    if (turn_.standing != Turn::Standing::others)
+      return true;  // the history has told of its folder
+    if (turn_.age > 2 * to_duration(rules_.health_budget)) {
       static_cast<void>(
-          trouble(fmt::format("another health check has not ended in {} s", age.count())));
+          trouble(fmt::format("another health check has not ended in {} s", turn_.age.count())));
     } else {
       world_.console.note("muster: another health check of this node is running");
     }
@@ -284,7 +272,7 @@ class Hook {
   std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
-  Descriptor turn_;
+  Turn turn_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <pwd.h>
 
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,11 @@ std::string utc(slurm::Time time) {
 }
 
 slurm::Time wall_time() { return slurm::Time(std::chrono::seconds(std::time(nullptr))); }
+
+std::string user_name(::uid_t user) {
+  const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
+  return entry == nullptr ? fmt::format("{}", user) : std::string(entry->pw_name);
+}
 
 std::string to_line(const slurm::Event& event) {
   const auto job = event.job.empty() ? "" : fmt::format(" job {}", printable(event.job, 40));

@@ -2,6 +2,8 @@
 // What the commands that talk to Slurm share: the site's rules, Slurm's programs, the history.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -30,6 +32,9 @@ namespace muster::app {
     Clock::time_point end);
 
 [[nodiscard]] slurm::Time wall_time();
+
+// What this machine calls a user; the number where it does not know it.
+[[nodiscard]] std::string user_name(::uid_t user);
 
 // "2026-11-20T12:00:00Z".
 [[nodiscard]] std::string utc(slurm::Time time);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster sweep`: benchmarks of idle nodes by rotation, a pass with every call.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,8 +13,9 @@
 #include "checks/app/command.hpp"
 #include "checks/app/slurm_commands.hpp"
 #include "checks/app/slurm_site.hpp"
+#include "checks/app/telling.hpp"
+#include "checks/app/turn.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
 #include "slurm/sweep_pass.hpp"
@@ -32,17 +30,12 @@ std::string random_token() {
   return fmt::format("{:08x}{:08x}", source(), source());
 }
 
-std::string name_of(::uid_t user) {
-  const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
-  return entry != nullptr ? printable(entry->pw_name, 100) : fmt::format("{}", user);
-}
-
 // The user of whom the jobs in the history are, where that is another one: Slurm would be asked
 // for jobs of the wrong user, and know none of them. Else empty.
 std::string other_owner(const std::filesystem::path& history) {
   struct stat status = {};
   if (::stat(history.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return "";
-  return name_of(status.st_uid);
+  return printable(user_name(status.st_uid), 100);
 }
 
 bool is_confirmed(const slurm::SweepStanding& standing) {
@@ -106,22 +99,13 @@ class Sweep {
   // Two passes would plan the same jobs.
   bool take_turn(const std::filesystem::path& folder) {
     const auto file = folder / "sweep.lock";
-    turn_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    struct flock lock = {};
-    lock.l_type = F_WRLCK;
-    if (turn_.is_open() && ::fcntl(turn_.get(), F_SETLK, &lock) == 0) {
-      static_cast<void>(::futimens(turn_.get(), nullptr));  // since when
-      return true;
-    }
-    struct stat status = {};
-    if (!turn_.is_open() || ::fstat(turn_.get(), &status) != 0) {
+    turn_ = app::take_turn(file);
+    if (turn_.standing == Turn::Standing::ours) return true;
+    if (turn_.standing == Turn::Standing::unknown) {
       status_of_other_ = undecided_by(fmt::format("{} cannot be opened", file.string()));
-      return false;
-    }
-    const auto age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
-    if (age > 2 * kSweepBudget) {
+    } else if (turn_.age > 2 * kSweepBudget) {
       status_of_other_ =
-          undecided_by(fmt::format("another pass has not ended in {} s", age.count()));
+          undecided_by(fmt::format("another pass has not ended in {} s", turn_.age.count()));
     } else {
       world_.console.note("muster: another pass of the sweep is running");
     }
@@ -130,14 +114,13 @@ class Sweep {
 
   int pass() {
     const auto end = deadline_.when() - kReserve;
-    const auto controller = reach_slurm(rules_, world_.variables, end);
-    if (!controller) return undecided_by(controller.error().message);
-    auto installation = slurm::find_installation(rules_, world_.variables);
+    const auto installation = slurm::find_installation(rules_, world_.variables);
     if (!installation) return undecided_by(installation.error().message);
-    const auto queue =
-        slurm::make_queue(*std::move(installation), to_duration(rules_.controller_deadline), end);
+    const auto patience = to_duration(rules_.controller_deadline);
+    const auto controller = slurm::make_controller(*installation, patience, end);
+    const auto queue = slurm::make_queue(*installation, patience, end);
     if (!queue) return undecided_by(queue.error().message);
-    const slurm::SweepHands hands{.controller = controller->get(),
+    const slurm::SweepHands hands{.controller = controller.get(),
                                   .queue = queue->get(),
                                   .history = history_ ? &*history_ : nullptr,
                                   .token = random_token,
@@ -150,12 +133,7 @@ class Sweep {
   // At once: what follows may not come to an end.
   void tell(const slurm::Event& event) {
     if (event.kind == "confirmed" || event.kind == "cleared" || event.kind == "trouble") {
-      ::openlog("muster", LOG_PID, LOG_DAEMON);
-      ::syslog(event.kind == "cleared" ? LOG_NOTICE : LOG_WARNING,
-               "%s %s: %s",
-               event.kind.c_str(),
-               printable(event.node, 100).c_str(),
-               printable(event.message).c_str());
+      tell_syslog(event);
     }
     say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
   }
@@ -258,7 +236,7 @@ class Sweep {
   Deadline& deadline_;
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
-  Descriptor turn_;
+  Turn turn_;
   int status_of_other_ = kExitHealthy;
   bool lost_ = false;
 };

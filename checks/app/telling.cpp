@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "lib/base/text.hpp"
 
 namespace muster::app {
@@ -21,7 +25,8 @@ std::string told(const slurm::Event& event) {
 }
 
 void tell_syslog(const slurm::Event& event) {
-  const bool grave = event.kind == "trouble" || event.kind == "refused";
+  constexpr std::array<std::string_view, 3> kGrave{"trouble", "refused", "confirmed"};
+  const bool grave = std::ranges::find(kGrave, event.kind) != kGrave.end();
   write_syslog(grave ? LOG_WARNING : LOG_NOTICE, told(event));
 }
 

@@ -12,7 +12,8 @@ namespace muster::app {
 // "drained gpu-0007: …".
 [[nodiscard]] std::string told(const slurm::Event& event);
 
-// As muster, of the facility daemon; refusals and troubles are warnings.
+// As muster, of the facility daemon; refusals, troubles and nodes that are confirmed to be bad are
+// warnings.
 void tell_syslog(const slurm::Event& event);
 void warn_syslog(const std::string& line);
 

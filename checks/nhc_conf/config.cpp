@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -59,7 +60,7 @@ Line parse_line(int number, std::string_view text) {
 // What NHC itself sets and documents.
 Variables variables_of(std::string_view node) {
   return {{"HOSTNAME", std::string(node)},
-          {"HOSTNAME_S", std::string(node.substr(0, node.find('.')))},
+          {"HOSTNAME_S", std::string(without_domain(node))},
           {"NAME", "nhc"},
           {"PATH", "/sbin:/usr/sbin:/bin:/usr/bin"}};
 }

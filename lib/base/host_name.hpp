@@ -3,10 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace muster {
 
 // MUSTER_HOSTNAME, for containers that share a node or hide its name; else what the kernel says.
 [[nodiscard]] std::string host_name();
+
+// "gpu-0007" of "gpu-0007.cluster.example".
+[[nodiscard]] constexpr std::string_view without_domain(std::string_view host) {
+  return host.substr(0, host.find('.'));
+}
 
 }  // namespace muster

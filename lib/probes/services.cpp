@@ -71,8 +71,7 @@ Result<Process> first_process(const Root& root, const std::string& group, Found&
 
 // Its folder is its effective user's, whatever the process hides.
 bool is_of_root(const Root& root, std::uint64_t pid) {
-  struct stat status {};
-
+  struct stat status = {};
   const auto folder = root.open(fmt::format("/proc/{}", pid), O_PATH | O_DIRECTORY);
   return folder && ::fstat(folder->get(), &status) == 0 && status.st_uid == 0;
 }
