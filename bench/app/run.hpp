@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of `muster-bench` in one of its processes, from the environment to the exit status.
+// One run of `muster-bench`, from the environment to the exit status: this process is one of its
+// ranks, or starts those of this node.
 #pragma once
 
 #include <chrono>
