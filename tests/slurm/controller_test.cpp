@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tests/support/temp_dir.hpp"
+#include "tests/slurm/fake_programs.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::string_view kCluster =
     "n1|all|idle|Unknown|Unknown|none\n"
     "n3|all|down*|slurm|1795326231|Not responding\n";
 
-class ControllerTest : public testing::Test {
+class ControllerTest : public testing::Test, protected FakePrograms {
  protected:
   ControllerTest() {
     dir.write("slurm.conf", "");
@@ -40,27 +40,6 @@ class ControllerTest : public testing::Test {
   }
 
   void answer(std::string_view name, std::string_view content) const { dir.write(name, content); }
-
-  // `body` has the folder as $D; before it, what the program was given is written down.
-  void script(std::string_view name, std::string_view body) const {
-    dir.write(name,
-              fmt::format(R"(#!/bin/sh
-D={}
-printf '[%s]' {} "$@" >>"$D/calls"
-echo >>"$D/calls"
-tr '\0' '\n' </proc/$$/environ | sort >"$D/environment"
-{}
-)",
-                          dir.path().string(),
-                          name,
-                          body));
-    std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
-  }
-
-  [[nodiscard]] std::string read(std::string_view name) const {
-    std::ifstream file(dir.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
 
   [[nodiscard]] Rules rules() const {
     Rules rules;
@@ -76,10 +55,6 @@ tr '\0' '\n' </proc/$$/environ | sort >"$D/environment"
     return make_controller(
         installation.value_or(Installation{}), deadline, steady_clock::now() + all);
   }
-
-  [[nodiscard]] std::string path() const { return dir.path().string(); }
-
-  TempDir dir;
 };
 
 TEST_F(ControllerTest, ReadsAllNodesOfTheNodesPartitions) {

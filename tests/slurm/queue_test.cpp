@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "slurm/sweep_job.hpp"
+#include "tests/slurm/fake_programs.hpp"
 #include "tests/slurm/sweeping.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -24,32 +24,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class QueueTest : public ::testing::Test {
+class QueueTest : public ::testing::Test, protected FakePrograms {
  protected:
   QueueTest() {
     dir.write("slurm.conf", "");
     for (const auto* name : {"scontrol", "sinfo"}) script(name, ":");
     script("sbatch", "echo '4711;cluster'");
     script("squeue", "");
-  }
-
-  void script(std::string_view name, std::string_view body) const {
-    dir.write(name,
-              fmt::format(R"(#!/bin/sh
-D={}
-printf '[%s]' {} "$@" >>"$D/calls"
-/usr/bin/tr '\0' '\n' </proc/$$/environ | /usr/bin/sort >"$D/environment"
-{}
-)",
-                          dir.path().string(),
-                          name,
-                          body));
-    std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
-  }
-
-  [[nodiscard]] std::string read(std::string_view name) const {
-    std::ifstream file(dir.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
   }
 
   [[nodiscard]] Installation installation() const {
@@ -66,8 +47,6 @@ printf '[%s]' {} "$@" >>"$D/calls"
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
-
-  TempDir dir;
 };
 
 TEST_F(QueueTest, AsksForItsOwnJobsByName) {
@@ -79,7 +58,7 @@ TEST_F(QueueTest, AsksForItsOwnJobsByName) {
                           QueuedJob{"13", "DEADLINE", Time(1795335578s), "pair-2"}));
   EXPECT_EQ(read("calls"),
             fmt::format("[squeue][--local][-h][--states=all][--user={}]"
-                        "[--name=muster-sweep-pair,muster-sweep-single][-o][%A|%T|%e|%k]",
+                        "[--name=muster-sweep-pair,muster-sweep-single][-o][%A|%T|%e|%k]\n",
                         ::geteuid()));
 }
 
@@ -123,7 +102,7 @@ TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
 TEST_F(QueueTest, SubmitsAsItIsToldAndReadsTheNumber) {
   EXPECT_EQ(queue()->submit({"--parsable", "a b", "$(x)"}, {{"MUSTER_BENCH", "/opt/bench"}}),
             "4711");
-  EXPECT_EQ(read("calls"), "[sbatch][--parsable][a b][$(x)]");
+  EXPECT_EQ(read("calls"), "[sbatch][--parsable][a b][$(x)]\n");
   EXPECT_EQ(read("environment"),
             fmt::format("LANG=C\nMUSTER_BENCH=/opt/bench\nPATH={0}:/usr/sbin:/usr/bin:/sbin:/bin\n"
                         "SLURM_CONF={0}/slurm.conf\n",

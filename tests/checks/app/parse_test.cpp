@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checks/app/option_table.hpp"
+#include "tests/checks/app/parsing.hpp"
 
 namespace muster::app {
 namespace {
@@ -16,21 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-// What the command line asks `Command` for; the defaults when it is refused.
-template <class Command>
-Command parsed(const std::vector<const char*>& words) {
-  const auto result = parse(words);
-  EXPECT_TRUE(result) << result.error().message;
-  const auto* command = result ? std::get_if<Command>(&*result) : nullptr;
-  EXPECT_NE(command, nullptr);
-  return command == nullptr ? Command{} : *command;
-}
-
-std::string refusal(const std::vector<const char*>& words) {
-  const auto result = parse(words);
-  return result ? "accepted" : result.error().message;
-}
 
 TEST(ParseTest, CheckAloneObservesThisNodeAndPrintsText) {
   const auto check = parsed<CheckCommand>({"check"});

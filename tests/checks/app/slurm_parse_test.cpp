@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checks/app/parse.hpp"
+#include "tests/checks/app/parsing.hpp"
 
 namespace muster::app {
 namespace {
@@ -16,20 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-template <class Command>
-Command parsed(const std::vector<const char*>& words) {
-  const auto result = parse(words);
-  EXPECT_TRUE(result) << result.error().message;
-  const auto* command = result ? std::get_if<Command>(&*result) : nullptr;
-  EXPECT_NE(command, nullptr);
-  return command == nullptr ? Command{} : *command;
-}
-
-std::string refusal(const std::vector<const char*>& words) {
-  const auto result = parse(words);
-  return result ? "accepted" : result.error().message;
-}
 
 TEST(HookParseTest, TakesEveryContextOfSlurm) {
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {

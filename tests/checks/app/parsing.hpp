@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line comes to, in tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "checks/app/parse.hpp"
+
+namespace muster::app {
+
+// What the command line asks `Command` for; the defaults when it is refused.
+template <class Command>
+Command parsed(const std::vector<const char*>& words) {
+  const auto result = parse(words);
+  EXPECT_TRUE(result) << result.error().message;
+  const auto* command = result ? std::get_if<Command>(&*result) : nullptr;
+  EXPECT_NE(command, nullptr);
+  return command == nullptr ? Command{} : *command;
+}
+
+inline std::string refusal(const std::vector<const char*>& words) {
+  const auto result = parse(words);
+  return result ? "accepted" : result.error().message;
+}
+
+}  // namespace muster::app

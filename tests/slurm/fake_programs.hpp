@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts in place of Slurm's programs, and what they were given.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::slurm {
+
+struct FakePrograms {
+  TempDir dir;
+
+  // `body` has the folder as $D; before it, what the program was given is written down.
+  void script(std::string_view name, std::string_view body) const {
+    dir.write(name,
+              fmt::format(R"(#!/bin/sh
+D={}
+printf '[%s]' {} "$@" >>"$D/calls"
+echo >>"$D/calls"
+/usr/bin/tr '\0' '\n' </proc/$$/environ | /usr/bin/sort >"$D/environment"
+{}
+)",
+                          path(),
+                          name,
+                          body));
+    std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
+  }
+
+  [[nodiscard]] std::string read(std::string_view name) const {
+    std::ifstream file(dir.path() / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  [[nodiscard]] std::string path() const { return dir.path().string(); }
+};
+
+}  // namespace muster::slurm
