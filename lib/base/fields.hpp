@@ -20,6 +20,9 @@ constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::
   return {name, member, about};
 }
 
+// One entry of fields(): the member's name is its name in JSON and YAML.
+#define MUSTER_FIELD(member, about) ::muster::field(#member, &Self::member, about)
+
 // A described struct has `static constexpr auto fields()` returning a tuple of Field. It is a
 // template over the struct itself, so that only the files that walk the fields pay for compiling
 // the tuple.
