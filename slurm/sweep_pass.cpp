@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/hosts/hostlist.hpp"
 #include "lib/report/harmless.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/hostlist.hpp"
 #include "slurm/sweep_job.hpp"
 
 namespace muster::slurm {

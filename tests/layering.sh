@@ -6,20 +6,20 @@ set -euo pipefail
 # folder : folders it may include besides itself
 rules='
 lib/base     :
+lib/hosts    : lib/base
 lib/node     : lib/base
 lib/profile  : lib/base
 lib/report   : lib/base
 lib/probes   : lib/base lib/node
 lib/command  : lib/base
 lib/choice   : lib/base lib/node lib/profile lib/report
-slurm/hostlist : lib/base
-slurm        : lib/base lib/report slurm/hostlist
-checks/nhc_conf : lib/base lib/node lib/profile lib/report checks slurm/hostlist
-checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm slurm/hostlist
+slurm        : lib/base lib/report lib/hosts
+checks/nhc_conf : lib/base lib/node lib/profile lib/report checks lib/hosts
+checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
 bench/collectives : lib/base
 bench/sockets : lib/base
-bench/launch : lib/base slurm/hostlist bench/sockets
+bench/launch : lib/base lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
 bench/backends : lib/base bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
@@ -33,7 +33,6 @@ status=0
 folder_of() {
   case $1 in
     lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    slurm/hostlist.* | slurm/hostlist_*) echo slurm/hostlist ;;
     checks/app/* | checks/main.cpp) echo checks/app ;;
     checks/nhc_conf/*) echo checks/nhc_conf ;;
     checks/*) echo checks ;;

@@ -9,7 +9,7 @@
 #include "bench/launch/sightings.hpp"
 #include "bench/launch/slurm_lists.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::bench {
 namespace {
@@ -64,7 +64,7 @@ Result<void> add_rendezvous(const Environment& environment, Place& place) {
   std::string_view source = "MASTER_ADDR";
   if (host.empty()) {
     if (!environment.has(kNodes)) return {};
-    auto first = slurm::first_of_hostlist(environment.text(kNodes));
+    auto first = first_of_hostlist(environment.text(kNodes));
     if (!first) {
       return make_error(fmt::format("{}: {}", setting(environment, kNodes), first.error().message));
     }

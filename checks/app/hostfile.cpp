@@ -8,7 +8,7 @@
 #include "checks/app/command.hpp"
 #include "checks/app/slurm_commands.hpp"
 #include "checks/app/slurm_site.hpp"
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::app {
 namespace {
@@ -53,7 +53,7 @@ Attempt<std::vector<std::string>> nodes_of_job(const World& world) {
   for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
     const auto list = world.variables.find(name);
     if (list == world.variables.end() || list->second.empty()) continue;
-    auto nodes = slurm::expand_hostlist(list->second);
+    auto nodes = expand_hostlist(list->second);
     if (nodes) return *std::move(nodes);
     return undecided(Error{fmt::format("{}: {}", name, nodes.error().message)});
   }

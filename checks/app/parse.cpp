@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::app {
 namespace {
@@ -107,7 +107,7 @@ Result<void> finish(HookCommand& command, const Words& words) {
 // Lists of hosts, as Slurm writes them.
 Result<void> take_hosts(std::vector<std::string>& nodes, const Words& words) {
   for (const auto& word : words) {
-    auto names = slurm::expand_hostlist(word);
+    auto names = expand_hostlist(word);
     if (!names) return tl::unexpected(names.error());
     nodes.insert(nodes.end(), names->begin(), names->end());
   }

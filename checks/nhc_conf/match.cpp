@@ -10,7 +10,7 @@
 #include <string>
 
 #include "lib/base/text.hpp"
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::nhc {
 namespace {
@@ -34,7 +34,7 @@ Result<bool> matches_regex(const std::string& pattern, const std::string& text) 
 }
 
 Result<bool> matches_range(std::string_view range, std::string_view text) {
-  const auto names = slurm::expand_hostlist(range);
+  const auto names = expand_hostlist(range);
   if (!names) {
     return make_error(
         fmt::format("the range {{{}}}: {}", printable(range, 80), names.error().message));

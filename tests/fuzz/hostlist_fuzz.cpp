@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 #include "slurm/node_state.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
@@ -27,12 +27,12 @@ std::set<std::string> set_of(const std::vector<std::string>& names) {
 
 void try_hostlist(std::string_view text) {
   constexpr std::size_t kMost = 2000;  // so that a round is short
-  const auto names = muster::slurm::expand_hostlist(text, kMost);
-  const auto first = muster::slurm::first_of_hostlist(text);
+  const auto names = muster::expand_hostlist(text, kMost);
+  const auto first = muster::first_of_hostlist(text);
   if (!names) return;
   require(!names->empty() && names->size() <= kMost && first && *first == names->front());
-  const auto list = muster::slurm::fold_hostlist(*names);
-  const auto again = muster::slurm::expand_hostlist(list, kMost);
+  const auto list = muster::fold_hostlist(*names);
+  const auto again = muster::expand_hostlist(list, kMost);
   require(again && set_of(*again) == set_of(*names) && again->size() == set_of(*names).size());
 }
 

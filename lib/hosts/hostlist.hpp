@@ -9,7 +9,7 @@
 
 #include "lib/base/result.hpp"
 
-namespace muster::slurm {
+namespace muster {
 
 inline constexpr std::size_t kMostHosts = 1'000'000;
 
@@ -27,4 +27,4 @@ inline constexpr std::size_t kMostHosts = 1'000'000;
 // that are else the same.
 [[nodiscard]] std::string fold_hostlist(const std::vector<std::string>& names);
 
-}  // namespace muster::slurm
+}  // namespace muster

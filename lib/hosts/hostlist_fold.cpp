@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
-namespace muster::slurm {
+namespace muster {
 namespace {
 
 constexpr std::size_t kMostDigits = 18;  // more are text: they would not fit into 64 bits
@@ -205,4 +205,4 @@ std::string fold_hostlist(const std::vector<std::string>& names) {
   return list;
 }
 
-}  // namespace muster::slurm
+}  // namespace muster

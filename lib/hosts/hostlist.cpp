@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "lib/base/text.hpp"
 
-namespace muster::slurm {
+namespace muster {
 namespace {
 
 constexpr std::size_t kMostDigits = 18;    // of one number: fits into 64 bits
@@ -228,4 +228,4 @@ Result<std::string> first_of_hostlist(std::string_view text) {
   return name;
 }
 
-}  // namespace muster::slurm
+}  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/hostlist.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-namespace muster::slurm {
+namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
@@ -238,4 +238,4 @@ TEST(FoldHostlistTest, TakesAWholeFleetThereAndBack) {
 }
 
 }  // namespace
-}  // namespace muster::slurm
+}  // namespace muster
