@@ -12,6 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/fault_codes.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
 
 namespace muster {
 namespace {
@@ -109,26 +110,6 @@ Findings judge_one(const Snapshot& snapshot,
   return findings;
 }
 
-std::vector<std::string> undecided(const Findings& findings, const Context& context) {
-  std::vector<std::string> ids;
-  for (const auto& finding : findings) {
-    const bool counts =
-        finding.outcome == Outcome::unknown && matches_any(context.count_unknown, finding.check);
-    if (counts && std::ranges::find(ids, finding.check) == ids.end()) ids.push_back(finding.check);
-  }
-  return ids;
-}
-
-// Nothing judged is not healthy: at least one rule must have held.
-Verdict verdict_of(const Findings& findings, const Context& context) {
-  bool judged = false;
-  for (const auto& finding : findings) {
-    if (finding.outcome == Outcome::fail) return Verdict::unhealthy;
-    judged = judged || finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
-  }
-  return judged && undecided(findings, context).empty() ? Verdict::healthy : Verdict::unknown;
-}
-
 bool is_seen_in(const Finding& finding, const Finding& other) {
   if (rank(other.outcome) > rank(finding.outcome) || other.outcome == Outcome::unknown)
     return false;
@@ -169,14 +150,6 @@ void leave_to_others(Findings& findings) {
   }
 }
 
-Outcome worst(const Findings& findings, std::string_view check) {
-  Outcome outcome = Outcome::skip;
-  for (const Finding& finding : findings) {
-    if (finding.check == check && rank(finding.outcome) < rank(outcome)) outcome = finding.outcome;
-  }
-  return outcome;
-}
-
 }  // namespace
 
 std::vector<const Check*> select_checks(const Profile& profile, const Selection& selection) {
@@ -214,19 +187,14 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .started = snapshot.taken,
                 .physical_host = snapshot.identity->physical_host.value_or("")};
   const Context context = context_of(profile, selection.context);
-  const auto selected = select_checks(profile, selection);
-  for (const Check* check : selected) {
+  std::vector<std::string> ids;
+  for (const Check* check : select_checks(profile, selection)) {
+    ids.emplace_back(check->id);
     Findings findings = judge_one(snapshot, profile, context, *check);
     std::ranges::move(findings, std::back_inserter(report.findings));
   }
   leave_to_others(report.findings);
-  for (const Check* check : selected) {
-    report.checks.push_back(
-        {.id = std::string(check->id), .outcome = worst(report.findings, check->id)});
-  }
-  conclude(report, profile);
-  std::ranges::stable_sort(
-      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
+  conclude(report, ids, context.count_unknown);
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!section.asked()) return;
     report.probes.push_back({.name = std::string(to_string(probe)),
@@ -235,12 +203,6 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                              .duration_ms = section.duration_ms});
   });
   return report;
-}
-
-void conclude(Report& report, const Profile& profile) {
-  const Context context = context_of(profile, report.context);
-  report.verdict = verdict_of(report.findings, context);
-  report.undecided = undecided(report.findings, context);
 }
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges a snapshot by the selected checks and makes the report: gates on sections, the profile's
-// policy, ranking, fault codes, the verdict.
+// policy, fault codes, the verdict.
 #pragma once
 
 #include <string>
@@ -33,8 +33,5 @@ struct Selection {
 [[nodiscard]] Report judge(const Snapshot& snapshot,
                            const Profile& profile,
                            const Selection& selection);
-
-// The verdict, and what is undecided: of findings that are put together from several sources.
-void conclude(Report& report, const Profile& profile);
 
 }  // namespace muster

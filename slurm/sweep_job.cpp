@@ -4,21 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
 #include "slurm/call.hpp"
 #include "slurm/sweep.hpp"
 
 namespace muster::slurm {
 namespace {
 
-// Of muster-bench: one of them is in the report of every whole run.
-constexpr std::array<std::string_view, 3> kBandwidthChecks = {
-    "bench.node_all_reduce", "bench.job_all_reduce", "bench.min_busbw"};
 constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
 
 // Slurm counts a job's time in minutes.

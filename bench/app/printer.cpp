@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/results/judge.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
 
 namespace muster::bench {
 namespace {

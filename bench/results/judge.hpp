@@ -3,7 +3,6 @@
 // that it has to be measured again, and what it comes to.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,10 +16,6 @@
 #include "lib/report/finding.hpp"
 
 namespace muster::bench {
-
-// The checks that judge a bandwidth; one of them is in the report of every whole run.
-inline constexpr std::array<std::string_view, 3> kBandwidthChecks{
-    "bench.node_all_reduce", "bench.job_all_reduce", "bench.min_busbw"};
 
 // What the limits of a profile ask about a run.
 struct RunFacts {

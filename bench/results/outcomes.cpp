@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "bench/results/judge.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
 
 namespace muster::bench {
 namespace {
@@ -259,17 +259,6 @@ void leave_to_transport(std::vector<Finding>& findings) {
   }
 }
 
-Verdict verdict_of(const std::vector<Finding>& findings) {
-  bool judged = false;
-  Verdict verdict = Verdict::healthy;
-  for (const auto& finding : findings) {
-    if (finding.outcome == Outcome::fail) return Verdict::unhealthy;
-    judged = judged || finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
-    if (finding.outcome == Outcome::unknown) verdict = Verdict::unknown;
-  }
-  return judged ? verdict : Verdict::unknown;
-}
-
 }  // namespace
 
 std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<Member>& members) {
@@ -364,16 +353,9 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
 
 void conclude(Report& report) {
   leave_to_transport(report.findings);
-  std::ranges::stable_sort(
-      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
-  report.checks.clear();
-  for (const auto& finding : report.findings) {
-    // The first of a check is its worst.
-    if (std::ranges::count(report.checks, finding.check, &CheckResult::id) > 0) continue;
-    report.checks.push_back({finding.check, finding.outcome});
-  }
-  std::ranges::sort(report.checks, {}, &CheckResult::id);
-  report.verdict = verdict_of(report.findings);
+  std::set<std::string> checks;
+  for (const auto& finding : report.findings) checks.insert(finding.check);
+  muster::conclude(report, {checks.begin(), checks.end()});
 }
 
 }  // namespace muster::bench

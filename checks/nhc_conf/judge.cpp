@@ -10,6 +10,7 @@
 #include "checks/nhc_conf/table.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
 
 namespace muster::nhc {
 namespace {
@@ -151,14 +152,6 @@ class Lines {
   Findings findings_;
 };
 
-Outcome worst(const Findings& findings, std::string_view check) {
-  Outcome outcome = Outcome::skip;
-  for (const auto& finding : findings) {
-    if (finding.check == check && rank(finding.outcome) < rank(outcome)) outcome = finding.outcome;
-  }
-  return outcome;
-}
-
 void adapt(Profile& profile, const Lines& lines, const std::string& context) {
   // The table's own tests hold every preset to a key that there is.
   (void)apply(lines.presets(), profile);
@@ -211,13 +204,7 @@ Report judge(const Snapshot& snapshot,
   auto report = muster::judge(snapshot, profile, {.context = context, .only = std::move(only)});
   const auto& own = lines.findings();
   report.findings.insert(report.findings.end(), own.begin(), own.end());
-  std::ranges::stable_sort(
-      report.findings, {}, [](const Finding& finding) { return rank(finding.outcome); });
-  report.checks.clear();
-  for (const auto& id : lines.ids()) {
-    report.checks.push_back({.id = id, .outcome = worst(report.findings, id)});
-  }
-  conclude(report, profile);
+  conclude(report, lines.ids(), profile.contexts[context].count_unknown);
   return report;
 }
 

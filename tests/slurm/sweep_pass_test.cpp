@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/results/judge.hpp"
+#include "lib/report/verdict.hpp"
 #include "slurm/sweep_job.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/slurm/sweeping.hpp"
@@ -273,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // None is forgotten where another one comes.
 TEST(SweepJudgedTest, KnowsEachCheckOfABandwidth) {
-  for (const auto id : bench::kBandwidthChecks) {
+  for (const auto id : kBandwidthChecks) {
     EXPECT_TRUE(judges_bandwidth({.checks = {{std::string(id), Outcome::pass}}})) << id;
   }
 }

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/results/judge.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {

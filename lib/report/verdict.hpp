@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the findings of a run come to. `muster check`, --nhc-conf and muster-bench all conclude
+// their reports here.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/report/report.hpp"
+
+namespace muster {
+
+// Orders the findings, worst first, and fills in the checks with the worst outcome of each, what is
+// undecided, and the verdict. `checks`: the ids of those that ran, in the order of the report; one
+// without a finding is a skip. `count_unknown`: globs for the checks whose `unknown` counts.
+//
+// Any fail makes the node unhealthy. It is healthy where at least one rule held and no unknown
+// counts; nothing judged is not healthy.
+void conclude(Report& report,
+              const std::vector<std::string>& checks,
+              const std::vector<std::string>& count_unknown = {"*"});
+
+// muster-bench's checks of a bandwidth; one of them is in the report of every whole run.
+inline constexpr std::array<std::string_view, 3> kBandwidthChecks{
+    "bench.node_all_reduce", "bench.job_all_reduce", "bench.min_busbw"};
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/report/verdict.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Finding of(std::string check, Outcome outcome) {
+  return {.check = std::move(check), .device = "node", .outcome = outcome, .message = "m"};
+}
+
+TEST(VerdictTest, AFailAnywhereIsUnhealthyAndStandsFirst) {
+  Report report{.findings = {of("a.a", Outcome::pass),
+                             of("b.b", Outcome::unknown),
+                             of("a.a", Outcome::fail)}};
+  conclude(report, {"a.a", "b.b", "c.c"});
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(
+      report.findings,
+      ElementsAre(of("a.a", Outcome::fail), of("b.b", Outcome::unknown), of("a.a", Outcome::pass)));
+  EXPECT_THAT(report.checks,
+              ElementsAre(CheckResult{"a.a", Outcome::fail},
+                          CheckResult{"b.b", Outcome::unknown},
+                          CheckResult{"c.c", Outcome::skip}));
+}
+
+TEST(VerdictTest, OnlyUnknownsThatCountLeaveItUndecided) {
+  Report report{.findings = {of("a.a", Outcome::warn),
+                             of("b.b", Outcome::unknown),
+                             of("b.b", Outcome::unknown)}};
+  conclude(report, {"a.a", "b.b"});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_THAT(report.undecided, ElementsAre("b.b"));
+  conclude(report, {"a.a", "b.b"}, {"a.*"});
+  EXPECT_EQ(report.verdict, Verdict::healthy);
+  EXPECT_THAT(report.undecided, IsEmpty());
+}
+
+TEST(VerdictTest, NothingJudgedIsNotHealthy) {
+  Report report{.findings = {of("a.a", Outcome::skip)}};
+  conclude(report, {"a.a"});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+}
+
+}  // namespace
+}  // namespace muster
