@@ -13,9 +13,14 @@ lib/report   : lib/base
 lib/probes   : lib/base lib/node
 lib/command  : lib/base
 lib/choice   : lib/base lib/node lib/profile lib/report
-slurm        : lib/base lib/report lib/hosts
+slurm/rules  : lib/base
+slurm/cluster : lib/base slurm/rules
+slurm/policy : lib/base lib/report slurm/rules slurm/cluster
+slurm/history : lib/base lib/report slurm/rules slurm/cluster slurm/policy
+slurm/drains : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
+slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks lib/hosts
-checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm lib/hosts
+checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
 bench/collectives : lib/base
 bench/sockets : lib/base
@@ -38,6 +43,7 @@ folder_of() {
     checks/*) echo checks ;;
     bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     bench/*) echo bench/app ;;
+    slurm/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     *) echo "${1%%/*}" ;;
   esac
 }
@@ -66,6 +72,6 @@ confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml\.h>' 'lib/profile/'
 confined '#include <simdjson' 'lib/node/'
 confined '#include <CLI/' 'lib/command/'
-confined '#include <sqlite3' 'slurm/'
+confined '#include <sqlite3' 'slurm/history/'
 
 exit "$status"

@@ -13,7 +13,7 @@
 #include "checks/app/slurm_site.hpp"
 #include "checks/app/telling.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/admin.hpp"
+#include "slurm/drains/admin.hpp"
 
 namespace muster::app {
 namespace {

@@ -21,7 +21,7 @@
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/enforce.hpp"
+#include "slurm/drains/enforce.hpp"
 
 namespace muster::app {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "checks/app/command.hpp"
-#include "slurm/controller.hpp"
-#include "slurm/history.hpp"
-#include "slurm/rules.hpp"
+#include "slurm/cluster/controller.hpp"
+#include "slurm/history/history.hpp"
+#include "slurm/rules/rules.hpp"
 
 namespace muster::app {
 

@@ -18,7 +18,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
-#include "slurm/sweep_pass.hpp"
+#include "slurm/sweeps/sweep_pass.hpp"
 
 namespace muster::app {
 namespace {

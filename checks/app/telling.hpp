@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "slurm/history.hpp"
+#include "slurm/history/history.hpp"
 
 namespace muster::app {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/hosts/hostlist.hpp"
-#include "slurm/node_state.hpp"
+#include "slurm/cluster/node_state.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "slurm/controller.hpp"
+#include "slurm/cluster/controller.hpp"
 
 namespace muster::slurm {
 

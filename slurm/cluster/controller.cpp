@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/cluster/controller.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/cluster/call.hpp"
+
+namespace muster::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kUsualConfs = {
+    "/etc/slurm/slurm.conf",
+    "/run/slurm/conf/slurm.conf",               // what slurmd fetched, without files of its own
+    "/var/spool/slurmd/conf-cache/slurm.conf",  // the same, of older versions
+    "/opt/slurm/etc/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+};
+
+// Where a cluster's files are fetched from, on machines that have none.
+constexpr const char* kServer = "SLURM_CONF_SERVER";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return fs::is_regular_file(path, ignored);
+}
+
+// Empty where there is none.
+Result<fs::path> find_conf(const Rules& rules,
+                           const std::map<std::string, std::string>& variables) {
+  const auto named = variables.find("SLURM_CONF");
+  const bool is_set = named != variables.end() && !named->second.empty();
+  if (is_set || !rules.conf.empty()) {
+    const fs::path conf = fs::path(is_set ? named->second : rules.conf).lexically_normal();
+    const std::string_view where = is_set ? "SLURM_CONF" : "slurm.conf in muster.yaml";
+    if (!conf.is_absolute()) {
+      return make_error(fmt::format("{} is no absolute path: {}", where, printable(conf.string())));
+    }
+    // Slurm's programs wait for a minute for one that is not there.
+    if (is_file(conf)) return conf;
+    return make_missing(
+        fmt::format("{} names a file that is not there: {}", where, printable(conf.string())));
+  }
+  for (const auto place : kUsualConfs) {
+    if (is_file(place)) return fs::path(place);
+  }
+  return fs::path();
+}
+
+// What Slurm's programs say without a file where no server gives them one either: SLURM_CONF_SERVER
+// and DNS were asked.
+constexpr std::string_view kNoSource = "Could not establish a configuration source";
+
+Error no_conf(std::string_view server) {
+  const auto nor =
+      server.empty() ? "" : fmt::format(", nor from SLURM_CONF_SERVER={}", printable(server, 100));
+  return {
+      .message = fmt::format("no slurm.conf at {}{}; slurm.conf in muster.yaml names another place",
+                             fmt::join(kUsualConfs, ", "),
+                             nor),
+      .missing = true};
+}
+
+fs::path find_program(std::string_view folders, std::string_view name) {
+  for (const auto folder : split(folders, ':')) {
+    fs::path program = fs::path(folder) / name;
+    if (program.is_absolute() && is_file(program) && ::access(program.c_str(), X_OK) == 0) {
+      return program;
+    }
+  }
+  return {};
+}
+
+class Programs final : public Controller {
+ public:
+  Programs(Installation installation,
+           std::chrono::steady_clock::duration deadline,
+           std::chrono::steady_clock::time_point end)
+      : installation_(std::move(installation)), patience_{.deadline = deadline, .end = end} {}
+
+  Result<std::vector<NodeState>> nodes(std::string_view node) override {
+    if (node.empty()) return ask({"-a"});
+    if (auto plain = check_node_name(node); !plain) return tl::unexpected(plain.error());
+    auto alone = ask({"-a", "-n", std::string(node)});
+    if (!alone) return alone;
+    const auto* found = find(*alone, node);
+    if (found == nullptr) return make_missing(fmt::format("Slurm knows no node {}", node));
+    if (found->partitions.empty()) return alone;
+    // With -p, hidden partitions are told of, and -a is an error.
+    auto cluster = ask({"-p", fmt::format("{}", fmt::join(found->partitions, ","))});
+    if (cluster && find(*cluster, node) == nullptr) {
+      return make_error(fmt::format("sinfo does not list {} in its own partitions", node));
+    }
+    return cluster;
+  }
+
+  Result<std::vector<NodeName>> names() override {
+    const auto out =
+        run(installation_.sinfo, {"--local", "-h", "-N", "-o", std::string(kNamesFormat), "-a"});
+    if (!out) return tl::unexpected(out.error());
+    return parse_names(*out);
+  }
+
+  Result<void> drain(std::string_view node, std::string_view reason) override {
+    return update(node, {"state=drain", fmt::format("reason={}", reason)});
+  }
+
+  Result<void> resume(std::string_view node) override { return update(node, {"state=resume"}); }
+
+ private:
+  static const NodeState* find(const std::vector<NodeState>& nodes, std::string_view name) {
+    const auto found = std::find_if(
+        nodes.begin(), nodes.end(), [&](const NodeState& each) { return each.name == name; });
+    return found == nodes.end() ? nullptr : &*found;
+  }
+
+  Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
+    // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
+    std::vector<std::string> arguments{"--local", "-h", "-N", "-o", std::string(kSinfoFormat)};
+    arguments.insert(arguments.end(), selection.begin(), selection.end());
+    const auto out = run(installation_.sinfo, std::move(arguments));
+    if (!out) return tl::unexpected(out.error());
+    return parse_sinfo(*out);
+  }
+
+  Result<void> update(std::string_view node, std::vector<std::string> changes) {
+    if (auto plain = check_node_name(node); !plain) return plain;
+    std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
+    arguments.insert(arguments.end(), changes.begin(), changes.end());
+    const auto out = run(installation_.scontrol, std::move(arguments));
+    if (!out) return tl::unexpected(out.error());
+    return {};
+  }
+
+  Result<std::string> run(const fs::path& program, std::vector<std::string> arguments) const {
+    auto out = call(program, std::move(arguments), installation_.environment, patience_);
+    if (out || !installation_.conf.empty()) return out;
+    if (out.error().message.find(kNoSource) == std::string::npos) return out;
+    const auto server = installation_.environment.find(kServer);
+    const bool is_named = server != installation_.environment.end();
+    return tl::unexpected(no_conf(is_named ? server->second : ""));
+  }
+
+  Installation installation_;
+  Patience patience_;
+};
+
+}  // namespace
+
+Result<Installation> find_installation(const Rules& rules,
+                                       const std::map<std::string, std::string>& variables) {
+  auto conf = find_conf(rules, variables);
+  if (!conf) return tl::unexpected(conf.error());
+  Installation found{.scontrol = find_program(rules.programs, "scontrol"),
+                     .sinfo = find_program(rules.programs, "sinfo"),
+                     .sbatch = find_program(rules.programs, "sbatch"),
+                     .squeue = find_program(rules.programs, "squeue"),
+                     .conf = std::move(*conf),
+                     .environment = {}};
+  for (const auto& [name, program] :
+       {std::pair{"scontrol", &found.scontrol}, std::pair{"sinfo", &found.sinfo}}) {
+    if (!program->empty()) continue;
+    return make_missing(
+        fmt::format("no {} in {}; slurm.programs in muster.yaml names other folders",
+                    name,
+                    printable(rules.programs)));
+  }
+  found.environment = {
+      {"SLURM_TIME_FORMAT", "%s"}, {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C"}};
+  const auto server = variables.find(kServer);
+  if (!found.conf.empty()) {
+    found.environment["SLURM_CONF"] = found.conf.string();
+  } else if (server != variables.end() && !server->second.empty()) {
+    found.environment[kServer] = server->second;
+  }
+  return found;
+}
+
+std::unique_ptr<Controller> make_controller(Installation installation,
+                                            std::chrono::steady_clock::duration deadline,
+                                            std::chrono::steady_clock::time_point end) {
+  return std::make_unique<Programs>(std::move(installation), deadline, end);
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slurm's controller, asked through its own programs: executed directly, each with a deadline.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "slurm/cluster/node_names.hpp"
+#include "slurm/cluster/node_state.hpp"
+#include "slurm/rules/rules.hpp"
+
+namespace muster::slurm {
+
+// A slurmctld that hung applies what it was sent when it wakes up.
+inline constexpr std::chrono::seconds kMayStillCome{600};
+
+class Controller {
+ public:
+  Controller() = default;
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+  virtual ~Controller() = default;
+
+  // All nodes of the partitions of `node`; of the whole cluster where it is empty.
+  [[nodiscard]] virtual Result<std::vector<NodeState>> nodes(std::string_view node) = 0;
+  // All nodes, with the hosts that they are.
+  [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;
+  // An error says what scontrol said, or that it did not answer in time: then what was asked may
+  // still happen.
+  [[nodiscard]] virtual Result<void> drain(std::string_view node, std::string_view reason) = 0;
+  [[nodiscard]] virtual Result<void> resume(std::string_view node) = 0;
+};
+
+// Slurm's programs and configuration on this machine.
+struct Installation {
+  std::filesystem::path scontrol, sinfo;
+  std::filesystem::path sbatch, squeue;  // empty where they are not there
+  std::filesystem::path conf;  // exists; empty where the programs fetch theirs from a server
+  std::map<std::string, std::string> environment;  // all that the programs get
+};
+
+// `variables` is the caller's environment. An error names what is not there and the key to set; a
+// slurm.conf that is named and not there is one, because scontrol would hang on it. Where none is
+// named and none lies at the usual places, Slurm's programs look for a server themselves.
+[[nodiscard]] Result<Installation> find_installation(
+    const Rules& rules, const std::map<std::string, std::string>& variables);
+
+// One call ends within `deadline`, and all calls together by `end`.
+[[nodiscard]] std::unique_ptr<Controller> make_controller(
+    Installation installation,
+    std::chrono::steady_clock::duration deadline,
+    std::chrono::steady_clock::time_point end);
+
+}  // namespace muster::slurm

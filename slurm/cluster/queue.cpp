@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/cluster/queue.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/cluster/call.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::array<std::string_view, 11> kOver = {"BOOT_FAIL",
+                                                    "CANCELLED",
+                                                    "COMPLETED",
+                                                    "DEADLINE",
+                                                    "FAILED",
+                                                    "LAUNCH_FAILED",
+                                                    "NODE_FAIL",
+                                                    "OUT_OF_MEMORY",
+                                                    "PREEMPTED",
+                                                    "REVOKED",
+                                                    "TIMEOUT"};
+
+// Of Slurm, for what went wrong on the way to slurmctld and back.
+constexpr std::array<std::string_view, 6> kOnTheWay = {
+    "timed out", "Unable to contact", "Zero Bytes", "Message ", "Communication", "data received"};
+
+constexpr std::uint64_t kLastTime = 253402300799;  // of the year 9999
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+class Programs final : public Queue {
+ public:
+  Programs(Installation installation, Patience patience)
+      : installation_(std::move(installation)), patience_(patience) {}
+
+  Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
+    const auto out = call(installation_.squeue,
+                          {"--local",
+                           "-h",
+                           "--states=all",
+                           // A comment of somebody else may hold anything.
+                           fmt::format("--user={}", ::geteuid()),
+                           fmt::format("--name={}", fmt::join(names, ",")),
+                           "-o",
+                           std::string(kSqueueFormat)},
+                          installation_.environment,
+                          patience_);
+    if (!out) return tl::unexpected(out.error());
+    return parse_squeue(*out);
+  }
+
+  Result<std::string> submit(const std::vector<std::string>& arguments,
+                             const std::map<std::string, std::string>& environment) override {
+    // The job gets what sbatch gets. Where Slurm's programs lie here, they lie on the nodes.
+    auto all = environment;
+    all.emplace("PATH",
+                fmt::format("{}:{}",
+                            installation_.sbatch.parent_path().string(),
+                            installation_.environment.at("PATH")));
+    all.insert(installation_.environment.begin(), installation_.environment.end());
+    if (!installation_.conf.empty()) all["SLURM_CONF"] = installation_.conf.string();
+    all.erase("SLURM_TIME_FORMAT");
+    const auto out = call(installation_.sbatch, arguments, all, patience_);
+    if (!out) return tl::unexpected(out.error());
+    // "4711", or "4711;cluster".
+    const auto job = trim(split(trim(*out), ';').front());
+    if (is_number(job)) return std::string(job);
+    return make_error(
+        fmt::format("sbatch: \"{}\" is no number of a job", printable(trim(*out), 80)));
+  }
+
+ private:
+  Installation installation_;
+  Patience patience_;
+};
+
+}  // namespace
+
+bool is_over(const QueuedJob& job) { return std::ranges::find(kOver, job.state) != kOver.end(); }
+
+bool is_refusal(const Error& error) {
+  return error.message.starts_with("sbatch ended with status 1: ") &&
+         std::ranges::none_of(kOnTheWay, [&](std::string_view words) {
+           return error.message.find(words) != std::string::npos;
+         });
+}
+
+Result<std::vector<QueuedJob>> parse_squeue(std::string_view text) {
+  std::vector<QueuedJob> jobs;
+  for (const auto line : split_lines(text)) {
+    constexpr std::size_t kFields = 4;
+    const auto fields = split(line, '|');
+    if (fields.size() < kFields || !is_number(fields[0])) {
+      return make_error(fmt::format(
+          "squeue: \"{}\" is no line of the form {}", printable(line, 80), kSqueueFormat));
+    }
+    auto& job = jobs.emplace_back();
+    job.job = fields[0];
+    job.state = fields[1];
+    const auto ended = parse_unsigned(fields[2]);
+    if (ended && *ended > 0 && *ended <= kLastTime) {
+      job.ended = Time(std::chrono::seconds(static_cast<std::int64_t>(*ended)));
+    }
+    job.comment = fields[3];
+  }
+  return jobs;
+}
+
+Result<std::unique_ptr<Queue>> make_queue(Installation installation,
+                                          std::chrono::steady_clock::duration deadline,
+                                          std::chrono::steady_clock::time_point end) {
+  for (const auto& [name, program] :
+       {std::pair{"sbatch", &installation.sbatch}, std::pair{"squeue", &installation.squeue}}) {
+    if (!program->empty()) continue;
+    return make_missing(
+        fmt::format("no {} beside {}; slurm.programs in muster.yaml names other folders",
+                    name,
+                    installation.sinfo.string()));
+  }
+  return std::make_unique<Programs>(std::move(installation),
+                                    Patience{.deadline = deadline, .end = end});
+}
+
+}  // namespace muster::slurm

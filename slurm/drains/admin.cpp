@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/drains/admin.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/policy/reason.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kLongestQuote = 200;
+constexpr std::string_view kRefused = "refused";
+
+std::string left_alone(const NodeState& node) {
+  const auto by = node.user.empty() ? "" : fmt::format(" by {}", printable(node.user, 40));
+  const auto reason =
+      node.reason.empty() ? "" : fmt::format(": \"{}\"", printable(node.reason, kLongestQuote));
+  return fmt::format("left alone: it is {}{}{}", printable(node.state, 40), by, reason);
+}
+
+// What to do with a node, or why nothing: empty where it is to be done.
+using Objection = std::function<std::string(const NodeState&)>;
+
+struct Task {
+  Objection objection;
+  std::function<Result<void>(const std::string& node)> send;
+  // Whether Slurm shows what was sent: how the node was before, and is now.
+  std::function<bool(const NodeState& before, const NodeState& now)> is_shown;
+  std::function<Result<void>(const std::string& node)> record;  // when it is shown
+  std::string done, would;                                      // "drained", "would be drained"
+  std::string kind, reason;                                     // of the event
+};
+
+Result<NodeState> read(Controller& controller, const std::string& name) {
+  const auto nodes = controller.nodes(name);
+  if (!nodes) return tl::unexpected(nodes.error());
+  const auto node = std::ranges::find(*nodes, name, &NodeState::name);
+  if (node == nodes->end()) return make_error("Slurm does not list it");
+  return *node;
+}
+
+// Sends it, and says what came of it.
+AdminAnswer act(const NodeState& before, Controller& controller, const Task& task) {
+  AdminAnswer answer{.node = before.name};
+  const auto sent = task.send(before.name);
+  const auto now = read(controller, before.name);
+  answer.done = now && task.is_shown(before, *now);
+  if (!answer.done) {
+    answer.what = !sent  ? fmt::format("not done: {}", sent.error().message)
+                  : !now ? fmt::format("sent, and Slurm does not show it: {}", now.error().message)
+                         : fmt::format("sent, and Slurm does not show it: it is {}",
+                                       printable(now->state, 40));
+    return answer;
+  }
+  answer.what = task.done;
+  if (const auto recorded = task.record(before.name); !recorded) {
+    answer.what += fmt::format(" (not in the history: {})", recorded.error().message);
+  }
+  return answer;
+}
+
+// What was done or refused: to the history, and to whoever listens. The answer says where the
+// history does not have it.
+void note(AdminAnswer& answer,
+          std::string_view kind,
+          const AdminOrder& order,
+          History* history,
+          const Task& task) {
+  if (order.dry_run) return;
+  const bool refused = kind == kRefused;
+  const Event event{
+      .at = order.now,
+      .node = answer.node,
+      .kind = std::string(kind),
+      .context = "admin",
+      .message = refused ? fmt::format("{}: not {}: {}", order.user, task.done, answer.what)
+                         : fmt::format("{}: {}", order.user, answer.what),
+      .reason = refused ? "" : task.reason};
+  if (history == nullptr) {
+    answer.what += " (not in the history)";
+  } else if (const auto noted = history->add(event); !noted) {
+    answer.what += fmt::format(" (not in the history: {})", noted.error().message);
+  }
+  if (order.tell) order.tell(event);
+}
+
+// Others act meanwhile: each node is judged by what Slurm says right before.
+AdminAnswer treat(const std::string& name,
+                  const AdminOrder& order,
+                  Controller& controller,
+                  History* history,
+                  const Task& task) {
+  const auto node = read(controller, name);
+  auto objection =
+      node ? task.objection(*node) : fmt::format("left alone: {}", node.error().message);
+  if (!objection.empty()) {
+    AdminAnswer answer{.node = name, .what = std::move(objection)};
+    note(answer, kRefused, order, history, task);
+    return answer;
+  }
+  if (order.dry_run) return {.node = name, .done = true, .what = task.would};
+  auto answer = act(*node, controller, task);
+  note(answer, answer.done ? task.kind : "trouble", order, history, task);
+  return answer;
+}
+
+Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
+                                           Controller& controller,
+                                           History* history,
+                                           const Task& task) {
+  const auto cluster = controller.nodes("");
+  if (!cluster) return tl::unexpected(cluster.error());
+  std::vector<AdminAnswer> answers;
+  for (const auto& name : order.nodes) {
+    if (std::ranges::find(*cluster, name, &NodeState::name) != cluster->end()) {
+      answers.push_back(treat(name, order, controller, history, task));
+      continue;
+    }
+    answers.push_back({.node = name, .what = "left alone: Slurm knows no such node"});
+    note(answers.back(), kRefused, order, history, task);
+  }
+  return answers;
+}
+
+}  // namespace
+
+Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
+                                             Controller& controller,
+                                             History* history) {
+  const auto reason = make_admins_reason(order.user, order.text);
+  return carry_out(order,
+                   controller,
+                   history,
+                   {.objection =
+                        [](const NodeState& node) {
+                          const auto standing = standing_of(node);
+                          const bool free = standing == Standing::in_service ||
+                                            (standing == Standing::drained && is_ours(node.reason));
+                          return free ? std::string() : left_alone(node);
+                        },
+                    .send = [&](const std::string& node) { return controller.drain(node, reason); },
+                    .is_shown =
+                        [&](const NodeState& /*before*/, const NodeState& now) {
+                          return standing_of(now) == Standing::drained && now.reason == reason;
+                        },
+                    .record = [](const std::string& /*node*/) { return Result<void>(); },
+                    .done = "drained",
+                    .would = "would be drained",
+                    .kind = "drained",
+                    .reason = reason});
+}
+
+Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
+                                              Controller& controller,
+                                              History* history) {
+  return carry_out(
+      order,
+      controller,
+      history,
+      {.objection = [](const NodeState& node) -> std::string {
+         const auto standing = standing_of(node);
+         if (standing == Standing::in_service) return "left alone: it is in service";
+         const bool ours = is_ours(node.reason) || is_admins(node.reason);
+         return standing == Standing::drained && ours ? std::string() : left_alone(node);
+       },
+       .send = [&](const std::string& node) { return controller.resume(node); },
+       .is_shown =
+           [](const NodeState& before, const NodeState& now) {
+             return standing_of(now) != Standing::drained || now.reason != before.reason;
+           },
+       .record =
+           [&](const std::string& node) {
+             return history == nullptr ? Result<void>() : history->end_drain(node, order.now, true);
+           },
+       .done = "resumed",
+       .would = "would be resumed",
+       .kind = "resumed",
+       .reason = ""});
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an admin says by `muster drain` and `muster resume`: node by node, never over what somebody
+// else decided.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "slurm/cluster/controller.hpp"
+#include "slurm/history/history.hpp"
+
+namespace muster::slurm {
+
+struct AdminOrder {
+  std::vector<std::string> nodes;
+  std::string user;  // who says it
+  std::string text;  // why; of a drain
+  Time now{};
+  bool dry_run = false;
+  std::function<void(const Event&)> tell = {};  // syslog; nobody in a dry run
+};
+
+struct AdminAnswer {
+  std::string node;
+  bool done = false;
+  std::string what;  // "drained", "in service", "left alone: drained by root: \"disk swap\""
+
+  bool operator==(const AdminAnswer&) const = default;
+};
+
+// A node that is in service, or that muster drained: then the reason becomes the admin's, and
+// muster does not resume the node by itself any more. One answer per node. An error: Slurm does not
+// answer, and nothing was done. What is done and what is left alone is an event. Without a history
+// it is done all the same, and each answer says so.
+[[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
+                                                           Controller& controller,
+                                                           History* history);
+
+// A node that muster or `muster drain` took out of service.
+[[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
+                                                            Controller& controller,
+                                                            History* history);
+
+}  // namespace muster::slurm

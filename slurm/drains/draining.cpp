@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sick node is taken out of service.
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/drains/steps.hpp"
+#include "slurm/policy/allowance.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::string_view kNoTime =
+    "not drained: too little of the hook's time is left to see what comes of it";
+
+// Another process of this node, a prolog or a health check, has begun to drain it.
+void follow_another(Run& run) {
+  static_cast<void>(run.wait(kUntilRanked));
+  run.recall();
+  if (!run.look()) return run.give_up();
+  run.result.decision = decide(run.situation);
+  run.result.drained = run.is_drained();
+  if (run.result.decision.action == Action::keep) return keep(run);
+  run.refuse("another run of muster drains the node");
+}
+
+// The record is as it was before this run.
+void forget(Run& run) {
+  auto* history = run.record();
+  if (history == nullptr) return;
+  const auto& last = run.situation.drain;
+  run.heed(history->cancel_drain(run.order.node, run.situation.now));
+  if (last) run.heed(history->begin_drain(run.order.node, *last).map([](bool /*begun*/) {}));
+}
+
+// The history waited for its disk; somebody may have acted meanwhile, and the time may be over. If
+// it is not to be sent any more, nothing was done, and that was said.
+bool still_to_be_sent(Run& run, const OwnDrain& own) {
+  const bool seen = run.look();
+  if (seen) {
+    auto again = decide(run.situation);
+    const bool wanted = again.action == Action::drain && again.reason == own.reason;
+    if (wanted && run.has_time_to_drain()) return true;
+    if (wanted) again.why = kNoTime;
+    run.result.decision = std::move(again);
+  }
+  forget(run);
+  run.result.drained = run.is_drained();
+  if (!seen) {
+    run.give_up();
+  } else if (run.result.decision.action == Action::keep) {
+    keep(run);
+  } else {
+    run.refuse(run.result.decision.why);
+  }
+  return false;
+}
+
+// `compared`: others' drains of the same second are to be seen by now.
+void verify(Run& run, const Result<void>& sent, bool compared) {
+  const bool seen = run.look();
+  run.result.drained = seen ? run.is_drained() : sent.has_value();
+  if (!seen || !run.shows_own()) {
+    // The record stays as it is: what was sent may still come.
+    if (!sent) {
+      return run.complain(
+          fmt::format("the drain may still come: {}{}", sent.error().message, run.fate()));
+    }
+    if (!seen) {
+      return run.complain(
+          fmt::format("drained, not verified: {}{}", run.situation.trouble, run.fate()));
+    }
+    return run.complain(
+        fmt::format(R"(drained, and right after that the node is "{}" with the reason "{}")",
+                    printable(run.situation.node->state),
+                    printable(run.situation.node->reason)));
+  }
+  const auto& decision = run.result.decision;
+  const auto beyond = beyond_share(*run.situation.node, run.situation.cluster, run.order.rules);
+  if (!beyond.empty()) {
+    return take_back(
+        run,
+        fmt::format("put back into service, because other nodes were drained first, {}: {}",
+                    beyond,
+                    decision.why));
+  }
+  if (!compared) {  // slurmctld took the time that was left: the next run compares
+    return run.complain(
+        fmt::format("drained, and not compared with the drains of other nodes, because the hook's "
+                    "time is over: {}{}",
+                    decision.why,
+                    run.fate()));
+  }
+  if (auto* history = run.record()) run.heed(history->confirm_drain(run.order.node));
+  run.say("drained", decision.why + run.fate(), decision.reason);
+}
+
+// Before it is sent, so that a later run can undo it. False where another process of this node has
+// begun one. A history that cannot be written leaves no sick node in service: the fault that it was
+// found sick with may be the cause.
+bool begin(Run& run, const OwnDrain& own) {
+  run.is_unrecorded = run.pen() == nullptr;
+  if (run.is_unrecorded) return true;
+  const auto begun = run.pen()->begin_drain(run.order.node, own, run.situation.drain);
+  if (begun) return *begun;
+  run.is_unrecorded = true;
+  run.say("trouble", begun.error().message);
+  return true;
+}
+
+}  // namespace
+
+void drain(Run& run) {
+  const auto& decision = run.result.decision;
+  if (run.order.dry_run) {
+    return run.say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
+  }
+  if (!run.has_time_to_drain()) return run.refuse(std::string(kNoTime));
+  const OwnDrain own{.reason = decision.reason,
+                     .at = run.situation.now,
+                     .boot_id = run.order.boot_id,
+                     .identity = run.order.identity,
+                     .check = decision.check,
+                     .remedy = decision.remedy};
+  if (!begin(run, own)) return follow_another(run);
+  if (!still_to_be_sent(run, own)) return;
+  run.situation.drain = own;
+  const auto sent = run.hands.controller->drain(run.order.node, own.reason);
+  const bool compared = run.wait(kUntilRanked);
+  verify(run, sent, compared);
+}
+
+}  // namespace muster::slurm

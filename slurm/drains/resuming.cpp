@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a drain of ours ends: the node is well, the drain was one too many, or somebody else ended
+// it.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/drains/steps.hpp"
+
+namespace muster::slurm {
+namespace {
+
+// The history waited for its disk, and somebody may have acted meanwhile: an admin's drain must not
+// be undone. If nothing is sent any more, that was said.
+bool still_ours(Run& run) {
+  const bool seen = run.look();
+  if (seen && run.shows_own()) return true;
+  run.heed(run.pen()->cancel_resume(run.order.node));
+  run.result.decision.action = Action::nothing;
+  run.result.drained = !seen || run.is_drained();
+  if (!seen) {
+    run.complain(fmt::format("not resumed: Slurm could not be asked: {}", run.situation.trouble));
+    return false;
+  }
+  const auto& node = *run.situation.node;
+  run.say("trouble",
+          fmt::format(R"(not resumed: meanwhile the node is "{}" with the reason "{}")",
+                      printable(node.state),
+                      printable(node.reason)));
+  return false;
+}
+
+// Whether the node is out of our drain; if not, why was said.
+bool put_back(Run& run) {
+  const auto sent = run.hands.controller->resume(run.order.node);
+  const bool seen = run.look();
+  // An error is no answer, and neither is the lack of one.
+  const bool done = seen ? !run.shows_own() : sent.has_value();
+  run.result.drained = seen ? run.is_drained() : !done;
+  if (!done) {
+    run.complain(fmt::format("not resumed: {}",
+                             sent ? "Slurm took it and the node is still drained"
+                                  : std::string_view(sent.error().message)));
+  }
+  return done;
+}
+
+}  // namespace
+
+void resume(Run& run) {
+  const std::string why = run.result.decision.why;
+  const std::string reason = run.situation.node->reason;
+  if (run.order.dry_run) {
+    return run.say("dry_run", fmt::format("would resume: {}", why), reason);
+  }
+  // Not because it is well: too many were drained at once, and Slurm did what it was told late.
+  if (run.result.decision.sick) {
+    return take_back(run, fmt::format("put back into service: {}", why));
+  }
+  const auto begun = run.pen()->begin_resume(run.order.node, *run.situation.drain);
+  if (!begun) return run.complain(fmt::format("not resumed: {}", begun.error().message));
+  if (!*begun) {
+    run.result.decision.action = Action::keep;
+    run.result.decision.why = "another run found it unclean";
+    return run.say_kept(run.situation.drain->at);
+  }
+  if (!still_ours(run) || !put_back(run)) return;
+  run.heed(run.pen()->end_drain(run.order.node, run.situation.now, false));
+  run.say("resumed", why, reason);
+}
+
+// The node was looked at just now, unless the history had to be written.
+void take_back(Run& run, std::string message) {
+  run.result.decision.loud = true;
+  run.result.decision.action = Action::nothing;
+  const std::string reason = run.situation.drain->reason;
+  auto* history = run.record();
+  if (history != nullptr) {
+    run.heed(
+        history->begin_resume(run.order.node, *run.situation.drain).map([](bool /*begun*/) {}));
+    if (!still_ours(run)) return;
+  }
+  if (!put_back(run)) return;  // the record stays unconfirmed, and the next run comes here again
+  if (history != nullptr) run.heed(history->cancel_drain(run.order.node, run.situation.now));
+  run.say("undone", std::move(message), reason);
+}
+
+void release(Run& run) {
+  auto& situation = run.situation;
+  // Unless another process of this node resumed it just now.
+  const auto open = run.history()->drain_of(run.order.node);
+  if (!open || !*open) return situation.drain.reset();
+  // Ours, that came late or whose process was killed: earlier drains still count.
+  const bool by_admin = !(*open)->resuming;
+  run.say(
+      by_admin ? "released" : "resumed",
+      by_admin ? "somebody else resumed the node" : "the resume that was sent before is in force",
+      situation.drain->reason);
+  if (auto* history = run.pen()) {
+    run.heed(history->end_drain(run.order.node, situation.now, by_admin));
+  }
+  situation.drain.reset();
+  // Whoever resumed it has looked at it: the node begins anew.
+  if (by_admin) situation.drains.clear();
+}
+
+}  // namespace muster::slurm

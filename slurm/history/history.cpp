@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/history/history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/history/history_database.hpp"
+#include "slurm/history/history_file.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::int64_t kPruneEvery = 256;  // events
+constexpr std::size_t kMostBoots = 16;
+
+Result<void> prune(Connection& connection, std::int64_t newest) {
+  auto events =
+      connection.prepare("DELETE FROM events WHERE id <= ?").bind(newest - kMostRows).run();
+  if (!events) return events;
+  return connection
+      .prepare(
+          "DELETE FROM drains WHERE ended IS NOT NULL "
+          "AND id <= (SELECT max(id) FROM drains) - ?")
+      .bind(kMostRows)
+      .run();
+}
+
+Event event_of(const Statement& row) {
+  return {.id = row.number(0),
+          .at = to_time(row.number(1)),
+          .node = row.text(2),
+          .kind = row.text(3),
+          .context = row.text(4),
+          .job = row.text(5),
+          .check = row.text(6),
+          .device = row.text(7),
+          .message = row.text(8),
+          .reason = row.text(9),
+          .boot_id = row.text(10)};
+}
+
+std::vector<std::string> boots_of(const std::string& text) {
+  std::vector<std::string> boots;
+  if (text.empty()) return boots;
+  for (const auto boot : split(text, '\n')) boots.emplace_back(boot);
+  return boots;
+}
+
+bool selects(const std::set<std::string_view>& some, const std::string& one) {
+  return some.empty() || some.contains(one);
+}
+
+}  // namespace
+
+History::History(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+
+History::History(History&& other) noexcept = default;
+History& History::operator=(History&& other) noexcept = default;
+History::~History() = default;
+
+Result<History> History::open(const std::filesystem::path& file) {
+  auto opened = open_history_file(file);
+  if (!opened) return tl::unexpected(opened.error());
+  return History(
+      std::make_unique<Database>(Database{std::move(opened->connection), std::move(opened->note)}));
+}
+
+Result<History> History::read(const std::filesystem::path& file) {
+  auto opened = read_history_file(file, Connection::Access::read);
+  if (!opened) return tl::unexpected(opened.error());
+  return History(std::make_unique<Database>(Database{std::move(*opened), {}}));
+}
+
+Result<History> History::peek(const std::filesystem::path& file) {
+  auto opened = read_history_file(file, Connection::Access::peek);
+  if (!opened) return tl::unexpected(opened.error());
+  return History(std::make_unique<Database>(Database{std::move(*opened), {}}));
+}
+
+const std::string& History::note() const { return database_->note; }
+
+Result<void> insert_event(Connection& connection, const Event& event) {
+  auto added = connection
+                   .prepare(
+                       "INSERT INTO events (at, node, kind, context, job, check_id, device, "
+                       "message, reason, boot_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+                   .bind(to_number(event.at))
+                   .bind(event.node)
+                   .bind(event.kind)
+                   .bind(event.context)
+                   .bind(event.job)
+                   .bind(event.check)
+                   .bind(event.device)
+                   .bind(event.message)
+                   .bind(event.reason)
+                   .bind(event.boot_id)
+                   .run();
+  if (!added) return added;
+  const auto id = connection.ask_number("SELECT last_insert_rowid()");
+  if (!id) return tl::unexpected(id.error());
+  if (*id % kPruneEvery != 0) return {};
+  return prune(connection, *id);
+}
+
+Result<void> History::add(const Event& event) {
+  auto& connection = database_->connection;
+  return together(connection, [&] { return insert_event(connection, event); });
+}
+
+Result<std::vector<Event>> History::events(const EventFilter& filter) const {
+  const std::set<std::string_view> nodes(filter.nodes.begin(), filter.nodes.end());
+  const std::set<std::string_view> kinds(filter.kinds.begin(), filter.kinds.end());
+  auto rows = database_->connection.prepare(
+      "SELECT id, at, node, kind, context, job, check_id, device, message, reason, boot_id "
+      "FROM events WHERE id > ? AND at >= ? ORDER BY id DESC");
+  rows.bind(filter.after_id)
+      .bind(filter.since ? to_number(*filter.since) : std::numeric_limits<std::int64_t>::min());
+  std::vector<Event> found;
+  while (filter.most == 0 || found.size() < filter.most) {
+    const auto row = rows.step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) break;
+    Event event = event_of(rows);
+    if (selects(nodes, event.node) && selects(kinds, event.kind)) {
+      found.push_back(std::move(event));
+    }
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+Result<std::optional<OwnDrain>> History::drain_of(std::string_view node) const {
+  auto rows = database_->connection.prepare(
+      "SELECT reason, at, confirmed, boot_id, identity, check_id, remedy, clean_runs, boots_since, "
+      "resuming FROM drains WHERE node = ? AND ended IS NULL");
+  const auto row = rows.bind(node).step();
+  if (!row) return tl::unexpected(row.error());
+  if (!*row) return std::nullopt;
+  // A word that is not known is taken for the remedy after which nothing is resumed by itself.
+  const auto remedy = parse_remedy(rows.text(6)).value_or(Remedy::reseat_or_replace);
+  return OwnDrain{.reason = rows.text(0),
+                  .at = to_time(rows.number(1)),
+                  .confirmed = rows.number(2) != 0,
+                  .boot_id = rows.text(3),
+                  .identity = rows.text(4),
+                  .check = rows.text(5),
+                  .remedy = remedy,
+                  .clean_runs = static_cast<int>(rows.number(7)),
+                  .boots_since = boots_of(rows.text(8)),
+                  .resuming = rows.number(9) != 0};
+}
+
+Result<std::vector<Time>> History::drains_of(std::string_view node) const {
+  auto rows = database_->connection.prepare(
+      "SELECT at FROM drains WHERE node = ? AND counts = 1 ORDER BY id");
+  rows.bind(node);
+  std::vector<Time> times;
+  for (;;) {
+    const auto row = rows.step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) return times;
+    times.push_back(to_time(rows.number(0)));
+  }
+}
+
+Result<bool> History::begin_drain(std::string_view node,
+                                  const OwnDrain& drain,
+                                  const std::optional<OwnDrain>& last) {
+  auto& connection = database_->connection;
+  bool begun = false;
+  auto done = together(connection, [&]() -> Result<void> {
+    const auto open = drain_of(node);
+    if (!open) return tl::unexpected(open.error());
+    if (open->has_value() != last.has_value()) return {};
+    if (last && ((*open)->at != last->at || (*open)->reason != last->reason)) return {};
+    // One that nobody ever saw in Slurm is no flap.
+    auto ended = connection
+                     .prepare(
+                         "UPDATE drains SET ended = ?, counts = min(counts, confirmed) "
+                         "WHERE node = ? AND ended IS NULL")
+                     .bind(to_number(drain.at))
+                     .bind(node)
+                     .run();
+    if (!ended) return ended;
+    begun = true;
+    return connection
+        .prepare(
+            "INSERT INTO drains (node, reason, at, confirmed, boot_id, identity, check_id, remedy, "
+            "clean_runs, boots_since, resuming) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(node)
+        .bind(drain.reason)
+        .bind(to_number(drain.at))
+        .bind(std::int64_t{drain.confirmed ? 1 : 0})
+        .bind(drain.boot_id)
+        .bind(drain.identity)
+        .bind(drain.check)
+        .bind(to_string(drain.remedy))
+        .bind(std::int64_t{drain.clean_runs})
+        .bind(fmt::format("{}", fmt::join(drain.boots_since, "\n")))
+        .bind(std::int64_t{drain.resuming ? 1 : 0})
+        .run();
+  });
+  if (!done) return tl::unexpected(done.error());
+  return begun;
+}
+
+Result<void> History::confirm_drain(std::string_view node) {
+  return database_->connection
+      .prepare("UPDATE drains SET confirmed = 1 WHERE node = ? AND ended IS NULL")
+      .bind(node)
+      .run();
+}
+
+Result<void> History::note_run(std::string_view node, bool clean, std::string_view boot) {
+  auto& connection = database_->connection;
+  return together(connection, [&]() -> Result<void> {
+    const auto drain = drain_of(node);
+    if (!drain) return tl::unexpected(drain.error());
+    if (!*drain) return {};
+    auto boots = (*drain)->boots_since;
+    const auto& last = boots.empty() ? (*drain)->boot_id : boots.back();
+    if (!boot.empty() && boot != last) boots.emplace_back(boot);
+    if (boots.size() > kMostBoots) boots.erase(boots.begin());
+    return connection
+        .prepare(
+            "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, "
+            "boots_since = ? WHERE node = ? AND ended IS NULL")
+        .bind(std::int64_t{clean ? 1 : 0})
+        .bind(std::int64_t{clean ? 1 : 0})
+        .bind(fmt::format("{}", fmt::join(boots, "\n")))
+        .bind(node)
+        .run();
+  });
+}
+
+Result<void> History::worsen_drain(std::string_view node, const OwnDrain& worse) {
+  return database_->connection
+      .prepare(
+          "UPDATE drains SET check_id = ?, remedy = ?, boot_id = ? "
+          "WHERE node = ? AND ended IS NULL")
+      .bind(worse.check)
+      .bind(to_string(worse.remedy))
+      .bind(worse.boot_id)
+      .bind(node)
+      .run();
+}
+
+Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
+  auto& connection = database_->connection;
+  bool begun = false;
+  auto done = together(connection, [&]() -> Result<void> {
+    auto marked = connection
+                      .prepare(
+                          "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL "
+                          "AND at = ? AND reason = ? AND remedy = ? AND clean_runs >= ?")
+                      .bind(node)
+                      .bind(to_number(drain.at))
+                      .bind(drain.reason)
+                      .bind(to_string(drain.remedy))
+                      .bind(std::int64_t{drain.clean_runs})
+                      .run();
+    if (!marked) return marked;
+    const auto changed = connection.ask_number("SELECT changes()");
+    if (!changed) return tl::unexpected(changed.error());
+    begun = *changed == 1;
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  return begun;
+}
+
+Result<void> History::cancel_resume(std::string_view node) {
+  return database_->connection
+      .prepare("UPDATE drains SET resuming = 0 WHERE node = ? AND ended IS NULL")
+      .bind(node)
+      .run();
+}
+
+Result<void> History::end_drain(std::string_view node, Time at, bool by_admin) {
+  auto& connection = database_->connection;
+  return together(connection, [&]() -> Result<void> {
+    auto ended = connection.prepare("UPDATE drains SET ended = ? WHERE node = ? AND ended IS NULL")
+                     .bind(to_number(at))
+                     .bind(node)
+                     .run();
+    if (!ended || !by_admin) return ended;
+    return connection.prepare("UPDATE drains SET counts = 0 WHERE node = ?").bind(node).run();
+  });
+}
+
+Result<void> History::cancel_drain(std::string_view node, Time at) {
+  return database_->connection
+      .prepare("UPDATE drains SET ended = ?, counts = 0 WHERE node = ? AND ended IS NULL")
+      .bind(to_number(at))
+      .bind(node)
+      .run();
+}
+
+Result<std::string> History::boot_of(std::string_view node) const {
+  auto rows = database_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
+  const auto row = rows.bind(node).step();
+  if (!row) return tl::unexpected(row.error());
+  return *row ? rows.text(0) : "";
+}
+
+Result<void> History::note_boot(std::string_view node, std::string_view boot) {
+  return database_->connection.prepare("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)")
+      .bind(node)
+      .bind(boot)
+      .run();
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The site's share: how many nodes of a partition muster may take out of service within a time, and
+// which nodes those are.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "slurm/cluster/node_state.hpp"
+#include "slurm/rules/rules.hpp"
+
+namespace muster::slurm {
+
+// How many nodes `share` is of a partition with `size` nodes that are up: at least one.
+[[nodiscard]] std::size_t allowance(std::size_t size, Percent share);
+
+// Before a drain: which of the node's partitions has no drain left, and by which limit; a sentence,
+// empty where each has one.
+[[nodiscard]] std::string used_up_share(const NodeState& node,
+                                        const std::vector<NodeState>& cluster,
+                                        const Rules& rules,
+                                        Time now);
+
+// After a drain: the same of the drains that came before this node's, empty where it is among those
+// that the site's share covers. Nodes rank by when Slurm wrote their drain, then by name, so that
+// all nodes that look agree, one second after their own drain at the earliest: a later drain has a
+// later time. In each of the node's partitions.
+[[nodiscard]] std::string beyond_share(const NodeState& node,
+                                       const std::vector<NodeState>& cluster,
+                                       const Rules& rules);
+
+}  // namespace muster::slurm

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/policy/decide.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/report/summary.hpp"
+#include "slurm/policy/allowance.hpp"
+#include "slurm/policy/reason.hpp"
+#include "slurm/policy/recovery.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kLongestQuote = 200;  // of somebody's reason
+
+bool drains_when_unknown(const std::string& check, const Rules& rules) {
+  const std::pair<const std::string, std::string>* rule = nullptr;
+  for (const auto& each : rules.unknown) {
+    if (!matches_glob(each.first, check)) continue;
+    if (rule == nullptr || each.first.size() > rule->first.size()) rule = &each;
+  }
+  return rule != nullptr && rule->second == "drain";
+}
+
+bool counts(const Report& report, const std::string& check) {
+  return std::ranges::find(report.undecided, check) != report.undecided.end();
+}
+
+std::string state_in_slurm(const NodeState& node) {
+  return fmt::format("the node is \"{}\" in Slurm", printable(node.state, 40));
+}
+
+std::string drained_by(const NodeState& node) {
+  const auto reason = node.reason.empty() ? "without a reason"
+                                          : fmt::format("with the reason \"{}\"",
+                                                        printable(node.reason, kLongestQuote));
+  const auto by = node.user.empty() ? "" : fmt::format(" by {}", printable(node.user, 40));
+  return fmt::format("the node was drained{} {}", by, reason);
+}
+
+bool is_own(const Situation& situation) {
+  return situation.drain && situation.node->reason == situation.drain->reason;
+}
+
+// The node is drained and the report calls for it.
+Decision stay_drained(const Situation& situation, Decision decision) {
+  const auto& node = *situation.node;
+  if (!is_ours(node.reason)) {
+    decision.why = drained_by(node);
+    return decision;
+  }
+  // What was seen and compared once stands, whatever becomes of the share or the partition.
+  const bool is_settled =
+      !situation.drain || situation.drain->confirmed ||
+      situation.now >= situation.drain->at + whole(situation.rules.drain_window);
+  if (is_own(situation) && !is_settled) {
+    const auto beyond = beyond_share(node, situation.cluster, situation.rules);
+    if (!beyond.empty()) {
+      decision.action = Action::resume;
+      decision.why = fmt::format("other nodes were drained before: {}", beyond);
+      decision.loud = true;
+      return decision;
+    }
+  }
+  decision.action = Action::keep;
+  decision.why = drained_by(node);
+  return decision;
+}
+
+Decision decide_sick(const Situation& situation, const Finding& finding) {
+  Decision decision{
+      .check = finding.check, .device = finding.device, .remedy = finding.remedy, .sick = true};
+  const auto& node = *situation.node;
+  const auto standing = standing_of(node);
+  if (standing == Standing::drained) return stay_drained(situation, std::move(decision));
+  if (standing != Standing::in_service) {
+    decision.why = state_in_slurm(node);
+    return decision;
+  }
+  decision.loud = true;
+  if (!situation.rules.drain) {
+    decision.why = "the site's rules let muster drain no node";
+    return decision;
+  }
+  decision.why = used_up_share(node, situation.cluster, situation.rules, situation.now);
+  if (!decision.why.empty()) return decision;
+  decision.action = Action::drain;
+  decision.why = sentence(finding);
+  decision.reason = make_reason(finding);
+  decision.loud = false;
+  return decision;
+}
+
+Decision decide_well(const Situation& situation) {
+  const auto& node = *situation.node;
+  const auto standing = standing_of(node);
+  Decision decision;
+  if (standing == Standing::in_service) {
+    decision.why = situation.drain ? "somebody else resumed the node" : "the node is in service";
+  } else if (standing != Standing::drained) {
+    decision.why = state_in_slurm(node);
+  } else if (is_own(situation)) {
+    return decide_recovery(situation);
+  } else if (is_ours(node.reason) && !situation.drain) {
+    decision.why = fmt::format("this node has no record of its drain: muster resume {}", node.name);
+  } else {
+    decision.why = drained_by(node);
+  }
+  return decision;
+}
+
+}  // namespace
+
+std::string_view to_string(Action action) {
+  switch (action) {
+    case Action::drain:
+      return "drain";
+    case Action::keep:
+      return "keep";
+    case Action::resume:
+      return "resume";
+    case Action::nothing:
+      break;
+  }
+  return "nothing";
+}
+
+const Finding* drain_finding(const Report& report, const Rules& rules) {
+  const auto* const leading = leading_finding(report);
+  if (leading == nullptr || report.verdict == Verdict::healthy) return nullptr;
+  if (report.verdict == Verdict::unhealthy) {
+    return leading->outcome == Outcome::fail ? leading : nullptr;
+  }
+  const auto finding = std::ranges::find_if(report.findings, [&](const Finding& each) {
+    return each.outcome == Outcome::unknown && counts(report, each.check) &&
+           drains_when_unknown(each.check, rules);
+  });
+  return finding == report.findings.end() ? nullptr : &*finding;
+}
+
+Decision decide(const Situation& situation) {
+  const bool is_drained = situation.node && standing_of(*situation.node) == Standing::drained;
+  const auto& report =
+      is_drained && is_own(situation) ? report_of_drain(situation) : *situation.report;
+  const auto* const finding = drain_finding(report, situation.rules);
+  if (!situation.node) {
+    Decision decision{.why = situation.trouble};
+    if (finding == nullptr) return decision;
+    decision.check = finding->check;
+    decision.device = finding->device;
+    decision.remedy = finding->remedy;
+    decision.sick = true;
+    return decision;
+  }
+  return finding != nullptr ? decide_sick(situation, *finding) : decide_well(situation);
+}
+
+bool needs_slurm(const Report& report, const Rules& rules, const Known& known) {
+  return known.drained_by_us || !known.boot || drain_finding(report, rules) != nullptr;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/policy/recovery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "lib/base/text.hpp"
+#include "lib/report/summary.hpp"
+
+namespace muster::slurm {
+namespace {
+
+// Why this run says nothing about what the node was drained for; empty where it is a clean one.
+std::string not_clean(const Report& report, const OwnDrain& drain) {
+  if (report.verdict != Verdict::healthy) {
+    const auto* const leading = leading_finding(report);
+    return leading == nullptr
+               ? fmt::format("the verdict is {}", to_string(report.verdict))
+               : fmt::format(
+                     "the verdict is {}: {}", to_string(report.verdict), sentence(*leading));
+  }
+  const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
+  if (check == report.checks.end()) {
+    return fmt::format("context {} did not run {}", report.context, drain.check);
+  }
+  if (check->outcome == Outcome::pass) return "";
+  if (check->outcome == Outcome::warn) return fmt::format("{} warns", drain.check);
+  return fmt::format("{} did not judge: {}", drain.check, to_string(check->outcome));
+}
+
+// A check that health checks leave out, or that finds nothing to judge here, ends no drain: the end
+// of a sentence, else empty.
+std::string never_ends(const Report& report, const OwnDrain& drain, const std::string& node) {
+  if (report.context != "periodic" || report.verdict != Verdict::healthy) return "";
+  const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
+  const bool ran = check != report.checks.end();
+  if (ran && check->outcome != Outcome::skip) return "";
+  return fmt::format(
+      ": drained {}until an admin says muster resume {}", ran ? "until it does, or " : "", node);
+}
+
+bool differ(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
+bool is_health_check(const Report& report) {
+  constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
+  return std::ranges::find(kContexts, report.context) != kContexts.end();
+}
+
+// One part came in the place of another. A GPU that was lost and is back is the same hardware.
+bool is_other_hardware(std::string_view recorded, std::string_view present) {
+  const auto before = split_words(recorded);
+  const auto now = split_words(present);
+  const auto lacks = [](const auto& some, const auto& others) {
+    return std::ranges::any_of(some, [&](std::string_view each) {
+      return std::ranges::find(others, each) == others.end();
+    });
+  };
+  return lacks(before, now) && lacks(now, before);
+}
+
+std::string flapping(const Situation& situation) {
+  const auto since = situation.now - whole(situation.rules.flap_window);
+  const auto drains = std::ranges::count_if(
+      situation.drains, [&](Time at) { return at > since && at <= situation.now; });
+  if (drains < situation.rules.flaps) return "";
+  return fmt::format("drain {} within {}", drains, to_string(situation.rules.flap_window));
+}
+
+// What only an admin can settle, however often the node is found well; empty for nothing.
+std::string needs_admin(const Situation& situation) {
+  const auto& drain = *situation.drain;
+  if (drain.remedy == Remedy::reseat_or_replace || drain.remedy == Remedy::report_to_provider) {
+    return fmt::format("the remedy is to {}", describe(drain.remedy));
+  }
+  if (auto flaps = flapping(situation); !flaps.empty()) return flaps;
+  if (is_other_hardware(drain.identity, situation.identity)) {
+    return "its GPUs or adapters are not those that it was drained with";
+  }
+  const bool may_boot = drain.remedy == Remedy::reboot || drain.remedy == Remedy::reset_gpu;
+  if (differ(drain.boot_id, situation.boot_id) && !may_boot) {
+    return fmt::format("it was rebooted since, which is not the remedy of {}", drain.check);
+  }
+  return situation.rules.resume ? "" : "the site's rules let muster resume no node";
+}
+
+// What will come about by itself or by the remedy; empty for nothing.
+std::string waits_for(const Situation& situation) {
+  const auto& drain = *situation.drain;
+  if (drain.remedy == Remedy::reboot && !differ(drain.boot_id, situation.boot_id)) {
+    return "the node has not been rebooted since";
+  }
+  const int runs = drain.clean_runs + 1;
+  if (runs >= situation.rules.clean_runs) return "";
+  return fmt::format("clean run {} of {}", runs, situation.rules.clean_runs);
+}
+
+}  // namespace
+
+Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain) {
+  if (drain_finding(report, rules) != nullptr) return Tally::unclean;
+  if (report.verdict == Verdict::healthy && !is_health_check(report)) return Tally::neither;
+  return not_clean(report, drain).empty() ? Tally::clean : Tally::unclean;
+}
+
+const Report& report_of_drain(const Situation& situation) {
+  return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
+}
+
+bool is_graver(Remedy remedy, Remedy other) {
+  const auto rank = [](Remedy each) {
+    if (each == Remedy::reseat_or_replace || each == Remedy::report_to_provider) return 3;
+    if (each == Remedy::reboot) return 2;
+    return each == Remedy::reset_gpu ? 1 : 0;
+  };
+  return rank(remedy) > rank(other);
+}
+
+Decision decide_recovery(const Situation& situation) {
+  const auto& drain = *situation.drain;
+  Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
+  const auto& report = report_of_drain(situation);
+  decision.why = not_clean(report, drain);
+  if (tally(report, situation.rules, drain) == Tally::neither) {
+    decision.why = "only health checks count";
+  }
+  decision.clean = decision.why.empty();
+  if (!decision.clean) {
+    decision.why += never_ends(report, drain, situation.node->name);
+    return decision;
+  }
+  decision.why = needs_admin(situation);
+  if (!decision.why.empty()) {
+    decision.why +=
+        fmt::format(": drained until an admin says muster resume {}", situation.node->name);
+    return decision;
+  }
+  decision.why = waits_for(situation);
+  if (!decision.why.empty()) return decision;
+  decision.action = Action::resume;
+  decision.why = fmt::format("clean run {} of {}: {} is well again",
+                             drain.clean_runs + 1,
+                             situation.rules.clean_runs,
+                             drain.check);
+  return decision;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/rules/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "lib/base/text.hpp"
+
+namespace muster::slurm {
+namespace {
+
+std::string quoted(std::string_view word) { return fmt::format("is \"{}\"", printable(word, 60)); }
+
+// slurmd kills a health check after 60 s, and a hook that is killed can say nothing.
+constexpr double kLongestHook = 55;
+
+BrokenValue check_words(const Rules& rules) {
+  if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
+    return {"on_trouble", quoted(rules.on_trouble) + "; write pass or fail"};
+  }
+  // A hook is started in whichever folder slurmd is in.
+  if (!rules.nhc_conf.empty() && !rules.nhc_conf.starts_with('/')) {
+    return {"nhc_conf", quoted(rules.nhc_conf) + "; write the whole path"};
+  }
+  for (const auto& [check, word] : rules.unknown) {
+    if (word == "keep" || word == "drain") continue;
+    return {fmt::format("unknown.{}", check), quoted(word) + "; write keep or drain"};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::chrono::seconds whole(Seconds seconds) {
+  constexpr double kMost = 1e9;  // some thirty years: times stay in range
+  return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds.value, kMost)));
+}
+
+BrokenValue check_values(const Rules& rules) {
+  if (auto broken = check_words(rules); !broken.key.empty()) return broken;
+  if (rules.most_drained.value > 100) return {"most_drained", "is more than all nodes"};
+  if (rules.most_standing.value > 100) return {"most_standing", "is more than all nodes"};
+  if (rules.clean_runs < 1) return {"clean_runs", "must be at least 1"};
+  if (rules.flaps < 1) return {"flaps", "must be at least 1"};
+
+  struct Budget {
+    std::string_view key;
+    Seconds time;
+  };
+
+  for (const auto& [key, time] : {Budget{"prolog_budget", rules.prolog_budget},
+                                  Budget{"epilog_budget", rules.epilog_budget},
+                                  Budget{"health_budget", rules.health_budget}}) {
+    if (time.value >= 3 && time.value <= kLongestHook) continue;
+    return {std::string(key), fmt::format("is {}; it must be 3 s to 55 s", to_string(time))};
+  }
+  if (rules.spread.value > rules.health_budget.value / 2) {
+    return {"spread", "is more than half of health_budget"};
+  }
+  if (rules.controller_deadline.value <= 0) return {"controller_deadline", "must be above 0"};
+  auto broken = check_sweep(rules.sweep);
+  if (!broken.key.empty()) broken.key = fmt::format("sweep.{}", broken.key);
+  return broken;
+}
+
+}  // namespace muster::slurm

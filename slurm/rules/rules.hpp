@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a site lets muster do to its nodes: the block `slurm` of muster.yaml.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
+#include "slurm/rules/sweep_rules.hpp"
+
+namespace muster::slurm {
+
+struct Rules {
+  bool drain = true;  // false: report only
+  bool resume = true;
+  Percent most_drained{10};  // of a partition, within `drain_window`; at least one node
+  Seconds drain_window{3600};
+  Percent most_standing{50};  // of a partition, whatever their age; at least one node
+  int clean_runs = 3;         // in a row, before a node is resumed
+  int flaps = 3;              // the drain of that number within `flap_window` stays
+  Seconds flap_window{24.0 * 3600};
+  // By check, globs: what an outcome `unknown` that counts does to a node: "keep" or "drain". The
+  // longest glob that matches decides.
+  std::map<std::string, std::string> unknown;
+  std::string on_trouble = "pass";  // when muster itself cannot work: pass or fail the hook
+  Seconds prolog_budget{25}, epilog_budget{25}, health_budget{45};
+  Seconds spread{2};                // health checks begin within it, each node at its own time
+  Seconds controller_deadline{12};  // for one question to slurmctld; above its MessageTimeout
+  std::string programs = "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";  // where scontrol is
+  std::string conf;      // slurm.conf, where SLURM_CONF is not set; empty: the usual places
+  std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
+  SweepRules sweep;
+
+  template <class Self = Rules>
+  static constexpr auto fields() {
+    return std::tuple{
+        field("drain", &Self::drain, "drain nodes at all"),
+        field("resume", &Self::resume, "resume nodes at all"),
+        field("most_drained",
+              &Self::most_drained,
+              "share of a partition that may be drained within drain_window, at least one node"),
+        field("drain_window", &Self::drain_window, "time in which drains are counted"),
+        field("most_standing",
+              &Self::most_standing,
+              "share of a partition that may stand drained, since whenever, at least one node"),
+        field("clean_runs", &Self::clean_runs, "clean runs in a row before a node is resumed"),
+        field("flaps", &Self::flaps, "this drain within flap_window stays until an admin resumes"),
+        field("flap_window", &Self::flap_window, "time in which a node's drains are counted"),
+        field("unknown",
+              &Self::unknown,
+              "by check, globs: keep or drain where it could not be judged"),
+        field("on_trouble",
+              &Self::on_trouble,
+              "pass or fail: a hook's answer when muster itself is broken"),
+        field("prolog_budget", &Self::prolog_budget, "the whole prolog ends within"),
+        field("epilog_budget", &Self::epilog_budget, "the whole epilog ends within"),
+        field("health_budget", &Self::health_budget, "the whole health check ends within"),
+        field("spread", &Self::spread, "health checks of all nodes begin spread over this time"),
+        field(
+            "controller_deadline", &Self::controller_deadline, "for one call of scontrol or sinfo"),
+        field("programs", &Self::programs, "folders with scontrol and sinfo, separated by colons"),
+        field("conf", &Self::conf, "slurm.conf, where SLURM_CONF is not set"),
+        field("nhc_conf",
+              &Self::nhc_conf,
+              "hooks judge by this configuration of NHC in place of the context's checks"),
+        field("sweep", &Self::sweep, "what `muster sweep` does")};
+  }
+};
+
+// As Slurm and the history count time.
+[[nodiscard]] std::chrono::seconds whole(Seconds seconds);
+
+// What is wrong with the values: the key and the rest of a sentence; an empty key for nothing.
+struct BrokenValue {
+  std::string key;
+  std::string what;
+};
+
+[[nodiscard]] BrokenValue check_values(const Rules& rules);
+// Its keys are those within the block `sweep`.
+[[nodiscard]] BrokenValue check_sweep(const SweepRules& rules);
+
+}  // namespace muster::slurm

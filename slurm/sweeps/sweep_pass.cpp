@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/sweeps/sweep_pass.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/hosts/hostlist.hpp"
+#include "lib/report/harmless.hpp"
+#include "lib/report/summary.hpp"
+#include "slurm/rules/sweep_kinds.hpp"
+#include "slurm/sweeps/sweep_job.hpp"
+
+namespace muster::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+// A file that a node wrote may be seen late over a network.
+constexpr seconds kMayStillAppear{120};
+constexpr std::size_t kLongestSummary = 300;
+constexpr std::size_t kLongestName = 100;
+// One may be about its nodes; the next one then is about all.
+constexpr int kMostRefusals = 2;
+// So many runs in a row that came to nothing are somebody's mistake.
+constexpr int kTooManyUndecided = 3;
+
+// What became of a job, and why.
+struct Ending {
+  SweepOutcome outcome = SweepOutcome::undecided;
+  std::string what;
+  std::string check, device;
+};
+
+SweepOutcome outcome_of(Verdict verdict) {
+  if (verdict == Verdict::healthy) return SweepOutcome::healthy;
+  return verdict == Verdict::unhealthy ? SweepOutcome::unhealthy : SweepOutcome::undecided;
+}
+
+Ending undecided(std::string why) {
+  return {.what = fmt::format("undecided: {}", why), .check = "", .device = ""};
+}
+
+Ending ending_of(const Report& report) {
+  // Where the profile has no limit, muster-bench has nothing to complain of.
+  if (report.verdict == Verdict::healthy && !judges_bandwidth(report)) {
+    return undecided(
+        "no bandwidth was judged: slurm.sweep.bench in muster.yaml needs --min-busbw, or the nodes "
+        "a profile with limits");
+  }
+  Ending ending{.outcome = outcome_of(report.verdict),
+                .what = harmless(one_line(report, kLongestSummary), kLongestSummary),
+                .check = "",
+                .device = ""};
+  if (const auto* leading = leading_finding(report)) {
+    ending.check = harmless(leading->check, kLongestName);
+    ending.device = harmless(leading->device, kLongestName);
+  }
+  return ending;
+}
+
+std::string company(const SweepRun& run, const std::string& node) {
+  auto others = run.nodes;
+  std::erase(others, node);
+  return others.empty() ? run.kind : fmt::format("{} with {}", run.kind, fmt::join(others, ", "));
+}
+
+// Why a node is confirmed.
+std::string evidence(const SweepRecord& record) {
+  std::set<std::string> partners;
+  for (const auto& failure : record.failures) {
+    partners.insert(failure.others.begin(), failure.others.end());
+  }
+  if (partners.empty()) {
+    return fmt::format("it failed alone {} times in a row, while others passed",
+                       record.failures.size());
+  }
+  return fmt::format("it failed with {}, and others pass without it", fmt::join(partners, ", "));
+}
+
+// The nodes of a run that was one too many.
+std::vector<std::string> never_decided(const SweepRun& run,
+                                       const SweepBook& before,
+                                       const SweepBook& after) {
+  const auto undecided = [&](const SweepBook& book, const std::string& node) {
+    const auto* record = book.record(run.kind, node);
+    return record == nullptr ? 0 : record->undecided;
+  };
+  std::vector<std::string> nodes;
+  for (const auto& node : run.nodes) {
+    if (undecided(before, node) < kTooManyUndecided && undecided(after, node) == kTooManyUndecided)
+      nodes.push_back(node);
+  }
+  return nodes;
+}
+
+class Pass {
+ public:
+  Pass(const SweepOrder& order, const SweepHands& hands) : order_(order), hands_(hands) {
+    situation_.rules = order.rules;
+    situation_.now = order.now;
+  }
+
+  SweepAnswer run() {
+    if (!recall() || !take_in() || !look()) return std::move(answer_);
+    submit();
+    return std::move(answer_);
+  }
+
+  SweepAnswer status() {
+    if (recall()) static_cast<void>(look());
+    return std::move(answer_);
+  }
+
+ private:
+  bool fail(std::string trouble) {
+    answer_.trouble = std::move(trouble);
+    return false;
+  }
+
+  [[nodiscard]] bool recall() {
+    if (hands_.history == nullptr) return true;
+    auto runs = hands_.history->sweeps();
+    if (!runs) return fail(runs.error().message);
+    situation_.runs = *std::move(runs);
+    mend_times(situation_.runs, order_.now);
+    return true;
+  }
+
+  // What nodes and partitions there are, and how they stand.
+  [[nodiscard]] bool look() {
+    auto nodes = hands_.controller->nodes("");
+    if (!nodes) return fail(nodes.error().message);
+    situation_.nodes = *std::move(nodes);
+    auto partitions = swept_partitions(situation_.nodes, order_.rules);
+    if (!partitions) {
+      answer_.bad_rules = partitions.error().message;
+      return false;
+    }
+    situation_.rules.partitions = *std::move(partitions);
+    answer_.standings = sweep_standings(situation_);
+    return true;
+  }
+
+  [[nodiscard]] bool take_in();
+  [[nodiscard]] std::optional<Ending> ending_of_run(SweepRun& run);
+  [[nodiscard]] bool adopt(SweepRun& run, const QueuedJob& job);
+  [[nodiscard]] std::optional<Ending> ending_in_queue(SweepRun& run);
+  [[nodiscard]] bool ask_queue();
+  [[nodiscard]] const QueuedJob* find_job(const SweepRun& run) const;
+  [[nodiscard]] bool settle(SweepRun& run, const Ending& ending, SweepBook& book);
+  [[nodiscard]] std::vector<Event> events_of(const SweepRun& run,
+                                             const Ending& ending,
+                                             const SweepBook& before,
+                                             const SweepBook& after) const;
+  void submit();
+  [[nodiscard]] bool send(const SweepJob& job);
+  [[nodiscard]] bool not_taken(SweepRun& run, const Error& error);
+  [[nodiscard]] Event event(std::string node, std::string kind, std::string message) const;
+
+  const SweepOrder& order_;
+  const SweepHands& hands_;
+  SweepSituation situation_;
+  SweepAnswer answer_;
+  std::optional<std::vector<QueuedJob>> queue_;
+  int refusals_ = 0;  // in a row
+};
+
+Event Pass::event(std::string node, std::string kind, std::string message) const {
+  return {.at = order_.now,
+          .node = std::move(node),
+          .kind = std::move(kind),
+          .context = "sweep",
+          .message = std::move(message)};
+}
+
+bool Pass::take_in() {
+  const auto open = [](const SweepRun& run) { return run.outcome == SweepOutcome::open; };
+  std::error_code gone;
+  if (!fs::is_directory(order_.rules.results, gone)) {
+    // Results that cannot be seen are not lost.
+    return fail(fmt::format("{}: slurm.sweep.results in muster.yaml must be a folder",
+                            order_.rules.results));
+  }
+  // Those that are open are the last ones, and what ends is put before them.
+  const auto first = std::ranges::find_if(situation_.runs, open);
+  std::vector<SweepRun> waiting(first, situation_.runs.end());
+  situation_.runs.erase(first, situation_.runs.end());
+  auto book = book_of(situation_.runs, order_.rules);
+  std::vector<SweepRun> still_open;
+  for (auto& run : waiting) {
+    const auto ending = ending_of_run(run);
+    if (!answer_.trouble.empty()) return false;
+    if (!ending) {
+      still_open.push_back(std::move(run));
+      continue;
+    }
+    if (!settle(run, *ending, book)) return false;
+    situation_.runs.push_back(std::move(run));
+  }
+  std::ranges::move(still_open, std::back_inserter(situation_.runs));
+  return true;
+}
+
+// Nothing while it may still run.
+std::optional<Ending> Pass::ending_of_run(SweepRun& run) {
+  const auto report = read_sweep_result(sweep_result_file(run, order_.rules));
+  if (report) return ending_of(*report);
+  if (!report.error().missing) {
+    return undecided(fmt::format("its result cannot be read: {}",
+                                 harmless(report.error().message, kLongestSummary)));
+  }
+  return ask_queue() ? ending_in_queue(run) : std::nullopt;
+}
+
+bool Pass::ask_queue() {
+  if (queue_) return true;
+  std::vector<std::string> names;
+  names.reserve(kSweepKinds.size());
+  for (const auto& kind : kSweepKinds) names.push_back(sweep_job_name(kind.name));
+  auto jobs = hands_.queue->jobs(names);
+  if (!jobs) return fail(jobs.error().message);
+  queue_ = *std::move(jobs);
+  return true;
+}
+
+// Where sbatch did not answer, the job is known by what it carries.
+const QueuedJob* Pass::find_job(const SweepRun& run) const {
+  const auto found = std::ranges::find_if(*queue_, [&](const QueuedJob& job) {
+    return run.job.empty() ? job.comment == run.token : job.job == run.job;
+  });
+  return found == queue_->end() ? nullptr : &*found;
+}
+
+// sbatch did not say which job it is.
+bool Pass::adopt(SweepRun& run, const QueuedJob& job) {
+  run.job = job.job;
+  if (order_.dry_run) return true;
+  const auto noted = hands_.history->note_sweep_job(run.id, run.job);
+  return noted || fail(noted.error().message);
+}
+
+std::optional<Ending> Pass::ending_in_queue(SweepRun& run) {
+  const auto* job = find_job(run);
+  if (job == nullptr && !run.job.empty()) {
+    return undecided("Slurm does not know the job any more, and it left no result");
+  }
+  if (job == nullptr) {
+    if (order_.now - run.submitted < kMayStillCome) return std::nullopt;
+    return undecided("Slurm did not take the job");
+  }
+  if (run.job.empty() && !adopt(run, *job)) return std::nullopt;
+  const auto waited = std::chrono::duration<double>(order_.now - run.submitted - kMayStillCome);
+  if (job->state == "PENDING" && waited.count() > order_.rules.start_within.value) {
+    return undecided("somebody holds the job in the queue");  // past its deadline: never starts
+  }
+  if (!is_over(*job)) return std::nullopt;
+  if (job->state == "DEADLINE") return undecided("the job could not start in time");
+  if (job->ended && order_.now - *job->ended < kMayStillAppear) return std::nullopt;
+  return undecided(
+      fmt::format("the job ended as {} and left no result", harmless(job->state, kLongestName)));
+}
+
+// What a run says about each of its nodes, and what it changes.
+std::vector<Event> Pass::events_of(const SweepRun& run,
+                                   const Ending& ending,
+                                   const SweepBook& before,
+                                   const SweepBook& after) const {
+  std::vector<Event> events;
+  for (const auto& node : run.nodes) {
+    auto told = event(node, "sweep", fmt::format("{}: {}", company(run, node), ending.what));
+    told.job = run.job;
+    told.check = ending.check;
+    told.device = ending.device;
+    events.push_back(std::move(told));
+  }
+  if (const auto nodes = never_decided(run, before, after); !nodes.empty()) {
+    events.push_back(event(fold_hostlist(nodes),
+                           "trouble",
+                           fmt::format("{}: {} runs in a row came to nothing; the last was {}",
+                                       run.kind,
+                                       kTooManyUndecided,
+                                       ending.what)));
+  }
+  // A pass exonerates others, too.
+  for (const auto& [node, record] : after.records(run.kind)) {
+    const auto was = before.trust(run.kind, node);
+    const auto is = after.trust(run.kind, node);
+    if (was == is) continue;
+    if (is == Trust::confirmed) {
+      events.push_back(event(node, "confirmed", fmt::format("{}: {}", run.kind, evidence(record))));
+    } else if (was == Trust::confirmed) {
+      events.push_back(event(node, "cleared", fmt::format("{}: it passed", company(run, node))));
+    }
+  }
+  return events;
+}
+
+bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
+  run.outcome = ending.outcome;
+  run.ended = order_.now;
+  const SweepBook before = book;
+  if (counts(run, order_.rules)) book.add(run);
+  const auto events = events_of(run, ending, before, book);
+  if (order_.dry_run) {
+    for (auto told : events) {
+      told.message = fmt::format("would be taken in: {}: {}", told.kind, told.message);
+      told.kind = "dry_run";
+      hands_.tell(told);
+    }
+    return true;
+  }
+  if (const auto written = hands_.history->end_sweep(run, events); !written) {
+    return fail(written.error().message);
+  }
+  for (const auto& told : events) hands_.tell(told);
+  if (run.outcome != SweepOutcome::healthy) return true;
+  // The others are kept for whoever looks into it.
+  std::error_code ignored;
+  fs::remove(sweep_result_file(run, order_.rules), ignored);
+  fs::remove(sweep_output_file(run, order_.rules), ignored);
+  return true;
+}
+
+void Pass::submit() {
+  for (const auto& job : plan_sweep(situation_)) {
+    if (!send(job)) return;
+  }
+}
+
+bool Pass::send(const SweepJob& job) {
+  const auto nodes = fold_hostlist(job.nodes);
+  const auto what = fmt::format("{} in {}", job.kind, job.partition);
+  if (order_.dry_run) {
+    hands_.tell(event(nodes, "dry_run", fmt::format("would be submitted: {}", what)));
+    return true;
+  }
+  SweepRun run{.kind = job.kind,
+               .partition = job.partition,
+               .nodes = job.nodes,
+               .token = fmt::format("{}-{}", job.kind, hands_.token()),
+               .submitted = order_.now};
+  const auto arguments = sbatch_arguments(run, order_.rules);
+  if (!arguments) return fail(arguments.error().message);
+  const auto id = hands_.history->begin_sweep(run);
+  if (!id) return fail(id.error().message);
+  const auto number = hands_.queue->submit(*arguments, order_.rules.environment);
+  run.id = *id;
+  if (!number) return not_taken(run, number.error());
+  refusals_ = 0;
+  auto told = event(nodes, "submitted", what);
+  told.job = *number;
+  hands_.tell(told);
+  const auto noted = hands_.history->note_sweep_job(*id, *number);
+  return noted || fail(noted.error().message);
+}
+
+// Whether the next job may be tried.
+bool Pass::not_taken(SweepRun& run, const Error& error) {
+  if (is_refusal(error)) {
+    auto book = book_of(situation_.runs, order_.rules);
+    const auto why = undecided(harmless(error.message, kLongestSummary));
+    if (!settle(run, why, book)) return false;
+    if (++refusals_ < kMostRefusals) return true;
+  }
+  const auto told = event(fold_hostlist(run.nodes),
+                          "trouble",
+                          fmt::format("{} in {}: {}", run.kind, run.partition, error.message));
+  static_cast<void>(hands_.history->add(told));  // the trouble is told all the same
+  hands_.tell(told);
+  return fail(error.message);
+}
+
+}  // namespace
+
+SweepAnswer sweep(const SweepOrder& order, const SweepHands& hands) {
+  return Pass(order, hands).run();
+}
+
+SweepAnswer sweep_status(const SweepOrder& order, const SweepHands& hands) {
+  return Pass(order, hands).status();
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass of `muster sweep`: takes in what earlier jobs left, plans, and submits. It drains
+// nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "slurm/cluster/controller.hpp"
+#include "slurm/cluster/queue.hpp"
+#include "slurm/history/history.hpp"
+#include "slurm/rules/sweep_rules.hpp"
+#include "slurm/sweeps/sweep_plan.hpp"
+
+namespace muster::slurm {
+
+struct SweepHands {
+  Controller* controller = nullptr;
+  Queue* queue = nullptr;
+  History* history = nullptr;  // none: what is not there yet has no past; only where `dry_run`
+  std::function<std::string()> token;  // another one with every call
+  std::function<void(const Event&)> tell;
+};
+
+struct SweepOrder {
+  SweepRules rules;
+  Time now{};
+  bool dry_run = false;  // reads, plans and says; neither Slurm nor the history nor a file changes
+};
+
+struct SweepAnswer {
+  std::vector<SweepStanding> standings;  // after what was taken in
+  std::string trouble;                   // Slurm, the history or the results cannot be reached
+  std::string bad_rules;                 // what the site must say otherwise
+};
+
+[[nodiscard]] SweepAnswer sweep(const SweepOrder& order, const SweepHands& hands);
+
+// The same without doing anything.
+[[nodiscard]] SweepAnswer sweep_status(const SweepOrder& order, const SweepHands& hands);
+
+}  // namespace muster::slurm

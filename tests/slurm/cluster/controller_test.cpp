@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slurm's programs are scripts here, which write down what they were given.
+#include "slurm/cluster/controller.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/slurm/fake_programs.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using std::chrono::steady_clock;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kAlone =
+    "n1|gpu|idle|Unknown|Unknown|none\n"
+    "n1|all|idle|Unknown|Unknown|none\n";
+constexpr std::string_view kCluster =
+    "n1|gpu|idle|Unknown|Unknown|none\n"
+    "n2|gpu|drained|root|1795326230|muster: a.b x: y; reboot\n"
+    "n1|all|idle|Unknown|Unknown|none\n"
+    "n3|all|down*|slurm|1795326231|Not responding\n";
+
+class ControllerTest : public testing::Test, protected FakePrograms {
+ protected:
+  ControllerTest() {
+    dir.write("slurm.conf", "");
+    answer("alone", kAlone);
+    answer("cluster", kCluster);
+    script("sinfo", R"(case "$*" in *" -n "*) cat "$D/alone" ;; *) cat "$D/cluster" ;; esac)");
+    script("scontrol", ":");
+  }
+
+  void answer(std::string_view name, std::string_view content) const { dir.write(name, content); }
+
+  [[nodiscard]] Rules rules() const {
+    Rules rules;
+    rules.programs = fmt::format("relative::{}/none:{}", path(), path());
+    rules.conf = fmt::format("{}/slurm.conf", path());
+    return rules;
+  }
+
+  [[nodiscard]] std::unique_ptr<Controller> controller(steady_clock::duration deadline = 20s,
+                                                       steady_clock::duration all = 60s) const {
+    auto installation = find_installation(rules(), {});
+    EXPECT_TRUE(installation) << installation.error().message;
+    return make_controller(
+        installation.value_or(Installation{}), deadline, steady_clock::now() + all);
+  }
+};
+
+TEST_F(ControllerTest, ReadsAllNodesOfTheNodesPartitions) {
+  const auto nodes = controller()->nodes("n1");
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  ASSERT_EQ(nodes->size(), 3);
+  EXPECT_EQ((*nodes)[0].name, "n1");
+  EXPECT_THAT((*nodes)[0].partitions, ElementsAre("gpu", "all"));
+  EXPECT_EQ((*nodes)[1].reason, "muster: a.b x: y; reboot");
+  EXPECT_EQ((*nodes)[1].since, Time(1795326230s));
+  EXPECT_EQ((*nodes)[2].name, "n3");
+  EXPECT_EQ(read("calls"),
+            "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a][-n][n1]\n"
+            "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-p][gpu,all]\n");
+}
+
+TEST_F(ControllerTest, ReadsTheWholeClusterInOneCall) {
+  const auto nodes = controller()->nodes("");
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  EXPECT_EQ(nodes->size(), 3);
+  EXPECT_EQ(read("calls"), "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a]\n");
+}
+
+TEST_F(ControllerTest, TheProgramsGetAnEnvironmentOfTheirOwn) {
+  ::setenv("SINFO_FORMAT", "%all", 1);
+  ASSERT_TRUE(controller()->nodes("n1"));
+  ::unsetenv("SINFO_FORMAT");
+  EXPECT_EQ(read("environment"),
+            fmt::format("LANG=C\nPATH=/usr/sbin:/usr/bin:/sbin:/bin\nSLURM_CONF={}/slurm.conf\n"
+                        "SLURM_TIME_FORMAT=%s\n",
+                        path()));
+}
+
+TEST_F(ControllerTest, DrainsAndResumesOneNode) {
+  EXPECT_TRUE(controller()->drain("n-1.a_b", "muster: a.b gpu3: x; reboot the node"));
+  EXPECT_TRUE(controller()->resume("n-1.a_b"));
+  EXPECT_EQ(read("calls"),
+            "[scontrol][update][nodename=n-1.a_b][state=drain]"
+            "[reason=muster: a.b gpu3: x; reboot the node]\n"
+            "[scontrol][update][nodename=n-1.a_b][state=resume]\n");
+}
+
+TEST_F(ControllerTest, WhatIsNotTheNameOfOneNodeReachesNoCommandLine) {
+  const auto programs = controller();
+  for (const std::string name : {"n1,n2", "n[1-3]", "n1 n2", "ALL", "all", "n1\n", "n1=", "ü"}) {
+    EXPECT_FALSE(programs->drain(name, "r")) << name;
+    EXPECT_FALSE(programs->resume(name)) << name;
+    EXPECT_FALSE(programs->nodes(name)) << name;
+  }
+  EXPECT_FALSE(programs->drain("", "r"));
+  EXPECT_EQ(programs->drain("n[1-3]", "r").error().message,
+            "\"n[1-3]\" is not the name of one node");
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "calls"));
+}
+
+TEST_F(ControllerTest, SaysWhatTheProgramSaid) {
+  script("scontrol", "echo 'a warning' >&2; echo 'slurm_update error: Invalid node' >&2; exit 1");
+  EXPECT_EQ(controller()->drain("n1", "r").error().message,
+            "scontrol ended with status 1: slurm_update error: Invalid node");
+  script("sinfo", "exit 3");
+  EXPECT_EQ(controller()->nodes("n1").error().message,
+            "sinfo ended with status 3: it said nothing");
+  EXPECT_EQ(controller()->nodes("").error().message, "sinfo ended with status 3: it said nothing");
+}
+
+TEST_F(ControllerTest, OneCallEndsWithinItsDeadline) {
+  script("sinfo", "exec sleep 60");
+  script("scontrol", "exec sleep 60");
+  const auto begun = steady_clock::now();
+  EXPECT_EQ(controller(200ms)->nodes("n1").error().message, "sinfo did not answer within 0.2 s");
+  EXPECT_EQ(controller(200ms)->drain("n1", "r").error().message,
+            "scontrol did not answer within 0.2 s");
+  EXPECT_LT(steady_clock::now() - begun, 30s);
+}
+
+TEST_F(ControllerTest, AllCallsEndTogether) {
+  script("sinfo", R"(case "$*" in *" -n "*) cat "$D/alone" ;; *) exec sleep 60 ;; esac)");
+  const auto begun = steady_clock::now();
+  const auto programs = controller(50s, 300ms);
+  EXPECT_FALSE(programs->nodes("n1"));
+  EXPECT_EQ(programs->resume("n1").error().message, "scontrol was not started: no time is left");
+  EXPECT_LT(steady_clock::now() - begun, 30s);
+}
+
+TEST_F(ControllerTest, ANodeThatSlurmDoesNotKnowIsMissing) {
+  answer("alone", "");
+  const auto nodes = controller()->nodes("n1");
+  ASSERT_FALSE(nodes);
+  EXPECT_EQ(nodes.error(), (Error{.message = "Slurm knows no node n1", .missing = true}));
+}
+
+TEST_F(ControllerTest, ANodeThatItsPartitionsDoNotHaveIsAnError) {
+  answer("cluster", "n2|gpu|idle|Unknown|Unknown|none\n");
+  EXPECT_EQ(controller()->nodes("n1").error().message,
+            "sinfo does not list n1 in its own partitions");
+}
+
+TEST_F(ControllerTest, GarbageIsAnError) {
+  answer("alone", "\x01 not sinfo\n");
+  EXPECT_FALSE(controller()->nodes("n1"));
+  answer("cluster", "n1|gpu\n");
+  EXPECT_FALSE(controller()->nodes(""));
+}
+
+TEST_F(ControllerTest, ALongAnswerIsAnError) {
+  script("sinfo", "exec yes");
+  EXPECT_THAT(controller()->nodes("").error().message, StartsWith("sinfo wrote more than"));
+}
+
+TEST_F(ControllerTest, FindsThePrograms) {
+  script("sbatch", ":");
+  const auto found = find_installation(rules(), {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->scontrol, dir.path() / "scontrol");
+  EXPECT_EQ(found->sinfo, dir.path() / "sinfo");
+  EXPECT_EQ(found->sbatch, dir.path() / "sbatch");
+  EXPECT_EQ(found->conf, dir.path() / "slurm.conf");
+}
+
+TEST_F(ControllerTest, NamesAProgramThatIsNotThereAndTheKey) {
+  dir.remove("sinfo");
+  dir.write("sinfo", "not executable");
+  const auto found = find_installation(rules(), {});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message,
+            fmt::format("no sinfo in {}; slurm.programs in muster.yaml names other folders",
+                        rules().programs));
+}
+
+TEST_F(ControllerTest, TheVariableComesBeforeTheRules) {
+  dir.write("other.conf", "");
+  const auto other = fmt::format("{}/other.conf", path());
+  const auto found = find_installation(rules(), {{"SLURM_CONF", other}});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->conf, other);
+  EXPECT_EQ(found->environment.at("SLURM_CONF"), other);
+  const auto empty = find_installation(rules(), {{"SLURM_CONF", ""}});
+  ASSERT_TRUE(empty) << empty.error().message;
+  EXPECT_EQ(empty->conf, dir.path() / "slurm.conf");
+}
+
+TEST_F(ControllerTest, AConfigurationThatIsNamedMustBeThere) {
+  dir.remove("slurm.conf");
+  EXPECT_EQ(find_installation(rules(), {}).error().message,
+            fmt::format("slurm.conf in muster.yaml names a file that is not there: {}/slurm.conf",
+                        path()));
+  EXPECT_EQ(find_installation(rules(), {{"SLURM_CONF", "/nowhere/slurm.conf"}}).error().message,
+            "SLURM_CONF names a file that is not there: /nowhere/slurm.conf");
+  EXPECT_EQ(find_installation(rules(), {{"SLURM_CONF", "slurm.conf"}}).error().message,
+            "SLURM_CONF is no absolute path: slurm.conf");
+}
+
+TEST_F(ControllerTest, WithoutANameTheUsualPlacesAreLookedAt) {
+  auto unnamed = rules();
+  unnamed.conf = "";
+  const auto found = find_installation(unnamed, {});
+  ASSERT_TRUE(found) << found.error().message;
+  if (!found->conf.empty()) {
+    EXPECT_EQ(found->conf.filename(), "slurm.conf");
+  }
+  EXPECT_EQ(found->environment.count("SLURM_CONF"), found->conf.empty() ? 0 : 1);
+}
+
+TEST_F(ControllerTest, OfAServerTheProgramsHearWhereThereIsNoFile) {
+  auto unnamed = rules();
+  unnamed.conf = "";
+  const auto found = find_installation(unnamed, {{"SLURM_CONF_SERVER", "ctl1:6817,ctl2"}});
+  ASSERT_TRUE(found) << found.error().message;
+  if (found->conf.empty()) {
+    EXPECT_EQ(found->environment.at("SLURM_CONF_SERVER"), "ctl1:6817,ctl2");
+  }
+  const auto with_file = find_installation(rules(), {{"SLURM_CONF_SERVER", "ctl1"}});
+  ASSERT_TRUE(with_file) << with_file.error().message;
+  EXPECT_EQ(with_file->environment.count("SLURM_CONF_SERVER"), 0);
+}
+
+TEST_F(ControllerTest, WithoutAFileTheProgramsFetchTheirs) {
+  auto installation = find_installation(rules(), {}).value();
+  installation.conf.clear();
+  installation.environment.erase("SLURM_CONF");
+  const auto programs = make_controller(installation, 20s, steady_clock::now() + 60s);
+  EXPECT_TRUE(programs->nodes("n1"));
+  script("sinfo",
+         "echo 'sinfo: error: fetch_config: DNS SRV lookup failed' >&2\n"
+         "echo 'sinfo: fatal: Could not establish a configuration source' >&2; exit 1");
+  const auto none = programs->nodes("n1");
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(none.error().missing);
+  EXPECT_THAT(none.error().message, StartsWith("no slurm.conf at /etc/slurm/slurm.conf, "));
+  EXPECT_THAT(
+      none.error().message,
+      HasSubstr("/usr/local/etc/slurm.conf; slurm.conf in muster.yaml names another place"));
+  installation.environment["SLURM_CONF_SERVER"] = "ctl1";
+  EXPECT_THAT(
+      make_controller(installation, 20s, steady_clock::now() + 60s)->names().error().message,
+      HasSubstr("/usr/local/etc/slurm.conf, nor from SLURM_CONF_SERVER=ctl1; slurm.conf in"));
+}
+
+TEST_F(ControllerTest, ReadsTheNamesOfNodesAndOfTheirHosts) {
+  script("sinfo", "printf 'n1|gpu-1\\nn2|gpu-2\\nn1|gpu-1\\n'");
+  const auto names = controller()->names();
+  ASSERT_TRUE(names) << names.error().message;
+  EXPECT_THAT(*names, ElementsAre(NodeName{"n1", "gpu-1"}, NodeName{"n2", "gpu-2"}));
+  EXPECT_EQ(read("calls"), "[sinfo][--local][-h][-N][-o][%N|%n][-a]\n");
+}
+
+}  // namespace
+}  // namespace muster::slurm

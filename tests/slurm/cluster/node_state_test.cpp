@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/cluster/node_state.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Time at(std::int64_t seconds) { return Time(std::chrono::seconds(seconds)); }
+
+std::vector<NodeState> parse(std::string_view text) {
+  const auto nodes = parse_sinfo(text);
+  EXPECT_TRUE(nodes.has_value()) << (nodes ? "" : nodes.error().message);
+  return nodes.value_or(std::vector<NodeState>{});
+}
+
+TEST(ParseSinfoTest, ReadsEachNode) {
+  EXPECT_THAT(parse("n1|main|idle|Unknown|Unknown|none\n"
+                    "n2|main|drained*|root|1795321800|muster: gpu.count: 7 of 8\n"),
+              ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"},
+                          NodeState{.name = "n2",
+                                    .partitions = {"main"},
+                                    .state = "drained*",
+                                    .reason = "muster: gpu.count: 7 of 8",
+                                    .user = "root",
+                                    .since = at(1795321800)}));
+}
+
+TEST(ParseSinfoTest, PutsTheLinesOfSeveralPartitionsTogether) {
+  EXPECT_THAT(parse("n2|main|idle|Unknown|Unknown|none\n"
+                    "n1|main|idle|Unknown|Unknown|none\n"
+                    "n2|long|idle|Unknown|Unknown|none\n"
+                    "n2|main|idle|Unknown|Unknown|none\n"),
+              ElementsAre(NodeState{.name = "n2", .partitions = {"main", "long"}, .state = "idle"},
+                          NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
+}
+
+TEST(ParseSinfoTest, KeepsReasonsWordForWord) {
+  EXPECT_EQ(parse("n1|main|drained|alice|1|a|b | none|\n").front().reason, "a|b | none|");
+  EXPECT_EQ(parse("n1|main|drained|alice|1|\n").front().reason, "");
+  EXPECT_THAT(parse("n1|main|drained|alice|1|first\nsecond\n\nn2|main|idle|Unknown|Unknown|none\n"
+                    "n1|long|drained|alice|1|first\nsecond\n\n"),
+              ElementsAre(NodeState{.name = "n1",
+                                    .partitions = {"main", "long"},
+                                    .state = "drained",
+                                    .reason = "first\nsecond\n",
+                                    .user = "alice",
+                                    .since = at(1)},
+                          NodeState{.name = "n2", .partitions = {"main"}, .state = "idle"}));
+}
+
+TEST(ParseSinfoTest, KnowsOnlySecondsAsATime) {
+  for (const auto* const time :
+       {"Unknown", "2026-11-22T04:30:00", "None", "", "0", "-1", "99999999999999999999"}) {
+    const auto nodes = parse(fmt::format("n1|main|drained|root|{}|x\n", time));
+    EXPECT_EQ(nodes.front().since, std::nullopt) << time;
+  }
+}
+
+TEST(ParseSinfoTest, OfNothingIsNothing) { EXPECT_THAT(parse(""), IsEmpty()); }
+
+TEST(ParseSinfoTest, RefusesWhatIsNotOfThatForm) {
+  EXPECT_EQ(parse_sinfo("PARTITION AVAIL\n").error().message,
+            "sinfo: \"PARTITION AVAIL\" is no line of the form %N|%R|%T|%u|%H|%E");
+  EXPECT_FALSE(parse_sinfo("|main|idle|Unknown|Unknown|none\n"));
+  EXPECT_FALSE(parse_sinfo("n1|main|idle|Unknown|Unknown\n"));
+}
+
+struct StateCase {
+  std::string_view state;
+  Standing standing;
+};
+
+class StandingTest : public ::testing::TestWithParam<StateCase> {};
+
+TEST_P(StandingTest, FollowsFromTheWordAndItsSuffix) {
+  EXPECT_EQ(standing_of({.state = std::string(GetParam().state)}), GetParam().standing)
+      << GetParam().state;
+}
+
+INSTANTIATE_TEST_SUITE_P(InService,
+                         StandingTest,
+                         ::testing::Values(StateCase{"idle", Standing::in_service},
+                                           StateCase{"IDLE", Standing::in_service},
+                                           StateCase{"idle-", Standing::in_service},
+                                           StateCase{"mixed", Standing::in_service},
+                                           StateCase{"mix", Standing::in_service},
+                                           StateCase{"mixed-", Standing::in_service},
+                                           StateCase{"allocated", Standing::in_service},
+                                           StateCase{"alloc", Standing::in_service},
+                                           StateCase{"allocated+", Standing::in_service},
+                                           StateCase{"completing", Standing::in_service},
+                                           StateCase{"comp", Standing::in_service},
+                                           StateCase{"planned", Standing::in_service},
+                                           StateCase{"plnd", Standing::in_service},
+                                           StateCase{"reserved", Standing::in_service},
+                                           StateCase{"resv", Standing::in_service},
+                                           StateCase{"blocked", Standing::in_service}));
+
+INSTANTIATE_TEST_SUITE_P(Drained,
+                         StandingTest,
+                         ::testing::Values(StateCase{"drained", Standing::drained},
+                                           StateCase{"drained*", Standing::drained},
+                                           StateCase{"drained$", Standing::drained},
+                                           StateCase{"drained~", Standing::drained},
+                                           StateCase{"drain", Standing::drained},
+                                           StateCase{"DRAIN", Standing::drained},
+                                           StateCase{"draining", Standing::drained},
+                                           StateCase{"drng", Standing::drained}));
+
+INSTANTIATE_TEST_SUITE_P(Down,
+                         StandingTest,
+                         ::testing::Values(StateCase{"down", Standing::down},
+                                           StateCase{"down*", Standing::down},
+                                           StateCase{"DOWN$", Standing::down},
+                                           StateCase{"mixed*", Standing::down},
+                                           StateCase{"allocated*", Standing::down},
+                                           StateCase{"completing*", Standing::down},
+                                           StateCase{"fail", Standing::down},
+                                           StateCase{"failing", Standing::down},
+                                           StateCase{"failg", Standing::down},
+                                           StateCase{"inval", Standing::down},
+                                           StateCase{"idle~", Standing::down},
+                                           StateCase{"powered_down", Standing::down},
+                                           StateCase{"pow_dn", Standing::down}));
+
+INSTANTIATE_TEST_SUITE_P(Away,
+                         StandingTest,
+                         ::testing::Values(StateCase{"idle*", Standing::away},
+                                           StateCase{"idle@", Standing::away},
+                                           StateCase{"mixed@", Standing::away},
+                                           StateCase{"drained@", Standing::away},
+                                           StateCase{"drained^", Standing::away},
+                                           StateCase{"down^", Standing::away},
+                                           StateCase{"idle#", Standing::away},
+                                           StateCase{"idle%", Standing::away},
+                                           StateCase{"idle!", Standing::away},
+                                           StateCase{"idle$", Standing::away},
+                                           StateCase{"maint", Standing::away},
+                                           StateCase{"reboot", Standing::away},
+                                           StateCase{"reboot^", Standing::away},
+                                           StateCase{"powering_up", Standing::away},
+                                           StateCase{"powering_down", Standing::away},
+                                           StateCase{"unknown", Standing::away},
+                                           StateCase{"unk*", Standing::away},
+                                           StateCase{"future", Standing::away},
+                                           StateCase{"idle?", Standing::away},
+                                           StateCase{"novel", Standing::away},
+                                           StateCase{"", Standing::away}));
+
+TEST(IsUpTest, LeavesOutWhatIsNotThere) {
+  const auto up = [](std::string_view state) { return is_up({.state = std::string(state)}); };
+  for (const auto* const state : {"idle",
+                                  "idle*",  // right after it was resumed
+                                  "idle$",
+                                  "idle@",
+                                  "mixed-",
+                                  "allocated",
+                                  "allocated*",
+                                  "DRAINED",
+                                  "draining",
+                                  "drained*",
+                                  "drained$"}) {
+    EXPECT_TRUE(up(state)) << state;
+  }
+  for (const auto* const state :
+       {"idle~",         "idle#",    "idle%",   "idle!", "idle^", "mixed#",       "allocated#",
+        "drained~",      "drained%", "down",    "down*", "down~", "powered_down", "powering_up",
+        "powering_down", "future",   "unknown", "inval", "maint", "novel",        ""}) {
+    EXPECT_FALSE(up(state)) << state;
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// squeue and sbatch are scripts here, which write down what they were given.
+#include "slurm/cluster/queue.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "slurm/sweeps/sweep_job.hpp"
+#include "tests/slurm/fake_programs.hpp"
+#include "tests/slurm/sweeps/sweeping.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using std::chrono::steady_clock;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class QueueTest : public ::testing::Test, protected FakePrograms {
+ protected:
+  QueueTest() {
+    dir.write("slurm.conf", "");
+    for (const auto* name : {"scontrol", "sinfo"}) script(name, ":");
+    script("sbatch", "echo '4711;cluster'");
+    script("squeue", "");
+  }
+
+  [[nodiscard]] Installation installation() const {
+    Rules rules;
+    rules.programs = dir.path().string();
+    rules.conf = (dir.path() / "slurm.conf").string();
+    auto found = find_installation(rules, {});
+    EXPECT_TRUE(found) << found.error().message;
+    return found.value_or(Installation{});
+  }
+
+  [[nodiscard]] std::unique_ptr<Queue> queue(steady_clock::duration deadline = 20s) const {
+    auto made = make_queue(installation(), deadline, steady_clock::now() + 60s);
+    EXPECT_TRUE(made) << made.error().message;
+    return *std::move(made);
+  }
+};
+
+TEST_F(QueueTest, AsksForItsOwnJobsByName) {
+  script("squeue", "echo '12|RUNNING|N/A|pair-1'; echo '13|DEADLINE|1795335578|pair-2|and more'");
+  const auto jobs = queue()->jobs({"muster-sweep-pair", "muster-sweep-single"});
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  EXPECT_THAT(*jobs,
+              ElementsAre(QueuedJob{"12", "RUNNING", std::nullopt, "pair-1"},
+                          QueuedJob{"13", "DEADLINE", Time(1795335578s), "pair-2"}));
+  EXPECT_EQ(read("calls"),
+            fmt::format("[squeue][--local][-h][--states=all][--user={}]"
+                        "[--name=muster-sweep-pair,muster-sweep-single][-o][%A|%T|%e|%k]\n",
+                        ::geteuid()));
+}
+
+TEST_F(QueueTest, WhatIsNoAnswerIsAnError) {
+  EXPECT_EQ(parse_squeue("")->size(), 0);
+  for (const auto* text :
+       {"12|RUNNING|N/A", "slurm_load_jobs error", "|RUNNING|N/A|x", "-1|A|B|c"}) {
+    EXPECT_THAT(parse_squeue(text).error().message, HasSubstr("is no line of the form")) << text;
+  }
+  script("squeue", "echo 'Unable to contact slurm controller' >&2; exit 1");
+  EXPECT_EQ(queue()->jobs({"x"}).error().message,
+            "squeue ended with status 1: Unable to contact slurm controller");
+}
+
+TEST_F(QueueTest, KnowsWhatIsOver) {
+  for (const auto* state : {"COMPLETED", "CANCELLED", "DEADLINE", "TIMEOUT", "NODE_FAIL"}) {
+    EXPECT_TRUE(is_over({.state = state})) << state;
+  }
+  for (const auto* state : {"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "A_NEW_WORD", ""}) {
+    EXPECT_FALSE(is_over({.state = state})) << state;
+  }
+}
+
+TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
+  for (const auto* message :
+       {"sbatch ended with status 1: Batch job submission failed: Invalid account",
+        "sbatch ended with status 1: it said nothing"}) {
+    EXPECT_TRUE(is_refusal({.message = message})) << message;
+  }
+  for (const auto* message :
+       {"sbatch ended with status 1: Batch job submission failed: Socket timed out on send/recv "
+        "operation",
+        "sbatch ended with status 1: Unable to contact slurm controller (connect failure)",
+        "sbatch ended with status 1: Zero Bytes were transmitted or received",
+        "sbatch ended with status 137: it said nothing",
+        "sbatch did not answer within 12 s"}) {
+    EXPECT_FALSE(is_refusal({.message = message})) << message;
+  }
+}
+
+TEST_F(QueueTest, SubmitsAsItIsToldAndReadsTheNumber) {
+  EXPECT_EQ(queue()->submit({"--parsable", "a b", "$(x)"}, {{"MUSTER_BENCH", "/opt/bench"}}),
+            "4711");
+  EXPECT_EQ(read("calls"), "[sbatch][--parsable][a b][$(x)]\n");
+  EXPECT_EQ(read("environment"),
+            fmt::format("LANG=C\nMUSTER_BENCH=/opt/bench\nPATH={0}:/usr/sbin:/usr/bin:/sbin:/bin\n"
+                        "SLURM_CONF={0}/slurm.conf\n",
+                        dir.path().string()));
+}
+
+TEST_F(QueueTest, TheSitesPathIsTheJobsAndSlurmConfIsNot) {
+  ASSERT_TRUE(queue()->submit({}, {{"PATH", "/opt/bin"}, {"SLURM_CONF", "/nowhere"}}));
+  EXPECT_THAT(read("environment"), AllOf(HasSubstr("PATH=/opt/bin\n"), Not(HasSubstr("/nowhere"))));
+}
+
+TEST_F(QueueTest, WhatIsNoNumberIsAnError) {
+  for (const auto* answer : {"echo sbatch: 4711", "echo", "echo 47x", "echo -1"}) {
+    script("sbatch", answer);
+    EXPECT_THAT(queue()->submit({}, {}).error().message, HasSubstr("is no number of a job"));
+  }
+  script("sbatch", "echo 'sbatch: error: Invalid partition' >&2; exit 1");
+  EXPECT_EQ(queue()->submit({}, {}).error().message,
+            "sbatch ended with status 1: sbatch: error: Invalid partition");
+  script("sbatch", "exec sleep 60");
+  EXPECT_EQ(queue(200ms)->submit({}, {}).error().message, "sbatch did not answer within 0.2 s");
+}
+
+TEST_F(QueueTest, NamesAProgramThatIsNotThere) {
+  dir.remove("squeue");
+  const auto made = make_queue(installation(), 20s, steady_clock::now() + 60s);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message,
+            fmt::format("no squeue beside {}/sinfo; slurm.programs in muster.yaml names other "
+                        "folders",
+                        dir.path().string()));
+}
+
+TEST(SweepJobTest, IsOfLowPriorityAndGoesAwayByItself) {
+  auto run = run_of({0, "n1 n2 open"});
+  run.token = "pair-1";
+  SweepRules rules;
+  rules.results = "/shared/sweep";
+  rules.time = Seconds{90};
+  rules.account = "ops";
+  rules.qos = "low";
+  rules.options = {"--gpus-per-node=4"};
+  rules.bench = {"--max=1GiB"};
+  rules.script = "/usr/share/muster/jobs/sweep.sbatch";
+  const auto arguments = sbatch_arguments(run, rules);
+  ASSERT_TRUE(arguments) << arguments.error().message;
+  EXPECT_THAT(*arguments,
+              ElementsAre("--parsable",
+                          "--job-name=muster-sweep-pair",
+                          "--comment=pair-1",
+                          "--nodelist=n1,n2",
+                          "--nodes=2",
+                          "--exclusive",
+                          "--nice=10000",
+                          "--time=2",
+                          "--deadline=now+12minutes",
+                          "--no-requeue",
+                          "--partition=main",
+                          "--chdir=/shared/sweep",
+                          "--output=/shared/sweep/pair-1.out",
+                          "--account=ops",
+                          "--qos=low",
+                          "--gpus-per-node=4",
+                          "/usr/share/muster/jobs/sweep.sbatch",
+                          "all_reduce",
+                          "--format=json",
+                          "--output=/shared/sweep/pair-1.json",
+                          "--max=1GiB"));
+  run.nodes = {"n1", "n[2-9]"};
+  EXPECT_EQ(sbatch_arguments(run, rules).error().message, "\"n[2-9]\" is not the name of one node");
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/drains/admin.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/slurm/drains/enforce_fixture.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Health = FakeCluster::Health;
+
+class AdminTest : public EnforceTest {
+ protected:
+  std::vector<AdminAnswer> drain(std::vector<std::string> nodes, bool dry_run = false) {
+    const auto answers = drain_nodes({.nodes = std::move(nodes),
+                                      .user = "alice",
+                                      .text = "cable",
+                                      .now = cluster.now(),
+                                      .dry_run = dry_run,
+                                      .tell = listener()},
+                                     controller,
+                                     &history_of("n001"));
+    EXPECT_TRUE(answers) << answers.error().message;
+    return answers.value_or(std::vector<AdminAnswer>{});
+  }
+
+  std::vector<AdminAnswer> resume(std::vector<std::string> nodes) {
+    const auto answers = resume_nodes(
+        {.nodes = std::move(nodes), .user = "alice", .now = cluster.now(), .tell = listener()},
+        controller,
+        &history_of("n001"));
+    EXPECT_TRUE(answers) << answers.error().message;
+    return answers.value_or(std::vector<AdminAnswer>{});
+  }
+
+  std::function<void(const Event&)> listener() {
+    return [this](const Event& event) {
+      heard.push_back(fmt::format("{} {}: {}", event.kind, event.node, event.message));
+    };
+  }
+
+  std::vector<std::string> heard;
+};
+
+constexpr std::string_view kAdminsReason = "muster-admin: alice: cable";
+
+TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
+  cluster.drain("n002", "NHC: check_hw_ib");
+  cluster.drain("n003", kReason);
+  EXPECT_THAT(
+      drain({"n001", "n002", "n003", "n9"}),
+      ElementsAre(
+          AdminAnswer{"n001", true, "drained"},
+          AdminAnswer{"n002", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
+          AdminAnswer{"n003", true, "drained"},
+          AdminAnswer{"n9", false, "left alone: Slurm knows no such node"}));
+  EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
+  EXPECT_EQ(cluster.node("n002").reason, "NHC: check_hw_ib");
+  EXPECT_EQ(cluster.node("n003").reason, kAdminsReason);
+  EXPECT_THAT(remembered(), ElementsAre("drained", "refused", "drained", "refused"));
+  EXPECT_THAT(heard,
+              ElementsAre("drained n001: alice: drained",
+                          "refused n002: alice: not drained: left alone: it is drained by root: "
+                          "\"NHC: check_hw_ib\"",
+                          "drained n003: alice: drained",
+                          "refused n9: alice: not drained: left alone: Slurm knows no such node"));
+}
+
+TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
+  run(sick());
+  cluster.drain("n002", kAdminsReason);
+  cluster.drain("n003", "NHC: check_hw_ib");
+  EXPECT_THAT(
+      resume({"n001", "n002", "n003", "n004"}),
+      ElementsAre(
+          AdminAnswer{"n001", true, "resumed"},
+          AdminAnswer{"n002", true, "resumed"},
+          AdminAnswer{"n003", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
+          AdminAnswer{"n004", false, "left alone: it is in service"}));
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_EQ(record(), std::nullopt);
+  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
+  EXPECT_THAT(remembered(), ElementsAre("drained", "resumed", "resumed", "refused", "refused"));
+  EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
+}
+
+TEST_F(AdminTest, AnEventNamesTheAdminAndGivesARefusalNoReason) {
+  cluster.drain("n002", "NHC: check_hw_ib");
+  drain({"n001", "n002"});
+  const auto events = history_of("n001").events({});
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_EQ(events->size(), 2U);
+  EXPECT_EQ(events->front().context, "admin");
+  EXPECT_EQ(events->front().reason, kAdminsReason);
+  EXPECT_EQ(events->back().node, "n002");
+  EXPECT_EQ(events->back().reason, "");
+}
+
+TEST_F(AdminTest, ARefusalOfAnAdminsWordIsNotTheHooks) {
+  order.rules.drain = false;
+  run(sick());
+  resume({"n001"});
+  run(sick());
+  EXPECT_THAT(remembered(), ElementsAre("refused", "refused"));
+}
+
+TEST_F(AdminTest, WhatAnotherDidWhileOthersWereDrainedSurvives) {
+  controller.after_drain = [&] { cluster.drain("n002", "swapping a cable", "bob"); };
+  EXPECT_THAT(
+      drain({"n001", "n002"}),
+      ElementsAre(
+          AdminAnswer{"n001", true, "drained"},
+          AdminAnswer{"n002", false, "left alone: it is drained by bob: \"swapping a cable\""}));
+  EXPECT_EQ(cluster.node("n002").reason, "swapping a cable");
+}
+
+TEST_F(AdminTest, WhatSlurmDoesNotShowIsNotDone) {
+  controller.after_drain = [&] { cluster.resume("n001"); };
+  EXPECT_THAT(
+      drain({"n001"}),
+      ElementsAre(AdminAnswer{"n001", false, "sent, and Slurm does not show it: it is idle"}));
+  controller.after_drain = [&] { cluster.be(Health::dead); };
+  EXPECT_THAT(drain({"n001"}),
+              ElementsAre(AdminAnswer{"n001",
+                                      false,
+                                      "sent, and Slurm does not show it: sinfo ended with status "
+                                      "1: Unable to contact slurm controller"}));
+  EXPECT_THAT(remembered(), ElementsAre("trouble", "trouble"));
+}
+
+TEST_F(AdminTest, AResumeThatFailsLeavesTheRecord) {
+  run(sick());
+  controller.before_resume = [&] { cluster.be(Health::dead); };
+  EXPECT_THAT(resume({"n001"}),
+              ElementsAre(AdminAnswer{"n001",
+                                      false,
+                                      "not done: scontrol ended with status 1: Unable to contact "
+                                      "slurm controller"}));
+  EXPECT_TRUE(record());
+  EXPECT_THAT(remembered(), ElementsAre("drained", "trouble"));
+}
+
+TEST_F(AdminTest, ADryRunDoesNothing) {
+  EXPECT_THAT(drain({"n001"}, true), ElementsAre(AdminAnswer{"n001", true, "would be drained"}));
+  cluster.drain("n002", "NHC: check_hw_ib");
+  EXPECT_FALSE(drain({"n002"}, true).front().done);
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_THAT(heard, IsEmpty());
+  EXPECT_THAT(remembered(), IsEmpty());
+}
+
+TEST_F(AdminTest, WithoutAnAnswerNothingIsDone) {
+  cluster.be(Health::dead);
+  EXPECT_FALSE(drain_nodes(
+      {.nodes = {"n001"}, .user = "alice", .text = "cable"}, controller, &history_of("n001")));
+  EXPECT_EQ(count("drain"), 0);
+}
+
+// An admin on a node with a dead disk.
+TEST_F(AdminTest, WithoutAHistoryItIsDoneAndSaid) {
+  const AdminOrder spoken{
+      .nodes = {"n001"}, .user = "alice", .text = "cable", .now = cluster.now()};
+  EXPECT_THAT(*drain_nodes(spoken, controller, nullptr),
+              ElementsAre(AdminAnswer{"n001", true, "drained (not in the history)"}));
+  EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
+  EXPECT_THAT(*resume_nodes(spoken, controller, nullptr),
+              ElementsAre(AdminAnswer{"n001", true, "resumed (not in the history)"}));
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+}  // namespace
+}  // namespace muster::slurm

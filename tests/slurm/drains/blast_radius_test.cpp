@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// A wrong limit reaches a hundred nodes: how many of them are out of service in the end.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include "slurm/drains/enforce.hpp"
+#include "tests/slurm/drains/enforce_fixture.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using Health = FakeCluster::Health;
+
+class BlastRadiusTest : public EnforceTest {
+ protected:
+  BlastRadiusTest() { cluster = FakeCluster(kNodes); }
+
+  static std::string name(std::size_t i) { return fmt::format("n{:03}", i); }
+
+  // All drains are sent before any is looked at: each node's sleep is the next one's run.
+  void run_at_once(std::size_t i, bool backwards) {
+    if (i > kNodes) return;
+    const auto report = sick();
+    const auto node = name(backwards ? kNodes + 1 - i : i);
+    Order own = order;
+    own.report = &report;
+    own.node = node;
+    auto hands = hands_of(node);
+    bool slept = false;
+    // The first look shows the cluster as it was before all of this.
+    StaleController stale(cluster, before);
+    hands.controller = &stale;
+    if (!with_history) hands.history = nullptr;
+    hands.sleep = [&](std::chrono::milliseconds time) {
+      if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
+      if (i == kNodes) cluster.pass(time);
+    };
+    for (const auto& event : enforce(own, hands).events) ++events[event.kind];
+  }
+
+  static constexpr std::size_t kNodes = 100;
+
+  class StaleController final : public Controller {
+   public:
+    StaleController(FakeCluster& cluster, std::vector<NodeState> before)
+        : controller_(cluster), before_(std::move(before)) {}
+
+    Result<std::vector<NodeState>> nodes(std::string_view node) override {
+      if (!sent_) return before_;
+      return controller_.nodes(node);
+    }
+
+    Result<std::vector<NodeName>> names() override { return controller_.names(); }
+
+    Result<void> drain(std::string_view node, std::string_view reason) override {
+      sent_ = true;
+      return controller_.drain(node, reason);
+    }
+
+    Result<void> resume(std::string_view node) override { return controller_.resume(node); }
+
+   private:
+    FakeController controller_;
+    std::vector<NodeState> before_;
+    bool sent_ = false;
+  };
+
+  bool with_history = true;
+  std::vector<NodeState> before = FakeCluster(kNodes).nodes();
+  std::map<std::string, int> events;
+};
+
+TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
+  for (const bool backwards : {false, true}) {
+    cluster = FakeCluster(kNodes);
+    histories.clear();
+    events.clear();
+    run_at_once(1, backwards);
+    EXPECT_EQ(cluster.drained(), 10);
+    EXPECT_EQ(events["drained"], 10);
+    EXPECT_EQ(events["undone"], 90);
+    for (std::size_t i = 1; i <= 10; ++i) EXPECT_EQ(cluster.node(name(i)).reason, kReason);
+    std::filesystem::remove_all(dir.path());
+  }
+}
+
+// It stays wrong for a day: the share of one hour is added to those of all hours before.
+TEST_F(BlastRadiusTest, AWrongLimitThatNobodyTakesBackStopsAtHalf) {
+  std::string last;
+  for (int hour = 0; hour < 12; ++hour) {
+    for (std::size_t i = 1; i <= kNodes; ++i) {
+      if (cluster.node(name(i)).state != "idle") continue;
+      const auto enforced = run(sick(), name(i));
+      if (!enforced.drained && !enforced.events.empty()) last = enforced.events.back().message;
+    }
+    EXPECT_EQ(cluster.drained(), std::min(50, 10 * (hour + 1)));
+    cluster.pass(std::chrono::hours(1));
+  }
+  EXPECT_EQ(last, "50 of 50 nodes that may stand drained by muster in partition gpu are drained");
+}
+
+// Their disks are full, or their file server is gone: what makes them sick is no way round the
+// share.
+TEST_F(BlastRadiusTest, AHundredNodesAtOnceWithoutAHistoryDrainTen) {
+  with_history = false;
+  run_at_once(1, false);
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events["drained"], 10);
+  EXPECT_EQ(events["undone"], 90);
+}
+
+TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesInTurnDrainsTen) {
+  for (std::size_t i = 1; i <= kNodes; ++i) run(sick(), name(kNodes + 1 - i));
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(std::count(told.begin(), told.end(), "drained"), 10);
+  EXPECT_EQ(std::count(told.begin(), told.end(), "refused"), 90);
+}
+
+// Each sees the others' drains only after its own, in times that differ.
+TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
+  for (std::size_t i = 1; i <= kNodes; ++i) {
+    const auto report = sick();
+    const auto node = name(kNodes + 1 - i);
+    order.report = &report;
+    order.node = node;
+    StaleController stale(cluster, before);
+    auto hands = hands_of(node);
+    hands.controller = &stale;
+    for (const auto& event : enforce(order, hands).events) ++events[event.kind];
+  }
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events["drained"], 10);
+  EXPECT_EQ(events["undone"], 90);
+}
+
+// All of them had given up on slurmctld when it woke up and drained them.
+TEST_F(BlastRadiusTest, DrainsThatComeLateAreTakenBackBeyondTheShare) {
+  controller.before_drain = [&] { cluster.be(Health::hung); };
+  for (std::size_t i = 1; i <= kNodes; ++i) {
+    // Each of them read just before slurmctld hung.
+    const auto report = sick();
+    order.report = &report;
+    order.node = name(i);
+    StaleController stale(cluster, before);
+    auto hands = hands_of(order.node);
+    hands.controller = &stale;
+    cluster.be(Health::hung);
+    EXPECT_TRUE(enforce(order, hands).out_of_reach);
+  }
+  controller.before_drain = {};
+  cluster.be(Health::well);
+  EXPECT_EQ(cluster.drained(), kNodes);
+  for (std::size_t i = 1; i <= kNodes; ++i) {
+    for (const auto& event : run(sick(), name(i)).events) ++events[event.kind];
+  }
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events["undone"], 90);
+  EXPECT_EQ(events["kept"], 10);
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/drains/enforce.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/slurm/drains/enforce_fixture.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
+using Health = FakeCluster::Health;
+
+TEST_F(EnforceTest, AHealthyNodeAsksSlurmOnceInEachBoot) {
+  for (const auto* boot : {"boot-1", "boot-2"}) {
+    order.boot_id = boot;
+    controller.calls.clear();
+    for (int i = 0; i < 3; ++i) EXPECT_THAT(run(healthy()).events, IsEmpty());
+    EXPECT_THAT(controller.calls, ElementsAre("read")) << boot;
+  }
+}
+
+TEST_F(EnforceTest, AHealthyNodeWhoseHistoryWasLostSaysThatItIsDrained) {
+  cluster.drain("n001", kReason);
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_EQ(enforced.events[0].message, "this node has no record of its drain: muster resume n001");
+  order.boot_id = "boot-2";
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  EXPECT_EQ(count("read"), 2);
+  EXPECT_EQ(count("resume"), 0);
+}
+
+TEST_F(EnforceTest, AHealthyNodeAsksSlurmNothing) {
+  run(healthy());
+  controller.calls.clear();
+  const auto enforced = run(healthy());
+  EXPECT_EQ(enforced.decision.action, Action::nothing);
+  EXPECT_THAT(enforced.events, IsEmpty());
+  EXPECT_THAT(controller.calls, IsEmpty());
+}
+
+TEST_F(EnforceTest, DrainsASickNode) {
+  order.context = "prolog";
+  order.job = "4711";
+  const auto enforced = run(sick());
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_FALSE(enforced.out_of_reach);
+  ASSERT_EQ(enforced.events.size(), 1);
+  EXPECT_EQ(enforced.events[0],
+            (Event{.at = cluster.now(),
+                   .node = "n001",
+                   .kind = "drained",
+                   .context = "prolog",
+                   .job = "4711",
+                   .check = "gpu.persistence",
+                   .device = "gpu3",
+                   .message = enforced.decision.why,
+                   .reason = std::string(kReason),
+                   .boot_id = "boot-1"}));
+  EXPECT_THAT(told, ElementsAre("drained"));
+  EXPECT_THAT(remembered(), ElementsAre("drained"));
+  ASSERT_TRUE(record());
+  EXPECT_TRUE(record()->confirmed);
+  EXPECT_EQ(record()->reason, kReason);
+  EXPECT_EQ(record()->identity, "GPU-1");
+}
+
+TEST_F(EnforceTest, ADrainIsRememberedBeforeItIsSent) {
+  controller.before_drain = [&] {
+    ASSERT_TRUE(record());
+    EXPECT_EQ(record()->reason, kReason);
+    EXPECT_FALSE(record()->confirmed);
+  };
+  EXPECT_TRUE(run(sick()).drained);
+}
+
+TEST_F(EnforceTest, KeepsASickNodeDrainedAndSaysSoOnce) {
+  run(sick());
+  const auto at = cluster.node("n001").since;
+  for (int i = 0; i < 3; ++i) {
+    cluster.pass(kInterval);
+    EXPECT_TRUE(run(sick()).drained);
+  }
+  EXPECT_EQ(count("drain"), 1);
+  EXPECT_EQ(cluster.node("n001").since, at);
+  EXPECT_THAT(remembered(), ElementsAre("drained", "kept"));
+}
+
+TEST_F(EnforceTest, ResumesAfterCleanRuns) {
+  run(sick());
+  for (int i = 1; i <= 2; ++i) {
+    cluster.pass(kInterval);
+    EXPECT_TRUE(run(healthy()).drained);
+    EXPECT_EQ(record()->clean_runs, i);
+  }
+  cluster.pass(kInterval);
+  const auto enforced = run(healthy());
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_THAT(kinds(enforced), ElementsAre("resumed"));
+  EXPECT_EQ(enforced.events[0].reason, kReason);
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+  EXPECT_EQ(record(), std::nullopt);
+  controller.calls.clear();
+  run(healthy());
+  EXPECT_THAT(controller.calls, IsEmpty());
+}
+
+TEST_F(EnforceTest, ASickRunBeginsTheCountAgain) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  run(sick());
+  EXPECT_EQ(record()->clean_runs, 0);
+  run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+}
+
+TEST_F(EnforceTest, ASickOrUndecidedRunBeginsTheCountAgainWhateverSlurmSays) {
+  struct Case {
+    std::string name;
+    std::function<void()> begin, end;
+  };
+
+  const auto state = [&](std::string word) {
+    return [this, word = std::move(word)] { cluster.node("n001").state = word; };
+  };
+  const std::vector<Case> cases = {
+      {"dead", [&] { cluster.be(Health::dead); }, [&] { cluster.be(Health::well); }},
+      {"down", state("down*"), state("drained")},
+      {"away", state("drained@"), state("drained")},
+      {"drained", [] {}, [] {}}};
+  auto undecided = healthy();
+  undecided.verdict = Verdict::unknown;
+  run(sick());
+  for (const auto& report : {sick(), undecided}) {
+    for (const auto& test : cases) {
+      run(healthy());
+      run(healthy());
+      ASSERT_EQ(record()->clean_runs, 2) << test.name;
+      test.begin();
+      run(report);
+      EXPECT_EQ(record()->clean_runs, 0) << test.name;
+      test.end();
+    }
+  }
+}
+
+TEST_F(EnforceTest, AHealthyPrologLeavesTheCountAsItIs) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  auto report = healthy();
+  for (const auto* context : {"prolog", "epilog"}) {
+    report.context = order.context = context;
+    EXPECT_TRUE(run(report).drained) << context;
+    EXPECT_EQ(record()->clean_runs, 2) << context;
+  }
+  order.context = "periodic";
+  EXPECT_FALSE(run(healthy()).drained);
+}
+
+TEST_F(EnforceTest, TheThirdDrainStays) {
+  for (int drain = 1; drain <= 3; ++drain) {
+    run(sick());
+    ASSERT_EQ(cluster.node("n001").state, "drained");
+    for (int i = 0; i < 5; ++i) {
+      cluster.pass(kInterval);
+      run(healthy());
+    }
+    EXPECT_EQ(cluster.node("n001").state, drain < 3 ? "idle" : "drained");
+  }
+}
+
+TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
+  run(sick());
+  run(healthy());
+  run(healthy());
+  controller.after_read = [&] {
+    ASSERT_TRUE(history_of("n001").note_run("n001", false, "boot-1"));
+  };
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_EQ(enforced.decision.action, Action::keep);
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_EQ(count("resume"), 0);
+}
+
+// What jobs do is no fault of the node; what is left behind on a drained one is.
+
+TEST_F(EnforceTest, OnlyADrainedNodeIsJudgedAsOneWithoutJobs) {
+  auto found = sick(Remedy::reset_gpu);
+  order.judge_drained = [&](const OwnDrain& drain) {
+    EXPECT_EQ(drain.reason, kReason);
+    return &found;
+  };
+  EXPECT_THAT(run(healthy()).events, IsEmpty());
+  run(sick());
+  for (int i = 0; i < 4; ++i) {
+    cluster.pass(kInterval);
+    const auto enforced = run(healthy());
+    EXPECT_TRUE(enforced.drained);
+    EXPECT_EQ(enforced.report, &found);
+  }
+  EXPECT_EQ(record()->clean_runs, 0);
+  EXPECT_EQ(record()->remedy, Remedy::reset_gpu);
+  cluster.resume("n001");
+  for (const auto health : {Health::dead, Health::well}) {
+    cluster.be(health);
+    cluster.pass(kInterval);
+    const auto report = healthy();
+    const auto enforced = run(report);
+    EXPECT_FALSE(enforced.decision.sick);
+    EXPECT_EQ(enforced.report, &report);
+  }
+  EXPECT_EQ(cluster.drained(), 0);
+  EXPECT_EQ(count("drain"), 1);
+  EXPECT_THAT(remembered(), ElementsAre("drained", "kept", "trouble", "released"));
+
+  run(sick());
+  found = healthy();
+  for (int i = 0; i < 3; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+TEST_F(EnforceTest, AGraverRemedyIsNotForgotten) {
+  run(sick(Remedy::restart_service));
+  auto report = sick(Remedy::reset_gpu);
+  run(report);
+  EXPECT_EQ(record()->remedy, Remedy::reset_gpu);
+  order.boot_id = "boot-2";
+  report = sick(Remedy::reboot);
+  run(report);
+  EXPECT_EQ(record()->remedy, Remedy::reboot);
+  EXPECT_EQ(record()->boot_id, "boot-2");
+  report = sick(Remedy::reseat_or_replace);
+  report.findings[0].check = report.checks[0].id = "gpu.ecc_remapped_rows";
+  run(report);
+  EXPECT_EQ(record()->remedy, Remedy::reseat_or_replace);
+  EXPECT_EQ(record()->check, "gpu.ecc_remapped_rows");
+  EXPECT_EQ(record()->reason, kReason);
+  run(sick(Remedy::reset_gpu));
+  EXPECT_EQ(record()->remedy, Remedy::reseat_or_replace);
+  auto well = healthy();
+  well.checks.push_back({"gpu.ecc_remapped_rows", Outcome::pass});
+  for (int i = 0; i < 5; ++i) run(well);
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+}
+
+TEST_F(EnforceTest, ADrainOfOursWithoutARecordIsKept) {
+  cluster.drain("n001", kReason);
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
+  EXPECT_THAT(kinds(run(sick())), IsEmpty());
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  EXPECT_EQ(count("drain") + count("resume"), 0);
+}
+
+TEST_F(EnforceTest, TwoRunsAtOnceOnOneNodeDrainItOnce) {
+  const auto report = sick();
+  Order other = order;
+  other.report = &report;
+  other.node = "n001";
+  other.context = "prolog";
+  FakeController another(cluster);
+  auto hands = hands_of("n001");
+  hands.controller = &another;
+  controller.after_read = [&] {
+    if (count("read") != 1) return;
+    EXPECT_TRUE(enforce(other, hands).drained);
+  };
+  const auto enforced = run(sick());
+  EXPECT_TRUE(enforced.drained);
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_EQ(count("drain"), 0);
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  ASSERT_TRUE(record());
+  EXPECT_TRUE(record()->confirmed);
+  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 1);
+}
+
+TEST_F(EnforceTest, ARunBetweenAnothersRecordAndItsDrainLosesNeither) {
+  const auto report = sick();
+  Order other = order;
+  other.report = &report;
+  other.node = "n001";
+  FakeController another(cluster);
+  auto hands = hands_of("n001");
+  hands.controller = &another;
+  controller.before_drain = [&] { EXPECT_TRUE(enforce(other, hands).drained); };
+  EXPECT_TRUE(run(sick()).drained);
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  ASSERT_TRUE(record());
+  EXPECT_TRUE(record()->confirmed);
+  for (int i = 0; i < 3; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+TEST_F(EnforceTest, ADryRunWritesNothing) {
+  order.dry_run = true;
+  const auto enforced = run(sick());
+  EXPECT_EQ(enforced.decision.action, Action::drain);
+  EXPECT_EQ(count("drain"), 0);
+  EXPECT_THAT(told, ElementsAre("dry_run"));
+  EXPECT_THAT(enforced.events[0].message, StartsWith("would drain: "));
+  EXPECT_EQ(enforced.events[0].reason, kReason);
+  EXPECT_THAT(remembered(), IsEmpty());
+  EXPECT_EQ(record(), std::nullopt);
+  order.dry_run = false;
+  run(sick());
+  run(healthy());
+  run(healthy());
+  order.dry_run = true;
+  EXPECT_THAT(run(healthy()).events[0].message, StartsWith("would resume: "));
+  EXPECT_EQ(count("resume"), 0);
+  EXPECT_EQ(record()->clean_runs, 2);
+}
+
+TEST_F(EnforceTest, ASickNodeStaysDrainedWhereTheShareBecomesSmaller) {
+  order.rules.most_drained = Percent{50};
+  run(sick(), "n001");
+  cluster.pass(kInterval);
+  run(sick(), "n002");
+  ASSERT_EQ(cluster.drained(), 2);
+  order.rules.most_drained = Percent{10};
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(sick(), "n002")), ElementsAre("kept"));
+  EXPECT_EQ(count("resume"), 0);
+  EXPECT_EQ(cluster.drained(), 2);
+}
+
+TEST_F(EnforceTest, RefusesAndSaysItLoudlyWhereTheShareIsUsedUp) {
+  run(sick(), "n001");
+  const auto enforced = run(sick(), "n002");
+  EXPECT_EQ(cluster.drained(), 1);
+  EXPECT_FALSE(enforced.drained);
+  EXPECT_TRUE(enforced.decision.loud);
+  EXPECT_TRUE(enforced.decision.sick);
+  EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
+  EXPECT_EQ(record("n002"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::slurm

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is refused is said, and not at every interval.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/slurm/drains/enforce_fixture.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Health = FakeCluster::Health;
+
+class RefusalTest : public EnforceTest {
+ protected:
+  RefusalTest() { order.rules.drain = false; }
+
+  // One interval later.
+  std::vector<std::string> next(const Report& report) {
+    cluster.pass(kInterval);
+    return kinds(run(report));
+  }
+};
+
+TEST_F(RefusalTest, IsSaidOnceAndAgainEveryHour) {
+  std::vector<int> said;
+  for (int i = 0; i < 30; ++i) {
+    if (!next(sick()).empty()) said.push_back(i);
+  }
+  EXPECT_THAT(said, ElementsAre(0, 12, 24));  // of 5 minutes
+  EXPECT_THAT(remembered(), ElementsAre("refused", "refused", "refused"));
+  EXPECT_THAT(told, ElementsAre("refused", "refused", "refused"));
+}
+
+TEST_F(RefusalTest, EachRunKnowsThatItWasRefused) {
+  run(sick());
+  const auto enforced = run(sick());
+  EXPECT_THAT(enforced.events, IsEmpty());
+  EXPECT_TRUE(enforced.decision.sick);
+  EXPECT_TRUE(enforced.decision.loud);
+  EXPECT_EQ(enforced.decision.action, Action::nothing);
+  EXPECT_EQ(enforced.decision.why, "the site's rules let muster drain no node");
+}
+
+TEST_F(RefusalTest, IsSaidAgainWhenTheReasonChanges) {
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  cluster.drain("n001", "cable", "alice");
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  EXPECT_THAT(next(sick()), IsEmpty());
+  cluster.resume("n001");
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  cluster.be(Health::dead);
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  EXPECT_THAT(next(sick()), IsEmpty());
+}
+
+TEST_F(RefusalTest, IsOverWithTheSicknessAndSaidAgainAfterIt) {
+  EXPECT_THAT(next(healthy()), IsEmpty());
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  EXPECT_THAT(next(healthy()), ElementsAre("over"));
+  EXPECT_THAT(next(healthy()), IsEmpty());
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+}
+
+TEST_F(RefusalTest, IsSaidAgainAfterADrain) {
+  order.rules.drain = true;
+  run(sick(), "n002");
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));  // the share is used up
+  cluster.resume("n002");
+  EXPECT_THAT(next(sick()), ElementsAre("drained"));
+  cluster.resume("n001");
+  run(sick(), "n002");
+  EXPECT_THAT(next(sick()), ElementsAre("released", "refused"));
+}
+
+TEST_F(RefusalTest, EachContextAndEachJobHasItsOwn) {
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("refused"));
+  order.context = "prolog";
+  for (const auto* job : {"1", "2"}) {
+    order.job = job;
+    EXPECT_THAT(kinds(run(sick())), ElementsAre("refused")) << job;
+    EXPECT_THAT(kinds(run(sick())), IsEmpty()) << job;
+  }
+  // A prolog looks at less: its health ends no refusal of a health check.
+  order.context = "periodic";
+  order.job = "";
+  EXPECT_THAT(kinds(run(sick())), IsEmpty());
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  order.context = "prolog";
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("over"));
+}
+
+TEST_F(RefusalTest, ADryRunAlwaysSaysItAndEndsNone) {
+  run(sick());
+  order.dry_run = true;
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("refused"));
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("refused"));
+  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+  EXPECT_THAT(remembered(), ElementsAre("refused"));
+}
+
+}  // namespace
+}  // namespace muster::slurm

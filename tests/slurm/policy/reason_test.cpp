@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/policy/reason.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muster::slurm {
+namespace {
+
+const Finding kRows{.check = "gpu.ecc_remapped_rows",
+                    .device = "gpu3",
+                    .outcome = Outcome::fail,
+                    .message = "row remapping failed",
+                    .remedy = Remedy::reseat_or_replace};
+
+TEST(MakeReasonTest, NamesCheckDeviceFaultAndRemedy) {
+  EXPECT_EQ(make_reason(kRows),
+            "muster: gpu.ecc_remapped_rows gpu3: row remapping failed; reseat or replace the part");
+}
+
+TEST(MakeReasonTest, LeavesOutTheWholeNodeAndNoRemedy) {
+  auto finding = kRows;
+  finding.device = "node";
+  finding.remedy = Remedy::none;
+  EXPECT_EQ(make_reason(finding), "muster: gpu.ecc_remapped_rows: row remapping failed");
+  finding.device.clear();
+  EXPECT_EQ(make_reason(finding), "muster: gpu.ecc_remapped_rows: row remapping failed");
+}
+
+TEST(MakeReasonTest, MakesAllButItsOwnSemicolonHarmless) {
+  auto finding = kRows;
+  finding.check = "gpu.xid$x";
+  finding.device = "gpu\n3";
+  finding.message = "process \"$(reboot)\"; it's `x` * ? [0-9] | \xc3\xa9";
+  EXPECT_EQ(make_reason(finding),
+            "muster: gpu.xid x gpu 3: process reboot, it s x 0-9 -; reseat or replace the part");
+}
+
+TEST(MakeReasonTest, CutsTheMessageAndNeverTheRemedy) {
+  auto finding = kRows;
+  finding.message.assign(500, 'm');
+  const auto reason = make_reason(finding);
+  EXPECT_EQ(reason.size(), kLongestReason);
+  EXPECT_TRUE(reason.starts_with("muster: gpu.ecc_remapped_rows gpu3: mmm"));
+  EXPECT_TRUE(reason.ends_with("mmm...; reseat or replace the part"));
+
+  finding.check.assign(500, 'c');
+  finding.device.assign(500, 'd');
+  const auto longer = make_reason(finding);
+  EXPECT_EQ(longer.size(), kLongestReason);
+  EXPECT_TRUE(longer.ends_with("mmm...; reseat or replace the part"));
+}
+
+TEST(MakeAdminsReasonTest, NamesTheAdmin) {
+  EXPECT_EQ(make_admins_reason("alice", "swapping a cable"),
+            "muster-admin: alice: swapping a cable");
+  EXPECT_EQ(make_admins_reason("al'ice", "it's \n late; back soon"),
+            "muster-admin: al ice: it s late, back soon");
+  EXPECT_EQ(make_admins_reason("alice", std::string(500, 'x')).size(), kLongestReason);
+}
+
+TEST(WhoseReasonTest, IsToldByItsBeginning) {
+  EXPECT_TRUE(is_ours(make_reason(kRows)));
+  EXPECT_FALSE(is_admins(make_reason(kRows)));
+  EXPECT_TRUE(is_admins(make_admins_reason("alice", "x")));
+  EXPECT_FALSE(is_ours(make_admins_reason("alice", "x")));
+  for (const auto* const foreign :
+       {"", "muster", "muster:", "Muster: x", " muster: x", "NHC: muster: x", "Prolog error"}) {
+    EXPECT_FALSE(is_ours(foreign)) << foreign;
+    EXPECT_FALSE(is_admins(foreign)) << foreign;
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm

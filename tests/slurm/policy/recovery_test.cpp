@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is decided about a node whose report calls for no drain.
+#include "slurm/policy/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/slurm/policy/situation.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using std::chrono::hours;
+
+Decision about_drain(Action action, std::string why, bool clean) {
+  return {.action = action,
+          .why = std::move(why),
+          .check = "gpu.count",
+          .remedy = Remedy::restart_app,
+          .clean = clean};
+}
+
+class WellTest : public ::testing::TestWithParam<PolicyCase> {};
+
+TEST_P(WellTest, LeavesAloneWhatMusterDidNotDrain) {
+  auto situation = in_service(well());
+  GetParam().change(situation);
+  EXPECT_EQ(decide(situation), GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Nodes,
+    WellTest,
+    ::testing::Values(
+        PolicyCase{"Idle", [](Situation&) {}, nothing("the node is in service")},
+        PolicyCase{"NotKnown",
+                   [](Situation& s) {
+                     s.node.reset();
+                     s.trouble = "Slurm does not know n1";
+                   },
+                   nothing("Slurm does not know n1")},
+        PolicyCase{"DrainedByOthers",
+                   [](Situation& s) { put(s, "drained", "NHC: check_hw_ib", "root"); },
+                   nothing("the node was drained by root with the reason \"NHC: check_hw_ib\"")},
+        PolicyCase{"DrainedByUsWithoutARecord",
+                   [](Situation& s) { put(s, "drained", kOurReason, "root"); },
+                   nothing("this node has no record of its drain: muster resume n1")},
+        PolicyCase{"Down",
+                   [](Situation& s) { put(s, "down", kOurReason, "root"); },
+                   nothing("the node is \"down\" in Slurm")}),
+    name_of);
+
+class OwnDrainTest : public ::testing::TestWithParam<PolicyCase> {};
+
+TEST_P(OwnDrainTest, EndsAsItsRulesSay) {
+  auto situation = drained_by_muster(well());
+  GetParam().change(situation);
+  EXPECT_EQ(decide(situation), GetParam().expected);
+}
+
+Decision resumed() {
+  return about_drain(Action::resume, "clean run 3 of 3: gpu.count is well again", true);
+}
+
+Decision kept(std::string why) { return about_drain(Action::keep, std::move(why), true); }
+
+Decision kept_for_admin(std::string why, Remedy remedy = Remedy::restart_app) {
+  auto decision = kept(fmt::format("{}: drained until an admin says muster resume n1", why));
+  decision.remedy = remedy;
+  return decision;
+}
+
+Decision with_remedy(Decision decision, Remedy remedy) {
+  decision.remedy = remedy;
+  return decision;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Others,
+    OwnDrainTest,
+    ::testing::Values(
+        PolicyCase{"Resumed",
+                   [](Situation& s) { put(s, "idle"); },
+                   nothing("somebody else resumed the node")},
+        PolicyCase{"Redrained",
+                   [](Situation& s) { put(s, "drained", "swapping a cable", "alice"); },
+                   nothing("the node was drained by alice with the reason \"swapping a cable\"")},
+        PolicyCase{
+            "AddedToOurReason",
+            [](Situation& s) { put(s, "drained", kOurReason + " (alice looks)", "alice"); },
+            nothing(fmt::format(
+                "the node was drained by alice with the reason \"{} (alice looks)\"", kOurReason))},
+        PolicyCase{"EmptiedOurReason",
+                   [](Situation& s) { put(s, "drained"); },
+                   nothing("the node was drained without a reason")},
+        PolicyCase{"RebootIt",
+                   [](Situation& s) { put(s, "drained@", kOurReason, "root"); },
+                   nothing("the node is \"drained@\" in Slurm")},
+        PolicyCase{"ResumedIt_NotRespondingYet",
+                   [](Situation& s) { put(s, "idle*"); },
+                   nothing("the node is \"idle*\" in Slurm")}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs,
+    OwnDrainTest,
+    ::testing::Values(
+        PolicyCase{"Enough", [](Situation&) {}, resumed()},
+        PolicyCase{"WhileItStillDrains",
+                   [](Situation& s) { put(s, "draining*", kOurReason, "root"); },
+                   resumed()},
+        PolicyCase{"WithTimeAndUserOfAnother",
+                   [](Situation& s) {
+                     put(s, "drained", kOurReason, "nhc");
+                     s.node->since = kNow;
+                   },
+                   resumed()},
+        PolicyCase{
+            "First", [](Situation& s) { s.drain->clean_runs = 0; }, kept("clean run 1 of 3")},
+        PolicyCase{
+            "Second", [](Situation& s) { s.drain->clean_runs = 1; }, kept("clean run 2 of 3")},
+        PolicyCase{"OneIsEnough",
+                   [](Situation& s) {
+                     s.drain->clean_runs = 0;
+                     s.rules.clean_runs = 1;
+                   },
+                   about_drain(Action::resume, "clean run 1 of 1: gpu.count is well again", true)}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Obstacles,
+    OwnDrainTest,
+    ::testing::Values(
+        PolicyCase{"Replacement",
+                   [](Situation& s) { s.drain->remedy = Remedy::reseat_or_replace; },
+                   kept_for_admin("the remedy is to reseat or replace the part",
+                                  Remedy::reseat_or_replace)},
+        PolicyCase{
+            "Provider",
+            [](Situation& s) { s.drain->remedy = Remedy::report_to_provider; },
+            kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
+        PolicyCase{"Flaps",
+                   [](Situation& s) {
+                     s.drains = {kNow - hours(23), kNow - hours(2), kNow};
+                   },
+                   kept_for_admin("drain 3 within 1 d")},
+        PolicyCase{"FlapsOfLongAgo",
+                   [](Situation& s) {
+                     s.drains = {kNow - hours(24), kNow - hours(2), kNow};
+                   },
+                   resumed()},
+        PolicyCase{"FlapsOfAClockThatRanAhead",
+                   [](Situation& s) {
+                     s.drains = {kNow + hours(9000), kNow + hours(9000), kNow};
+                   },
+                   resumed()},
+        PolicyCase{"OtherHardware",
+                   [](Situation& s) { s.identity = "gpus-2"; },
+                   kept_for_admin("its GPUs or adapters are not those that it was drained with")},
+        PolicyCase{"AReplacedGpu",
+                   [](Situation& s) {
+                     s.drain->identity = "GPU-1 GPU-2 hca-1";
+                     s.identity = "GPU-1 GPU-3 hca-1";
+                   },
+                   kept_for_admin("its GPUs or adapters are not those that it was drained with")},
+        PolicyCase{"AGpuThatIsBack",
+                   [](Situation& s) {
+                     s.drain->identity = "GPU-1 hca-1";
+                     s.identity = "GPU-1 GPU-2 hca-1";
+                   },
+                   resumed()},
+        PolicyCase{"AGpuThatIsAway",
+                   [](Situation& s) {
+                     s.drain->identity = "GPU-1 GPU-2 hca-1";
+                     s.identity = "GPU-1 hca-1";
+                   },
+                   resumed()},
+        PolicyCase{"HardwareThatCannotBeTold", [](Situation& s) { s.identity.clear(); }, resumed()},
+        PolicyCase{"HardwareThatCouldNotBeTold",
+                   [](Situation& s) { s.drain->identity.clear(); },
+                   resumed()},
+        PolicyCase{"RebootedWithoutBeingTold",
+                   [](Situation& s) { s.boot_id = "boot-2"; },
+                   kept_for_admin("it was rebooted since, which is not the remedy of gpu.count")},
+        PolicyCase{"BootThatCannotBeTold", [](Situation& s) { s.boot_id.clear(); }, resumed()},
+        PolicyCase{"SiteThatResumesNone",
+                   [](Situation& s) { s.rules.resume = false; },
+                   kept_for_admin("the site's rules let muster resume no node")},
+        PolicyCase{"AdminBeforeRuns",
+                   [](Situation& s) {
+                     s.drain->clean_runs = 0;
+                     s.rules.resume = false;
+                   },
+                   kept_for_admin("the site's rules let muster resume no node")}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Remedies,
+    OwnDrainTest,
+    ::testing::Values(
+        PolicyCase{"RebootHasNotHappened",
+                   [](Situation& s) { s.drain->remedy = Remedy::reboot; },
+                   with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
+        PolicyCase{"RebootCannotBeTold",
+                   [](Situation& s) {
+                     s.drain->remedy = Remedy::reboot;
+                     s.boot_id.clear();
+                   },
+                   with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
+        PolicyCase{"RebootHasHappened",
+                   [](Situation& s) {
+                     s.drain->remedy = Remedy::reboot;
+                     s.boot_id = "boot-2";
+                   },
+                   with_remedy(resumed(), Remedy::reboot)},
+        PolicyCase{"ResetInTheSameBoot",
+                   [](Situation& s) { s.drain->remedy = Remedy::reset_gpu; },
+                   with_remedy(resumed(), Remedy::reset_gpu)},
+        PolicyCase{"ResetByReboot",
+                   [](Situation& s) {
+                     s.drain->remedy = Remedy::reset_gpu;
+                     s.boot_id = "boot-2";
+                   },
+                   with_remedy(resumed(), Remedy::reset_gpu)}),
+    name_of);
+
+TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
+  const auto decided = [](const Report& report) { return decide(drained_by_muster(report)); };
+  const auto unclean = [](std::string why) {
+    return about_drain(Action::keep, std::move(why), false);
+  };
+
+  const Finding unreadable{.check = "gpu.count",
+                           .outcome = Outcome::unknown,
+                           .message = "no answer",
+                           .remedy = Remedy::none};
+  EXPECT_EQ(decided(report_of(Verdict::unknown, {unreadable})),
+            unclean("the verdict is unknown: gpu.count: no answer"));
+  EXPECT_EQ(decided(report_of(Verdict::unknown, {})), unclean("the verdict is unknown"));
+  EXPECT_EQ(decided(report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}})),
+            unclean("context periodic did not run gpu.count: drained until an admin says muster "
+                    "resume n1"));
+  auto booted = report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}});
+  booted.context = "boot";
+  EXPECT_EQ(decided(booted), unclean("context boot did not run gpu.count"));
+  EXPECT_EQ(
+      decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::skip}})),
+      unclean("gpu.count did not judge: skip: drained until it does, or until an admin says "
+              "muster resume n1"));
+  EXPECT_EQ(
+      decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::warn}})),
+      unclean("gpu.count warns"));
+}
+
+TEST(OwnDrainTest, OnlyHealthChecksCount) {
+  struct Case {
+    std::string context;
+    Decision decision;
+    Tally healthy;
+  };
+
+  const auto left = about_drain(Action::keep, "only health checks count", false);
+  const std::vector<Case> cases = {{"periodic", resumed(), Tally::clean},
+                                   {"boot", resumed(), Tally::clean},
+                                   {"manual", resumed(), Tally::clean},
+                                   {"prolog", left, Tally::neither},
+                                   {"epilog", left, Tally::neither}};
+  for (const auto& test : cases) {
+    auto report = well();
+    report.context = test.context;
+    const auto situation = drained_by_muster(report);
+    EXPECT_EQ(decide(situation), test.decision) << test.context;
+    EXPECT_EQ(tally(report, {}, *situation.drain), test.healthy) << test.context;
+    for (auto other : {sick(), report_of(Verdict::unknown, {})}) {
+      other.context = test.context;
+      EXPECT_EQ(tally(other, {}, *situation.drain), Tally::unclean) << test.context;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm

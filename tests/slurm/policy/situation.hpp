@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a cluster of ten, and what its report, Slurm and its history say: for tests of what
+// decides and what acts.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "slurm/policy/decide.hpp"
+
+namespace muster::slurm {
+
+inline constexpr Time kNow{std::chrono::seconds(1'795'322'000)};
+
+inline const std::string kOurReason =
+    "muster: gpu.count: 7 of 8 GPUs are there; end or restart the application";
+
+inline Finding sick_finding() {
+  return {.check = "gpu.count",
+          .device = "node",
+          .outcome = Outcome::fail,
+          .message = "7 of 8 GPUs are there",
+          .remedy = Remedy::restart_app};
+}
+
+inline Report report_of(Verdict verdict, std::vector<Finding> findings) {
+  Report report{.context = "periodic", .verdict = verdict, .findings = std::move(findings)};
+  for (const auto& finding : report.findings) {
+    report.checks.push_back({.id = finding.check, .outcome = finding.outcome});
+    if (finding.outcome == Outcome::unknown) report.undecided.push_back(finding.check);
+  }
+  return report;
+}
+
+inline const Report& sick() {
+  static const Report report = report_of(Verdict::unhealthy, {sick_finding()});
+  return report;
+}
+
+inline const Report& well() {
+  static const Report report =
+      report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::pass}});
+  return report;
+}
+
+// n0 to n9 of the partition main, idle.
+inline std::vector<NodeState> ten_nodes() {
+  std::vector<NodeState> nodes;
+  nodes.reserve(10);
+  for (int i = 0; i < 10; ++i) {
+    nodes.push_back({.name = fmt::format("n{}", i), .partitions = {"main"}, .state = "idle"});
+  }
+  return nodes;
+}
+
+inline NodeState drained(NodeState node, std::string reason, std::optional<Time> since) {
+  node.state = "drained";
+  node.reason = std::move(reason);
+  node.user = "root";
+  node.since = since;
+  return node;
+}
+
+// n1 is idle, and this program runs on it.
+inline Situation in_service(const Report& report) {
+  Situation situation{.report = &report, .now = kNow, .boot_id = "boot-1", .identity = "gpus-1"};
+  situation.cluster = ten_nodes();
+  situation.node = situation.cluster[1];
+  return situation;
+}
+
+// n1 was drained by muster a minute ago, and has been found well so often that it is enough.
+inline Situation drained_by_muster(const Report& report) {
+  auto situation = in_service(report);
+  const auto at = kNow - std::chrono::minutes(1);
+  situation.node = situation.cluster[1] = drained(situation.cluster[1], kOurReason, at);
+  situation.drain = OwnDrain{.reason = kOurReason,
+                             .at = at,
+                             .confirmed = true,
+                             .boot_id = "boot-1",
+                             .identity = "gpus-1",
+                             .check = "gpu.count",
+                             .remedy = Remedy::restart_app,
+                             .clean_runs = 2};
+  situation.drains = {at};
+  return situation;
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const Decision& decision, std::ostream* out) {
+  *out << fmt::format("\n  {} because \"{}\"\n  reason \"{}\" check {} device {} remedy {}{}{}{}",
+                      to_string(decision.action),
+                      decision.why,
+                      decision.reason,
+                      decision.check,
+                      decision.device,
+                      to_string(decision.remedy),
+                      decision.loud ? " loud" : "",
+                      decision.sick ? " sick" : "",
+                      decision.clean ? " clean" : "");
+}
+
+inline Decision nothing(std::string why) { return {.why = std::move(why)}; }
+
+// A situation, changed, and what is decided then.
+struct PolicyCase {
+  std::string_view name;
+  std::function<void(Situation&)> change;
+  Decision expected;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const PolicyCase& test, std::ostream* out) { *out << test.name; }
+
+inline std::string name_of(const ::testing::TestParamInfo<PolicyCase>& info) {
+  return std::string(info.param.name);
+}
+
+inline void put(Situation& situation,
+                std::string state,
+                std::string reason = "",
+                std::string user = "") {
+  situation.node->state = std::move(state);
+  situation.node->reason = std::move(reason);
+  situation.node->user = std::move(user);
+  situation.cluster[1] = *situation.node;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes over a cluster and a queue in memory; results are files, as jobs leave them.
+#include "slurm/sweeps/sweep_pass.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "lib/report/verdict.hpp"
+#include "slurm/sweeps/sweep_job.hpp"
+#include "tests/slurm/fake_controller.hpp"
+#include "tests/slurm/sweeps/sweeping.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class FakeQueue final : public Queue {
+ public:
+  Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
+    EXPECT_THAT(names, ElementsAre("muster-sweep-pair", "muster-sweep-single"));
+    if (!trouble.empty()) return make_error(trouble);
+    return queued;
+  }
+
+  Result<std::string> submit(const std::vector<std::string>& arguments,
+                             const std::map<std::string, std::string>& /*environment*/) override {
+    submitted.push_back(arguments);
+    constexpr std::string_view kComment = "--comment=";
+    const auto comment = std::ranges::find_if(
+        arguments, [&](const std::string& word) { return word.starts_with(kComment); });
+    const auto job = fmt::format("{}", 100 + submitted.size());
+    if (!refused.empty() && std::ranges::count(arguments, refused) > 0) return make_error(kRefusal);
+    if (refusal.empty() || takes_it_late) {
+      queued.push_back({.job = job,
+                        .state = "PENDING",
+                        .ended = std::nullopt,
+                        .comment = comment->substr(kComment.size())});
+    }
+    if (!refusal.empty()) return make_error(refusal);
+    return job;
+  }
+
+  std::vector<QueuedJob> queued;
+  std::vector<std::vector<std::string>> submitted;
+  std::string trouble, refusal;
+  std::string refused;  // the word of a job that is
+  static constexpr auto kRefusal =
+      "sbatch ended with status 1: Batch job submission failed: Requested node configuration is "
+      "not available";
+  bool takes_it_late = false;
+};
+
+class SweepPassTest : public ::testing::Test {
+ protected:
+  SweepPassTest() {
+    std::filesystem::create_directory(dir.path() / "results");
+    rules.results = (dir.path() / "results").string();
+    rules.kinds = {"pair"};
+    rules.script = "/usr/share/muster/jobs/sweep.sbatch";
+  }
+
+  SweepAnswer pass(bool dry_run = false) {
+    told.clear();
+    return sweep({.rules = rules, .now = cluster.now(), .dry_run = dry_run}, hands());
+  }
+
+  SweepHands hands() {
+    return {.controller = &controller,
+            .queue = &queue,
+            .history = &history,
+            .token = [this] { return fmt::format("{}", ++tokens); },
+            .tell =
+                [this](const Event& event) {
+                  told.push_back(fmt::format(
+                      "{} {} {}: {}", event.kind, event.node, event.job, event.message));
+                }};
+  }
+
+  [[nodiscard]] std::vector<std::string> remembered() const {
+    std::vector<std::string> lines;
+    const auto events = history.events({});
+    for (const auto& event : events.value()) {
+      lines.push_back(fmt::format("{} {}", event.kind, event.node));
+    }
+    return lines;
+  }
+
+  [[nodiscard]] std::vector<SweepOutcome> outcomes() const {
+    std::vector<SweepOutcome> found;
+    const auto runs = history.sweeps();
+    for (const auto& run : runs.value()) found.push_back(run.outcome);
+    return found;
+  }
+
+  static std::string report_of(Verdict verdict, std::string message) {
+    Report report{.node = "whoever", .context = "manual", .verdict = verdict, .checks = {}};
+    const auto outcome = verdict == Verdict::healthy ? Outcome::pass : Outcome::fail;
+    report.checks.push_back({.id = "bench.min_busbw", .outcome = outcome});
+    if (verdict == Verdict::unhealthy) {
+      report.findings.push_back({.check = "bench.min_busbw",
+                                 .device = "job",
+                                 .outcome = outcome,
+                                 .message = std::move(message)});
+    }
+    return to_json(report);
+  }
+
+  // What the job with this token leaves.
+  void leave(std::string_view token, Verdict verdict, std::string message = "1 GB/s") const {
+    dir.write(fmt::format("results/{}.json", token), report_of(verdict, std::move(message)));
+    dir.write(fmt::format("results/{}.out", token), "the table\n");
+  }
+
+  [[nodiscard]] bool exists(std::string_view name) const {
+    return std::filesystem::exists(dir.path() / "results" / name);
+  }
+
+  TempDir dir;
+  FakeCluster cluster{4};
+  FakeController controller{cluster};
+  FakeQueue queue;
+  History history = *History::open(dir.path() / "history.db");
+  SweepRules rules;
+  std::vector<std::string> told;
+  int tokens = 0;
+};
+
+TEST_F(SweepPassTest, SubmitsWhatIsPlannedAndRemembersIt) {
+  const auto answer = pass();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(told,
+              ElementsAre("submitted n[001-002] 101: pair in gpu",
+                          "submitted n[003-004] 102: pair in gpu"));
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+  EXPECT_THAT(queue.submitted[1], Contains("--nodelist=n003,n004"));
+  const auto runs = history.sweeps();
+  ASSERT_THAT(*runs, SizeIs(2));
+  EXPECT_EQ((*runs)[0].job, "101");
+  EXPECT_EQ((*runs)[0].token, "pair-1");
+  EXPECT_THAT(answer.standings, SizeIs(4));
+  EXPECT_THAT(remembered(), IsEmpty());
+  pass();
+  EXPECT_THAT(told, IsEmpty());  // they have not ended
+}
+
+TEST_F(SweepPassTest, TakesInResultsAndRemovesThoseOfHealthyNodes) {
+  pass();
+  leave("pair-1", Verdict::healthy);
+  leave("pair-2", Verdict::unhealthy, "1 GB/s, expected 2");
+  queue.trouble = "nobody is asked where all have left a result";
+  const auto answer = pass();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(told,
+              AllOf(SizeIs(6),
+                    Contains("sweep n001 101: pair with n002: healthy: 1 check: 1 pass"),
+                    Contains("sweep n004 102: pair with n003: unhealthy: bench.min_busbw job: "
+                             "1 GB/s, expected 2")));
+  EXPECT_THAT(remembered(), ElementsAre("sweep n001", "sweep n002", "sweep n003", "sweep n004"));
+  EXPECT_EQ(history.events({.nodes = {"n003"}})->front().check, "bench.min_busbw");
+  EXPECT_FALSE(exists("pair-1.json") || exists("pair-1.out"));
+  EXPECT_TRUE(exists("pair-2.json") && exists("pair-2.out"));
+  // The suspects come first, with those that passed.
+  EXPECT_THAT(queue.submitted[2], Contains("--nodelist=n003,n001"));
+  EXPECT_THAT(queue.submitted[3], Contains("--nodelist=n004,n002"));
+}
+
+TEST_F(SweepPassTest, ConfirmsANodeOnceAndClearsItWhenItPasses) {
+  rules.partners = 2;
+  rules.most_jobs = 1;
+  const auto run = [&](std::vector<std::string> nodes, Verdict verdict) {
+    SweepRun open{.kind = "pair",
+                  .partition = "gpu",
+                  .nodes = std::move(nodes),
+                  .token = fmt::format("by-hand-{}", ++tokens),
+                  .job = "7",
+                  .submitted = cluster.now()};
+    EXPECT_TRUE(history.begin_sweep(open));
+    leave(open.token, verdict);
+    cluster.pass(60s);
+    for (const auto* node : {"n001", "n002", "n003", "n004"}) {
+      cluster.node(node).state = "allocated";
+    }
+    return pass();
+  };
+  static_cast<void>(run({"n001", "n002"}, Verdict::unhealthy));
+  static_cast<void>(run({"n002", "n004"}, Verdict::healthy));
+  static_cast<void>(run({"n001", "n003"}, Verdict::unhealthy));
+  EXPECT_THAT(remembered(), Not(Contains("confirmed n001")));
+  auto answer = run({"n003", "n004"}, Verdict::healthy);
+  EXPECT_THAT(told,
+              Contains("confirmed n001 : pair: it failed with n002, n003, and others pass without "
+                       "it"));
+  const auto confirmed = [&] {
+    return std::ranges::count(answer.standings, Trust::confirmed, &SweepStanding::trust);
+  };
+  EXPECT_EQ(confirmed(), 1);
+  answer = run({"n001", "n004"}, Verdict::unhealthy);
+  EXPECT_EQ(std::ranges::count(remembered(), "confirmed n001"), 1);
+  EXPECT_EQ(confirmed(), 1);
+  answer = run({"n001", "n002"}, Verdict::healthy);
+  EXPECT_THAT(told, Contains("cleared n001 : pair with n002: it passed"));
+  EXPECT_EQ(confirmed(), 0);
+}
+
+TEST_F(SweepPassTest, WhatAJobLeavesIsNotTrusted) {
+  pass();
+  leave("pair-1", Verdict::unhealthy, "'; rm -rf / `x` $(y)\n\x1b[31m * \"quoted\"");
+  dir.write("results/pair-2.json", R"({"schema": "muster.report/1")");
+  pass();
+  const auto events = history.events({});
+  ASSERT_THAT(*events, SizeIs(4));
+  EXPECT_EQ((*events)[0].message,
+            "pair with n002: unhealthy: bench.min_busbw job:, rm -rf / x y x0a x1b 31m quoted");
+  EXPECT_THAT((*events)[2].message,
+              StartsWith("pair with n004: undecided: its result cannot be read: "));
+  EXPECT_THAT(outcomes(), Contains(SweepOutcome::undecided));
+  EXPECT_TRUE(exists("pair-2.json"));
+}
+
+struct JudgedCase {
+  std::string_view name;
+  std::vector<CheckResult> checks;
+  bool judged;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+void PrintTo(const JudgedCase& test, std::ostream* out) { *out << test.name; }
+
+class SweepJudged : public SweepPassTest, public ::testing::WithParamInterface<JudgedCase> {};
+
+TEST_P(SweepJudged, IsHealthyOnlyByABandwidth) {
+  const auto& test = GetParam();
+  pass();
+  Report report{.node = "n001", .verdict = Verdict::healthy, .checks = test.checks};
+  dir.write("results/pair-1.json", to_json(report));
+  pass();
+  EXPECT_THAT(outcomes(), Contains(test.judged ? SweepOutcome::healthy : SweepOutcome::undecided));
+  const auto* const undecided =
+      "sweep n001 101: pair with n002: undecided: no bandwidth was judged: slurm.sweep.bench in "
+      "muster.yaml needs --min-busbw, or the nodes a profile with limits";
+  if (test.judged) return;
+  EXPECT_THAT(told, Contains(undecided));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    SweepJudged,
+    ::testing::Values(JudgedCase{"no_checks", {}, false},
+                      JudgedCase{"data", {{"bench.data", Outcome::pass}}, false},
+                      JudgedCase{
+                          "no_limit",
+                          {{"bench.data", Outcome::pass}, {"bench.job_all_reduce", Outcome::skip}},
+                          false},
+                      JudgedCase{"a_node", {{"bench.node_all_reduce", Outcome::pass}}, true},
+                      JudgedCase{"a_job", {{"bench.job_all_reduce", Outcome::pass}}, true},
+                      JudgedCase{"near_the_limit", {{"bench.job_all_reduce", Outcome::warn}}, true},
+                      JudgedCase{"what_was_asked", {{"bench.min_busbw", Outcome::pass}}, true}),
+    [](const auto& it) { return std::string(it.param.name); });
+
+// None is forgotten where another one comes.
+TEST(SweepJudgedTest, KnowsEachCheckOfABandwidth) {
+  for (const auto id : kBandwidthChecks) {
+    EXPECT_TRUE(judges_bandwidth({.checks = {{std::string(id), Outcome::pass}}})) << id;
+  }
+}
+
+TEST_F(SweepPassTest, AResultWithoutEndIsNotRead) {
+  pass();
+  dir.write("results/pair-1.json", std::string(9UL * 1024 * 1024, ' '));
+  std::filesystem::create_directory(dir.path() / "results/pair-2.json");
+  pass();
+  EXPECT_THAT(told,
+              AllOf(Contains(HasSubstr("n001 101: pair with n002: undecided: its result cannot")),
+                    Contains(HasSubstr("n003 102: pair with n004: undecided: its result cannot"))));
+}
+
+struct EndCase {
+  std::string_view name;
+  std::optional<QueuedJob> job;  // as Slurm knows it two minutes after the submission
+  std::string_view told;         // of n001; nothing: it is waited for
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+void PrintTo(const EndCase& test, std::ostream* out) { *out << test.name; }
+
+class SweepEnd : public SweepPassTest, public ::testing::WithParamInterface<EndCase> {};
+
+TEST_P(SweepEnd, OfAJobThatLeftNoResult) {
+  pass();
+  queue.queued.clear();
+  cluster.pass(300s);
+  if (const auto& job = GetParam().job) {
+    queue.queued.push_back(*job);
+    if (job->ended) queue.queued.back().ended = cluster.now() - (kMonday - *job->ended);
+  }
+  pass();
+  if (GetParam().told.empty()) {
+    EXPECT_THAT(told, Not(Contains(HasSubstr("n001"))));
+    return;
+  }
+  EXPECT_THAT(told, Contains(fmt::format("sweep n001 101: pair with n002: {}", GetParam().told)));
+  for (const auto& standing : sweep_status({rules, cluster.now()}, hands()).standings) {
+    EXPECT_EQ(standing.trust, Trust::untested);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    SweepEnd,
+    ::testing::Values(
+        EndCase{"pending", QueuedJob{"101", "PENDING", std::nullopt, ""}, ""},
+        EndCase{"running", QueuedJob{"101", "RUNNING", kMonday + 60s, ""}, ""},
+        EndCase{"a_new_word", QueuedJob{"101", "DREAMING", std::nullopt, ""}, ""},
+        EndCase{"just_ended", QueuedJob{"101", "COMPLETED", kMonday - 60s, ""}, ""},
+        EndCase{"ended",
+                QueuedJob{"101", "FAILED", kMonday - 180s, ""},
+                "undecided: the job ended as FAILED and left no result"},
+        EndCase{"out_of_time",
+                QueuedJob{"101", "TIMEOUT", kMonday - 180s, ""},
+                "undecided: the job ended as TIMEOUT and left no result"},
+        EndCase{"cancelled",
+                QueuedJob{"101", "CANCELLED", kMonday - 180s, ""},
+                "undecided: the job ended as CANCELLED and left no result"},
+        EndCase{"never_started",
+                QueuedJob{"101", "DEADLINE", kMonday, ""},
+                "undecided: the job could not start in time"},
+        EndCase{"forgotten",
+                std::nullopt,
+                "undecided: Slurm does not know the job any more, and it left no result"}),
+    [](const auto& it) { return std::string(it.param.name); });
+
+TEST_F(SweepPassTest, AClockThatRanAheadStopsNothing) {
+  cluster.pass(100h);
+  pass();
+  leave("pair-1", Verdict::healthy);
+  leave("pair-2", Verdict::healthy);
+  pass();
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+  cluster.pass(-99h);
+  pass();
+  EXPECT_THAT(queue.submitted, SizeIs(4));
+}
+
+TEST_F(SweepPassTest, RunsThatComeToNothingAreTroubleOnce) {
+  rules.most_jobs = 1;
+  for (const auto* node : {"n003", "n004"}) cluster.node(node).state = "allocated";
+  pass();
+  std::vector<std::ptrdiff_t> troubles;
+  for (int run = 1; run <= 5; ++run) {
+    dir.write(fmt::format("results/pair-{}.json", run), "{}");
+    pass();
+    troubles.push_back(std::ranges::count(remembered(), "trouble n[001-002]"));
+    cluster.pass(100h);
+    pass();
+  }
+  EXPECT_THAT(troubles, ElementsAre(0, 0, 1, 1, 1));
+  const auto events = history.events({});
+  const auto trouble = std::ranges::find(*events, "trouble", &Event::kind);
+  EXPECT_THAT(trouble->message,
+              StartsWith("pair: 3 runs in a row came to nothing; the last was undecided: its "
+                         "result cannot be read: "));
+}
+
+TEST_F(SweepPassTest, AKindThatIsTakenOutLeavesNoSuspects) {
+  pass();
+  leave("pair-1", Verdict::unhealthy);
+  pass();
+  rules.kinds = {"single"};
+  leave("pair-2", Verdict::unhealthy);
+  const auto answer = pass();
+  EXPECT_THAT(told, Contains(StartsWith("sweep n003 102: pair with n004: unhealthy: ")));
+  ASSERT_THAT(answer.standings, SizeIs(4));
+  for (const auto& standing : answer.standings) EXPECT_EQ(standing.trust, Trust::untested);
+}
+
+// Slurm takes no job away that an admin holds.
+TEST_F(SweepPassTest, AJobThatIsHeldTakesNoPlaceForEver) {
+  pass();
+  cluster.pass(1200s);
+  pass();
+  EXPECT_THAT(told, IsEmpty());
+  cluster.pass(1s);
+  pass();
+  EXPECT_THAT(told,
+              Contains("sweep n001 101: pair with n002: undecided: somebody holds the job in the "
+                       "queue"));
+}
+
+TEST_F(SweepPassTest, AJobThatSlurmTookWithoutAnAnswerIsFound) {
+  queue.refusal = "sbatch did not answer within 12 s";
+  queue.takes_it_late = true;
+  auto answer = pass();
+  EXPECT_EQ(answer.trouble, "sbatch did not answer within 12 s");
+  EXPECT_THAT(queue.submitted, SizeIs(1));  // the next one would not be answered either
+  EXPECT_THAT(told,
+              ElementsAre("trouble n[001-002] : pair in gpu: sbatch did not answer within 12 s"));
+  EXPECT_THAT(remembered(), ElementsAre("trouble n[001-002]"));
+  queue.refusal = "";
+  answer = pass();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(told, ElementsAre("submitted n[003-004] 102: pair in gpu"));
+  EXPECT_EQ(history.sweeps()->front().job, "101");
+}
+
+TEST_F(SweepPassTest, AJobThatSlurmDidNotTakeIsGivenUp) {
+  queue.refusal = "sbatch ended with status 1: Socket timed out on send/recv operation";
+  pass();
+  queue.refusal = "";
+  pass();
+  cluster.pass(599s);
+  pass();
+  EXPECT_THAT(told, IsEmpty());  // it may still come
+  cluster.pass(1s);
+  pass();
+  EXPECT_THAT(told, Contains("sweep n001 : pair with n002: undecided: Slurm did not take the job"));
+}
+
+TEST_F(SweepPassTest, AJobThatSlurmRefusesIsOverAtOnceAndTheNextIsTried) {
+  queue.refused = "--nodelist=n001,n002";
+  const auto answer = pass();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(
+      told,
+      ElementsAre("sweep n001 : pair with n002: undecided: sbatch ended with status 1: Batch "
+                  "job submission failed: Requested node configuration is not available",
+                  StartsWith("sweep n002 : pair with n001: undecided: "),
+                  "submitted n[003-004] 102: pair in gpu"));
+  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::open));
+}
+
+TEST_F(SweepPassTest, AfterTwoRefusalsThePassIsOver) {
+  rules.kinds = {"single"};
+  queue.refusal = FakeQueue::kRefusal;
+  const auto answer = pass();
+  EXPECT_EQ(answer.trouble, FakeQueue::kRefusal);
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+  EXPECT_THAT(remembered(), ElementsAre("sweep n001", "sweep n002", "trouble n002"));
+  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::undecided));
+}
+
+TEST_F(SweepPassTest, ADryRunChangesNothing) {
+  pass();
+  leave("pair-1", Verdict::unhealthy);
+  leave("pair-2", Verdict::healthy);
+  const auto before = *history.sweeps();
+  const auto answer = pass(true);
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(told,
+              AllOf(Contains(StartsWith("dry_run n001 101: would be taken in: sweep: pair with "
+                                        "n002: unhealthy: ")),
+                    Contains("dry_run n[001,003] : would be submitted: pair in gpu"),
+                    Contains("dry_run n[002,004] : would be submitted: pair in gpu")));
+  EXPECT_EQ(*history.sweeps(), before);
+  EXPECT_THAT(remembered(), IsEmpty());
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+  EXPECT_TRUE(exists("pair-1.json") && exists("pair-2.json"));
+}
+
+TEST_F(SweepPassTest, WithoutAHistoryADryRunPlansTheFirstPass) {
+  auto first = hands();
+  first.history = nullptr;
+  const auto answer = sweep({.rules = rules, .now = cluster.now(), .dry_run = true}, first);
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(told, SizeIs(2));
+}
+
+TEST_F(SweepPassTest, AFolderThatIsNotThereHasLostNoResults) {
+  pass();
+  queue.queued.clear();
+  rules.results = (dir.path() / "not mounted").string();
+  const auto answer = pass();
+  EXPECT_THAT(answer.trouble, HasSubstr("slurm.sweep.results in muster.yaml must be a folder"));
+  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::open, SweepOutcome::open));
+  EXPECT_THAT(queue.submitted, SizeIs(2));
+}
+
+TEST_F(SweepPassTest, WhereSlurmDoesNotAnswerNothingIsDone) {
+  cluster.be(FakeCluster::Health::dead);
+  const auto answer = pass();
+  EXPECT_THAT(answer.trouble, HasSubstr("Unable to contact slurm controller"));
+  EXPECT_THAT(queue.submitted, IsEmpty());
+  cluster.be(FakeCluster::Health::well);
+  pass();
+  queue.trouble = "squeue ended with status 1: Unable to contact slurm controller";
+  EXPECT_EQ(pass().trouble, queue.trouble);
+  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::open, SweepOutcome::open));
+}
+
+TEST_F(SweepPassTest, NodesThatAnybodyDrainedAreLeftAlone) {
+  cluster.drain("n001", "muster: gpu.present gpu3: it is gone");
+  cluster.drain("n003", "disk swap", "alice");
+  pass();
+  EXPECT_THAT(told, ElementsAre("submitted n[002,004] 101: pair in gpu"));
+}
+
+TEST_F(SweepPassTest, WhichPartitionsIsTheSitesToSay) {
+  cluster.node("n002").partitions = {"cpu"};
+  EXPECT_EQ(pass().bad_rules, "slurm.sweep.partitions in muster.yaml must say which of cpu, gpu");
+  rules.partitions = {"gpu"};
+  EXPECT_EQ(pass().bad_rules, "");
+  EXPECT_THAT(told, ElementsAre("submitted n[001,003] 101: pair in gpu"));
+}
+
+TEST_F(SweepPassTest, StatusAsksAndDoesNothing) {
+  leave("pair-1", Verdict::healthy);
+  const auto answer = sweep_status({.rules = rules, .now = cluster.now()}, hands());
+  EXPECT_THAT(answer.standings, SizeIs(4));
+  EXPECT_TRUE(answer.standings.front().overdue);
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(queue.submitted, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::slurm
