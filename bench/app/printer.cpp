@@ -23,7 +23,7 @@ std::string rendered(const Report& report, const BenchCommand& command) {
                               .quiet = command.quiet,
                               .every_iteration = command.each_iteration,
                               .always = kBandwidthChecks};
-  const auto text = render(report, command.format, options);
+  const auto text = row_of(command.format).render(report, options);
   return command.format == Format::text ? commented(text) : text;
 }
 

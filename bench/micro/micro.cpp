@@ -16,7 +16,7 @@
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/kmsg_parse.hpp"
 #include "lib/profile/load.hpp"
-#include "lib/report/report.hpp"
+#include "lib/report/format.hpp"
 
 namespace muster {
 namespace {

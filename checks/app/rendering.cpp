@@ -13,8 +13,9 @@ std::string render(const Report& report,
   const RenderOptions options{.verbose = command.verbose,
                               .quiet = command.quiet,
                               .colour = to_terminal && console.colour,
-                              .width = to_terminal ? console.width : 0};
-  return muster::render(report, command.format, options, stream ? 0 : 2);
+                              .width = to_terminal ? console.width : 0,
+                              .indent = stream ? 0 : 2};
+  return row_of(command.format).render(report, options);
 }
 
 }  // namespace muster::app

@@ -168,8 +168,7 @@ int run_replay(const CheckCommand& command, const World& world) {
   }
   auto files = expand(command.snapshots);
   if (!files) return fail(world, undecided(files.error()).value());
-  const bool one_document = command.format == Format::prometheus || command.format == Format::junit;
-  if (one_document && files->size() > 1) {
+  if (row_of(command.format).one_report && files->size() > 1) {
     return fail(world, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
   }
   return Replay(command, world, std::move(*lines), std::move(*files), profiles).run();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All findings of one run on one node, and the verdict. Every output format renders one of these.
+// All findings of one run on one node, and the verdict. Every output format (format.hpp) renders
+// one of these.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,28 +67,8 @@ struct Report {
   bool operator==(const Report&) const = default;
 };
 
-struct RenderOptions {
-  bool verbose = false;          // plain passes too
-  bool quiet = false;            // text: the verdict line and what is not a pass
-  bool colour = false;           // text, on a terminal
-  std::size_t width = 0;         // text: where long lines wrap; 0 for never
-  bool every_iteration = false;  // JSON: the time of each iteration of a measurement
-  // Text: checks that are shown whatever came of them, but for a pass when quiet.
-  std::span<const std::string_view> always = {};
-};
-
-// A complete report in, text out. Each ends with a newline.
-[[nodiscard]] std::string to_text(const Report& report, const RenderOptions& options = {});
-// `indent` 0 gives one line per report.
-[[nodiscard]] std::string to_json(const Report& report,
-                                  const RenderOptions& options = {},
-                                  int indent = 2);
 // The reverse of to_json. Unknown keys are ignored; an error names the place ("/findings/3/check:
 // expected a string"). Plain passes are there only where the report was rendered verbosely.
 [[nodiscard]] Result<Report> parse_report(std::string_view json);
-[[nodiscard]] std::string to_prometheus(const Report& report);
-[[nodiscard]] std::string to_junit(const Report& report);
-[[nodiscard]] std::string to_npd(const Report& report);  // one line, at most 80 bytes
-[[nodiscard]] std::string to_nhc(const Report& report);  // one line, safe to be evaluated by NHC
 
 }  // namespace muster

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.hpp"
+#include "lib/report/format.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/render.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "checks/run.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/report/report.hpp"
+#include "lib/report/format.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -15,7 +15,7 @@
 #include "checks/app/describe.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
-#include "lib/report/report.hpp"
+#include "lib/report/format.hpp"
 #include "tests/checks/app/world.hpp"
 #include "tests/lib/report/sample_report.hpp"
 

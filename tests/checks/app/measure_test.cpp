@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "lib/report/report.hpp"
+#include "lib/report/format.hpp"
 #include "tests/checks/app/world.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "checks/nhc_conf/judge.hpp"
-#include "lib/report/report.hpp"
+#include "lib/report/format.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc {

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string written(const Report& report, bool every_iteration) {
-  return to_json(report, {.verbose = true, .every_iteration = every_iteration}, 0);
+  return to_json(report, {.verbose = true, .every_iteration = every_iteration, .indent = 0});
 }
 
 std::string complaint_with(std::string_view from, std::string_view to) {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/report/report.hpp"
+#include "lib/report/format.hpp"
 
 namespace muster {
 

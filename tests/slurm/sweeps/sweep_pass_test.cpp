@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "lib/report/format.hpp"
 #include "lib/report/verdict.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
 #include "tests/slurm/fake_controller.hpp"

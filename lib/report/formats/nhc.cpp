@@ -3,6 +3,7 @@
 // reason, whose words it may expand as globs: nothing that means anything to either may pass.
 #include <cstddef>
 
+#include "lib/report/format.hpp"
 #include "lib/report/harmless.hpp"
 #include "lib/report/summary.hpp"
 
@@ -13,7 +14,7 @@ constexpr std::size_t kMaxLength = 199;  // 200 with the newline
 
 }  // namespace
 
-std::string to_nhc(const Report& report) {
+std::string to_nhc(const Report& report, const RenderOptions& /*options*/) {
   auto line = harmless(one_line(report, kMaxLength), kMaxLength);
   line.push_back('\n');
   return line;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "lib/base/text.hpp"
+#include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {
@@ -118,7 +119,7 @@ void add_probes(Page& page, const Report& report) {
 
 }  // namespace
 
-std::string to_prometheus(const Report& report) {
+std::string to_prometheus(const Report& report, const RenderOptions& /*options*/) {
   Page page(report);
   page.family("muster_info", "What ran: the version of muster and the profile it judged by.");
   page.sample(fmt::format(R"(node="{}",profile="{}",version="{}")",

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.hpp"
+#include "lib/report/format.hpp"
 #include "lib/report/measurement_json.hpp"
-#include "lib/report/report.hpp"
 
 namespace muster {
 namespace {
@@ -66,7 +66,7 @@ Json to_strings(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::string to_json(const Report& report, const RenderOptions& options, int indent) {
+std::string to_json(const Report& report, const RenderOptions& options) {
   Json document{{"schema", kReportSchema},
                 {"node", text(report.node)},
                 {"profile", text(report.profile)},
@@ -95,7 +95,7 @@ std::string to_json(const Report& report, const RenderOptions& options, int inde
   }
   if (!report.ways.empty()) document["ways"] = to_strings(report.ways);
   if (!report.warnings.empty()) document["warnings"] = to_strings(report.warnings);
-  return fmt::format("{}\n", document.dump(indent > 0 ? indent : -1));
+  return fmt::format("{}\n", document.dump(options.indent > 0 ? options.indent : -1));
 }
 
 }  // namespace muster

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/text.hpp"
+#include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {
@@ -91,7 +92,7 @@ std::string property(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-std::string to_junit(const Report& report) {
+std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
   const auto counts = fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")",
                                   report.checks.size(),
                                   count_checks(report, Outcome::fail),

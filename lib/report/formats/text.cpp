@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {

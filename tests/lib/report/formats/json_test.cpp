@@ -21,7 +21,7 @@ std::string complaint_about(std::string_view json) {
 
 // The sick report with one piece of its text replaced.
 std::string with(std::string_view from, std::string_view to) {
-  auto json = to_json(sick_report(), {}, 0);
+  auto json = to_json(sick_report(), {.indent = 0});
   const auto place = json.find(from);
   EXPECT_NE(place, std::string::npos) << from;
   return json.replace(place, from.size(), to);
@@ -33,7 +33,7 @@ TEST(JsonReportTest, HasTheDocumentedKeysInOrder) {
   report.findings.resize(1);
   report.probes.resize(1);
   EXPECT_EQ(
-      to_json(report, {}, 0),
+      to_json(report, {.indent = 0}),
       R"({"schema":"muster.report/1","node":"gpu-0007","profile":"nd96isr_h100_v5",)"
       R"("profile_evidence":["chassis asset tag says Azure","8 x 10de:2330"],"context":"prolog",)"
       R"("started":"2026-11-20T12:00:00Z","duration_ms":11.2,"verdict":"unhealthy",)"
@@ -53,7 +53,7 @@ TEST(JsonReportTest, LeavesPlainPassesOutUnlessVerbose) {
 }
 
 TEST(JsonReportTest, TakesOneLineWithoutIndentation) {
-  const auto json = to_json(hostile_report(), {.verbose = true}, 0);
+  const auto json = to_json(hostile_report(), {.verbose = true, .indent = 0});
   EXPECT_EQ(std::ranges::count(json, '\n'), 1);
   EXPECT_TRUE(json.ends_with('\n'));
 }
@@ -72,7 +72,7 @@ TEST(JsonReportTest, ReadsBackAsItWas) {
 TEST(JsonReportTest, NumbersThatJsonLacksAreNull) {
   auto report = sick_report();
   report.findings[0].observed = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(to_json(report, {}, 0), HasSubstr(R"("observed":null)"));
+  EXPECT_THAT(to_json(report, {.indent = 0}), HasSubstr(R"("observed":null)"));
 }
 
 TEST(JsonReportTest, HostileTextStaysText) {
