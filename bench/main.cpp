@@ -11,7 +11,7 @@
 
 #include "bench/app/run.hpp"
 #include "lib/command/output.hpp"
-#include "lib/command/process.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
 
 namespace {

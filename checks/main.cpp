@@ -8,7 +8,7 @@
 
 #include "checks/app/command.hpp"
 #include "checks/app/parse.hpp"
-#include "lib/command/process.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
 
 namespace {

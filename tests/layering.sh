@@ -7,28 +7,29 @@ set -euo pipefail
 rules='
 lib/base     :
 lib/hosts    : lib/base
+lib/process  : lib/base
 lib/node     : lib/base
 lib/profile  : lib/base
 lib/report   : lib/base
-lib/probes   : lib/base lib/node
+lib/probes   : lib/base lib/process lib/node
 lib/command  : lib/base
 lib/choice   : lib/base lib/node lib/profile lib/report
 slurm/rules  : lib/base
-slurm/cluster : lib/base slurm/rules
+slurm/cluster : lib/base lib/process slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
 slurm/history : lib/base lib/report slurm/rules slurm/cluster slurm/policy
 slurm/drains : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks lib/hosts
-checks/app   : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps lib/hosts
+checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
 bench/collectives : lib/base
 bench/sockets : lib/base
 bench/launch : lib/base lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
-bench/backends : lib/base bench/collectives bench/sockets
+bench/backends : lib/base lib/process bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
-bench/app    : lib/base lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results
+bench/app    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 

@@ -17,6 +17,7 @@
 #include "checks/run.hpp"
 #include "lib/command/version.hpp"
 #include "lib/probes/state.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster::app {
 namespace {

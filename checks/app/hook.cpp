@@ -20,6 +20,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/drains/enforce.hpp"
 

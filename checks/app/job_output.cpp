@@ -12,6 +12,7 @@
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster::app {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/base/child.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::app {

@@ -9,7 +9,7 @@
 
 #include "checks/nhc_conf/judging.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/base/program.hpp"
+#include "lib/process/program.hpp"
 
 namespace muster::app {
 namespace {

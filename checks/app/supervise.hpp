@@ -8,7 +8,7 @@
 #include <functional>
 #include <string_view>
 
-#include "lib/base/child.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {

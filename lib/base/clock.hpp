@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of profiles and command lines as the clock counts them, and the wall clock as a label.
+// The clock that deadlines are measured by, and the wall clock as a label.
 #pragma once
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <string>
 
 #include "lib/base/quantity.hpp"
 
 namespace muster {
 
-[[nodiscard]] inline std::chrono::steady_clock::duration to_duration(Seconds seconds) {
-  constexpr double kForever = 1e9;  // what is longer would overflow
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(std::min(seconds.value, kForever)));
-}
+using Clock = std::chrono::steady_clock;
 
-// RFC 3339. Nothing is judged by it.
-[[nodiscard]] inline std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
+// The same span of time as the clock counts it; at most about 30 years, which it can still add.
+[[nodiscard]] Clock::duration to_duration(Seconds seconds);
+
+// The time now in RFC 3339: "2026-11-20T12:00:00Z". Nothing is judged by it.
+[[nodiscard]] std::string utc_now();
 
 }  // namespace muster

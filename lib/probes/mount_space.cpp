@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "lib/base/child.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/probes/state.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/base/child.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/probes.hpp"

@@ -7,8 +7,8 @@
 #include <cctype>
 #include <utility>
 
-#include "lib/base/program.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/program.hpp"
 
 namespace muster::slurm {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "checks/app/choice.hpp"
 #include "checks/run.hpp"
-#include "lib/base/child.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 #include "tests/e2e/exceptions.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/e2e/probing.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <type_traits>
 
-#include "lib/base/child.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster::e2e {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/nccl/trouble.hpp"
-#include "lib/base/child.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/base/child.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::nvml {
 

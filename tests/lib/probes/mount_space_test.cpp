@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "lib/base/child.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster {
 namespace {

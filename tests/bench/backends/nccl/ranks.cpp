@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench/backends/nccl/nccl.hpp"
-#include "lib/base/child.hpp"
 
 namespace muster::bench {
 

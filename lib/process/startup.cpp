@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/command/process.hpp"
+#include "lib/process/startup.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

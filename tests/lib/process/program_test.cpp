@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base/program.hpp"
+#include "lib/process/program.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

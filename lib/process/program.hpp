@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/child.hpp"
 #include "lib/base/result.hpp"
+#include "lib/process/child.hpp"
 
 namespace muster {
 

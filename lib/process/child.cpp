@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base/child.hpp"
+#include "lib/process/child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every program of ours does first.
+// What both programs know of themselves and do first.
 #pragma once
 
 #include <filesystem>

@@ -12,11 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/result.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster {
-
-using Clock = std::chrono::steady_clock;
 
 struct ChildAnswer {
   enum class End { answered, timeout, died };
