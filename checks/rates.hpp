@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "checks/check.hpp"
-#include "lib/node/earlier.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 

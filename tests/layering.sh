@@ -11,7 +11,8 @@ lib/process  : lib/base
 lib/node     : lib/base
 lib/profile  : lib/base
 lib/report   : lib/base
-lib/probes   : lib/base lib/process lib/node
+lib/state    : lib/base lib/node
+lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base
 lib/choice   : lib/base lib/node lib/profile lib/report
 slurm/rules  : lib/base
@@ -20,9 +21,9 @@ slurm/policy : lib/base lib/report slurm/rules slurm/cluster
 slurm/history : lib/base lib/report slurm/rules slurm/cluster slurm/policy
 slurm/drains : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/policy slurm/history
-checks/nhc_conf : lib/base lib/node lib/profile lib/report checks lib/hosts
-checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes checks checks/nhc_conf slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps lib/hosts
-checks       : lib/base lib/node lib/profile lib/report
+checks/nhc_conf : lib/base lib/node lib/profile lib/report lib/state checks lib/hosts
+checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps lib/hosts
+checks       : lib/base lib/node lib/profile lib/report lib/state
 bench/collectives : lib/base
 bench/sockets : lib/base
 bench/launch : lib/base lib/hosts bench/sockets

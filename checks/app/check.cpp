@@ -16,8 +16,8 @@
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
 #include "lib/command/version.hpp"
-#include "lib/probes/state.hpp"
 #include "lib/process/child.hpp"
+#include "lib/state/state.hpp"
 
 namespace muster::app {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
-#include "lib/probes/nccl_files.hpp"
+#include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/observe.hpp"
 
 namespace muster::app {

@@ -4,7 +4,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
-#include "lib/node/job_gpus.hpp"
+#include "lib/state/job_gpus.hpp"
 
 namespace muster::checks {
 namespace {

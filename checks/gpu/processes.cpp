@@ -7,7 +7,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/job_gpus.hpp"
+#include "lib/state/job_gpus.hpp"
 
 namespace muster::checks {
 namespace {

@@ -12,7 +12,7 @@
 #include "checks/kernel_window.hpp"
 #include "checks/pci/bus.hpp"
 #include "checks/xid/findings.hpp"
-#include "lib/node/xid_memory.hpp"
+#include "lib/state/xids.hpp"
 
 namespace muster::checks {
 namespace {

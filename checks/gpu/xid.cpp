@@ -16,7 +16,7 @@
 #include "checks/kernel_window.hpp"
 #include "checks/pci/nvml_view.hpp"
 #include "checks/xid/findings.hpp"
-#include "lib/node/xid_memory.hpp"
+#include "lib/state/xids.hpp"
 
 namespace muster::checks {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "lib/node/earlier.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "lib/base/ib_speeds.hpp"
+#include "lib/profile/ib_speeds.hpp"
 
 namespace muster::checks {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/pci/bus.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,24 +147,5 @@ struct Earlier {
 // schema.
 [[nodiscard]] std::string state_to_json(const Earlier& earlier);
 [[nodiscard]] Result<Earlier> parse_state(std::string_view text);
-
-struct Delta {
-  std::uint64_t increments = 0;
-  double seconds = 0;  // the time the increments were seen in, at most the window
-
-  [[nodiscard]] double per_hour() const {
-    return static_cast<double>(increments) * 3600.0 / seconds;
-  }
-};
-
-// What `key` gained in the `window_s` before `now_s`, not counting what came before uptime
-// `from_s`. Empty at the first observation, and where the counter was cleared since (a smaller
-// value starts afresh). What was seen in less than an hour counts as an hour's: a rate is never
-// extrapolated.
-[[nodiscard]] std::optional<Delta> delta_of(const Earlier& earlier,
-                                            std::string_view key,
-                                            CounterChange now,
-                                            double window_s,
-                                            double from_s = 0);
 
 }  // namespace muster

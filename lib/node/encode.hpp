@@ -17,7 +17,7 @@
 #include "lib/base/fact.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/devices.hpp"
+#include "lib/node/pci.hpp"
 #include "lib/node/section.hpp"
 
 namespace muster::json {

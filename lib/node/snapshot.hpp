@@ -9,12 +9,23 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/node/devices.hpp"
+#include "lib/node/cpu.hpp"
+#include "lib/node/disks.hpp"
 #include "lib/node/earlier.hpp"
+#include "lib/node/environment.hpp"
 #include "lib/node/gpu.hpp"
-#include "lib/node/host.hpp"
+#include "lib/node/ib.hpp"
+#include "lib/node/identity.hpp"
+#include "lib/node/kernel.hpp"
+#include "lib/node/kernel_log.hpp"
+#include "lib/node/memory.hpp"
+#include "lib/node/mounts.hpp"
+#include "lib/node/network.hpp"
+#include "lib/node/pci.hpp"
+#include "lib/node/processes.hpp"
 #include "lib/node/section.hpp"
-#include "lib/node/system.hpp"
+#include "lib/node/services.hpp"
+#include "lib/node/topology.hpp"
 
 namespace muster {
 
@@ -157,9 +168,5 @@ template <class T>
 [[nodiscard]] std::string section_to_json(const Section<T>& section);
 template <class T>
 [[nodiscard]] Result<Section<T>> parse_section(std::string_view text);
-
-// The error counters of a snapshot by the key under which earlier runs remember them:
-// "ib.mlx5_ib0.1.link_downed", "pci.0001:00:00.0.correctable", "edac.mc0.corrected".
-[[nodiscard]] std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot);
 
 }  // namespace muster

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/node/system.hpp"
+#include "lib/node/kernel_log.hpp"
 
 namespace muster {
 

@@ -10,8 +10,8 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/cpuinfo_parse.hpp"
-#include "lib/probes/meminfo_parse.hpp"
+#include "lib/probes/cpu_parse.hpp"
+#include "lib/probes/memory_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

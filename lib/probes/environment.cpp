@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/nccl_files.hpp"
+#include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -8,8 +8,8 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/cpuinfo_parse.hpp"
-#include "lib/probes/kvp_parse.hpp"
+#include "lib/probes/cpu_parse.hpp"
+#include "lib/probes/identity_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/kmsg_parse.hpp"
+#include "lib/probes/kernel_log_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -8,7 +8,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/meminfo_parse.hpp"
+#include "lib/probes/memory_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

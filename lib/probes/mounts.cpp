@@ -13,8 +13,8 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/mount_space.hpp"
 #include "lib/probes/mounts_parse.hpp"
+#include "lib/probes/mounts_space.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

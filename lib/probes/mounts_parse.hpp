@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/base/result.hpp"
-#include "lib/node/host.hpp"
+#include "lib/node/mounts.hpp"
 
 namespace muster {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
-#include "lib/probes/state.hpp"
 #include "lib/process/child.hpp"
+#include "lib/state/state.hpp"
 
 namespace muster {
 namespace {

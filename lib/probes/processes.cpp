@@ -14,7 +14,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
-#include "lib/probes/stat_parse.hpp"
+#include "lib/probes/processes_parse.hpp"
 
 namespace muster {
 namespace {

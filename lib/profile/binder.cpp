@@ -6,8 +6,8 @@
 #include <array>
 #include <limits>
 
-#include "lib/base/ib_speeds.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/ib_speeds.hpp"
 
 namespace muster {
 namespace {

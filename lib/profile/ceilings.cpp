@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/base/ib_speeds.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/ib_speeds.hpp"
 
 namespace muster {
 namespace {

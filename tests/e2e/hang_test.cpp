@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/nvml/library.hpp"
+#include "lib/probes/gpu/library.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/nvml.hpp"
 #include "tests/nodes/render.hpp"

@@ -16,7 +16,7 @@
 #include "checks/app/examine.hpp"
 #include "checks/run.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/probes/state.hpp"
+#include "lib/state/state.hpp"
 #include "tests/nodes/nvml.hpp"
 
 namespace muster::e2e {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "checks/run.hpp"
-#include "lib/probes/nvml/gpu_reader.hpp"
+#include "lib/probes/gpu/reader.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/nccl_files.hpp"
+#include "lib/probes/environment_nccl.hpp"
 
 namespace muster {
 namespace {

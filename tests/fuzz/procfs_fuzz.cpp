@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/cpuinfo_parse.hpp"
-#include "lib/probes/meminfo_parse.hpp"
+#include "lib/probes/cpu_parse.hpp"
+#include "lib/probes/memory_parse.hpp"
 #include "lib/probes/mounts_parse.hpp"
-#include "lib/probes/stat_parse.hpp"
+#include "lib/probes/processes_parse.hpp"
 
 namespace {
 

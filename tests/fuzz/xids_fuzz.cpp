@@ -9,8 +9,8 @@
 
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/xid_memory.hpp"
 #include "lib/profile/load.hpp"
+#include "lib/state/xids.hpp"
 
 namespace muster {
 namespace {

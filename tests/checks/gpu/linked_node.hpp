@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/state/counters.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 
 namespace muster::linked_node {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/state/counters.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "lib/state/counters.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "lib/node/gpu.hpp"
-#include "lib/probes/nvml/abi.hpp"
+#include "lib/probes/gpu/abi.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
 
 // NVML declares these; a fake needs no header of its own.

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/probes/meminfo_parse.hpp"
+#include "lib/probes/memory_parse.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls NVML and turns its return codes into facts: what a GPU does not offer is absent, what
+// should have worked is unreadable, and what means that the GPU is at fault is kept apart.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lib/base/fact.hpp"
+#include "lib/base/text.hpp"
+#include "lib/probes/gpu/library.hpp"
+
+namespace muster::nvml {
+
+class Caller {
+ public:
+  // `calling` is told the name of every call before it is made, and nothing after it.
+  Caller(const Functions& functions, std::function<void(std::string_view)> calling)
+      : functions_(functions), calling_(std::move(calling)) {}
+
+  // A driver that is not ready is asked once more.
+  template <class Signature, class... Arguments>
+  int operator()(const Function<Signature>& function, Arguments... arguments) {
+    if (function.call == nullptr) return kFunctionNotFound;
+    calling_(function.name);
+    int code = function.call(arguments...);
+    if (code == kNotReady) {
+      constexpr std::chrono::milliseconds kPause{10};
+      std::this_thread::sleep_for(kPause);
+      code = function.call(arguments...);
+    }
+    calling_({});
+    if (code != kOk) note(function.name, code);
+    return code;
+  }
+
+  // "nvmlDeviceGetName: GPU is lost".
+  template <class Signature>
+  [[nodiscard]] Error error(const Function<Signature>& function, int code) {
+    constexpr std::array kNotOffered{
+        kNotSupported, kFunctionNotFound, kVersionMismatch, kDeprecated};
+    if (function.call == nullptr) {
+      return {.message = fmt::format("this driver has no {}", function.names), .missing = true};
+    }
+    return {.message = fmt::format("{}: {}", function.name, word_for(code)),
+            .missing = std::ranges::count(kNotOffered, code) > 0};
+  }
+
+  template <class T, class Signature>
+  [[nodiscard]] Fact<T> fact(const Function<Signature>& function, int code, T value) {
+    if (code == kOk) return value;
+    return Fact<T>::failed(error(function, code));
+  }
+
+  // The value that the last argument points to.
+  template <class Raw, class Signature, class... Arguments>
+  [[nodiscard]] Fact<Raw> value(const Function<Signature>& function, Arguments... arguments) {
+    Raw raw{};
+    const int code = (*this)(function, arguments..., &raw);
+    return fact(function, code, raw);
+  }
+
+  // The text that a buffer and, for most functions, its size ask for after the other arguments.
+  template <std::size_t Size, class... Parameters, class... Arguments>
+  [[nodiscard]] Fact<std::string> text(const Function<int(Parameters...)>& function,
+                                       Arguments... arguments) {
+    std::array<char, Size + 1> buffer{};
+    int code = kOk;
+    if constexpr (sizeof...(Parameters) == sizeof...(Arguments) + 2) {
+      code = (*this)(function, arguments..., buffer.data(), static_cast<unsigned>(Size));
+    } else {
+      code = (*this)(function, arguments..., buffer.data());
+    }
+    return fact(function, code, printable(buffer.data(), Size));
+  }
+
+  // In NVML's words.
+  [[nodiscard]] std::string word_for(int code) {
+    calling_(functions_.error_string.name);
+    const char* word = functions_.error_string.call(code);
+    calling_({});
+    return fmt::format("{} ({})", printable(word == nullptr ? "no word for it" : word, 80), code);
+  }
+
+  // The call that found the GPU lost, with NVML's word; empty while none has.
+  [[nodiscard]] const std::string& lost() const { return lost_; }
+
+  // Answers that are faults of the GPU, each once.
+  [[nodiscard]] const std::vector<std::string>& troubles() const { return troubles_; }
+
+ private:
+  void note(std::string_view name, int code) {
+    constexpr std::array kFaults{kInsufficientPower, kIrqIssue, kCorruptedInforom, kResetRequired};
+    if (code == kGpuIsLost) {
+      if (lost_.empty()) lost_ = fmt::format("{}: {}", name, word_for(code));
+    } else if (std::ranges::count(kFaults, code) > 0 && std::ranges::count(faults_, code) == 0) {
+      faults_.push_back(code);
+      troubles_.push_back(fmt::format("{}: {}", name, word_for(code)));
+    }
+  }
+
+  const Functions& functions_;
+  std::function<void(std::string_view)> calling_;
+  std::string lost_;
+  std::vector<int> faults_;
+  std::vector<std::string> troubles_;
+};
+
+// The same fact in another type.
+template <class To, class From>
+[[nodiscard]] Fact<To> as(const Fact<From>& from) {
+  if (from) return static_cast<To>(*from);
+  return from.is_absent() ? Fact<To>::absent(from.why()) : Fact<To>::unreadable(from.why());
+}
+
+}  // namespace muster::nvml

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPUs as NVML sees them. Any call may block for ever on a GPU that does not answer, so every
+// call is made on a thread that may be left behind: one that opens NVML, then one for each GPU,
+// side by side, then one that asks about pairs. The process that this runs in ends with _exit, so
+// that nobody waits for them; NVML is not shut down either, for that could block as well.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
+#include "lib/probes/gpu/caller.hpp"
+#include "lib/probes/gpu/reader.hpp"
+#include "lib/probes/probes.hpp"
+#include "lib/probes/processes_parse.hpp"
+
+namespace muster {
+namespace {
+
+using nvml::Caller;
+using nvml::GpuFacts;
+using nvml::Library;
+using nvml::Watched;
+
+struct Opened {
+  Nvml facts;
+  std::shared_ptr<const Library> library;
+  unsigned count = 0;
+  Error error;  // with a message where the library cannot be used
+};
+
+// Each is read by a thread of its own.
+constexpr unsigned kMostGpus = 64;
+
+using Reading = std::shared_ptr<Watched<GpuFacts>>;
+
+Nvml unusable(Nvml facts, std::string trouble, int code) {
+  facts.trouble = std::move(trouble);
+  facts.trouble_code = code;
+  return facts;
+}
+
+void open_nvml(const std::string& named, Watched<Opened>& watched) {
+  Opened opened;
+  watched.calling("dlopen of NVML");
+  auto library = nvml::open_library(named);
+  watched.calling({});
+  if (!library) {
+    opened.error = library.error();
+    return watched.publish(opened);
+  }
+  opened.library = std::make_shared<const Library>(std::move(*library));
+  opened.facts.library = opened.library->path;
+  const auto& functions = opened.library->functions;
+  Caller call(functions, [&](std::string_view name) { watched.calling(name); });
+  int code = call(functions.init);
+  if (code != nvml::kOk) {
+    opened.facts =
+        unusable(std::move(opened.facts), call.error(functions.init, code).message, code);
+    return watched.publish(opened);
+  }
+  constexpr std::size_t kVersion = 80;
+  opened.facts.driver = call.text<kVersion>(functions.driver_version);
+  opened.facts.cuda = nvml::as<unsigned>(call.value<int>(functions.cuda_version));
+  watched.publish(opened);
+  code = call(functions.count, &opened.count);
+  if (code != nvml::kOk) {
+    opened.facts =
+        unusable(std::move(opened.facts), call.error(functions.count, code).message, code);
+  } else if (opened.count > kMostGpus) {
+    opened.facts = unusable(std::move(opened.facts),
+                            fmt::format("{} tells of {} GPUs, and muster reads at most {}",
+                                        functions.count.name,
+                                        opened.count,
+                                        kMostGpus),
+                            nvml::kOk);
+  }
+  watched.publish(opened);
+}
+
+std::vector<Reading> start_reading(const Opened& opened, NvmlParts parts) {
+  std::vector<Reading> readings;
+  for (unsigned index = 0; index < opened.count; ++index) {
+    GpuFacts nothing_yet;
+    nothing_yet.gpu.index = index;
+    readings.push_back(nvml::start_watched<GpuFacts>(
+        std::move(nothing_yet),
+        [library = opened.library, index, parts](Watched<GpuFacts>& watched) {
+          nvml::read_gpu(library->functions, index, parts, watched);
+        }));
+  }
+  return readings;
+}
+
+using Peers = std::vector<std::map<std::string, unsigned>>;  // by place in `gpus`
+
+// Access is mutual, so each pair is asked about once.
+void ask_peers(const Library& library, const std::vector<GpuFacts>& gpus, Watched<Peers>& watched) {
+  Peers peers(gpus.size());
+  Caller call(library.functions, [&](std::string_view name) { watched.calling(name); });
+  for (std::size_t a = 0; a < gpus.size(); ++a) {
+    for (std::size_t b = a + 1; b < gpus.size(); ++b) {
+      if (gpus[a].handle == nullptr || gpus[b].handle == nullptr) continue;
+      int status = 0;
+      const int code = call(
+          library.functions.peer_access, gpus[a].handle, gpus[b].handle, nvml::kPeerRead, &status);
+      if (code != nvml::kOk) continue;
+      peers[a][gpus[b].gpu.address] = static_cast<unsigned>(status);
+      peers[b][gpus[a].gpu.address] = static_cast<unsigned>(status);
+    }
+    watched.publish(peers);
+  }
+}
+
+void add_peers(const std::shared_ptr<const Library>& library,
+               std::vector<GpuFacts>& gpus,
+               Clock::time_point deadline) {
+  if (library->functions.peer_access.call == nullptr) {
+    const auto why = fmt::format("this driver has no {}", library->functions.peer_access.names);
+    for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(why);
+    return;
+  }
+  // A GPU that is lost or hangs is not asked again.
+  auto asked = gpus;
+  for (auto& each : asked) {
+    if (!each.gpu.lost.empty() || !each.gpu.stuck.empty()) each.handle = nullptr;
+  }
+  const auto watched = nvml::start_watched<Peers>(
+      Peers(gpus.size()),
+      [library, asked](Watched<Peers>& told) { ask_peers(*library, asked, told); });
+  auto [peers, stuck] = watched->wait(deadline);
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (stuck.empty()) {
+      gpus[i].gpu.peers = std::move(peers[i]);
+    } else {
+      gpus[i].gpu.peers =
+          decltype(gpus[i].gpu.peers)::unreadable(fmt::format("{} did not return", stuck));
+    }
+  }
+}
+
+// "…/slurm/uid_1000/job_4242/step_0" or "…/job_4242/…".
+std::string job_of(std::string_view cgroups) {
+  constexpr std::string_view kMark = "/job_";
+  const auto at = cgroups.find(kMark);
+  if (at == std::string_view::npos) return {};
+  const auto rest = cgroups.substr(at + kMark.size());
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+Fact<unsigned> user_of(const Root& root, unsigned pid) {
+  const auto status = root.read(fmt::format("/proc/{}/status", pid));
+  if (!status) return Fact<unsigned>::failed(status.error());
+  const auto user = parse_user(*status);
+  if (!user) return Fact<unsigned>::unreadable(user.error().message);
+  return static_cast<unsigned>(*user);
+}
+
+void name_processes(const Root& root, Gpu& gpu) {
+  if (!gpu.processes) return;
+  for (auto& process : *gpu.processes) {
+    const auto name = root.read_line(fmt::format("/proc/{}/comm", process.pid));
+    process.name = name ? printable(*name, 64) : "";
+    process.user = user_of(root, process.pid);
+    process.job = job_of(root.read(fmt::format("/proc/{}/cgroup", process.pid)).value_or(""));
+  }
+}
+
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  …" or, of the closed one,
+// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …".
+Fact<bool> is_open_module(const Root& root) {
+  constexpr std::string_view kVersion = "/proc/driver/nvidia/version";
+  const auto line = root.read_line(kVersion);
+  if (!line) return Fact<bool>::failed(line.error());
+  if (line->find("Kernel Module") == std::string::npos) {
+    return Fact<bool>::unreadable(fmt::format("{} names no kernel module", kVersion));
+  }
+  return line->find("Open Kernel Module") != std::string::npos;
+}
+
+void read_gpus(const Root& root,
+               const Opened& opened,
+               const NvmlOptions& options,
+               Clock::time_point deadline,
+               Nvml& facts) {
+  std::vector<GpuFacts> gpus;
+  // The pairs get a share of the time even where a GPU hangs.
+  const auto first = Clock::now() + (deadline - Clock::now()) * 3 / 4;
+  for (const auto& reading : start_reading(opened, options.parts)) {
+    auto [read, stuck] = reading->wait(first);
+    read.gpu.stuck = stuck;
+    gpus.push_back(std::move(read));
+  }
+  if (options.parts.pairs) {
+    add_peers(opened.library, gpus, deadline);
+  } else {
+    for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(nvml::kNobodyAsked);
+  }
+  for (auto& each : gpus) {
+    name_processes(root, each.gpu);
+    facts.gpus.push_back(std::move(each.gpu));
+  }
+  std::ranges::stable_sort(facts.gpus, {}, &Gpu::address);
+}
+
+}  // namespace
+
+Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::time_point deadline) {
+  if (root.foreign() && options.library.empty()) {
+    return not_observed<Nvml>(
+        Status::absent,
+        "the driver's library tells of this host, and not of a foreign root; name one "
+        "with --nvml");
+  }
+  const auto begin = Clock::now();
+  // What is known has to be sent, too.
+  const auto until =
+      deadline - std::min<Clock::duration>((deadline - begin) / 8, std::chrono::milliseconds(300));
+  const auto opening = nvml::start_watched<Opened>(
+      {}, [named = options.library](Watched<Opened>& watched) { open_nvml(named, watched); });
+  auto [opened, stuck] = opening->wait(until);
+  if (!stuck.empty()) {
+    const std::chrono::duration<double> waited = Clock::now() - begin;
+    return not_observed<Nvml>(
+        Status::timeout, fmt::format("{} did not return within {:.3g} s", stuck, waited.count()));
+  }
+  // A library that was named is there or cannot be used.
+  if (!opened.library && opened.error.missing && options.library.empty()) {
+    return not_observed<Nvml>(Status::absent, std::move(opened.error.message));
+  }
+  Nvml facts = std::move(opened.facts);
+  facts.module = root.read_line("/sys/module/nvidia/version");
+  facts.open_module = is_open_module(root);
+  if (!opened.library) {
+    const int code = opened.error.missing ? nvml::kLibraryNotFound : nvml::kFunctionNotFound;
+    return observed(unusable(std::move(facts), opened.error.message, code));
+  }
+  if (facts.trouble.empty()) read_gpus(root, opened, options, until, facts);
+  return observed(std::move(facts));
+}
+
+}  // namespace muster

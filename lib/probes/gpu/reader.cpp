@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/gpu/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "lib/probes/gpu/asked_gpu.hpp"
+#include "lib/probes/gpu/links.hpp"
+
+namespace muster::nvml {
+namespace {
+
+constexpr std::size_t kName = 96;
+constexpr std::size_t kSerial = 30;
+constexpr std::size_t kVbios = 32;
+constexpr std::size_t kInforom = 16;
+constexpr std::size_t kGsp = 80;
+
+Fact<int> margin_below(unsigned slowdown_c, int now_c) {
+  const std::int64_t margin = std::int64_t{slowdown_c} - now_c;
+  if (std::in_range<int>(margin)) return static_cast<int>(margin);
+  return Fact<int>::unreadable(
+      fmt::format("NVML tells of {} C, and of a slowdown at {} C", now_c, slowdown_c));
+}
+
+class Reader {
+ public:
+  Reader(const Functions& functions, unsigned index, Watched<GpuFacts>& watched)
+      : functions_(functions),
+        watched_(watched),
+        call_(functions, [&watched](std::string_view name) { watched.calling(name); }) {
+    facts_.gpu.index = index;
+  }
+
+  void read(NvmlParts parts) {
+    if (!open()) return publish();
+    identity();
+    firmware(parts.inforom);
+    modes();
+    memory();
+    errors();
+    rows();
+    single_fields();
+    nvlinks(parts.links);
+    fabric();
+    clocks();
+    heat_and_power();
+    pci_link();
+    processes(parts.processes);
+    publish();
+  }
+
+ private:
+  void publish() {
+    facts_.gpu.lost = call_.lost().empty() ? refused_ : call_.lost();
+    facts_.gpu.troubles = call_.troubles();
+    watched_.publish(facts_);
+  }
+
+  bool open() {
+    Device handle = nullptr;
+    const int code = call_(functions_.handle, facts_.gpu.index, &handle);
+    if (code != kOk) {
+      // A handle that is refused is a finding about this GPU, whatever the reason.
+      refused_ = call_.error(functions_.handle, code).message;
+      return false;
+    }
+    facts_.handle = handle;
+    PciInfo info{};
+    const int told = call_(functions_.pci, handle, &info);
+    if (told == kOk) facts_.gpu.address = address_of(info);
+    if (told != kOk) facts_.gpu.no_address = call_.error(functions_.pci, told).message;
+    publish();
+    return true;
+  }
+
+  void identity() {
+    auto& gpu = facts_.gpu;
+    gpu.uuid = call_.text<kName>(functions_.uuid, facts_.handle);
+    gpu.serial = call_.text<kSerial>(functions_.serial, facts_.handle);
+    gpu.model = call_.text<kName>(functions_.name, facts_.handle);
+    gpu.architecture = number<unsigned>(functions_.architecture);
+    gpu.minor = number<unsigned>(functions_.minor);
+    publish();
+  }
+
+  void firmware(bool validate_inforom) {
+    auto& firmware = facts_.gpu.firmware;
+    firmware.vbios = call_.text<kVbios>(functions_.vbios, facts_.handle);
+    firmware.inforom = call_.text<kInforom>(functions_.inforom, facts_.handle);
+    firmware.gsp = call_.text<kGsp>(functions_.gsp_version, facts_.handle);
+    unsigned enabled = 0;
+    unsigned by_default = 0;
+    const int code = call_(functions_.gsp_mode, facts_.handle, &enabled, &by_default);
+    firmware.gsp_enabled = call_.fact(functions_.gsp_mode, code, enabled != 0);
+    firmware.gsp_default = call_.fact(functions_.gsp_mode, code, by_default != 0);
+    publish();
+    if (!validate_inforom) {
+      firmware.inforom_valid =
+          Fact<bool>::absent("read in the contexts manual and boot only, for gpu.firmware");
+      return;
+    }
+    const int valid = call_(functions_.validate_inforom, facts_.handle);
+    firmware.inforom_valid = valid == kCorruptedInforom
+                                 ? Fact<bool>(false)
+                                 : call_.fact(functions_.validate_inforom, valid, true);
+    publish();
+  }
+
+  void modes() {
+    auto& modes = facts_.gpu.modes;
+    int current = 0;
+    int pending = 0;
+    const int ecc = call_(functions_.ecc_mode, facts_.handle, &current, &pending);
+    modes.ecc = call_.fact(functions_.ecc_mode, ecc, current != 0);
+    modes.ecc_pending = call_.fact(functions_.ecc_mode, ecc, pending != 0);
+    unsigned mig_current = 0;
+    unsigned mig_pending = 0;
+    const int mig = call_(functions_.mig, facts_.handle, &mig_current, &mig_pending);
+    modes.mig = call_.fact(functions_.mig, mig, mig_current != 0);
+    modes.mig_pending = call_.fact(functions_.mig, mig, mig_pending != 0);
+    modes.persistence = as<bool>(number<int>(functions_.persistence));
+    modes.compute = as<unsigned>(number<int>(functions_.compute_mode));
+    publish();
+  }
+
+  void memory() {
+    MemoryV2 second{.version = version_word<MemoryV2>(2)};
+    if (call_(functions_.memory_v2, facts_.handle, &second) == kOk) {
+      facts_.gpu.memory = GpuMemory{.total = second.total,
+                                    .reserved = std::uint64_t{second.reserved},
+                                    .used = second.used,
+                                    .free = second.free};
+    } else {
+      Memory first{};
+      const int code = call_(functions_.memory, facts_.handle, &first);
+      facts_.gpu.memory =
+          call_.fact(functions_.memory,
+                     code,
+                     GpuMemory{.total = first.total,
+                               .reserved = Fact<std::uint64_t>::absent("part of what is used"),
+                               .used = first.used,
+                               .free = first.free});
+    }
+    publish();
+  }
+
+  Fact<std::uint64_t> errors_of(int type, int since, int location) {
+    return as<std::uint64_t>(number<Counter>(functions_.memory_errors, type, since, location));
+  }
+
+  GpuEcc errors_since(int since) {
+    return {.dram_corrected = errors_of(kCorrected, since, kDram),
+            .dram_uncorrected = errors_of(kUncorrected, since, kDram),
+            .sram_corrected = errors_of(kCorrected, since, kSram),
+            .sram_uncorrected = errors_of(kUncorrected, since, kSram)};
+  }
+
+  void errors() {
+    facts_.gpu.ecc_volatile = errors_since(kVolatile);
+    facts_.gpu.ecc_aggregate = errors_since(kAggregate);
+    Sram sram{.version = version_word<Sram>(1)};
+    const int code = call_(functions_.sram, facts_.handle, &sram);
+    facts_.gpu.sram =
+        call_.fact(functions_.sram,
+                   code,
+                   GpuSram{.unique_uncorrected = sram.aggregate_parity + sram.aggregate_sec_ded,
+                           .threshold_exceeded = sram.threshold_exceeded != 0});
+    publish();
+  }
+
+  // Only how many: no addresses are asked for.
+  Fact<std::uint64_t> retired(int cause) {
+    unsigned count = 0;
+    Counter* const no_addresses = nullptr;
+    const int code = call_(functions_.retired_pages, facts_.handle, cause, &count, no_addresses);
+    if (code == kInsufficientSize) return std::uint64_t{count};
+    return call_.fact(functions_.retired_pages, code, std::uint64_t{count});
+  }
+
+  void rows() {
+    auto& gpu = facts_.gpu;
+    gpu.retired_pages = {.single_bit = retired(kSeveralSingleBit),
+                         .double_bit = retired(kDoubleBit),
+                         .pending = as<bool>(number<int>(functions_.retired_pending))};
+    unsigned corrected = 0;
+    unsigned uncorrected = 0;
+    unsigned pending = 0;
+    unsigned failed = 0;
+    int code =
+        call_(functions_.remapped_rows, facts_.handle, &corrected, &uncorrected, &pending, &failed);
+    gpu.remapped_rows = call_.fact(functions_.remapped_rows,
+                                   code,
+                                   GpuRemappedRows{.corrected = corrected,
+                                                   .uncorrected = uncorrected,
+                                                   .pending = pending != 0,
+                                                   .failed = failed != 0});
+    Histogram banks{};
+    code = call_(functions_.spare_rows, facts_.handle, &banks);
+    gpu.spare_rows = call_.fact(functions_.spare_rows,
+                                code,
+                                GpuSpareRows{.all = banks.max,
+                                             .high = banks.high,
+                                             .partial = banks.partial,
+                                             .low = banks.low,
+                                             .none = banks.none});
+    Repair repair{.version = version_word<Repair>(1), .channel_pending = 0, .tpc_pending = 0};
+    code = call_(functions_.repairs, facts_.handle, &repair);
+    gpu.repairs = call_.fact(functions_.repairs,
+                             code,
+                             GpuRepairs{.channel_pending = repair.channel_pending != 0,
+                                        .tpc_pending = repair.tpc_pending != 0});
+    publish();
+  }
+
+  void single_fields() {
+    std::array<FieldValue, 4> fields{};
+    auto& [memory, speed, links, action] = fields;
+    memory.field = kMemoryTemperature;
+    speed.field = kNvlinkCommonSpeed;
+    links.field = kNvlinkCount;
+    action.field = kRecoveryAction;
+    const AskedGpu gpu = asked();
+    gpu.ask(fields);
+    facts_.gpu.heat.memory_c = as<int>(gpu.answer(memory));
+    common_speed_ = gpu.answer(speed);
+    link_count_ = as<unsigned>(gpu.answer(links));
+    facts_.gpu.recovery_action = as<unsigned>(gpu.answer(action));
+    publish();
+  }
+
+  void nvlinks(bool wanted) {
+    facts_.gpu.nvlinks = wanted ? read_links(asked(), common_speed_, link_count_)
+                                : Fact<std::vector<NvLink>>::absent(kNobodyAsked);
+    publish();
+  }
+
+  void fabric() {
+    facts_.gpu.fabric = read_fabric(asked());
+    publish();
+  }
+
+  void clocks() {
+    facts_.gpu.clocks = {
+        .reasons = as<std::uint64_t>(number<Counter>(functions_.clock_reasons)),
+        .sm_mhz = number<unsigned>(functions_.clock, kSmClock),
+        .sm_max_mhz = number<unsigned>(functions_.clock_max, kSmClock),
+        .application_sm_mhz = number<unsigned>(functions_.clock_applications, kSmClock),
+        .default_sm_mhz = number<unsigned>(functions_.clock_default, kSmClock),
+        .performance_state = as<unsigned>(number<int>(functions_.performance_state))};
+    publish();
+  }
+
+  void heat_and_power() {
+    auto& heat = facts_.gpu.heat;
+    Temperature now{.version = version_word<Temperature>(1), .sensor = 0, .celsius = 0};
+    if (call_(functions_.temperature_v, facts_.handle, &now) == kOk) {
+      heat.gpu_c = now.celsius;
+    } else {
+      heat.gpu_c = as<int>(number<unsigned>(functions_.temperature, 0));
+    }
+    Margin margin{.version = version_word<Margin>(1), .celsius = 0};
+    const int code = call_(functions_.margin, facts_.handle, &margin);
+    heat.margin_c = call_.fact(functions_.margin, code, margin.celsius);
+    if (!heat.margin_c && heat.gpu_c) {
+      const auto slowdown = number<unsigned>(functions_.temperature_threshold, kThresholdSlowdown);
+      if (slowdown) heat.margin_c = margin_below(*slowdown, *heat.gpu_c);
+    }
+    facts_.gpu.power = {
+        .usage_mw = as<std::uint64_t>(number<unsigned>(functions_.power)),
+        .enforced_mw = as<std::uint64_t>(number<unsigned>(functions_.power_enforced)),
+        .default_mw = as<std::uint64_t>(number<unsigned>(functions_.power_default))};
+    publish();
+  }
+
+  void pci_link() {
+    facts_.gpu.link = {.generation = number<unsigned>(functions_.link_generation),
+                       .generation_max = number<unsigned>(functions_.link_generation_max),
+                       .width = number<unsigned>(functions_.link_width),
+                       .width_max = number<unsigned>(functions_.link_width_max),
+                       .replays = as<std::uint64_t>(number<unsigned>(functions_.replays))};
+    publish();
+  }
+
+  // The list may grow between two calls. Some drivers' entries are longer than declared: they get
+  // the room, and an answer that makes no sense is dropped.
+  template <class Entry, class Signature>
+  Fact<std::vector<GpuProcess>> processes_by(const Function<Signature>& function) {
+    constexpr unsigned kSpare = 32;
+    constexpr unsigned kLargestPid = 1U << 22U;
+    constexpr std::uint64_t kMost = 65536;
+    std::uint64_t room = 64;
+    int code = kInsufficientSize;
+    for (; room <= kMost && code == kInsufficientSize; room *= 2) {
+      std::vector<Entry> entries(room + room * kSpare / sizeof(Entry) + 1);
+      auto count = static_cast<unsigned>(room);
+      code = call_(function, facts_.handle, &count, entries.data());
+      if (code != kOk) continue;
+      std::vector<GpuProcess> processes;
+      for (unsigned i = 0; i < std::min<std::uint64_t>(count, room); ++i) {
+        if (entries[i].pid > kLargestPid) {
+          return Fact<std::vector<GpuProcess>>::unreadable(
+              fmt::format("{} lists a process {}", function.name, entries[i].pid));
+        }
+        GpuProcess process{.pid = entries[i].pid};
+        process.memory_bytes = entries[i].memory == kNotAvailable
+                                   ? Fact<std::uint64_t>::absent("NVML does not tell")
+                                   : Fact<std::uint64_t>(std::uint64_t{entries[i].memory});
+        processes.push_back(std::move(process));
+      }
+      return processes;
+    }
+    return Fact<std::vector<GpuProcess>>::failed(call_.error(function, code));
+  }
+
+  void processes(bool wanted) {
+    if (!wanted) {
+      facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNobodyAsked);
+      return publish();
+    }
+    facts_.gpu.processes = functions_.processes.call != nullptr
+                               ? processes_by<Process>(functions_.processes)
+                               : processes_by<ProcessV1>(functions_.processes_v1);
+    publish();
+  }
+
+  [[nodiscard]] AskedGpu asked() {
+    return {.functions = functions_, .call = call_, .handle = facts_.handle};
+  }
+
+  template <class Raw, class Signature, class... Arguments>
+  Fact<Raw> number(const Function<Signature>& function, Arguments... arguments) {
+    return asked().number<Raw>(function, arguments...);
+  }
+
+  const Functions& functions_;
+  Watched<GpuFacts>& watched_;
+  GpuFacts facts_;
+  Caller call_;
+  std::string refused_;  // why there is no handle
+  Fact<std::uint64_t> common_speed_;
+  Fact<unsigned> link_count_;
+};
+
+}  // namespace
+
+void read_gpu(const Functions& functions,
+              unsigned index,
+              NvmlParts parts,
+              Watched<GpuFacts>& watched) {
+  Reader(functions, index, watched).read(parts);
+}
+
+std::string address_of(const PciInfo& info) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", info.domain, info.bus, info.device);
+}
+
+}  // namespace muster::nvml

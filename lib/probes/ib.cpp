@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// InfiniBand as sysfs tells it: every RDMA device, its ports, their addresses, keys and counters.
+// Each file is read once: on a virtual function every read of a counter may cost a firmware command
+// and a line in the kernel log.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "lib/base/text.hpp"
+#include "lib/probes/ib_parse.hpp"
+#include "lib/probes/probes.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kClass = "/sys/class/infiniband";
+
+// A device has 128 slots for partition keys and the rules look at the first two. Reading all of
+// them costs a thousand reads on a node with eight devices, so the rest stays unread.
+constexpr unsigned kPkeysRead = 8;
+
+// Inside a guest no `physfn` link tells a virtual function; its PCI device id does. From the
+// kernel's tables of mlx4_core and mlx5_core, vendor 15b3.
+constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
+    0x1002,  // ConnectX-2
+    0x1004,  // ConnectX-3
+    0x1012,  // Connect-IB
+    0x1014,  // ConnectX-4
+    0x1016,  // ConnectX-4 Lx: accelerated networking
+    0x1018,  // ConnectX-5
+    0x101a,  // ConnectX-5 Ex
+    0x101c,  // ConnectX-6
+    0x101e,  // ConnectX-6 Dx and everything since: ConnectX-7 and 8
+    0xa2d3,  // BlueField
+};
+
+template <class Parse>
+auto read_and_parse(const Root& root, const std::string& path, Parse parse)
+    -> decltype(parse(std::string_view{})) {
+  const auto text = root.read_line(path);
+  if (!text) return tl::unexpected(text.error());
+  auto value = parse(*text);
+  if (!value) return make_error(fmt::format("read {}: {}", path, value.error().message));
+  return value;
+}
+
+Result<std::string> parse_word(std::string_view text) { return printable(text, 100); }
+
+bool says(const std::string& message, int error) {
+  return message.find(std::generic_category().message(error)) != std::string::npos;
+}
+
+// Kernels answer a refused port register with an error, older ones with a text.
+bool refused(const std::string& message) {
+  return says(message, EINVAL) || says(message, EOPNOTSUPP) ||
+         message.find("N/A (no PMA)") != std::string::npos;
+}
+
+Fact<std::uint64_t> read_counter(const Root& root, const std::string& path, bool virtual_function) {
+  Result<std::uint64_t> value = read_and_parse(root, path, parse_unsigned);
+  // The error counters of a virtual function are those of the physical port, which belongs to the
+  // host: that it is refused is its nature.
+  if (!value && virtual_function && refused(value.error().message)) {
+    return Fact<std::uint64_t>::absent(
+        fmt::format("refused to a virtual function: {}", value.error().message));
+  }
+  return value;
+}
+
+std::map<std::string, Fact<std::uint64_t>> read_counters(const Root& root,
+                                                         const std::string& folder,
+                                                         bool virtual_function) {
+  std::map<std::string, Fact<std::uint64_t>> counters;
+  const auto names = root.list(folder);
+  if (!names) return counters;
+  for (const std::string& name : *names) {
+    if (name == "lifespan") continue;  // a setting: how long the others are cached
+    counters.emplace(printable(name, 100),
+                     read_counter(root, fmt::format("{}/{}", folder, name), virtual_function));
+  }
+  return counters;
+}
+
+Fact<std::vector<unsigned>> read_pkeys(const Root& root, const std::string& port) {
+  std::vector<unsigned> keys;
+  for (unsigned index = 0; index < kPkeysRead; ++index) {
+    const auto key = read_and_parse(root, fmt::format("{}/pkeys/{}", port, index), parse_pkey);
+    // A smaller table ends here; one without the two that count is not a table.
+    if (!key && key.error().missing && index > 1) break;
+    if (!key) return Result<std::vector<unsigned>>(tl::unexpected(key.error()));
+    keys.push_back(*key);
+  }
+  while (!keys.empty() && keys.back() == 0) keys.pop_back();
+  return keys;
+}
+
+void read_rate(const Root& root, const std::string& folder, IbPort& port) {
+  const auto rate = read_and_parse(root, fmt::format("{}/rate", folder), parse_link_rate);
+  if (!rate) {
+    port.rate_gbps = Result<double>(tl::unexpected(rate.error()));
+    port.width = Result<unsigned>(tl::unexpected(rate.error()));
+    port.speed = Result<std::string>(tl::unexpected(rate.error()));
+    return;
+  }
+  port.rate_gbps = rate->gbps;
+  port.width = rate->lanes;
+  port.speed = rate->speed.empty() ? Fact<std::string>::absent("the kernel names no lane speed")
+                                   : Fact<std::string>(rate->speed);
+}
+
+IbPort read_port(const Root& root, const std::string& folder, bool virtual_function) {
+  IbPort port;
+  // Empty when it cannot be read: neither InfiniBand nor Ethernet.
+  port.link_layer =
+      read_and_parse(root, fmt::format("{}/link_layer", folder), parse_word).value_or("");
+  port.state = read_and_parse(root, fmt::format("{}/state", folder), parse_numbered_state);
+  port.physical_state =
+      read_and_parse(root, fmt::format("{}/phys_state", folder), parse_numbered_state);
+  read_rate(root, folder, port);
+  port.lid = read_and_parse(root, fmt::format("{}/lid", folder), parse_lid);
+  port.sm_lid = read_and_parse(root, fmt::format("{}/sm_lid", folder), parse_lid);
+  port.pkeys = read_pkeys(root, folder);
+  port.gid0 = read_and_parse(root, fmt::format("{}/gids/0", folder), parse_gid);
+  port.counters = read_counters(root, fmt::format("{}/counters", folder), virtual_function);
+  port.hw_counters = read_counters(root, fmt::format("{}/hw_counters", folder), virtual_function);
+  return port;
+}
+
+Fact<std::vector<IbPort>> read_ports(const Root& root,
+                                     const std::string& device,
+                                     bool virtual_function) {
+  const std::string folder = fmt::format("{}/ports", device);
+  const auto names = root.list(folder);
+  if (!names) return Result<std::vector<IbPort>>(tl::unexpected(names.error()));
+  std::vector<IbPort> ports;
+  for (const std::string& name : *names) {
+    const auto number = parse_unsigned(name);
+    if (!number || *number > 255) {
+      return Fact<std::vector<IbPort>>::unreadable(
+          fmt::format("list {}: \"{}\" is not a port", folder, printable(name, 60)));
+    }
+    IbPort port = read_port(root, fmt::format("{}/{}", folder, name), virtual_function);
+    port.number = static_cast<unsigned>(*number);
+    ports.push_back(std::move(port));
+  }
+  std::ranges::sort(ports, {}, &IbPort::number);
+  return ports;
+}
+
+Fact<std::string> read_address(const Root& root, const std::string& device) {
+  const auto link = root.read_link(fmt::format("{}/device", device));
+  if (!link) return Result<std::string>(tl::unexpected(link.error()));
+  const std::string last = link->substr(link->rfind('/') + 1);
+  if (is_pci_address(last)) return last;
+  return Fact<std::string>::absent(
+      fmt::format("not on the PCI bus: {}/device leads to {}", device, printable(*link, 100)));
+}
+
+bool is_virtual_function(const Root& root, const std::string& device) {
+  if (root.exists(fmt::format("{}/device/physfn", device))) return true;
+  const auto vendor = read_and_parse(root, fmt::format("{}/device/vendor", device), parse_hex);
+  const auto id = read_and_parse(root, fmt::format("{}/device/device", device), parse_hex);
+  return vendor && id && *vendor == 0x15b3 && std::ranges::count(kVirtualFunctionIds, *id) > 0;
+}
+
+Hca read_hca(const Root& root, const std::string& name) {
+  const std::string device = fmt::format("{}/{}", kClass, name);
+  Hca hca;
+  hca.name = printable(name, 64);
+  hca.address = read_address(root, device);
+  hca.node_guid = read_and_parse(root, fmt::format("{}/node_guid", device), parse_guid);
+  hca.firmware = read_and_parse(root, fmt::format("{}/fw_ver", device), parse_word);
+  hca.type = read_and_parse(root, fmt::format("{}/hca_type", device), parse_word);
+  hca.board = read_and_parse(root, fmt::format("{}/board_id", device), parse_word);
+  hca.virtual_function = is_virtual_function(root, device);
+  hca.netdevs = Fact<std::vector<std::string>>(root.list(fmt::format("{}/device/net", device)));
+  hca.ports = read_ports(root, device, hca.virtual_function);
+  return hca;
+}
+
+}  // namespace
+
+Section<Infiniband> probe_infiniband(const Root& root) {
+  Section<Infiniband> section;
+  const auto names = root.list(kClass);
+  if (!names) {
+    section.status = names.error().missing ? Status::absent : Status::error;
+    section.reason = names.error().missing
+                         ? fmt::format("no RDMA core is loaded: {} does not exist", kClass)
+                         : names.error().message;
+    return section;
+  }
+  Infiniband facts;
+  for (const std::string& name : *names) facts.hcas.push_back(read_hca(root, name));
+  // By address, as Azure's images number them; devices that are not on the bus come last, by name.
+  std::ranges::sort(facts.hcas, {}, [](const Hca& hca) {
+    return std::tuple(!hca.address.known(), hca.address.value_or(""), hca.name);
+  });
+  return observed(std::move(facts));
+}
+
+}  // namespace muster

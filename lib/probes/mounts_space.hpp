@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks many file systems how full they are, of which any may hang for ever (a dead NFS server).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/base/fact.hpp"
+#include "lib/base/result.hpp"
+#include "lib/node/mounts.hpp"
+
+namespace muster {
+
+struct SpaceAnswer {
+  bool hung = false;
+  Fact<Space> space;
+
+  bool operator==(const SpaceAnswer&) const = default;
+};
+
+using AskSpace = std::function<Result<Space>(const std::string& point)>;
+
+// One answer for each point, in order. `ask` runs in child processes. Returns within two deadlines
+// for up to 64 points, and one more for each further 64, five in all: points that were not reached
+// by then are unreadable.
+[[nodiscard]] std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
+                                                  std::chrono::milliseconds deadline,
+                                                  const AskSpace& ask);
+
+}  // namespace muster

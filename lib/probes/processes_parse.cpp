@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/processes_parse.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+// Takes the next word off a text of single blanks; a table of all fields would cost more than the
+// rest for thousands of processes.
+std::string_view take_word(std::string_view& text) {
+  const auto end = text.find(' ');
+  const auto word = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return word;
+}
+
+tl::unexpected<Error> not_a_process(std::string_view text) {
+  return make_error(fmt::format("not a process: \"{}\"", printable(text, 60)));
+}
+
+}  // namespace
+
+Result<ProcessStat> parse_process_stat(std::string_view text) {
+  constexpr int kFieldsBetween = 17;  // after the parent's pid (4) and before the start time (22)
+  const auto open = text.find(" (");
+  const auto close = text.rfind(") ");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
+    return not_a_process(text);
+  }
+  ProcessStat stat;
+  stat.name = text.substr(open + 2, close - open - 2);
+  auto rest = trim(text.substr(close + 2));
+  const auto state = take_word(rest);
+  const auto pid = parse_unsigned(text.substr(0, open));
+  const auto parent = parse_unsigned(take_word(rest));
+  for (int i = 0; i < kFieldsBetween; ++i) take_word(rest);
+  const auto start = parse_unsigned(take_word(rest));
+  if (!pid || !parent || !start || state.size() != 1) return not_a_process(text);
+  stat.pid = *pid;
+  stat.state = state.front();
+  stat.parent = *parent;
+  stat.start_ticks = *start;
+  return stat;
+}
+
+Result<std::uint64_t> parse_context_switches(std::string_view status) {
+  std::uint64_t sum = 0;
+  int found = 0;
+  for (const auto line : split_lines(status)) {
+    const auto colon = line.find(':');
+    const auto key = line.substr(0, colon);
+    if (key != "voluntary_ctxt_switches" && key != "nonvoluntary_ctxt_switches") continue;
+    const auto count = parse_unsigned(trim(line.substr(std::min(colon, line.size() - 1) + 1)));
+    if (!count) return make_error(fmt::format("not a count: \"{}\"", printable(line, 60)));
+    sum += *count;
+    ++found;
+  }
+  if (found != 2) return make_error("no count of context switches");
+  return sum;
+}
+
+Result<std::uint64_t> parse_user(std::string_view status) {
+  for (const auto line : split_lines(status)) {
+    const auto words = split_words(line);  // "Uid: real effective saved file-system"
+    if (words.size() < 2 || words[0] != "Uid:") continue;
+    if (const auto user = parse_unsigned(words[1])) return *user;
+    return make_error(fmt::format("not a user: \"{}\"", printable(line, 60)));
+  }
+  return make_error("no user");
+}
+
+Result<LoadAverage> parse_load_average(std::string_view line) {
+  const auto words = split_words(line);  // "0.20 0.18 0.12 1/80 11206"
+  const auto wrong = [&] {
+    return make_error(fmt::format("not a load average: \"{}\"", printable(line, 60)));
+  };
+  if (words.size() != 5) return wrong();
+  const auto slash = words[3].find('/');
+  if (slash == std::string_view::npos) return wrong();
+  const auto load1 = parse_number(words[0]);
+  const auto load5 = parse_number(words[1]);
+  const auto load15 = parse_number(words[2]);
+  const auto running = parse_unsigned(words[3].substr(0, slash));
+  const auto total = parse_unsigned(words[3].substr(slash + 1));
+  if (!load1 || !load5 || !load15 || !running || !total) return wrong();
+  if (*load1 < 0 || *load5 < 0 || *load15 < 0) return wrong();
+  return LoadAverage{
+      .load1 = *load1, .load5 = *load5, .load15 = *load15, .running = *running, .total = *total};
+}
+
+}  // namespace muster

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/state/counters.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace muster {
+namespace {
+
+using Counters = std::map<std::string, std::uint64_t>;
+
+// Traffic moves all the time and says nothing about health: it would only fill the state file.
+bool is_traffic(std::string_view counter) {
+  return counter.ends_with("_data") || counter.ends_with("_packets") || counter == "port_xmit_wait";
+}
+
+void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
+  for (const auto* group : {&port.counters, &port.hw_counters}) {
+    for (const auto& [name, value] : *group) {
+      if (!value || is_traffic(name)) continue;
+      counters.emplace(fmt::format("ib.{}.{}.{}", hca, port.number, name), *value);
+    }
+  }
+}
+
+void add_device(Counters& counters, const PciDevice& device) {
+  if (!device.aer) return;
+  const std::string prefix = fmt::format("pci.{}", device.address);
+  counters.emplace(fmt::format("{}.fatal", prefix), device.aer->fatal);
+  counters.emplace(fmt::format("{}.non_fatal", prefix), device.aer->non_fatal);
+  counters.emplace(fmt::format("{}.correctable", prefix), device.aer->correctable);
+}
+
+void add_memory(Counters& counters, const std::vector<EdacController>& controllers) {
+  for (const auto& controller : controllers) {
+    if (!controller.corrected) continue;
+    counters.emplace(fmt::format("edac.{}.corrected", controller.name), *controller.corrected);
+  }
+}
+
+void add_gpu(Counters& counters, const Gpu& gpu) {
+  if (gpu.address.empty()) return;
+  const auto add = [&](const std::string& name, const Fact<std::uint64_t>& value) {
+    if (value) counters.emplace(fmt::format("gpu.{}.{}", gpu.address, name), *value);
+  };
+  add("pcie_replays", gpu.link.replays);
+  if (!gpu.nvlinks) return;
+  for (const auto& link : *gpu.nvlinks) {
+    add(fmt::format("nvlink.{}.crc", link.link), link.crc);
+    add(fmt::format("nvlink.{}.recoveries", link.link), link.recoveries);
+    add(fmt::format("nvlink.{}.replays", link.link), link.replays);
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
+  Counters counters;
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (!hca.ports) continue;
+    for (const auto& port : *hca.ports) add_port(counters, hca.name, port);
+  }
+  for (const auto& device : snapshot.pci->devices) add_device(counters, device);
+  for (const auto& interface : snapshot.network->interfaces) {
+    if (!interface.carrier_down_count) continue;
+    counters.emplace(fmt::format("net.{}.carrier_down_count", interface.name),
+                     *interface.carrier_down_count);
+  }
+  for (const auto& gpu : snapshot.nvml->gpus) add_gpu(counters, gpu);
+  if (snapshot.kernel->edac) add_memory(counters, *snapshot.kernel->edac);
+  return counters;
+}
+
+}  // namespace muster

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/state/job_gpus.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kJob = "SLURM_JOB_ID";
+constexpr std::string_view kBySlurm = "SLURM_JOB_GPUS";
+constexpr std::string_view kByCuda = "CUDA_VISIBLE_DEVICES";
+
+// A list of GPUs, taken apart.
+struct Named {
+  std::set<unsigned> numbers;
+  std::vector<std::string> uuids;        // or their beginnings, as CUDA allows
+  std::vector<std::string> partitioned;  // UUIDs of GPUs of which an instance (MIG) is named
+  bool instances = false;                // an instance is named, and not of which GPU
+  bool unclear = false;                  // something else is
+};
+
+// "3", or "0-3" as Slurm shortens lists.
+bool read_numbers(std::string_view entry, std::set<unsigned>& numbers) {
+  constexpr unsigned kMost = 1024;
+  const auto dash = entry.find('-');
+  const auto first = parse_unsigned(entry.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_unsigned(entry.substr(dash + 1));
+  if (!first || !last || *last < *first || *last >= kMost) return false;
+  for (auto number = *first; number <= *last; ++number) {
+    numbers.insert(static_cast<unsigned>(number));
+  }
+  return true;
+}
+
+void read_entry(std::string_view entry, Named& named) {
+  constexpr std::string_view kGpu = "GPU-";
+  constexpr std::string_view kInstance = "MIG-";
+  constexpr std::string_view kInstanceOfGpu = "MIG-GPU-";  // "MIG-GPU-<uuid>/<gpu>/<compute>"
+  if (entry.starts_with(kInstanceOfGpu)) {
+    entry = entry.substr(kInstance.size());
+    named.partitioned.emplace_back(entry.substr(0, entry.find('/')));
+  } else if (entry.starts_with(kInstance)) {
+    named.instances = true;
+  } else if (entry.starts_with(kGpu)) {
+    named.uuids.emplace_back(entry);
+  } else if (!read_numbers(entry, named.numbers)) {
+    named.unclear = true;
+  }
+}
+
+Named read_list(std::string_view list) {
+  constexpr std::array<std::string_view, 3> kNone{"", "NoDevFiles", "-1"};
+  Named named;
+  if (std::ranges::count(kNone, trim(list)) > 0) return named;
+  for (const auto entry : split(list, ',')) read_entry(trim(entry), named);
+  return named;
+}
+
+bool names(const std::vector<std::string>& uuids, const Gpu& gpu) {
+  return gpu.uuid && std::ranges::any_of(uuids, [&](const auto& uuid) {
+           return std::string_view(*gpu.uuid).starts_with(uuid);
+         });
+}
+
+bool may_be_partitioned(const Gpu& gpu) {
+  return gpu.modes.mig ? *gpu.modes.mig : gpu.modes.mig.is_unreadable();
+}
+
+// Plain numbers count instances then, and not GPUs.
+bool counts_instances(const std::vector<Gpu>& gpus) {
+  return std::ranges::any_of(gpus, may_be_partitioned);
+}
+
+// However they are counted, it is all of them.
+bool names_all(const Named& named, const std::vector<Gpu>& gpus) {
+  return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
+    return named.numbers.contains(gpu.index) &&
+           named.numbers.contains(gpu.minor.value_or(gpu.index));
+  });
+}
+
+// Slurm counts device files or GPUs by PCI address, as it was set up: sure is where both agree.
+Held by_slurms_number(const Named& named, const Gpu& gpu) {
+  const bool by_address = named.numbers.contains(gpu.index);
+  const bool by_file = named.numbers.contains(gpu.minor.value_or(gpu.index));
+  if (by_address != by_file) return Held::perhaps;
+  return by_address ? Held::yes : Held::no;
+}
+
+Held held_by(const Named& named, const Gpu& gpu) {
+  if (names(named.uuids, gpu)) return Held::yes;
+  const Held numbered = by_slurms_number(named, gpu);
+  if (numbered != Held::no) return numbered;
+  const bool anonymous = !gpu.uuid && (!named.uuids.empty() || !named.partitioned.empty());
+  const bool instance =
+      names(named.partitioned, gpu) || (named.instances && may_be_partitioned(gpu));
+  return anonymous || instance || named.unclear ? Held::perhaps : Held::no;
+}
+
+Held judge_gpu(const Named& named, const Gpu& gpu, bool certain) {
+  const bool uncertain = !certain && !named.numbers.empty();
+  return uncertain && !names(named.uuids, gpu) ? Held::perhaps : held_by(named, gpu);
+}
+
+void hold_all(JobGpus& result, const std::vector<Gpu>& gpus, Held held) {
+  for (const auto& gpu : gpus) result.held[gpu.index] = held;
+}
+
+}  // namespace
+
+JobGpus find_job_gpus(const Snapshot& snapshot) {
+  const auto& gpus = snapshot.nvml->gpus;
+  JobGpus result;
+  if (!snapshot.environment.ok()) {
+    result.doubt = fmt::format("the environment is not known: {}", snapshot.environment.reason);
+    return result;
+  }
+  const auto& variables = snapshot.environment->job;
+  const auto job = variables.find(std::string(kJob));
+  if (job == variables.end() || job->second.empty()) {
+    hold_all(result, gpus, Held::yes);
+    return result;
+  }
+  result.job = job->second;
+  const bool by_slurm = variables.contains(std::string(kBySlurm));
+  const auto list = variables.find(std::string(by_slurm ? kBySlurm : kByCuda));
+  if (list == variables.end()) {
+    result.doubt = fmt::format("neither {} nor {} is set", kBySlurm, kByCuda);
+    return result;
+  }
+  result.doubt = fmt::format("{} is {}", list->first, list->second);
+  const Named named = read_list(list->second);
+  const bool of_gpus = !counts_instances(gpus);
+  if (of_gpus && names_all(named, gpus)) {
+    hold_all(result, gpus, Held::yes);
+    return result;
+  }
+  // Below a cgroup CUDA's numbers begin with the job's own first GPU.
+  const bool certain = of_gpus && by_slurm;
+  for (const auto& gpu : gpus) result.held[gpu.index] = judge_gpu(named, gpu, certain);
+  return result;
+}
+
+}  // namespace muster

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/state/state.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/atomic_file.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+#include "lib/state/counters.hpp"
+#include "lib/state/xids.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestState = 16UL * 1024 * 1024;
+constexpr std::size_t kMostChanges = 64;      // of one counter
+constexpr double kRememberFor = 48.0 * 3600;  // seconds; no window is longer
+
+std::string cause(int code) { return std::generic_category().message(code); }
+
+// A file beside the state, because the state itself is replaced. A run that hangs while it holds
+// the lock must not hang the next: the wait is bounded.
+Result<Descriptor> lock(const fs::path& file) {
+  const std::string name = fmt::format("{}.lock", file.string());
+  Descriptor held(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (held.get() < 0) return make_error(fmt::format("open {}: {}", name, cause(errno)));
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(held.get(), LOCK_EX | LOCK_NB) == 0) return held;
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    ::usleep(1000);
+  }
+  return make_error(fmt::format("lock {}: {}", name, cause(errno)));
+}
+
+// The content, or why this is not a file that muster wrote for itself.
+Result<std::string> read_private(const fs::path& file) {
+  const std::string name = file.string();
+  const Descriptor held(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (held.get() < 0) {
+    auto error = Error{.message = fmt::format("open {}: {}", name, cause(errno))};
+    error.missing = errno == ENOENT;
+    return tl::unexpected(std::move(error));
+  }
+
+  struct stat status {};
+
+  if (::fstat(held.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return make_error(fmt::format("{} is not a regular file", name));
+  }
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return make_error(fmt::format("{} belongs to or can be written by others", name));
+  }
+  if (static_cast<std::size_t>(status.st_size) > kLargestState) {
+    return make_error(fmt::format("{} is larger than {} bytes", name, kLargestState));
+  }
+  std::string content(static_cast<std::size_t>(status.st_size), '\0');
+  const auto got = ::read(held.get(), content.data(), content.size());
+  if (got < 0) return make_error(fmt::format("read {}: {}", name, cause(errno)));
+  content.resize(static_cast<std::size_t>(got));
+  return content;
+}
+
+Earlier put_aside(const fs::path& file, std::string_view why) {
+  const std::string bad = fmt::format("{}.bad", file.string());
+  const bool moved = ::rename(file.c_str(), bad.c_str()) == 0;
+  return {.note =
+              fmt::format("the state of earlier runs cannot be used and {}: {}; rates start afresh",
+                          moved ? fmt::format("was put aside as {}", bad) : "stays where it is",
+                          printable(why))};
+}
+
+void remember(std::vector<CounterChange>& changes, CounterChange now) {
+  if (!changes.empty() &&
+      (changes.back().value == now.value || changes.back().uptime_s >= now.uptime_s)) {
+    return;
+  }
+  changes.push_back(now);
+  // What held before the longest window began is kept once: it is the value the window began with.
+  while (changes.size() > 2 && changes[1].uptime_s < now.uptime_s - kRememberFor) {
+    changes.erase(changes.begin());
+  }
+  // A counter that never rests is remembered more coarsely.
+  if (changes.size() > kMostChanges) {
+    std::vector<CounterChange> thinned;
+    for (std::size_t i = 0; i < changes.size(); i += 2) thinned.push_back(changes[i]);
+    if (thinned.back() != changes.back()) thinned.push_back(changes.back());
+    changes = std::move(thinned);
+  }
+}
+
+// A run that could not see the processes learned nothing of them, and one that saw them before
+// another did learned less.
+void remember_stuck(Earlier& state, const Snapshot& snapshot, double uptime_s) {
+  const auto& tasks = snapshot.processes->uninterruptible;
+  if (!tasks || uptime_s < state.processes_seen_uptime_s) return;
+  state.stuck.clear();
+  for (const auto& task : *tasks) {
+    StuckTask stuck{.pid = task.pid,
+                    .start_ticks = task.start_ticks,
+                    .since_s = uptime_s,
+                    .awake_at_s = state.processes_seen_uptime_s,
+                    .switches = task.switches};
+    if (task.stuck_since_s) {
+      stuck.since_s = *task.stuck_since_s;
+      stuck.awake_at_s = task.awake_at_s.value_or(0);
+    }
+    state.stuck.push_back(std::move(stuck));
+  }
+  state.processes_seen_uptime_s = uptime_s;
+}
+
+}  // namespace
+
+Earlier read_state(const fs::path& file, std::string_view boot_id) {
+  const auto content = read_private(file);
+  if (!content && content.error().missing) return {};
+  if (!content) return put_aside(file, content.error().message);
+  auto earlier = parse_state(*content);
+  if (!earlier) return put_aside(file, earlier.error().message);
+  if (earlier->boot_id == boot_id && !boot_id.empty()) return *std::move(earlier);
+  return {.note = "the state of earlier runs is of another boot: rates start afresh",
+          .xids = std::move(earlier->xids),
+          .jobs = std::move(earlier->jobs)};
+}
+
+// A task that was seen asleep twice may have woken up and fallen asleep again in between, as one
+// that writes to a busy disk does all the time. The kernel counts when it runs; its own detector of
+// hung tasks goes by that, too. Where the count is not known, nobody can tell.
+void recall_stuck_tasks(Snapshot& snapshot) {
+  if (!snapshot.processes->uninterruptible) return;
+  for (auto& task : *snapshot.processes->uninterruptible) {
+    const auto seen = std::ranges::find_if(snapshot.earlier.stuck, [&](const StuckTask& each) {
+      return each.pid == task.pid && each.start_ticks == task.start_ticks;
+    });
+    if (seen == snapshot.earlier.stuck.end() || !seen->switches || !task.switches) continue;
+    if (*seen->switches != *task.switches) continue;
+    task.stuck_since_s = seen->since_s;
+    task.awake_at_s = seen->awake_at_s;
+  }
+}
+
+Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xids_of_programs) {
+  if (!snapshot.identity->boot_id || !snapshot.identity->uptime_s) {
+    return make_error(
+        fmt::format("{} is not written: boot id or uptime is not known", file.string()));
+  }
+  if (file.has_parent_path()) {
+    std::error_code failed;
+    if (fs::create_directories(file.parent_path(), failed)) {
+      fs::permissions(file.parent_path(), fs::perms::owner_all, failed);
+    }
+    if (failed) {
+      return make_error(
+          fmt::format("create {}: {}", file.parent_path().string(), failed.message()));
+    }
+  }
+  const auto held = lock(file);
+  if (!held) return tl::unexpected(held.error());
+
+  const double uptime_s = *snapshot.identity->uptime_s;
+  Earlier state = read_state(file, *snapshot.identity->boot_id);
+  state.note.clear();
+  state.boot_id = *snapshot.identity->boot_id;
+  state.last_uptime_s = std::max(state.last_uptime_s, uptime_s);
+  for (const auto& [key, value] : counters_of(snapshot)) {
+    remember(state.counters[key], {.uptime_s = uptime_s, .value = value});
+  }
+  remember_stuck(state, snapshot, uptime_s);
+  remember_job(state, snapshot);
+  remember_xids(state, snapshot, xids_of_programs);
+  return replace_file(file, state_to_json(state), 0600);
+}
+
+}  // namespace muster

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/kernel_log_parse.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+KernelLog collect(const std::vector<std::string>& records) {
+  KmsgCollector collector;
+  for (const auto& record : records) collector.add(record);
+  return collector.finish();
+}
+
+auto text_is(const std::string& text) { return Field("text", &KernelRecord::text, text); }
+
+TEST(KmsgParseTest, ReadsPrioritySequenceTimeAndText) {
+  const auto record = parse_kmsg("11,339,5140900,-,caller=T1;NVRM: loading\n SUBSYSTEM=pci\n");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->level, 3U);
+  EXPECT_EQ(record->facility, 1U);
+  EXPECT_EQ(record->sequence, 339U);
+  EXPECT_EQ(record->time_us, 5140900U);
+  EXPECT_FALSE(record->fragment);
+  EXPECT_EQ(record->text, "NVRM: loading");
+}
+
+TEST(KmsgParseTest, RefusesWhatIsNotInTheKernelsForm) {
+  for (const auto* const text : {"",
+                                 "6",
+                                 "6,1,2",
+                                 "6,1,2,-",
+                                 "6,1,2,;no flags",
+                                 "6,1,2,?;unknown flag",
+                                 "6,1,2,-x;rest of flags",
+                                 "-6,1,2,-;negative",
+                                 "2048,1,2,-;priority too large",
+                                 "6,18446744073709551616,2,-;sequence too large",
+                                 "[    0.000000] Linux version 6.1"}) {
+    EXPECT_FALSE(parse_kmsg(text)) << text;
+  }
+}
+
+TEST(KmsgParseTest, DecodesEscapesAndLeavesWhatIsNoEscapeAlone) {
+  EXPECT_EQ(unescape_kmsg(R"(a\x5cb\x0ac\x4)"), "a\\b\nc\\x4");
+  EXPECT_EQ(unescape_kmsg("\\xzz\\"), "\\xzz\\");
+}
+
+TEST(KmsgCollectorTest, KeepsWarningsAndWhatNamesHardwareAndCountsTheRest) {
+  const auto log = collect({"4,1,10,-;something odd",
+                            "6,2,20,-;usb 1-1: new device",
+                            "6,3,30,-;mlx5_core 0101:00:00.0: Port module event"});
+  EXPECT_EQ(log.seen, 3U);
+  EXPECT_THAT(
+      log.records,
+      ElementsAre(
+          KernelRecord{
+              .sequence = 1, .time_us = 10, .level = 4, .text = "something odd", .last_us = 10},
+          KernelRecord{.sequence = 3,
+                       .time_us = 30,
+                       .level = 6,
+                       .text = "mlx5_core 0101:00:00.0: Port module event",
+                       .last_us = 30}));
+}
+
+TEST(KmsgCollectorTest, KeepsNoticesThatTellOfAFault) {
+  for (const auto* const text : {"BERT: Error records from previous boot:",
+                                 "BTRFS info (device sdb): forced readonly",
+                                 "nfs: server 10.0.0.4 not responding, still trying",
+                                 "{1}[Hardware Error]: event severity: corrected",
+                                 "mlx5_core 0101:00:00.0 ib0: Link down"}) {
+    EXPECT_THAT(collect({fmt::format("6,1,0,-;{}", text)}).records, ElementsAre(text_is(text)));
+  }
+}
+
+TEST(KmsgCollectorTest, CountsIdenticalMessagesWithinFiveSecondsOnce) {
+  const auto log =
+      collect({"3,1,0,-;EDAC error", "3,2,5000000,-;EDAC error", "3,3,10000001,-;EDAC error"});
+  ASSERT_THAT(log.records, SizeIs(2));
+  EXPECT_EQ(log.records[0].repeats, 2U);
+  EXPECT_EQ(log.records[0].last_us, 5000000U);
+  EXPECT_EQ(log.records[1].repeats, 1U);
+}
+
+TEST(KmsgCollectorTest, CountsInterleavedMessagesOnceEach) {
+  const auto log = collect({"3,1,0,-;one", "3,2,1,-;two", "3,3,2,-;one", "3,4,3,-;two"});
+  EXPECT_THAT(log.records, ElementsAre(text_is("one"), text_is("two")));
+}
+
+TEST(KmsgCollectorTest, DoesNotCountAUsersLineWithTheKernels) {
+  const auto log = collect({"3,1,0,-;NVRM: Xid", "11,2,1,-;NVRM: Xid"});
+  ASSERT_THAT(log.records, SizeIs(2));
+  EXPECT_EQ(log.records[0].repeats, 1U);
+  EXPECT_EQ(log.records[1].facility, 1U);
+}
+
+TEST(KmsgCollectorTest, UserSpaceCannotDisplaceTheKernelsRecords) {
+  KmsgCollector collector;
+  collector.add("3,1,0,-;kernel error");
+  for (int i = 0; i < 5000; ++i) collector.add(fmt::format("11,{},1,-;forged {}", i + 2, i));
+  const auto log = collector.finish();
+  EXPECT_THAT(log.records, SizeIs(1 + KmsgCollector::kMaxUserKept));
+  EXPECT_EQ(log.records[0].text, "kernel error");
+  EXPECT_FALSE(log.truncated);
+}
+
+TEST(KmsgCollectorTest, DropsUserSpaceBelowErrors) {
+  EXPECT_THAT(collect({"12,1,0,-;nvidia says a user"}).records, IsEmpty());
+}
+
+TEST(KmsgCollectorTest, JoinsFragmentsToTheRecordBeforeThem) {
+  const auto log = collect({"3,1,10,-;first", "4,2,11,c; second", "3,4,12,c;of another line"});
+  EXPECT_THAT(log.records, ElementsAre(text_is("first second"), text_is("of another line")));
+}
+
+TEST(KmsgCollectorTest, KeepsControlCharactersEscaped) {
+  const auto log = collect({R"(3,1,0,-;name\x0a\x1b[31m \xc3\xa9 \xff)"});
+  EXPECT_THAT(log.records, ElementsAre(text_is("name\\x0a\\x1b[31m \xc3\xa9 \\xff")));
+}
+
+TEST(KmsgCollectorTest, CutsATextToTheKernelsOwnLimit) {
+  const auto log = collect({fmt::format("3,1,0,-;{}", std::string(100000, 'x'))});
+  ASSERT_THAT(log.records, SizeIs(1));
+  EXPECT_EQ(log.records[0].text.size(), KmsgCollector::kMaxText);
+}
+
+TEST(KmsgCollectorTest, CountsOverwrittenRecordsByTheirNumbers) {
+  KmsgCollector collector;
+  collector.add("3,10,0,-;before");
+  collector.overwritten();
+  collector.add("3,15,0,-;after");
+  collector.overwritten();
+  EXPECT_EQ(collector.finish().lost, 4U + 1U);
+}
+
+TEST(KmsgCollectorTest, CountsWhatItCannotParse) {
+  const auto log = collect({"garbage", "3,1,0,-;ok"});
+  EXPECT_EQ(log.seen, 2U);
+  EXPECT_EQ(log.unparsable, 1U);
+}
+
+TEST(KmsgCollectorTest, LetsGoOfTheOldestAndSaysSo) {
+  KmsgCollector collector;
+  for (std::size_t i = 0; i <= KmsgCollector::kMaxKept; ++i) {
+    collector.add(fmt::format("3,{},{},-;error {}", i, i, i));
+  }
+  const auto log = collector.finish();
+  EXPECT_TRUE(log.truncated);
+  EXPECT_THAT(log.records, SizeIs(KmsgCollector::kMaxKept / 2 + 1));
+  EXPECT_EQ(log.records.back().text, fmt::format("error {}", KmsgCollector::kMaxKept));
+}
+
+TEST(KmsgCollectorTest, AStormOfOneMessageIsCheap) {
+  constexpr std::uint64_t kStorm = 100000;
+  KmsgCollector collector;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < kStorm; ++i) {
+    collector.add(
+        fmt::format("3,{},{},-;NVRM: Xid (PCI:0001:00:00): 95, Uncontained ECC error", i, i));
+  }
+  const auto log = collector.finish();
+  ASSERT_THAT(log.records, SizeIs(1));
+  EXPECT_EQ(log.records[0].repeats, kStorm);
+  // Far above what it takes, far below what comparing with every record kept would.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST(KmsgCollectorTest, RemembersTheOldestRecordEvenIfItIsNotKept) {
+  const auto log = collect({"6,900000,70,-;usb 1-1: new device", "4,900001,80,-;something odd"});
+  EXPECT_EQ(log.first_sequence, 900000U);
+  EXPECT_EQ(log.first_us, 70U);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/processes_parse.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/lib/probes/host_tree.hpp"
+
+namespace muster {
+namespace {
+
+TEST(ProcessStatTest, ReadsTheFieldsThatMatter) {
+  const auto line = stat_line(42, "cat", 'D', 4200);
+  const auto stat = parse_process_stat(line);
+  ASSERT_TRUE(stat) << stat.error().message;
+  EXPECT_EQ(
+      *stat,
+      (ProcessStat{.pid = 42, .name = "cat", .state = 'D', .parent = 1, .start_ticks = 4200}));
+}
+
+TEST(ProcessStatTest, EndsTheNameAtTheLastParenthesis) {
+  const auto line = stat_line(42, "a) R 5 (b", 'Z', 9);
+  const auto stat = parse_process_stat(line);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->name, "a) R 5 (b");
+  EXPECT_EQ(stat->state, 'Z');
+}
+
+TEST(ProcessStatTest, TakesAnEmptyName) {
+  EXPECT_EQ(parse_process_stat(stat_line(42, "", 'S', 9))->name, "");
+}
+
+TEST(ProcessStatTest, RefusesEveryTruncatedLineUpToTheStartTime) {
+  const auto line = stat_line(42, "cat", 'D', 4200);
+  for (std::size_t length = 0; length < line.find(" 4200"); ++length) {
+    EXPECT_FALSE(parse_process_stat(line.substr(0, length))) << length;
+  }
+}
+
+TEST(ContextSwitchesTest, AddsBothKinds) {
+  EXPECT_EQ(parse_context_switches("Name:\tvoluntary_ctxt_switches: 9\n"
+                                   "voluntary_ctxt_switches:\t150\n"
+                                   "nonvoluntary_ctxt_switches:\t7\n"),
+            157U);
+}
+
+TEST(ContextSwitchesTest, RefusesWhatLacksOneOrIsNoNumber) {
+  for (const auto* status : {"",
+                             "voluntary_ctxt_switches:\t150\n",
+                             "voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\n",
+                             "voluntary_ctxt_switches:\t-1\nnonvoluntary_ctxt_switches:\t1\n",
+                             "voluntary_ctxt_switches\nnonvoluntary_ctxt_switches:\t1\n"}) {
+    EXPECT_FALSE(parse_context_switches(status)) << status;
+  }
+}
+
+TEST(UserTest, IsTheRealOne) {
+  EXPECT_EQ(parse_user("Name:\tUid: 9\nUid:\t1000\t0\t0\t0\nGid:\t7\t7\t7\t7\n"), 1000U);
+}
+
+TEST(UserTest, RefusesWhatLacksItOrIsNoNumber) {
+  for (const auto* status : {"", "Name:\tUid: 9\n", "Uid:\n", "Uid:\t-1\t0\t0\t0\n"}) {
+    EXPECT_FALSE(parse_user(status)) << status;
+  }
+}
+
+TEST(LoadAverageTest, ReadsLoadsAndTasks) {
+  const auto load = parse_load_average("0.20 1.18 22.12 3/80 11206");
+  ASSERT_TRUE(load);
+  EXPECT_EQ(
+      *load,
+      (LoadAverage{.load1 = 0.20, .load5 = 1.18, .load15 = 22.12, .running = 3, .total = 80}));
+}
+
+TEST(LoadAverageTest, RefusesWhatIsNoLoadAverage) {
+  for (const auto* line : {"",
+                           "0.1 0.1 0.1",
+                           "a 0.1 0.1 1/2 3",
+                           "-1 0.1 0.1 1/2 3",
+                           "0.1 0.1 0.1 12 3",
+                           "0.1 0.1 0.1 1/ 3",
+                           "nan 0.1 0.1 1/2 3"}) {
+    EXPECT_FALSE(parse_load_average(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/state/state.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/temp_dir.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Snapshot node(double uptime_s, std::uint64_t link_downed, const char* boot = "boot-1") {
+  Snapshot s;
+  s.identity = observed(Identity{.boot_id = std::string(boot), .uptime_s = uptime_s});
+  s.infiniband = observed(Infiniband{
+      .hcas = {{.name = "mlx5_ib0",
+                .ports = std::vector<IbPort>{{.counters = {{"link_downed", link_downed}}}}}}});
+  return s;
+}
+
+constexpr const char* kKey = "ib.mlx5_ib0.1.link_downed";
+
+TEST(StateTest, RemembersChangesOnly) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "var/lib/muster/state.json";
+  for (const auto& [uptime, value] : {std::pair{10.0, 0U}, {20.0, 0U}, {30.0, 2U}}) {
+    ASSERT_TRUE(write_state(file, node(uptime, value)));
+  }
+  const Earlier earlier = read_state(file, "boot-1");
+  EXPECT_EQ(earlier.note, "");
+  EXPECT_EQ(earlier.last_uptime_s, 30);
+  EXPECT_THAT(earlier.counters.at(kKey), ElementsAre(CounterChange{10, 0}, CounterChange{30, 2}));
+}
+
+TEST(StateTest, IsPrivate) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "new/state.json";
+  ASSERT_TRUE(write_state(file, node(1, 0)));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(fs::status(file.parent_path()).permissions(), fs::perms::owner_all);
+}
+
+TEST(StateTest, ThereIsNothingToSayOnTheFirstRun) {
+  const TempDir dir;
+  EXPECT_EQ(read_state(dir.path() / "state.json", "boot-1"), Earlier{});
+}
+
+TEST(StateTest, XidsOutliveTheBoot) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  Snapshot snapshot = node(1000, 7);
+  snapshot.kernel_log = observed(KernelLog{
+      .records = {{.time_us = 900'000'000, .text = "NVRM: Xid (PCI:0001:00:00): 79, lost"}}});
+  ASSERT_TRUE(write_state(file, snapshot));
+  EXPECT_EQ(read_state(file, "boot-2").xids.at(0).code, 79U);
+  EXPECT_EQ(read_state(file, "boot-2").counters.size(), 0U);
+}
+
+TEST(StateTest, AnotherBootStartsAfreshAndSaysSoOnce) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  ASSERT_TRUE(write_state(file, node(1000, 7)));
+  EXPECT_EQ(read_state(file, "boot-2").note,
+            "the state of earlier runs is of another boot: rates start afresh");
+  ASSERT_TRUE(write_state(file, node(5, 1, "boot-2")));
+  const Earlier earlier = read_state(file, "boot-2");
+  EXPECT_EQ(earlier.note, "");
+  EXPECT_THAT(earlier.counters.at(kKey), ElementsAre(CounterChange{5, 1}));
+}
+
+TEST(StateTest, PutsCorruptStateAsideAndSaysSoOnce) {
+  const TempDir dir;
+  dir.write("state.json", R"({"schema": "muster.state/1", "boot_id": 5})");
+  const fs::path file = dir.path() / "state.json";
+  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/boot_id: expected a string"));
+  EXPECT_TRUE(fs::exists(dir.path() / "state.json.bad"));
+  EXPECT_EQ(read_state(file, "boot-1").note, "");
+}
+
+TEST(StateTest, DoesNotTrustAFileThatOthersCanWrite) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  ASSERT_TRUE(write_state(file, node(1, 0)));
+  fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("can be written by others"));
+}
+
+TEST(StateTest, DoesNotFollowALink) {
+  const TempDir dir;
+  ASSERT_TRUE(write_state(dir.path() / "other.json", node(1, 9)));
+  dir.link("state.json", "other.json");
+  EXPECT_THAT(read_state(dir.path() / "state.json", "boot-1").note,
+              HasSubstr("Too many levels of symbolic links"));
+}
+
+TEST(StateTest, ACounterThatNeverRestsStaysBounded) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  for (unsigned i = 0; i < 200; ++i) ASSERT_TRUE(write_state(file, node(i * 60.0, i)));
+  const auto changes = read_state(file, "boot-1").counters.at(kKey);
+  EXPECT_LE(changes.size(), 65U);
+  EXPECT_EQ(changes.front(), (CounterChange{0, 0}));
+  EXPECT_EQ(changes.back().value, 199U);
+}
+
+Task asleep(std::uint64_t pid, Fact<std::uint64_t> switches) {
+  return {.pid = pid, .name = "dd", .start_ticks = 5, .switches = std::move(switches)};
+}
+
+Snapshot with_tasks(double uptime_s, std::vector<Task> tasks) {
+  Snapshot snapshot = node(uptime_s, 0);
+  snapshot.processes = observed(Processes{.uninterruptible = std::move(tasks)});
+  return snapshot;
+}
+
+// One run: what earlier ones knew is added, then this one is remembered.
+Snapshot run(const fs::path& file, Snapshot snapshot) {
+  snapshot.earlier = read_state(file, "boot-1");
+  recall_stuck_tasks(snapshot);
+  EXPECT_TRUE(write_state(file, snapshot));
+  return snapshot;
+}
+
+Task first_task(const Snapshot& snapshot) { return snapshot.processes->uninterruptible->at(0); }
+
+TEST(StateTest, KnowsSinceWhenATaskSleeps) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(100, {}));
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  run(file, with_tasks(300, {asleep(7, 150U)}));
+  EXPECT_THAT(read_state(file, "boot-1").stuck, ElementsAre(StuckTask{7, 5, 200, 100, 150U}));
+  Task expected = asleep(7, 150U);
+  expected.stuck_since_s = 200.0;
+  expected.awake_at_s = 100.0;
+  EXPECT_EQ(first_task(run(file, with_tasks(400, {asleep(7, 150U)}))), expected);
+}
+
+TEST(StateTest, ARunThatCouldNotSeeTheProcessesForgetsNoTask) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  run(file, node(300, 0));
+  Snapshot unreadable = with_tasks(400, {});
+  unreadable.processes->uninterruptible = Fact<std::vector<Task>>::unreadable("list /proc: denied");
+  run(file, unreadable);
+  const Earlier earlier = read_state(file, "boot-1");
+  EXPECT_EQ(earlier.last_uptime_s, 400);
+  EXPECT_EQ(earlier.processes_seen_uptime_s, 200);
+  EXPECT_EQ(first_task(run(file, with_tasks(500, {asleep(7, 150U)}))).stuck_since_s, 200.0);
+}
+
+TEST(StateTest, TakesManyShortSleepsForNoLongOne) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  EXPECT_FALSE(first_task(run(file, with_tasks(300, {asleep(7, 152U)}))).stuck_since_s);
+  EXPECT_THAT(read_state(file, "boot-1").stuck, ElementsAre(StuckTask{7, 5, 300, 200, 152U}));
+}
+
+TEST(StateTest, ClaimsNoLongSleepWhereNobodyKnowsWhetherTheTaskRan) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  const auto denied = Fact<std::uint64_t>::unreadable("read /proc/7/status: denied");
+  run(file, with_tasks(200, {asleep(7, denied)}));
+  EXPECT_FALSE(first_task(run(file, with_tasks(300, {asleep(7, 150U)}))).stuck_since_s);
+  EXPECT_FALSE(first_task(run(file, with_tasks(400, {asleep(7, denied)}))).stuck_since_s);
+}
+
+TEST(StateTest, ForgetsATaskThatSleepsNoLonger) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(200, {asleep(7, 150U)}));
+  run(file, with_tasks(300, {}));
+  EXPECT_EQ(read_state(file, "boot-1").stuck, std::vector<StuckTask>{});
+}
+
+TEST(StateTest, HasAFormOfItsOwn) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  run(file, with_tasks(12.5, {asleep(7, 150U)}));
+  std::ifstream written(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(written), {}),
+            R"({"schema":"muster.state/1","boot_id":"boot-1","last_uptime_s":12.5,)"
+            R"("processes_seen_uptime_s":12.5,)"
+            R"("counters":{"ib.mlx5_ib0.1.link_downed":[{"uptime_s":12.5,"value":0}]},)"
+            R"("stuck":[{"pid":7,"start_ticks":5,"since_s":12.5,"awake_at_s":0.0,)"
+            R"("switches":150}],"xids":[],"jobs":[],"driver_loaded_s":0.0})");
+}
+
+TEST(StateTest, PutsStateOfAnotherFormAsideAndSaysSoOnce) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  for (const auto* other : {R"({"schema": "muster.state/2", "boot_id": "boot-1"})",
+                            R"({"status": "ok", "facts": {"boot_id": "boot-1"}})"}) {
+    dir.write("state.json", other);
+    EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/schema: expected"));
+    EXPECT_EQ(read_state(file, "boot-1"), Earlier{});
+  }
+}
+
+TEST(StateTest, SaysWhereItCannotWrite) {
+  const auto result = write_state("/proc/nowhere/state.json", node(1, 0));
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("/proc/nowhere"));
+}
+
+}  // namespace
+}  // namespace muster
