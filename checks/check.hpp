@@ -29,9 +29,10 @@ struct Check {
   std::string_view title;  // one line
   std::string_view why;    // a paragraph for `muster explain`: what it looks at, why it matters
   std::string_view fix;    // what an admin does about it
-  ProbeSet needs;          // the sections without which it cannot judge
-  ProbeSet looks_at = {};  // those it also reads: observed for it, and never in its way
-  NvmlParts asks = {};     // facts of GPUs that are read only where a check asks for them
+  std::string_view code = {};  // Azure's fault code for its failures; empty where Azure has none
+  ProbeSet needs;              // the sections without which it cannot judge
+  ProbeSet looks_at = {};      // those it also reads: observed for it, and never in its way
+  NvmlParts asks = {};         // facts of GPUs that are read only where a check asks for them
   WhenAbsent when_absent = WhenAbsent::unknown;
   // Why the check does not apply here, if so; `judge` is not asked then. It comes before a missing
   // section makes the check `unknown`, so it goes by the profile and by sections that were

@@ -101,7 +101,7 @@ Findings judge_one(const Snapshot& snapshot,
     finding.outcome = apply(policy, finding.outcome);
     if (!passes && finding.outcome == Outcome::pass) finding.remedy = Remedy::none;
     if (finding.outcome == Outcome::fail) {
-      if (finding.code.empty()) finding.code = fault_code(check.id);
+      if (finding.code.empty()) finding.code = check.code;
       if (finding.category.empty()) finding.category = impact_category(finding.code);
     } else {
       forget_fault(finding);

@@ -118,6 +118,7 @@ constinit const Check gpu_driver{
         "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
         "nvidia, then reboot or reinstall the driver. A version that is not allowed: install the "
         "site's.",
+    .code = "NHC2015",
     .needs = Probe::nvml | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = not_here,

@@ -67,6 +67,7 @@ constinit const Check gpu_ecc_corrected{
     .fix =
         "Watch the GPU: when gpu.ecc_remapped_rows or gpu.ecc_uncorrectable speak up, act "
         "on those.",
+    .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

@@ -135,6 +135,7 @@ constinit const Check gpu_ecc_remapped_rows{
         "number to the provider. Pending: drain the node and reset the GPU or reboot; no "
         "part needs replacing. No spares or many rows: keep the node in service and watch "
         "it.",
+    .code = "NHC2007",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge_in = judge,

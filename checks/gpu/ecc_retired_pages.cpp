@@ -59,6 +59,7 @@ constinit const Check gpu_ecc_retired_pages{
     .fix =
         "Pending: drain the node and reset the GPU or reboot. Too many: replace the GPU, "
         "or report its serial number to the provider.",
+    .code = "NHC2018",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

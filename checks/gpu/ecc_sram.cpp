@@ -63,6 +63,7 @@ constinit const Check gpu_ecc_sram{
     .fix =
         "Run the field diagnostic and replace the GPU, or report it to the provider of "
         "the virtual machine with its serial number.",
+    .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

@@ -84,6 +84,7 @@ constinit const Check gpu_ecc_uncorrectable{
     .fix =
         "Reset the GPU (nvidia-smi --gpu-reset) or reboot the node, then look at "
         "gpu.ecc_remapped_rows: it says whether the GPU could repair itself.",
+    .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

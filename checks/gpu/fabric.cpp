@@ -250,6 +250,7 @@ constinit const Check gpu_fabric{
         "start the jobs anew. Failed or unhealthy: drain the node and reset the GPUs, or reboot "
         "it. Another cluster or clique, or a wrong configuration: look at the partitions in the "
         "Fabric Manager's or the rack's NVLink configuration.",
+    .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
     .asks = {.links = true},
     .not_here = gpu::none_to_judge,

@@ -286,6 +286,7 @@ constinit const Check gpu_nvlink_errors{
         "A single replay or recovery: watch the link. Errors that fail: drain the node and run "
         "the field diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report "
         "the GPU's serial number and the link to the provider.",
+    .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
     .asks = {.links = true},
     .not_here = not_here,

@@ -245,6 +245,7 @@ constinit const Check gpu_nvlink_state{
         "link that is lost again is hardware: report the GPU's serial number and the link to the "
         "provider, or run the field diagnostic and reseat the GPU or its bridge. All GPUs: look "
         "at nvidia-fabricmanager and at its log.",
+    .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
     .asks = {.links = true},
     .not_here = not_here,

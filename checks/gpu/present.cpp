@@ -168,6 +168,7 @@ constinit const Check gpu_present{
         "A lost GPU needs a reboot; one that stays lost is reseated or replaced, or "
         "reported to the provider of the virtual machine together with its serial number. "
         "A wrong model means the wrong profile or the wrong node.",
+    .code = "NHC2009",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::pci,
     .not_here = not_here,

@@ -119,6 +119,7 @@ constinit const Check gpu_sxid{
     .fix =
         "Drain the node, stop the Fabric Manager, reset all GPUs and switches together or reboot, "
         "and have the board replaced when it comes back.",
+    .code = "NHC2016",
     .needs = Probe::kernel_log | Probe::identity | Probe::pci,
     .looks_at = Probe::nvml,
     .asks = {.links = true},

@@ -109,6 +109,7 @@ constinit const Check gpu_temperature{
     .fix =
         "Look at fans, air flow and the temperature of the room or of the coolant. In a "
         "virtual machine, report it to the provider.",
+    .code = "NHC2017",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

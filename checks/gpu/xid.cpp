@@ -237,6 +237,7 @@ constinit const Check gpu_xid{
         "Do what the remedy says, with the node drained, and read the lines around it with dmesg. "
         "After a reset of a GPU load the driver again or reboot: the log does not tell that a GPU "
         "was reset. A class that does not suit your site is changed by gpu.xid.classes.",
+    .code = "NHC2001",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs
     .asks = {.processes = true},

@@ -139,6 +139,7 @@ constinit const Check host_cpu{
         "whole sockets or NUMA nodes are missing, look at the firmware's settings (NUMA per "
         "socket, SMT) and at the machine's event log; a virtual machine of the wrong shape goes "
         "back to its provider.",
+    .code = "NHC2022",
     .needs = Probe::cpu,
     .judge = judge,
 };

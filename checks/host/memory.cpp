@@ -87,6 +87,7 @@ constinit const Check host_memory{
         "Look for failed DIMMs in the machine's event log (ipmitool sel list) and in host.edac; "
         "reseat or replace them. A virtual machine goes back to its provider. If the node is of "
         "another kind, choose its profile.",
+    .code = "NHC2022",
     .needs = Probe::memory | Probe::cpu,
     .judge = judge,
 };

@@ -188,6 +188,7 @@ constinit const Check host_nvme{
         "See nvme list, nvme smart-log and the kernel log for the device; mdadm --detail for an "
         "array. Some controllers come back after a reboot; a device that fails again is replaced. "
         "Then rebuild the array and its file system.",
+    .code = "NHC2023",
     .needs = Probe::disks | Probe::identity,
     .judge = judge,
 };

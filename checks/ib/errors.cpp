@@ -270,6 +270,7 @@ constinit const Check ib_errors{
         "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch. "
         "Constraint "
         "errors point to partition keys, discards to congestion or a dead far end.",
+    .code = "NHC2003",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_active_ports,

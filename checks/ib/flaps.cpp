@@ -186,6 +186,7 @@ constinit const Check ib_flaps{
         "Reseat or replace the cable or optic; look at the switch port. In a cloud report the node "
         "to "
         "the provider.",
+    .code = "NHC2005",
     .needs = Probe::infiniband | Probe::identity | Probe::network,
     .looks_at = Probe::kernel_log,  // only what it does say proves anything
     .when_absent = WhenAbsent::judge,

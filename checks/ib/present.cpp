@@ -199,6 +199,7 @@ constinit const Check ib_present{
         "on "
         "Azure's HPC images check the service that names RDMA devices "
         "(azure_persistent_rdma_naming).",
+    .code = "NHC2002",
     .needs = Probe::infiniband | Probe::pci | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .judge = judge,

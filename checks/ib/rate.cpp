@@ -181,6 +181,7 @@ constinit const Check ib_rate{
         "settings. "
         "SDR by an old driver: update the driver or the kernel.",
     // Verbs are looked at where they were observed, to tell a real SDR from an old driver's.
+    .code = "NHC2003",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_active_ports,

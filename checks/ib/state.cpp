@@ -146,6 +146,7 @@ constinit const Check ib_state{
         "DOWN: reseat or replace cable and optic, look at the switch port. INIT: look at the "
         "subnet "
         "manager. In a cloud report the node to the provider.",
+    .code = "NHC2004",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_hcas,

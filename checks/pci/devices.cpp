@@ -205,6 +205,7 @@ constinit const Check pci_devices{
         "Reboot the node: a link that failed to train often comes back. If the device stays away, "
         "a virtual machine is redeployed to other hardware and the fault reported to the "
         "provider; on bare metal the device is reseated, then replaced.",
+    .code = "NHC2013",
     .needs = Probe::pci | Probe::identity,
     .looks_at = Probe::nvml,
     .when_absent = WhenAbsent::judge,

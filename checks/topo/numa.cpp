@@ -154,6 +154,7 @@ constinit const Check topo_numa{
         "Look at the firmware's settings (NUMA nodes per socket, SR-IOV); in a cloud report the "
         "node to "
         "the provider.",
+    .code = "NHC2010",
     .needs = Probe::pci | Probe::topology,
     .when_absent = WhenAbsent::judge,
     .judge = judge,

@@ -160,6 +160,7 @@ constinit const Check topo_pairing{
     .fix =
         "Look at the slots and the firmware's settings; in a cloud report the node to the "
         "provider.",
+    .code = "NHC2010",
     .needs = Probe::pci | Probe::topology,
     .when_absent = WhenAbsent::judge,
     .not_here = not_here,

@@ -58,10 +58,12 @@ TEST(PartsTest, AreThoseThatTheChecksAskFor) {
 }
 
 TEST(JudgeTest, AFailureCarriesAzuresCodeAndCategory) {
-  EXPECT_EQ(fault_code("ib.flaps"), "NHC2005");
+  EXPECT_EQ(checks::ib_flaps.code, "NHC2005");
   EXPECT_EQ(impact_category("NHC2005"), "Resource.Hpc.Unhealthy.IBPortFlapping");
   EXPECT_EQ(impact_category(""), "");
-  for (const auto& [check, code] : kFaultCodes) EXPECT_NE(impact_category(code), "") << check;
+  for (const auto* check : checks::kAll) {
+    if (!check->code.empty()) EXPECT_NE(impact_category(check->code), "") << check->id;
+  }
   Profile profile = no_swap();
   const Report healthy = judge(node(), profile, kSwap);
   EXPECT_EQ(healthy.findings.at(0).category, "");
