@@ -8,93 +8,94 @@
 
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
-#include "lib/report/measurement_json.hpp"
+#include "lib/report/keys.hpp"
 
 namespace muster {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxText = 4096;
+// Makes one object. Numbers that JSON does not know, infinity and NaN, are written as null.
+class Writer {
+ public:
+  explicit Writer(const RenderOptions& options) : options_(options) {}
 
-std::string text(std::string_view raw) { return printable(raw, kMaxText); }
+  template <class T>
+  [[nodiscard]] static Json object(const T& value, const RenderOptions& options) {
+    Writer writer(options);
+    each_key(value, writer);
+    return std::move(writer.object_);
+  }
 
-// Microseconds are as fine as a duration is known.
-double rounded_ms(double value) { return std::round(value * 1000.0) / 1000.0; }
+  void schema(std::string_view name) { object_["schema"] = name; }
 
-struct ToJson {
-  Json operator()(std::monostate /*none*/) const { return nullptr; }
+  template <class T>
+  void operator()(const char* key, const T& value, Presence presence = Presence::required) {
+    if (presence == Presence::on_request && !options_.every_iteration) return;
+    if constexpr (requires { value.empty(); }) {
+      if (presence == Presence::unless_empty && value.empty()) return;
+    }
+    object_[key] = json(value);
+  }
 
-  Json operator()(bool value) const { return value; }
+  // Microseconds are as fine as a duration is known.
+  void operator()(const char* key, double value) {
+    const bool milliseconds = std::string_view(key).ends_with("_ms");
+    object_[key] = milliseconds ? std::round(value * 1000.0) / 1000.0 : value;
+  }
 
-  Json operator()(std::int64_t value) const { return value; }
+ private:
+  [[nodiscard]] Json json(const std::string& text) const {
+    constexpr std::size_t kMaxText = 4096;
+    return printable(text, kMaxText);
+  }
 
-  // JSON has no infinity and no NaN.
-  Json operator()(double value) const { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+  [[nodiscard]] Json json(std::int64_t number) const { return number; }
 
-  Json operator()(const std::string& value) const { return text(value); }
+  [[nodiscard]] Json json(double number) const { return number; }
+
+  [[nodiscard]] Json json(bool value) const { return value; }
+
+  [[nodiscard]] Json json(std::monostate /*none*/) const { return nullptr; }
+
+  [[nodiscard]] Json json(const Value& value) const {
+    return std::visit([this](const auto& each) { return json(each); }, value);
+  }
+
+  template <class T>
+  [[nodiscard]] Json json(const std::optional<T>& value) const {
+    return value ? json(*value) : Json(nullptr);
+  }
+
+  template <class T>
+  [[nodiscard]] Json json(const std::vector<T>& list) const {
+    auto array = Json::array();
+    for (const auto& each : list) {
+      if constexpr (std::is_same_v<T, Finding>) {
+        if (is_plain_pass(each) && !options_.verbose) continue;
+      }
+      array.push_back(json(each));
+    }
+    return array;
+  }
+
+  template <class T>
+  [[nodiscard]] Json json(const T& value) const {
+    if constexpr (std::is_enum_v<T>) {
+      return to_string(value);
+    } else {
+      return object(value, options_);
+    }
+  }
+
+  const RenderOptions& options_;
+  Json object_;
 };
-
-Json to_value(const Value& value) { return std::visit(ToJson{}, value); }
-
-Json to_object(const Finding& finding) {
-  return Json{{"check", text(finding.check)},
-              {"device", text(finding.device)},
-              {"outcome", to_string(finding.outcome)},
-              {"message", text(finding.message)},
-              {"observed", to_value(finding.observed)},
-              {"limit", to_value(finding.limit)},
-              {"unit", text(finding.unit)},
-              {"remedy", to_string(finding.remedy)},
-              {"code", text(finding.code)},
-              {"category", text(finding.category)}};
-}
-
-Json to_object(const ProbeResult& probe) {
-  Json object{{"name", text(probe.name)},
-              {"status", text(probe.status)},
-              {"duration_ms", rounded_ms(probe.duration_ms)}};
-  if (!probe.reason.empty()) object["reason"] = text(probe.reason);
-  return object;
-}
-
-Json to_strings(const std::vector<std::string>& lines) {
-  auto array = Json::array();
-  for (const auto& line : lines) array.push_back(text(line));
-  return array;
-}
 
 }  // namespace
 
 std::string to_json(const Report& report, const RenderOptions& options) {
-  Json document{{"schema", kReportSchema},
-                {"node", text(report.node)},
-                {"profile", text(report.profile)},
-                {"profile_evidence", to_strings(report.profile_evidence)},
-                {"context", text(report.context)},
-                {"started", text(report.started)},
-                {"duration_ms", rounded_ms(report.duration_ms)},
-                {"verdict", to_string(report.verdict)},
-                {"physical_host", text(report.physical_host)},
-                {"muster", text(report.muster)},
-                {"snapshot", text(report.snapshot)},
-                {"checks", Json::array()},
-                {"findings", Json::array()},
-                {"probes", Json::array()}};
-  for (const auto& check : report.checks) {
-    document["checks"].push_back(
-        Json{{"id", text(check.id)}, {"outcome", to_string(check.outcome)}});
-  }
-  for (const auto& finding : report.findings) {
-    if (is_plain_pass(finding) && !options.verbose) continue;
-    document["findings"].push_back(to_object(finding));
-  }
-  for (const auto& probe : report.probes) document["probes"].push_back(to_object(probe));
-  for (const auto& measurement : report.measurements) {
-    document["measurements"].push_back(to_object(measurement, options.every_iteration));
-  }
-  if (!report.ways.empty()) document["ways"] = to_strings(report.ways);
-  if (!report.warnings.empty()) document["warnings"] = to_strings(report.warnings);
+  const auto document = Writer::object(report, options);
   return fmt::format("{}\n", document.dump(options.indent > 0 ? options.indent : -1));
 }
 
