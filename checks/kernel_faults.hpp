@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checks/check.hpp"
+#include "lib/profile/limits/kernel_log.hpp"
 
 namespace muster::checks {
 

@@ -12,6 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/probes.hpp"
 
 namespace muster {
 namespace {
@@ -81,7 +82,7 @@ Result<void> check_names(const Profile& profile) {
   for (const auto& [name, context] : profile.contexts) {
     if (auto done = check_context(profile, name, context); !done) return done;
   }
-  for (const auto& probe : profile.muster.probes.fatal) {
+  for (const auto& probe : profile.muster->probes.fatal) {
     if (std::ranges::count(probe_names(), probe) > 0) continue;
     return wrong(profile, "muster.probes.fatal", probe, "probe", probe_names());
   }

@@ -16,6 +16,7 @@
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/observe.hpp"
+#include "lib/profile/limits/bench.hpp"
 
 namespace muster::bench {
 namespace {
@@ -112,7 +113,7 @@ Settings take_settings(const Profile& profile,
                        Variables& variables,
                        const std::filesystem::path& root) {
   Settings settings;
-  for (const auto& [name, value] : profile.bench.environment) {
+  for (const auto& [name, value] : profile.bench->environment) {
     const bool other_backends = name.starts_with("UCX_") && kind != BackendKind::nccl;
     if (other_backends || variables.contains(name)) continue;
     if (const auto missing = what_is_missing(name, value, root); !missing.empty()) {

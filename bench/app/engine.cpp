@@ -15,6 +15,7 @@
 #include "bench/backends/sim/sim.hpp"
 #include "bench/backends/tcp/backend.hpp"
 #include "lib/base/host_name.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench {
@@ -107,7 +108,7 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
   if (expected || !(gpus || has_none(gpus.error()))) {
     const auto where = expected ? fmt::format(", where profile {} expects {}",
                                               profile.name,
-                                              profile.gpu.present.count.value_or(0))
+                                              profile.gpu->present.count.value_or(0))
                                 : std::string();
     return tl::unexpected<Failure>(
         Failure{.status = kExitUndecided,

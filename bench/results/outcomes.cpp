@@ -11,6 +11,7 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/bench.hpp"
 #include "lib/report/verdict.hpp"
 
 namespace muster::bench {
@@ -317,7 +318,7 @@ std::vector<std::string> required_transports(const std::vector<std::string>& ask
                                              int nodes) {
   if (!asked.empty()) return asked;
   if (!gpus || nodes < 2) return {};
-  return profile.bench.transport.require;
+  return profile.bench->transport.require;
 }
 
 Finding judge_transport(const std::vector<std::string>& required, const TransportFacts& facts) {

@@ -6,6 +6,8 @@
 #include <cctype>
 
 #include "bench/results/judge.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::bench {
 namespace {
@@ -132,7 +134,7 @@ class Search {
 
   // GPUs that no rank used may be those that are slow, or gone.
   [[nodiscard]] std::string without_some_gpus() const {
-    const auto gpus = profile_.gpu.present.count;
+    const auto gpus = profile_.gpu->present.count;
     if (!facts_.gpus || !gpus || *gpus == 0 || *gpus * facts_.nodes == facts_.ranks) return {};
     return fmt::format(
         "profile {} has {} GPUs on a node, one rank for each; here {} ran on {}",
@@ -150,7 +152,7 @@ class Search {
   }
 
   [[nodiscard]] Found of_node() const {
-    const auto& limit = profile_.bench.node_all_reduce;
+    const auto& limit = profile_.bench->node_all_reduce;
     if (!limit.size) return {};
     return {&limit, algorithm_fits(limit, used_)};
   }
@@ -159,7 +161,7 @@ class Search {
   [[nodiscard]] Found of_job() const {
     Found best;
     const auto nodes = [](const AllReduceLimit& limit) { return limit.nodes_at_least.value_or(0); };
-    for (const auto& limit : profile_.bench.job_all_reduce) {
+    for (const auto& limit : profile_.bench->job_all_reduce) {
       if (!limit.size || nodes(limit) > facts_.nodes) continue;
       const bool fits = algorithm_fits(limit, used_);
       const bool better = best.limit == nullptr || fits > best.fits ||

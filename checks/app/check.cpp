@@ -17,6 +17,7 @@
 #include "checks/run.hpp"
 #include "lib/command/version.hpp"
 #include "lib/process/child.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/state.hpp"
 
 namespace muster::app {
@@ -109,7 +110,7 @@ void remember(const Examined& examined, const World& world, Deadline& deadline) 
   Children children;  // a file system that does not answer costs the memory of this run only
   children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
     const auto written = write_state(
-        *examined.state_file, examined.snapshot, examined.choice.profile.gpu.xid.of_programs);
+        *examined.state_file, examined.snapshot, examined.choice.profile.gpu->xid.of_programs);
     return written ? std::string() : written.error().message;
   });
   const auto answer = children.next().second;

@@ -4,6 +4,9 @@
 #include <chrono>
 
 #include "checks/names.hpp"
+#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::app {
 namespace {
@@ -24,14 +27,14 @@ Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view 
 
 Wanted wanted_of(const Profile& profile) {
   Wanted wanted;
-  for (const auto& [key, value] : profile.host.sysctl.values) wanted.sysctls.push_back(key);
-  append(wanted.files, profile.host.programs.executable);
-  append(wanted.files, profile.host.programs.present);
-  append(wanted.files, profile.host.container_storage.paths);
-  append(wanted.libraries, profile.env.libraries.required);
-  append(wanted.libraries, profile.env.libraries.optional);
-  wanted.nccl_topology = profile.topo.nccl_file.path.value_or("");
-  const auto statfs = std::chrono::duration<double>(profile.host.mounts.answer_within.value);
+  for (const auto& [key, value] : profile.host->sysctl.values) wanted.sysctls.push_back(key);
+  append(wanted.files, profile.host->programs.executable);
+  append(wanted.files, profile.host->programs.present);
+  append(wanted.files, profile.host->container_storage.paths);
+  append(wanted.libraries, profile.env->libraries.required);
+  append(wanted.libraries, profile.env->libraries.optional);
+  wanted.nccl_topology = profile.topo->nccl_file.path.value_or("");
+  const auto statfs = std::chrono::duration<double>(profile.host->mounts.answer_within.value);
   if (statfs.count() > 0) {
     wanted.statfs_deadline = std::chrono::duration_cast<std::chrono::milliseconds>(statfs);
   }

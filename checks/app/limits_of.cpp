@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/all.hpp"
 
 namespace muster::app {
 namespace {
@@ -44,9 +45,10 @@ void add_check(std::string_view name, std::vector<LimitKey>& keys) {
 
 // The groups are the members of a profile whose members are the checks' blocks.
 template <class T>
-concept GroupOfChecks = std::is_same_v<T, HostLimits> || std::is_same_v<T, PciLimits> ||
-    std::is_same_v<T, GpuLimits> || std::is_same_v<T, IbLimits> || std::is_same_v<T, TopoLimits> ||
-    std::is_same_v<T, EnvLimits> || std::is_same_v<T, MusterLimits>;
+concept GroupOfChecks = std::is_same_v<T, Owned<HostLimits>> ||
+    std::is_same_v<T, Owned<PciLimits>> || std::is_same_v<T, Owned<GpuLimits>> ||
+    std::is_same_v<T, Owned<IbLimits>> || std::is_same_v<T, Owned<TopoLimits>> ||
+    std::is_same_v<T, Owned<EnvLimits>> || std::is_same_v<T, Owned<MusterLimits>>;
 
 constexpr std::size_t kLongestValue = 4096;
 
@@ -64,7 +66,8 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   for_each_field<Profile>([&](const auto& each) {
     using Member = decltype(member_type(each.member));
     if constexpr (GroupOfChecks<Member>) {
-      if (each.name == group) add_check<Member>(name, keys);
+      using Group = std::remove_reference_t<decltype(*std::declval<Member&>())>;
+      if (each.name == group) add_check<Group>(name, keys);
     }
   });
   return keys;

@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/environment.hpp"
 
 namespace muster::checks {
 namespace {
@@ -77,7 +78,7 @@ void judge_version(const Library& nccl, const std::string& least, Findings& find
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.env.libraries;
+  const auto& limits = profile.env->libraries;
   const auto& libraries = snapshot.environment->libraries;
   if (libraries.is_absent()) {
     Finding finding = not_known(kNode, "which libraries open", libraries);

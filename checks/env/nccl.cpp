@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/environment.hpp"
 
 namespace muster::checks {
 namespace {
@@ -135,7 +136,7 @@ void judge_interface(const Settings& settings, const Snapshot& snapshot, Finding
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.env.nccl;
+  const auto& limits = profile.env->nccl;
   if (!snapshot.environment.ok()) {
     return {
         {.device = std::string(kNode),

@@ -10,6 +10,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -150,7 +151,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   auto more = gpu::each(
       snapshot,
       [&](const Gpu& gpu) {
-        return judge_one(snapshot, gpu, profile.gpu.clocks.application_sm, said_already);
+        return judge_one(snapshot, gpu, profile.gpu->clocks.application_sm, said_already);
       },
       "with free clocks");
   if (!findings.empty()) {

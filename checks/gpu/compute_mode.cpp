@@ -5,6 +5,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -38,7 +39,7 @@ std::optional<Finding> judge_one(const Gpu& gpu, const std::string& expected) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& expected = *profile.gpu.compute_mode.expected;
+  const auto& expected = *profile.gpu->compute_mode.expected;
   return gpu::each(
       snapshot,
       [&](const Gpu& gpu) { return judge_one(gpu, expected); },
@@ -46,7 +47,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  if (!profile.gpu.compute_mode.expected) return not_expected("compute mode");
+  if (!profile.gpu->compute_mode.expected) return not_expected("compute mode");
   return gpu::none_to_judge(snapshot, profile);
 }
 

@@ -9,6 +9,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -150,7 +151,7 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
   const bool both = gpu::expected(profile) && expects_hcas(profile);
-  if (both && profile.gpu.direct_rdma.expected.value_or(true)) return std::nullopt;
+  if (both && profile.gpu->direct_rdma.expected.value_or(true)) return std::nullopt;
   return not_expected("GPUDirect RDMA");
 }
 

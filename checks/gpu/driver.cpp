@@ -10,6 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -93,7 +94,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return {no_library(section.reason)};
   }
   if (!section->trouble.empty()) return {unusable(*section)};
-  return judge_versions(*section, profile.gpu.driver);
+  return judge_versions(*section, profile.gpu->driver);
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {

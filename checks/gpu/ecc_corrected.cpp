@@ -4,6 +4,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -46,7 +47,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.gpu.ecc_corrected;
+  const auto& limits = profile.gpu->ecc_corrected;
   if (!limits.dram_warn_above && !limits.sram_warn_above) {
     return {not_limited("corrected memory errors")};
   }

@@ -2,12 +2,13 @@
 // gpu.ecc_mode: error correction is on, and will still be after the next reset.
 #include "checks/catalogue.hpp"
 #include "checks/gpu/modes.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& expected = profile.gpu.ecc_mode.expected;
+  const auto& expected = profile.gpu->ecc_mode.expected;
   if (!expected) return {not_expected("ECC mode")};
   return gpu::each(
       snapshot,

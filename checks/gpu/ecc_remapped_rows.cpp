@@ -9,6 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -100,13 +101,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& 
   auto gpus = gpu::answering(snapshot);
   // On a node that is meant to be divided, that the driver does not tell is nobody's fault.
   std::size_t hidden = 0;
-  if (profile.gpu.mig.expected && *profile.gpu.mig.expected) {
+  if (profile.gpu->mig.expected && *profile.gpu->mig.expected) {
     hidden = std::erase_if(gpus, [](const Gpu* gpu) { return hidden_by_mig(*gpu); });
   }
   Findings findings = gpu::each(
       gpus,
       [&](const Gpu& gpu) {
-        return judge_one(snapshot, gpu, profile.gpu.ecc_remapped_rows, context);
+        return judge_one(snapshot, gpu, profile.gpu->ecc_remapped_rows, context);
       },
       "with sound memory rows");
   if (hidden > 0) {

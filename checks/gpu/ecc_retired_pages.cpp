@@ -4,6 +4,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -44,7 +45,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu.ecc_retired_pages); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu->ecc_retired_pages); },
       "with sound memory pages");
 }
 

@@ -12,6 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -165,7 +166,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpu::answering(snapshot);
-  const Parts parts = parts_of(profile.gpu.firmware);
+  const Parts parts = parts_of(profile.gpu->firmware);
   const Oddities oddities = oddities_of(gpus, parts);
   const bool validated = std::ranges::all_of(
       gpus, [](const Gpu* each) { return each->firmware.inforom_valid.known(); });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checks/support.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu {
 
@@ -22,7 +23,7 @@ namespace muster::checks::gpu {
 
 // Whether the profile expects GPUs that NVML can tell about.
 [[nodiscard]] inline bool expected(const Profile& profile) {
-  const auto& present = profile.gpu.present;
+  const auto& present = profile.gpu->present;
   return present.count.value_or(0) > 0 && present.vendor.value_or("nvidia") == "nvidia";
 }
 

@@ -4,6 +4,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::checks {
@@ -114,7 +115,7 @@ Findings summed_up(Seen seen) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
-  const GpuMemoryUsedLimits& limits = profile.gpu.memory_used;
+  const GpuMemoryUsedLimits& limits = profile.gpu->memory_used;
   if (!limits.warn_above && !limits.fail_above) return {not_limited("the memory in use")};
   const JobGpus mine = find_job_gpus(snapshot);
   Seen seen;

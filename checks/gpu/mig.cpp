@@ -2,6 +2,7 @@
 // gpu.mig: GPUs are partitioned, or not, as expected.
 #include "checks/catalogue.hpp"
 #include "checks/gpu/modes.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -14,7 +15,7 @@ std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& expected = profile.gpu.mig.expected;
+  const auto& expected = profile.gpu->mig.expected;
   if (!expected) return {not_expected("MIG mode")};
   return gpu::each(
       snapshot,

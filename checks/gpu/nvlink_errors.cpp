@@ -9,6 +9,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/nvlinks.hpp"
 #include "checks/rates.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -239,7 +240,7 @@ Finding summary(const Tally& tally) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot, which rates need,", uptime)};
-  const auto& limits = profile.gpu.nvlink_errors;
+  const auto& limits = profile.gpu->nvlink_errors;
   Findings findings;
   Tally tally;
   for (const Gpu* each : gpu::answering(snapshot)) {
@@ -261,7 +262,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.gpu.nvlink_errors;
+  const auto& limits = profile.gpu->nvlink_errors;
   if (!limits.crc_fail_from_per_second && !limits.ber_fail_above && !limits.replays_warn_above &&
       !limits.recoveries_warn_above) {
     return not_limited("errors of NVLinks");

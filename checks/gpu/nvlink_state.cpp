@@ -7,6 +7,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/nvlinks.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -56,8 +58,8 @@ std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& prof
     ++gpus;
   }
   if (gpus < 2) return std::nullopt;
-  const int wanted = *profile.gpu.nvlink_state.links;
-  const bool switched = profile.topo.nvlink_matrix.ends_in == "switch";
+  const int wanted = *profile.gpu->nvlink_state.links;
+  const bool switched = profile.topo->nvlink_matrix.ends_in == "switch";
   return Finding{.device = std::string(kNode),
                  .outcome = Outcome::fail,
                  .message = fmt::format(
@@ -171,7 +173,7 @@ std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& s
 // Where links lead directly to other GPUs, one that is gone takes the links to it down.
 std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile) {
   std::vector<SeenBy> gone;
-  if (profile.topo.nvlink_matrix.ends_in != "gpu") return gone;
+  if (profile.topo->nvlink_matrix.ends_in != "gpu") return gone;
   for (const auto& each : snapshot.nvml->gpus) {
     if (each.lost.empty() && each.stuck.empty()) continue;
     gone.push_back({.check = "gpu.present", .device = gpu::name_of(each)});
@@ -182,7 +184,7 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
 std::optional<Finding> judge_links(const Snapshot& snapshot,
                                    const Gpu& gpu,
                                    const Profile& profile) {
-  const auto& limits = profile.gpu.nvlink_state;
+  const auto& limits = profile.gpu->nvlink_state;
   const Standing links(gpu);
   for (auto finding : {lost(gpu, links, *limits.links),
                        slow(gpu, limits.speed),
@@ -215,7 +217,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = none_at_all(snapshot, profile)) return {*std::move(finding)};
-  const auto wanted = static_cast<unsigned>(*profile.gpu.nvlink_state.links);
+  const auto wanted = static_cast<unsigned>(*profile.gpu->nvlink_state.links);
   return gpu::each(
       snapshot,
       [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile); },
@@ -223,7 +225,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  if (profile.gpu.nvlink_state.links.value_or(0) <= 0) return not_expected("NVLink");
+  if (profile.gpu->nvlink_state.links.value_or(0) <= 0) return not_expected("NVLink");
   return gpu::none_to_judge(snapshot, profile);
 }
 

@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -181,7 +182,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_unreadable(); })) {
     return {hung(*gpu)};
   }
-  if (!profile.gpu.p2p.expected.value_or(false)) return {not_expected("peer access between GPUs")};
+  if (!profile.gpu->p2p.expected.value_or(false)) return {not_expected("peer access between GPUs")};
   if (gpus.size() < 2) return {skipped("fewer than two whole GPUs answer")};
   if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_absent(); })) {
     return {skipped(fmt::format("peer access is not known: {}", gpu->peers.why()))};

@@ -8,6 +8,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "checks/rates.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -102,7 +103,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!uptime) return {not_known(kNode, "the time since boot, which rates need,", uptime)};
   Tally tally;
   for (const Gpu* each : gpu::answering(snapshot)) {
-    judge_one(snapshot, *each, profile.gpu.pcie_replay.warn_above_per_minute, tally);
+    judge_one(snapshot, *each, profile.gpu->pcie_replay.warn_above_per_minute, tally);
   }
   if (tally.judged > 0) {
     tally.findings.push_back(

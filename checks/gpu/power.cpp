@@ -4,6 +4,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -34,7 +35,7 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, profile.gpu.power.limit); },
+      [&](const Gpu& gpu) { return judge_one(gpu, profile.gpu->power.limit); },
       "at the power limit they should have");
 }
 

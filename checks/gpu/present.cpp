@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "checks/pci/bus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -89,7 +90,7 @@ std::optional<Finding> nameless(const Gpu& gpu) {
 void add_other_models(const std::vector<const Gpu*>& gpus,
                       const Profile& profile,
                       Findings& findings) {
-  if (profile.gpu.present.model || !gpu::expected(profile)) return;
+  if (profile.gpu->present.model || !gpu::expected(profile)) return;
   std::vector<Said> said;
   for (const Gpu* each : gpus) {
     if (each->model) said.push_back({gpu::name_of(*each), *each->model});
@@ -103,7 +104,7 @@ void add_other_models(const std::vector<const Gpu*>& gpus,
 
 std::optional<Finding> too_many(std::size_t listed, const Profile& profile) {
   if (!gpu::expected(profile)) return std::nullopt;
-  const auto wanted = static_cast<std::size_t>(*profile.gpu.present.count);
+  const auto wanted = static_cast<std::size_t>(*profile.gpu->present.count);
   if (listed <= wanted) return std::nullopt;
   return Finding{
       .device = std::string(kNode),
@@ -115,7 +116,7 @@ std::optional<Finding> too_many(std::size_t listed, const Profile& profile) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.gpu.present;
+  const auto& limits = profile.gpu->present;
   const auto& gpus = snapshot.nvml->gpus;
   Findings findings;
   const auto wanted = static_cast<std::size_t>(std::max(0, limits.count.value_or(0)));

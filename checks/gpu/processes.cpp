@@ -7,6 +7,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::checks {
@@ -193,7 +194,7 @@ Findings judge_busy(const Snapshot& snapshot, const GpuProcessLimits& limits) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
-  const GpuProcessLimits& limits = profile.gpu.processes;
+  const GpuProcessLimits& limits = profile.gpu->processes;
   return context.gpus_idle ? judge_idle(snapshot, limits) : judge_busy(snapshot, limits);
 }
 

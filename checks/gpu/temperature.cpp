@@ -9,6 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/gpus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -89,7 +90,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.gpu.temperature;
+  const auto& limits = profile.gpu->temperature;
   if (!limits.fail_above && !limits.warn_above && !limits.warn_margin_below) {
     return {not_limited("the temperature")};
   }

@@ -16,6 +16,7 @@
 #include "checks/kernel_window.hpp"
 #include "checks/pci/nvml_view.hpp"
 #include "checks/xid/findings.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
 namespace muster::checks {
@@ -161,7 +162,7 @@ void add_witnesses(const Snapshot& snapshot,
   const bool of_links =
       rule != nullptr && std::ranges::count(rule->seen_by, "gpu.nvlink_state") > 0;
   const bool with_switch = std::ranges::any_of(log.events, [&](const XidEvent& event) {
-    return event.nvswitch && xid::is_beside(group, event, profile.gpu.xid.coalesce);
+    return event.nvswitch && xid::is_beside(group, event, profile.gpu->xid.coalesce);
   });
   if (of_links && with_switch) finding.seen_by.push_back({.check = "gpu.sxid", .device = "*"});
 }
@@ -182,13 +183,13 @@ std::string all_well(const XidLog& xids, const KernelLog& log, const LogWindow& 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   if (gpu::expected(profile) || !snapshot.nvml->gpus.empty()) return std::nullopt;
   if (!snapshot.kernel_log.ok()) return std::nullopt;
-  const auto log = parse_xids(*snapshot.kernel_log, profile.gpu.xid.of_programs);
+  const auto log = parse_xids(*snapshot.kernel_log, profile.gpu->xid.of_programs);
   const bool any = std::ranges::any_of(log.events, [](const auto& e) { return !e.nvswitch; });
   return any ? std::nullopt : std::optional(not_expected("GPU"));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const XidLimits& limits = profile.gpu.xid;
+  const XidLimits& limits = profile.gpu->xid;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const LogWindow window = window_of(*uptime, limits.window);

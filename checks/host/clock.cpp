@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -76,14 +77,14 @@ std::string describe(const Kernel& kernel, const ClockLimits& limits) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ClockLimits& limits = profile.host.clock;
+  const ClockLimits& limits = profile.host->clock;
   if (!limits.synchronised && !limits.error_warn_above && limits.clocksource.empty())
     return not_expected("clock state or clocksource");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ClockLimits& limits = profile.host.clock;
+  const ClockLimits& limits = profile.host->clock;
   const bool sync = limits.synchronised || limits.error_warn_above;
 
   Findings findings;

@@ -10,6 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/host/wanted_files.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -56,12 +57,12 @@ void judge_path(const Environment& environment,
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.host.container_storage.paths.empty()) return not_expected("container storage");
+  if (profile.host->container_storage.paths.empty()) return not_expected("container storage");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ContainerStorageLimits& limits = profile.host.container_storage;
+  const ContainerStorageLimits& limits = profile.host->container_storage;
 
   Findings findings;
   for (const auto& path : limits.paths) judge_path(*snapshot.environment, path, limits, findings);

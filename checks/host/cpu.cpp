@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -94,7 +95,7 @@ std::string describe(const std::vector<Count>& counts) {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Cpu& cpu = *snapshot.cpu;
-  const CpuLimits& limits = profile.host.cpu;
+  const CpuLimits& limits = profile.host->cpu;
   const std::vector<Count> counts{
       {"socket", cpu.sockets, limits.sockets},
       {"core", cpu.cores, limits.cores},

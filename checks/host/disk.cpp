@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -96,7 +97,7 @@ bool judgeable(const Mounts& mounts, const Mount& mount, const DiskLimits& limit
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const DiskLimits& limits = profile.host.disk;
+  const DiskLimits& limits = profile.host->disk;
   if (!limits.warn_above && !limits.fail_above && !limits.inodes_warn_above &&
       !limits.inodes_fail_above)
     return not_limited("the use of disks");
@@ -104,7 +105,7 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const DiskLimits& limits = profile.host.disk;
+  const DiskLimits& limits = profile.host->disk;
   Findings findings;
   std::size_t judged = 0;
   // One file system mounted in several places is judged once, under its first name.

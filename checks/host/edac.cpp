@@ -6,6 +6,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/state/rates.hpp"
 
 namespace muster::checks {
@@ -89,7 +90,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                     edac ? "" : edac.why())}};
   }
 
-  const Rate rate{.limit_per_hour = profile.host.edac.corrected_warn_above_per_hour,
+  const Rate rate{.limit_per_hour = profile.host->edac.corrected_warn_above_per_hour,
                   .uptime_s = snapshot.identity->uptime_s,
                   .earlier = snapshot.earlier};
   Findings findings;

@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -77,12 +78,12 @@ bool is_meant(const Interface& interface, const EthernetInterface& expected) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.host.ethernet.interfaces.empty()) return not_expected("network interfaces");
+  if (profile.host->ethernet.interfaces.empty()) return not_expected("network interfaces");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.host.ethernet.interfaces;
+  const auto& limits = profile.host->ethernet.interfaces;
 
   Findings findings;
   std::size_t judged = 0;

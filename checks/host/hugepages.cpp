@@ -9,6 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -59,12 +60,12 @@ void judge_pages(const HugePages& pages, const HugePageLimit& limit, Findings& f
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.host.hugepages.pages.empty()) return not_expected("huge pages");
+  if (profile.host->hugepages.pages.empty()) return not_expected("huge pages");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.host.hugepages.pages;
+  const auto& limits = profile.host->hugepages.pages;
   const Fact<std::vector<HugePages>>& pages = snapshot.memory->huge_pages;
   if (!pages) return {not_known(kNode, "the configuration of huge pages", pages)};
 

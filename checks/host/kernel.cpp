@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -93,14 +94,14 @@ void judge_parameters(const Fact<std::string>& command_line,
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const KernelLimits& limits = profile.host.kernel;
+  const KernelLimits& limits = profile.host->kernel;
   if (!limits.release && limits.required.empty() && limits.forbidden.empty())
     return not_expected("kernel release or parameters");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const KernelLimits& limits = profile.host.kernel;
+  const KernelLimits& limits = profile.host->kernel;
   const Kernel& kernel = *snapshot.kernel;
 
   Findings findings;

@@ -15,6 +15,7 @@
 #include "checks/kernel_window.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -53,12 +54,12 @@ Finding describe(const Snapshot& snapshot,
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.host.kernel_log.patterns.empty()) return not_limited("the kernel log");
+  if (profile.host->kernel_log.patterns.empty()) return not_limited("the kernel log");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const KernelLogLimits& limits = profile.host.kernel_log;
+  const KernelLogLimits& limits = profile.host->kernel_log;
   const KernelLog& log = *snapshot.kernel_log;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};

@@ -9,6 +9,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -84,13 +85,13 @@ void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ResourceLimits& limits = profile.host.limits;
+  const ResourceLimits& limits = profile.host->limits;
   if (!limits.memlock_unlimited && !limits.open_files_min) return not_expected("resource limits");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ResourceLimits& limits = profile.host.limits;
+  const ResourceLimits& limits = profile.host->limits;
 
   Findings findings;
   if (limits.memlock_unlimited) judge_memlock(snapshot, findings);

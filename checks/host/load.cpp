@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -76,14 +77,14 @@ std::string summary(const Processes& processes, unsigned threads) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const LoadLimits& limits = profile.host.load;
+  const LoadLimits& limits = profile.host->load;
   if (!limits.warn_above_per_core && !limits.running_warn_above_per_core)
     return not_limited("the load");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const LoadLimits& limits = profile.host.load;
+  const LoadLimits& limits = profile.host->load;
   const Processes& processes = *snapshot.processes;
   const Fact<unsigned>& threads = snapshot.cpu->threads;
   if (!threads) return {not_known(kNode, "the number of logical CPUs", threads)};

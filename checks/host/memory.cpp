@@ -6,6 +6,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -56,7 +57,7 @@ void judge_node(const Snapshot& snapshot, const NumaNode& node, Findings& findin
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const MemoryLimits& limits = profile.host.memory;
+  const MemoryLimits& limits = profile.host->memory;
   const Fact<std::vector<NumaNode>>& nodes = snapshot.cpu->numa_nodes;
   const Fact<std::uint64_t>& total = snapshot.memory->total_bytes;
 

@@ -7,17 +7,18 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (!profile.host.memory_available.warn_below) return not_limited("the available memory");
+  if (!profile.host->memory_available.warn_below) return not_limited("the available memory");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Limit<Percent>& limit = profile.host.memory_available.warn_below;
+  const Limit<Percent>& limit = profile.host->memory_available.warn_below;
   const Memory& memory = *snapshot.memory;
   if (!memory.total_bytes) return {not_known(kNode, "the memory size", memory.total_bytes)};
   if (!memory.available_bytes)

@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -34,13 +35,13 @@ Finding failed(const std::string& module, std::string message, bool loaded) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ModuleLimits& limits = profile.host.modules;
+  const ModuleLimits& limits = profile.host->modules;
   if (limits.required.empty() && limits.forbidden.empty()) return not_expected("kernel modules");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ModuleLimits& limits = profile.host.modules;
+  const ModuleLimits& limits = profile.host->modules;
   const Fact<std::vector<std::string>>& modules = snapshot.kernel->modules;
   if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
 

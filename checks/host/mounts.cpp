@@ -10,6 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -105,7 +106,7 @@ void judge_other(const Mount& mount, Findings& findings) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const MountLimits& limits = profile.host.mounts;
+  const MountLimits& limits = profile.host->mounts;
   const Mounts& mounts = *snapshot.mounts;
   Findings findings;
   for (const auto& required : limits.required) judge_required(mounts, required, findings);

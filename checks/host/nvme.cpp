@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -147,7 +148,7 @@ void judge_count(const Snapshot& snapshot, int expected, Findings& findings) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const NvmeLimits& limits = profile.host.nvme;
+  const NvmeLimits& limits = profile.host->nvme;
   const Disks& disks = *snapshot.disks;
   if (!limits.count && disks.nvme.empty() && disks.dead_controllers.empty() && disks.raid.empty()) {
     return {{.device = std::string(kNode),

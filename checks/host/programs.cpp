@@ -10,6 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/host/wanted_files.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -32,13 +33,13 @@ void judge_path(const Environment& environment,
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ProgramLimits& limits = profile.host.programs;
+  const ProgramLimits& limits = profile.host->programs;
   if (limits.executable.empty() && limits.present.empty()) return not_expected("programs or files");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ProgramLimits& limits = profile.host.programs;
+  const ProgramLimits& limits = profile.host->programs;
 
   Findings findings;
   for (const auto& path : limits.executable)

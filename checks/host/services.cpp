@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -83,13 +84,13 @@ void judge_inactive(const Services& services, const Words& names, Findings& find
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ServiceLimits& limits = profile.host.services;
+  const ServiceLimits& limits = profile.host->services;
   if (limits.active.empty() && limits.inactive.empty()) return not_expected("services");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ServiceLimits& limits = profile.host.services;
+  const ServiceLimits& limits = profile.host->services;
   const Services& services = *snapshot.services;
   if (!services.active) return {not_known(kNode, "the list of active services", services.active)};
 

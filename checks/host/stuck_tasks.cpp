@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -156,14 +157,14 @@ std::string describe(const Processes& processes) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const StuckTaskLimits& limits = profile.host.stuck_tasks;
+  const StuckTaskLimits& limits = profile.host->stuck_tasks;
   if (!limits.uninterruptible_for && !limits.zombies_warn_above)
     return not_limited("stuck tasks and zombies");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const StuckTaskLimits& limits = profile.host.stuck_tasks;
+  const StuckTaskLimits& limits = profile.host->stuck_tasks;
   if (!snapshot.processes.ok() || !snapshot.identity.ok()) {
     const std::string& reason =
         snapshot.processes.ok() ? snapshot.identity.reason : snapshot.processes.reason;

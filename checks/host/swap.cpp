@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -20,12 +21,12 @@ std::string describe(double bytes) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (!profile.host.swap.total) return not_expected("amount of swap");
+  if (!profile.host->swap.total) return not_expected("amount of swap");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Limit<Bytes>& limit = profile.host.swap.total;
+  const Limit<Bytes>& limit = profile.host->swap.total;
   const Fact<std::uint64_t>& total = snapshot.memory->swap_total_bytes;
   if (!total) return {not_known(kNode, "the swap size", total)};
 

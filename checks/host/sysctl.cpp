@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 namespace {
@@ -73,14 +74,14 @@ void judge_transparent_hugepage(const Fact<std::string>& fact,
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const SysctlLimits& limits = profile.host.sysctl;
+  const SysctlLimits& limits = profile.host->sysctl;
   if (limits.values.empty() && limits.transparent_hugepage.empty())
     return not_expected("kernel settings");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const SysctlLimits& limits = profile.host.sysctl;
+  const SysctlLimits& limits = profile.host->sysctl;
   const std::size_t settings = limits.values.size() + (limits.transparent_hugepage.empty() ? 0 : 1);
 
   Findings findings;

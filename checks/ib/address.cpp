@@ -10,6 +10,7 @@
 #include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
@@ -69,7 +70,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       prefixes.push_back({at.hca->name, prefix_of(*at.port->gid0)});
     }
   }
-  if (profile.ib.address.same_prefix) {
+  if (profile.ib->address.same_prefix) {
     ib::append(findings,
                disagreements(prefixes,
                              {.what = "subnet prefix", .devices = "HCAs"},

@@ -16,6 +16,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/rates.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
@@ -118,7 +119,7 @@ struct Unreadable {
 class PortJudge {
  public:
   PortJudge(const Snapshot& snapshot, const Profile& profile, Tally& tally)
-      : snapshot_(snapshot), limits_(profile.ib.errors), tally_(tally) {}
+      : snapshot_(snapshot), limits_(profile.ib->errors), tally_(tally) {}
 
   void judge(const ib::PortOf& at) {
     Unreadable unreadable;
@@ -244,7 +245,7 @@ Finding summary(const Tally& tally) {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool limited = std::ranges::any_of(
-      profile.ib.errors.counters, [](const auto& entry) { return is_limited(entry.second); });
+      profile.ib->errors.counters, [](const auto& entry) { return is_limited(entry.second); });
   if (!limited) return {not_expected("limit of InfiniBand errors")};
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};

@@ -11,6 +11,7 @@
 #include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
@@ -82,7 +83,7 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto hcas = ib::hcas_of(snapshot, profile);
-  const IbFirmwareLimits& limits = profile.ib.firmware;
+  const IbFirmwareLimits& limits = profile.ib->firmware;
   Findings findings = what_is_not_known(hcas);
   if (limits.same) ib::append(findings, not_the_same(hcas));
   ib::append(findings, not_allowed(hcas, limits.allowed));

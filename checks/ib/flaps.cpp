@@ -12,6 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "lib/state/rates.hpp"
 
 namespace muster::checks {
@@ -152,7 +153,7 @@ void judge_port(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const IbFlapLimits& limits = profile.ib.flaps;
+  const IbFlapLimits& limits = profile.ib->flaps;
   if (!limits.max) return {not_expected("limit of link flaps")};
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};

@@ -15,6 +15,7 @@
 
 #include "checks/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks::ib {
 
@@ -39,7 +40,7 @@ enum class LinkLayer { infiniband, ethernet, unknown };
 // ib.present does not decide: images name HCAs in their own ways.
 [[nodiscard]] inline std::vector<const Hca*> hcas_of(const Snapshot& snapshot,
                                                      const Profile& profile) {
-  const std::string& exclude = profile.ib.present.exclude;
+  const std::string& exclude = profile.ib->present.exclude;
   std::vector<const Hca*> hcas;
   for (const Hca& hca : snapshot.infiniband->hcas) {
     const bool excluded = !exclude.empty() && matches_glob(exclude, hca.name);
@@ -93,7 +94,7 @@ struct PortOf {
 // Why the HCAs of this node cannot be judged, if so.
 [[nodiscard]] inline std::optional<Finding> no_hcas(const Snapshot& snapshot,
                                                     const Profile& profile) {
-  const Limit<int>& count = profile.ib.present.count;
+  const Limit<int>& count = profile.ib->present.count;
   const bool none_wanted = count && *count == 0;
   const bool none_found = answered(snapshot) && hcas_of(snapshot, profile).empty();
   if (none_wanted || (!count && none_found)) return not_expected("InfiniBand HCAs");

@@ -8,12 +8,13 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Limit<Bytes>& limit = profile.ib.mtu.active;
+  const Limit<Bytes>& limit = profile.ib->mtu.active;
   if (!limit) return {not_expected("InfiniBand MTU")};
   if (!snapshot.verbs.ok()) return {skipped(snapshot.verbs.reason)};
 

@@ -10,6 +10,7 @@
 #include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
@@ -66,7 +67,7 @@ Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsi
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Want want = want_of(profile.ib.pkey);
+  const Want want = want_of(profile.ib->pkey);
   Findings findings;
   std::vector<Said> usable;
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {

@@ -13,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/pci/bus.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
@@ -47,13 +48,13 @@ Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
   if (!expects_hcas(profile) && !snapshot.pci.ok()) return not_expected("InfiniBand HCAs");
   const std::string found = snapshot.pci.ok()
                                 ? fmt::format("{} on the PCI bus", counted(on_bus, "HCA"))
-                                : fmt::format("0 of {} HCAs", *profile.ib.present.count);
+                                : fmt::format("0 of {} HCAs", *profile.ib->present.count);
   Finding finding = failed(std::string(kNode),
                            fmt::format("{}: {}", found, snapshot.infiniband.reason),
                            Remedy::restart_service);
   finding.observed = std::int64_t{0};
-  if (profile.ib.present.count)
-    finding.limit = count_value(static_cast<unsigned>(*profile.ib.present.count));
+  if (profile.ib->present.count)
+    finding.limit = count_value(static_cast<unsigned>(*profile.ib->present.count));
   // Nobody asked for InfiniBand on such a machine: it may be left unused on purpose.
   if (!expects_hcas(profile)) finding.outcome = Outcome::warn;
   return finding;
@@ -158,7 +159,7 @@ Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t e
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Limit<int>& count = profile.ib.present.count;
+  const Limit<int>& count = profile.ib->present.count;
   if (count && *count == 0) return {not_expected("InfiniBand HCAs")};
   if (!snapshot.infiniband.ok()) return {no_rdma_stack(snapshot, profile)};
 
@@ -176,7 +177,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!findings.empty()) return findings;
   Finding total = count_finding(snapshot, hcas.size(), static_cast<std::size_t>(*count));
   if (total.outcome != Outcome::pass) return {std::move(total)};
-  findings = wrong_names(hcas, profile.ib.present.name);
+  findings = wrong_names(hcas, profile.ib->present.name);
   if (findings.empty()) findings.push_back(std::move(total));
   return findings;
 }

@@ -12,6 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "lib/profile/ib_speeds.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
 namespace {
@@ -154,7 +155,7 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Link expected = expected_link(profile.ib.rate);
+  const Link expected = expected_link(profile.ib->rate);
   Findings findings;
   const auto ports = ib::active_ports(snapshot, profile);
   for (const ib::PortOf& at : ports) {

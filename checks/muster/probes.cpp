@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A probe that did not answer is a finding of its own: it is a fault, not a gap.
+#include "lib/profile/limits/probes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +49,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
     const std::string name{to_string(probe)};
     const bool timeout = section.status == Status::timeout;
-    const bool fatal = timeout && std::ranges::count(profile.muster.probes.fatal, name) > 0;
+    const bool fatal = timeout && std::ranges::count(profile.muster->probes.fatal, name) > 0;
     findings.push_back({.device = name,
                         .outcome = fatal ? Outcome::fail : Outcome::unknown,
                         .message = message_of(probe, timeout, section.reason),

@@ -5,6 +5,9 @@
 
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::nhc {
 namespace {
@@ -49,32 +52,32 @@ struct Key {
 
 constexpr std::array kKeys{
     Key{"gpu.present.count",
-        [](Profile& p, const std::string& v) { put(&GpuPresentLimits::count, p.gpu.present, v); }},
+        [](Profile& p, const std::string& v) { put(&GpuPresentLimits::count, p.gpu->present, v); }},
     Key{"gpu.ecc_corrected.dram_warn_above",
         [](Profile& p, const std::string& v) {
-          put(&GpuEccCorrectedLimits::dram_warn_above, p.gpu.ecc_corrected, v);
+          put(&GpuEccCorrectedLimits::dram_warn_above, p.gpu->ecc_corrected, v);
         }},
     Key{"gpu.ecc_corrected.sram_warn_above",
         [](Profile& p, const std::string& v) {
-          put(&GpuEccCorrectedLimits::sram_warn_above, p.gpu.ecc_corrected, v);
+          put(&GpuEccCorrectedLimits::sram_warn_above, p.gpu->ecc_corrected, v);
         }},
     Key{"gpu.ecc_corrected.warn_as",
         [](Profile& p, const std::string& v) { p.policies["gpu.ecc_corrected"].warn_as = v; }},
-    Key{"gpu.xid.window", [](Profile& p, const std::string& v) { p.gpu.xid.window = hours(v); }},
+    Key{"gpu.xid.window", [](Profile& p, const std::string& v) { p.gpu->xid.window = hours(v); }},
     // NHC looks for the words of a version in it.
     Key{"gpu.firmware.vbios",
         [](Profile& p, const std::string& v) {
-          p.gpu.firmware.vbios = {
+          p.gpu->firmware.vbios = {
               v, fmt::format("{}.*", v), fmt::format("*.{}", v), fmt::format("*.{}.*", v)};
         }},
-    Key{"ib.flaps.window", [](Profile& p, const std::string& v) { p.ib.flaps.window = hours(v); }},
+    Key{"ib.flaps.window", [](Profile& p, const std::string& v) { p.ib->flaps.window = hours(v); }},
     // NHC fails at this number, muster above it.
     Key{"ib.flaps.max",
         [](Profile& p, const std::string& v) {
-          p.ib.flaps.max = std::max(0, parse_whole(v).value_or(0) - 1);
+          p.ib->flaps.max = std::max(0, parse_whole(v).value_or(0) - 1);
         }},
     Key{"host.nvme.count",
-        [](Profile& p, const std::string& v) { put(&NvmeLimits::count, p.host.nvme, v); }},
+        [](Profile& p, const std::string& v) { put(&NvmeLimits::count, p.host->nvme, v); }},
 };
 
 }  // namespace

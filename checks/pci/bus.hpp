@@ -14,6 +14,7 @@
 #include "checks/check.hpp"
 #include "checks/support.hpp"
 #include "lib/node/pci_bus.hpp"
+#include "lib/profile/limits/pci.hpp"
 
 namespace muster::checks::pci {
 
@@ -65,7 +66,7 @@ using muster::devices_of;
                                                         const Profile& profile) {
   if (snapshot.pci.ok()) return std::nullopt;
   const bool expected = expects_gpus(profile) || expects_hcas(profile) ||
-                        profile.pci.devices.nvswitches.value_or(0) > 0;
+                        profile.pci->devices.nvswitches.value_or(0) > 0;
   return Finding{.device = std::string(kNode),
                  .outcome = expected ? Outcome::unknown : Outcome::skip,
                  .message = fmt::format("no PCI bus to look at: {}", snapshot.pci.reason)};

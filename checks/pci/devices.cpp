@@ -14,6 +14,10 @@
 #include "checks/catalogue.hpp"
 #include "checks/pci/bus.hpp"
 #include "checks/pci/nvml_view.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -168,13 +172,13 @@ void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::without_bus(snapshot, profile)) return {*finding};
   const NvmlView nvml(snapshot, profile);
-  const auto& topo = profile.topo.numa;
+  const auto& topo = profile.topo->numa;
   const Places nowhere;
   Findings findings;
-  judge_count(snapshot, {PciKind::gpu, profile.gpu.present.count, topo.gpu}, &nvml, findings);
+  judge_count(snapshot, {PciKind::gpu, profile.gpu->present.count, topo.gpu}, &nvml, findings);
   judge_count(
-      snapshot, {PciKind::nvswitch, profile.pci.devices.nvswitches, nowhere}, nullptr, findings);
-  judge_count(snapshot, {PciKind::hca, profile.ib.present.count, topo.hca}, nullptr, findings);
+      snapshot, {PciKind::nvswitch, profile.pci->devices.nvswitches, nowhere}, nullptr, findings);
+  judge_count(snapshot, {PciKind::hca, profile.ib->present.count, topo.hca}, nullptr, findings);
 
   std::vector<std::string> present;
   for (const auto kind : {PciKind::gpu, PciKind::nvswitch, PciKind::hca}) {

@@ -12,6 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/pci/bus.hpp"
+#include "lib/profile/limits/pci.hpp"
 #include "lib/state/rates.hpp"
 
 namespace muster::checks {
@@ -131,7 +132,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Errors errors;
   for (const auto& device : snapshot.pci->devices) {
     if (counts_errors(device) && !pci::silent(device))
-      judge_device(snapshot, device, profile.pci.errors, errors);
+      judge_device(snapshot, device, profile.pci->errors, errors);
   }
   const bool all_well = errors.findings.empty() && errors.judged > 0;
   pci::add_for_all(errors.findings,

@@ -11,6 +11,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/pci/bus.hpp"
+#include "lib/profile/limits/pci.hpp"
 
 namespace muster::checks {
 namespace {
@@ -148,11 +149,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   Links links;
   for (const auto* device : pci::endpoints(snapshot)) {
-    const auto& limit = device->kind == PciKind::gpu ? profile.pci.link.gpu : profile.pci.link.hca;
+    const auto& limit =
+        device->kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
     judge_link(*device, limit, hardware_remedy(snapshot), links);
   }
   const bool all_well = links.findings.empty() && links.judged > 0;
-  const bool skip = profile.pci.link.unmeasurable == "skip";
+  const bool skip = profile.pci->link.unmeasurable == "skip";
   pci::add_for_all(links.findings,
                    skip ? Outcome::skip : Outcome::unknown,
                    links.unmeasurable,

@@ -9,6 +9,7 @@
 
 #include "checks/gpu/gpus.hpp"
 #include "checks/pci/bus.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::pci {
 
@@ -27,7 +28,8 @@ class NvmlView {
       }
     }
     unlisted_ = devices_of(snapshot, PciKind::gpu);
-    const std::size_t wanted = expected_ ? static_cast<std::size_t>(*profile.gpu.present.count) : 0;
+    const std::size_t wanted =
+        expected_ ? static_cast<std::size_t>(*profile.gpu->present.count) : 0;
     missing_ = wanted - std::min(wanted, unlisted_.size());
     std::erase_if(unlisted_, [&](const PciDevice* device) { return !is_ours(*device); });
     const std::size_t without_word = unlisted_.size() + missing_ - std::min(missing_, gone_.size());

@@ -17,6 +17,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 std::string path_of(const Snapshot& snapshot, const Profile& profile) {
   const Environment& environment = *snapshot.environment;
   if (environment.nccl_topology) return environment.nccl_topology->path;
-  if (profile.topo.nccl_file.path) return *profile.topo.nccl_file.path;
+  if (profile.topo->nccl_file.path) return *profile.topo->nccl_file.path;
   std::string path(kNode);
   if (environment.nccl) {
     for (const NcclSetting& setting : *environment.nccl) {
@@ -46,11 +47,11 @@ Finding wrong(const std::string& path, Outcome outcome, std::string message) {
 // fault.
 std::set<std::string> expected_addresses(const Profile& profile) {
   std::set<std::string> addresses;
-  const TopoNumaLimits& numa = profile.topo.numa;
+  const TopoNumaLimits& numa = profile.topo->numa;
   for (const auto* nodes : {&numa.gpu, &numa.hca, &numa.nvme}) {
     for (const auto& [address, node] : *nodes) addresses.insert(address);
   }
-  for (const auto& [gpu, hca] : profile.topo.pairing.pairs) addresses.insert({gpu, hca});
+  for (const auto& [gpu, hca] : profile.topo->pairing.pairs) addresses.insert({gpu, hca});
   return addresses;
 }
 
@@ -157,7 +158,7 @@ Findings judge_topology(const Snapshot& snapshot,
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.environment.ok()) {
-    if (!profile.topo.nccl_file.path) return {not_expected("NCCL topology file")};
+    if (!profile.topo->nccl_file.path) return {not_expected("NCCL topology file")};
     return {
         {.device = std::string(kNode),
          .outcome = Outcome::unknown,
@@ -165,7 +166,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   const auto& topology = snapshot.environment->nccl_topology;
   if (topology) return judge_topology(snapshot, profile, *topology);
-  if (topology.is_absent() && !profile.topo.nccl_file.path) return {skipped(topology.why())};
+  if (topology.is_absent() && !profile.topo->nccl_file.path) return {skipped(topology.why())};
   return {wrong(path_of(snapshot, profile), Outcome::fail, topology.why())};
 }
 

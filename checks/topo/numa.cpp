@@ -10,6 +10,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -91,7 +92,7 @@ struct Tally {
 };
 
 void judge_all_expected(const Snapshot& snapshot, const Profile& profile, Tally& tally) {
-  const TopoNumaLimits& limits = profile.topo.numa;
+  const TopoNumaLimits& limits = profile.topo->numa;
   for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
     for (const auto& [address, expected] : *nodes) {
       const PciDevice* device = topo::on_bus(snapshot, address);
@@ -125,7 +126,7 @@ Finding all_well(const Tally& tally, bool expects) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const TopoNumaLimits& limits = profile.topo.numa;
+  const TopoNumaLimits& limits = profile.topo->numa;
   const bool expects = !limits.gpu.empty() || !limits.hca.empty() || !limits.nvme.empty();
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;

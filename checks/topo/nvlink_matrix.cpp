@@ -10,6 +10,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/gpu/nvlinks.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -169,11 +171,11 @@ std::optional<Finding> judge_places(const Snapshot& snapshot,
                                     const Gpu& gpu,
                                     const Fabric& fabric,
                                     const Profile& profile) {
-  const auto& limits = profile.topo.nvlink_matrix;
+  const auto& limits = profile.topo->nvlink_matrix;
   if (!is_direct(limits) || !fabric.knows_places) return std::nullopt;
   // A GPU that is not listed at all may be the other end.
   const auto listed = snapshot.nvml->gpus.size();
-  if (listed < static_cast<std::size_t>(std::max(0, profile.gpu.present.count.value_or(0)))) {
+  if (listed < static_cast<std::size_t>(std::max(0, profile.gpu->present.count.value_or(0)))) {
     return std::nullopt;
   }
   if (auto finding = wrong_place(snapshot, gpu, fabric)) return finding;
@@ -204,7 +206,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
                                  const Fabric& fabric,
                                  const Profile& profile) {
-  const auto& limits = profile.topo.nvlink_matrix;
+  const auto& limits = profile.topo->nvlink_matrix;
   const bool direct = is_direct(limits);
   if (limits.ends_in == "switch") {
     if (auto finding = wrong_kind(snapshot, gpu, LinkPeer::nvswitch)) return finding;
@@ -216,7 +218,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.topo.nvlink_matrix;
+  const auto& limits = profile.topo->nvlink_matrix;
   const Fabric fabric = fabric_of(snapshot);
   Findings findings;
   std::size_t well = 0;
@@ -250,7 +252,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  const auto& limits = profile.topo.nvlink_matrix;
+  const auto& limits = profile.topo->nvlink_matrix;
   if (limits.ends_in.empty() && !is_direct(limits)) {
     return not_expected("connection of GPUs by NVLink");
   }

@@ -12,6 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -95,7 +96,7 @@ void judge_pair(const Snapshot& snapshot, const Profile& profile, const Pair& pa
   }
   ++tally.judged;
   std::optional<Finding> finding;
-  if (profile.topo.pairing.nearest != "same_switch") {
+  if (profile.topo->pairing.nearest != "same_switch") {
     finding = judge_numa(snapshot, pair);
   } else if (hides_switches(snapshot, pair)) {
     ++tally.hidden;
@@ -123,12 +124,12 @@ std::string summary(const Tally& tally, bool by_switch) {
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.topo.pairing.pairs.empty()) return not_expected("pairs of GPU and HCA");
+  if (profile.topo->pairing.pairs.empty()) return not_expected("pairs of GPU and HCA");
   return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const TopoPairingLimits& limits = profile.topo.pairing;
+  const TopoPairingLimits& limits = profile.topo->pairing;
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
     return {{.device = std::string(kNode),

@@ -10,6 +10,7 @@
 
 #include "checks/pci/bus.hpp"
 #include "checks/support.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::topo {
 
@@ -47,7 +48,7 @@ struct NumaWords {
 
 [[nodiscard]] inline std::optional<unsigned> expected_node(const Profile& profile,
                                                            const std::string& address) {
-  const TopoNumaLimits& limits = profile.topo.numa;
+  const TopoNumaLimits& limits = profile.topo->numa;
   for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
     if (const auto found = nodes->find(address); found != nodes->end()) {
       return static_cast<unsigned>(found->second);

@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
 namespace {
@@ -29,7 +30,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (devices == 0) return {skipped("no GPU and no HCA whose place matters")};
   if (behind_bridges > 0)
     return {skipped("the hypervisor shows PCIe bridges: they are judged as they are seen")};
-  const std::size_t pairs = profile.topo.pairing.pairs.size();
+  const std::size_t pairs = profile.topo->pairing.pairs.size();
   if (pairs == 0) {
     return {
         skipped("the hypervisor hides PCIe switches and this profile expects no tree: pairs "

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "lib/node/xid.hpp"
-#include "lib/profile/xid_limits.hpp"
+#include "lib/profile/limits/xid.hpp"
 
 namespace muster::checks::xid {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/profile/xid_limits.hpp"
+#include "lib/profile/limits/xid.hpp"
 
 namespace muster::checks::xid {
 

@@ -105,6 +105,11 @@ class Binder {
     return block(node, place, out, false);
   }
 
+  template <Described T>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Owned<T>& out) {
+    return block(node, place, *out, false);
+  }
+
   // A struct's block. A check's block takes the keys of its policy too.
   template <Described T>
   [[nodiscard]] Result<void> block(const Yaml& node, Place place, T& out, bool of_check);

@@ -12,6 +12,11 @@
 
 #include "lib/base/text.hpp"
 #include "lib/profile/ib_speeds.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/pci.hpp"
 
 namespace muster {
 namespace {
@@ -37,7 +42,7 @@ double pcie_efficiency(Transfers speed) {
 }
 
 Maybe<BytesPerSecond> pcie(const Profile& p) {
-  const auto& [speed, width] = p.pci.link.gpu;
+  const auto& [speed, width] = p.pci->link.gpu;
   if (!speed || !width) return {};
   const double value = speed->value * *width / kBitsPerByte * pcie_efficiency(*speed);
   return {{{value},
@@ -46,7 +51,7 @@ Maybe<BytesPerSecond> pcie(const Profile& p) {
 }
 
 Maybe<BytesPerSecond> nvlink(const Profile& p) {
-  const auto& [links, speed] = p.gpu.nvlink_state;
+  const auto& [links, speed] = p.gpu->nvlink_state;
   if (!links || !speed) return {};
   return {{{*links * speed->value},
            fmt::format("{} NVLinks of {}", *links, to_string(*speed)),
@@ -55,15 +60,15 @@ Maybe<BytesPerSecond> nvlink(const Profile& p) {
 
 // All HCAs of one node.
 Maybe<BytesPerSecond> fabric(const Profile& p) {
-  const auto& hcas = p.ib.present.count;
-  const auto& rate = p.ib.rate.expected;
+  const auto& hcas = p.ib->present.count;
+  const auto& rate = p.ib->rate.expected;
   if (!hcas || !rate) return {};
   return {{{*hcas * rate->value / kBitsPerByte},
            fmt::format("{} HCAs of {}", *hcas, to_string(*rate)),
            {"ib.present.count", "ib.rate.expected"}}};
 }
 
-int gpus(const Profile& p) { return std::max(1, p.gpu.present.count.value_or(1)); }
+int gpus(const Profile& p) { return std::max(1, p.gpu->present.count.value_or(1)); }
 
 // Inside a node: a ring moves what one GPU's links carry. NVLS lets the switch add, so every byte
 // crosses a link once; no stated algorithm may be NVLS.
@@ -92,7 +97,7 @@ Maybe<BytesPerSecond> job_all_reduce(const Profile& p, std::string_view algorith
   if (!ceiling || nodes < 2 || algorithm == "ring") return ceiling;
   const double k = nodes;
   // Without GPUs the ranks are processes, at most one per core.
-  const double g = expects_gpus(p) ? gpus(p) : std::max(1, p.host.cpu.cores.value_or(1));
+  const double g = expects_gpus(p) ? gpus(p) : std::max(1, p.host->cpu.cores.value_or(1));
   const double n = k * g;
   const bool in_network = algorithm == "collnet";
   ceiling->value.value *= in_network ? 2 * (n - 1) / n : (n - 1) / (g * (k - 1));
@@ -151,7 +156,7 @@ class Bounds {
 }  // namespace
 
 std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
-  const BenchLimits& bench = profile.bench;
+  const BenchLimits& bench = *profile.bench;
   Bounds bounds;
   const bool through_pcie = bench.host_copy.memory.value_or("gpu") != "host";
   if (through_pcie) bounds.add("host_copy", bench.host_copy, pcie(profile));
@@ -160,8 +165,8 @@ std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
              bench.node_all_reduce,
              node_all_reduce(profile, bench.node_all_reduce.algorithm.value_or("any")));
   bounds.add("loopback_all_reduce", bench.loopback_all_reduce, loopback_all_reduce(profile));
-  if (const auto& rate = profile.ib.rate.expected) {
-    bounds.add(rate_of_port(profile.ib.rate));
+  if (const auto& rate = profile.ib->rate.expected) {
+    bounds.add(rate_of_port(profile.ib->rate));
     bounds.add("hca_write", bench.hca_write, {{*rate, "the rate of an HCA", {"ib.rate.expected"}}});
   }
   for (std::size_t i = 0; i < bench.job_all_reduce.size(); ++i) {

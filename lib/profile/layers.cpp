@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/profile/limits/all.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster {
@@ -16,13 +17,14 @@ namespace {
 
 // Its blocks are checks: `<group>.<name>`.
 template <class T>
-concept CheckGroup = std::same_as<T, HostLimits> || std::same_as<T, PciLimits> ||
-    std::same_as<T, GpuLimits> || std::same_as<T, IbLimits> || std::same_as<T, TopoLimits> ||
-    std::same_as<T, EnvLimits> || std::same_as<T, MusterLimits>;
+concept CheckGroup = std::same_as<T, Owned<HostLimits>> || std::same_as<T, Owned<PciLimits>> ||
+    std::same_as<T, Owned<GpuLimits>> || std::same_as<T, Owned<IbLimits>> ||
+    std::same_as<T, Owned<TopoLimits>> || std::same_as<T, Owned<EnvLimits>> ||
+    std::same_as<T, Owned<MusterLimits>>;
 
 // What says how a node is judged, as opposed to which profile this is.
 template <class T>
-concept Judging = CheckGroup<T> || std::same_as<T, BenchLimits> ||
+concept Judging = CheckGroup<T> || std::same_as<T, Owned<BenchLimits>> ||
     std::same_as<T, std::map<std::string, Context>>;
 
 // The block of a check that has no limits.
@@ -148,7 +150,7 @@ Result<void> Layers::add_member(std::string_view key, const Yaml& value, const P
   for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
     if (each.name != key) return;
     if constexpr (CheckGroup<Member>) {
-      done = add_group(value, place, profile_.*each.member);
+      done = add_group(value, place, *(profile_.*each.member));
     } else {
       done = binder_.value(value, place, profile_.*each.member);
     }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/profile/limits/all.hpp"
+
 namespace muster {
 namespace {
 
@@ -37,6 +39,11 @@ class Numbers {
                     .shown = to_string(quantity),
                     .share = std::same_as<Quantity<Kind>, Percent>,
                     .time = std::same_as<Quantity<Kind>, Seconds>};
+  }
+
+  template <class T>
+  void add(const std::string& path, const Owned<T>& group) {
+    add(path, *group);
   }
 
   template <class T>

@@ -10,13 +10,30 @@
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
-#include "lib/profile/bench_limits.hpp"
-#include "lib/profile/device_limits.hpp"
-#include "lib/profile/gpu_limits.hpp"
-#include "lib/profile/host_limits.hpp"
-#include "lib/profile/limit.hpp"
+#include "lib/profile/limits/limit.hpp"
+#include "lib/profile/owned.hpp"
 
 namespace muster {
+
+// The limits of each group's checks stand in lib/profile/limits; who looks into a group includes
+// its header.
+struct HostLimits;
+struct PciLimits;
+struct GpuLimits;
+struct IbLimits;
+struct TopoLimits;
+struct EnvLimits;
+struct MusterLimits;
+struct BenchLimits;
+
+extern template class Owned<HostLimits>;
+extern template class Owned<PciLimits>;
+extern template class Owned<GpuLimits>;
+extern template class Owned<IbLimits>;
+extern template class Owned<TopoLimits>;
+extern template class Owned<EnvLimits>;
+extern template class Owned<MusterLimits>;
+extern template class Owned<BenchLimits>;
 
 inline constexpr std::string_view kProfileSchema = "muster.profile/1";
 
@@ -32,15 +49,15 @@ struct Recognise {
 
   template <class Self = Recognise>
   static constexpr auto fields() {
-    return std::tuple{field("chassis_asset_tag", &Self::chassis_asset_tag, "DMI chassis asset tag"),
-                      field("dmi_vendor", &Self::dmi_vendor, "DMI vendor, a glob"),
-                      field("gpu_pci_ids", &Self::gpu_pci_ids, "PCI ids of its GPUs, any of them"),
-                      field("infiniband", &Self::infiniband, "has InfiniBand at all"),
-                      field("gpus", &Self::gpus, "count, to choose between candidates"),
-                      field("hcas", &Self::hcas, "count, to choose between candidates"),
-                      field("cores", &Self::cores, "count, to choose between candidates"),
-                      field("memory", &Self::memory, "MemTotal, to choose between candidates"),
-                      field("nvme", &Self::nvme, "NVMe disks, where all else is equal")};
+    return std::tuple{MUSTER_FIELD(chassis_asset_tag, "DMI chassis asset tag"),
+                      MUSTER_FIELD(dmi_vendor, "DMI vendor, a glob"),
+                      MUSTER_FIELD(gpu_pci_ids, "PCI ids of its GPUs, any of them"),
+                      MUSTER_FIELD(infiniband, "has InfiniBand at all"),
+                      MUSTER_FIELD(gpus, "count, to choose between candidates"),
+                      MUSTER_FIELD(hcas, "count, to choose between candidates"),
+                      MUSTER_FIELD(cores, "count, to choose between candidates"),
+                      MUSTER_FIELD(memory, "MemTotal, to choose between candidates"),
+                      MUSTER_FIELD(nvme, "NVMe disks, where all else is equal")};
   }
 };
 
@@ -57,16 +74,15 @@ struct Context {
   template <class Self = Context>
   static constexpr auto fields() {
     return std::tuple{
-        field("run", &Self::run, "checks to run, globs"),
-        field("skip", &Self::skip, "checks to leave out, globs"),
-        field("count_unknown", &Self::count_unknown, "checks whose unknown counts, globs"),
-        field("deadline", &Self::deadline, "the whole run ends within"),
-        field("gpus_idle",
-              &Self::gpus_idle,
-              "no process has a right to the GPUs (in prolog and epilog: to those of the job)"),
-        field("resets_wait",
-              &Self::resets_wait,
-              "a GPU that works until its next reset is a warning, and no failure")};
+        MUSTER_FIELD(run, "checks to run, globs"),
+        MUSTER_FIELD(skip, "checks to leave out, globs"),
+        MUSTER_FIELD(count_unknown, "checks whose unknown counts, globs"),
+        MUSTER_FIELD(deadline, "the whole run ends within"),
+        MUSTER_FIELD(
+            gpus_idle,
+            "no process has a right to the GPUs (in prolog and epilog: to those of the job)"),
+        MUSTER_FIELD(resets_wait,
+                     "a GPU that works until its next reset is a warning, and no failure")};
   }
 };
 
@@ -79,10 +95,9 @@ struct Policy {
 
   template <class Self = Policy>
   static constexpr auto fields() {
-    return std::tuple{
-        field("enabled", &Self::enabled, "run it at all"),
-        field("fail_as", &Self::fail_as, "outcome of a failed rule: fail, warn or pass"),
-        field("warn_as", &Self::warn_as, "outcome of a warning: fail, warn or pass")};
+    return std::tuple{MUSTER_FIELD(enabled, "run it at all"),
+                      MUSTER_FIELD(fail_as, "outcome of a failed rule: fail, warn or pass"),
+                      MUSTER_FIELD(warn_as, "outcome of a warning: fail, warn or pass")};
   }
 };
 
@@ -101,14 +116,14 @@ struct Profile {
   std::string summary;
   Words aliases;  // other names of the same hardware
   Recognise recognise;
-  HostLimits host;
-  PciLimits pci;
-  GpuLimits gpu;
-  IbLimits ib;
-  TopoLimits topo;
-  EnvLimits env;
-  MusterLimits muster;
-  BenchLimits bench;
+  Owned<HostLimits> host;
+  Owned<PciLimits> pci;
+  Owned<GpuLimits> gpu;
+  Owned<IbLimits> ib;
+  Owned<TopoLimits> topo;
+  Owned<EnvLimits> env;
+  Owned<MusterLimits> muster;
+  Owned<BenchLimits> bench;
   std::map<std::string, Context> contexts;  // manual, prolog, epilog, periodic, boot
   std::map<std::string, Policy> policies;  // by check id; a check without an entry has the defaults
   std::map<std::string, Origin> origins;   // by the key's path: "host.memory.total"
@@ -116,28 +131,23 @@ struct Profile {
 
   template <class Self = Profile>
   static constexpr auto fields() {
-    return std::tuple{field("summary", &Self::summary, "one line"),
-                      field("aliases", &Self::aliases, "other names of the same hardware"),
-                      field("recognise", &Self::recognise, "how to know such a node"),
-                      field("host", &Self::host, ""),
-                      field("pci", &Self::pci, ""),
-                      field("gpu", &Self::gpu, ""),
-                      field("ib", &Self::ib, ""),
-                      field("topo", &Self::topo, ""),
-                      field("env", &Self::env, ""),
-                      field("muster", &Self::muster, ""),
-                      field("bench", &Self::bench, ""),
-                      field("contexts", &Self::contexts, "what each context runs")};
+    return std::tuple{MUSTER_FIELD(summary, "one line"),
+                      MUSTER_FIELD(aliases, "other names of the same hardware"),
+                      MUSTER_FIELD(recognise, "how to know such a node"),
+                      MUSTER_FIELD(host, ""),
+                      MUSTER_FIELD(pci, ""),
+                      MUSTER_FIELD(gpu, ""),
+                      MUSTER_FIELD(ib, ""),
+                      MUSTER_FIELD(topo, ""),
+                      MUSTER_FIELD(env, ""),
+                      MUSTER_FIELD(muster, ""),
+                      MUSTER_FIELD(bench, ""),
+                      MUSTER_FIELD(contexts, "what each context runs")};
   }
 };
 
-// Does the node have GPUs to expect, and are there InfiniBand HCAs to expect: what most checks ask.
-[[nodiscard]] inline bool expects_gpus(const Profile& p) {
-  return p.gpu.present.count.value_or(0) > 0;
-}
-
-[[nodiscard]] inline bool expects_hcas(const Profile& p) {
-  return p.ib.present.count.value_or(0) > 0;
-}
+// Whether the node is to have GPUs, and InfiniBand HCAs: what most checks ask.
+[[nodiscard]] bool expects_gpus(const Profile& profile);
+[[nodiscard]] bool expects_hcas(const Profile& profile);
 
 }  // namespace muster

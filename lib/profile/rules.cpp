@@ -12,6 +12,8 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/ceilings.hpp"
 #include "lib/profile/limit_rules.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/xid_rules.hpp"
 #include "lib/profile/yaml.hpp"
 
@@ -94,7 +96,7 @@ Result<void> check_bench(const Profile& profile) {
   for_each_field<BenchLimits>([&](const auto& each) {
     if (!done) return;
     const std::string path = fmt::format("bench.{}", each.name);
-    const auto& limit = profile.bench.*each.member;
+    const auto& limit = (*profile.bench).*each.member;
     if constexpr (requires { limit.front().fail_below; }) {
       for (std::size_t i = 0; done && i < limit.size(); ++i) {
         done = check_job(profile, fmt::format("{}.{}", path, i), limit[i]);
@@ -104,9 +106,9 @@ Result<void> check_bench(const Profile& profile) {
     }
   });
   if (!done) return done;
-  done = check_collective(profile, "bench.node_all_reduce", profile.bench.node_all_reduce);
+  done = check_collective(profile, "bench.node_all_reduce", profile.bench->node_all_reduce);
   if (!done) return done;
-  return check_collective(profile, "bench.loopback_all_reduce", profile.bench.loopback_all_reduce);
+  return check_collective(profile, "bench.loopback_all_reduce", profile.bench->loopback_all_reduce);
 }
 
 // Which file or option says what the ceiling follows from, where the limit's own does not.
@@ -170,7 +172,7 @@ std::string file_of(const Profile& profile, const std::string& path) {
 // A kind of its own choice judges nothing; that of the defaults may be left over from patterns that
 // a stronger file has replaced.
 Result<void> check_kinds(const Profile& profile) {
-  const auto& log = profile.host.kernel_log;
+  const auto& log = profile.host->kernel_log;
   const bool replaced = !file_of(profile, "host.kernel_log.patterns").ends_with("defaults.yaml");
   std::vector<std::string> used;
   for (const auto& pattern : log.patterns) used.push_back(pattern.kind);
@@ -188,7 +190,7 @@ Result<void> check_kinds(const Profile& profile) {
 }
 
 Result<void> check_kernel_log(const Profile& profile) {
-  const auto& log = profile.host.kernel_log;
+  const auto& log = profile.host->kernel_log;
   for (std::size_t i = 0; i < log.patterns.size(); ++i) {
     const std::string path = fmt::format("host.kernel_log.patterns.{}", i);
     if (log.patterns[i].pattern.empty()) return broken(profile, path, "has no pattern");

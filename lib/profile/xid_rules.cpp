@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster {
 namespace {
@@ -93,9 +94,9 @@ std::optional<BrokenLimit> judge_nvlink(const XidLimits& xid) {
 }  // namespace
 
 std::optional<BrokenLimit> find_broken_xid(const Profile& profile) {
-  if (auto broken = judge_rules("gpu.xid", profile.gpu.xid)) return broken;
-  if (auto broken = judge_nvlink(profile.gpu.xid)) return broken;
-  return judge_rules("gpu.sxid", profile.gpu.sxid);
+  if (auto broken = judge_rules("gpu.xid", profile.gpu->xid)) return broken;
+  if (auto broken = judge_nvlink(profile.gpu->xid)) return broken;
+  return judge_rules("gpu.sxid", profile.gpu->sxid);
 }
 
 }  // namespace muster

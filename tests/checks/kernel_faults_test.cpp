@@ -9,6 +9,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/host/kernel_line.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/kernel_log.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -67,7 +69,7 @@ Snapshot node(std::vector<KernelRecord> records) {
 // it.
 std::vector<std::string> judged(const Snapshot& snapshot) {
   std::vector<std::string> said;
-  const Profile profile{.host = {.kernel_log = kLimits}};
+  const Profile profile{.host = HostLimits{.kernel_log = kLimits}};
   for (const Finding& finding : ask(checks::host_kernel_log, snapshot, profile)) {
     const auto with = finding.message.find("; with it");
     said.push_back(
@@ -149,7 +151,9 @@ TEST(KernelFaultsTest, MakesOneFaultOfADeadDiskItsPartitionsAndFileSystems) {
 }
 
 std::vector<SeenBy> who_else(const Snapshot& snapshot) {
-  return ask(checks::host_kernel_log, snapshot, {.host = {.kernel_log = kLimits}}).front().seen_by;
+  return ask(checks::host_kernel_log, snapshot, {.host = HostLimits{.kernel_log = kLimits}})
+      .front()
+      .seen_by;
 }
 
 TEST(KernelFaultsTest, KnowsWhichChecksCountPcieErrors) {

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "lib/profile/limits/probes.hpp"
+
 namespace muster {
 namespace {
 
@@ -21,7 +23,7 @@ std::string trouble_with(const Context& context) {
 
 std::string trouble_with_fatal(const Words& probes) {
   Profile profile;
-  profile.muster.probes.fatal = probes;
+  profile.muster->probes.fatal = probes;
   const auto checked = check_names(profile);
   return checked ? std::string() : checked.error().message;
 }

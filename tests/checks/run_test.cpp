@@ -6,6 +6,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/fault_codes.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/probes.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -32,7 +34,7 @@ Snapshot node(std::uint64_t swap_bytes = 0) {
 Profile no_swap() {
   Profile profile;
   profile.name = "test";
-  profile.host.swap.total = Bytes{0};
+  profile.host->swap.total = Bytes{0};
   return profile;
 }
 
@@ -104,7 +106,7 @@ TEST(JudgeTest, ASectionThatTimedOutMakesTheCheckUnknown) {
 
 TEST(JudgeTest, SaysOnceWhyACheckThatNeedsSeveralSectionsCannotJudge) {
   Profile profile;
-  profile.host.memory.total = Bytes{kGib};
+  profile.host->memory.total = Bytes{kGib};
   const Report report = judge(Snapshot{}, profile, {.only = {"host.memory"}});
   EXPECT_THAT(report.findings,
               ElementsAre(Finding{.check = "host.memory",
@@ -146,7 +148,7 @@ TEST(JudgeTest, AKernelLogThatCannotBeReadCostsNoCheckThatOnlyLooksAtIt) {
       .zombies = std::vector<Task>{}});
   snapshot.kernel_log = {.status = Status::error, .reason = "Operation not permitted"};
   Profile profile;
-  profile.host.stuck_tasks.uninterruptible_for = Seconds{600};
+  profile.host->stuck_tasks.uninterruptible_for = Seconds{600};
   EXPECT_THAT(judge(snapshot, profile, {.only = {"host.stuck_tasks"}}).checks,
               ElementsAre(CheckResult{"host.stuck_tasks", Outcome::fail}));
 }
@@ -177,7 +179,7 @@ TEST(JudgeTest, PutsTheWorstFirst) {
   snapshot.cpu = {.status = Status::error, .reason = "killed by signal 11"};
   snapshot.mounts = {.status = Status::timeout, .reason = "no answer"};
   Profile profile = no_swap();
-  profile.muster.probes.fatal = {"mounts"};
+  profile.muster->probes.fatal = {"mounts"};
   const Report report = judge(snapshot, profile, {.only = {"host.swap", "muster.*"}});
   std::vector<Outcome> outcomes;
   for (const auto& finding : report.findings) outcomes.push_back(finding.outcome);
@@ -260,9 +262,9 @@ Snapshot with_a_memory_error() {
 
 Profile that_reads_the_log() {
   Profile profile;
-  profile.host.kernel_log = {.coalesce = Seconds{5},
-                             .kinds = {{"memory_uncorrected", "fail"}},
-                             .patterns = {{"^Memory failure: ", "memory_uncorrected", "reboot"}}};
+  profile.host->kernel_log = {.coalesce = Seconds{5},
+                              .kinds = {{"memory_uncorrected", "fail"}},
+                              .patterns = {{"^Memory failure: ", "memory_uncorrected", "reboot"}}};
   return profile;
 }
 

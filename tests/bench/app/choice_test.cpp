@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "lib/profile/limits/bench.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
@@ -34,7 +35,7 @@ class SettingsTest : public ::testing::Test {
   Settings take(std::map<std::string, std::string> asked, BackendKind kind = BackendKind::nccl) {
     asked_ = std::move(asked);
     Profile profile;
-    profile.bench.environment = asked_;
+    profile.bench->environment = asked_;
     return take_settings(profile, kind, variables, folder_.path());
   }
 

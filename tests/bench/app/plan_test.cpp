@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/profile/limits/bench.hpp"
+
 namespace muster::bench {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr Setting kGpus{.nodes = 1, .ranks = 8, .gpus = true};
 
 Profile with_limit() {
   Profile profile;
-  profile.bench.node_all_reduce.size = Bytes{16.0 * static_cast<double>(kGibibyte)};
+  profile.bench->node_all_reduce.size = Bytes{16.0 * static_cast<double>(kGibibyte)};
   return profile;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/bench/results/sample_rows.hpp"
 
 namespace muster::bench {
@@ -18,20 +20,20 @@ constexpr int kRanks = 16;
 Profile nd_a100() {
   Profile profile;
   profile.name = "nd96asr_v4";
-  profile.gpu.present.count = 8;
+  profile.gpu->present.count = 8;
   const auto gib = [](int n) { return Bytes{n * static_cast<double>(kGibibyte)}; };
-  profile.bench.node_all_reduce = {.type = "float",
-                                   .algorithm = "any",
-                                   .size = gib(8),
-                                   .expected = BytesPerSecond{232e9},
-                                   .warn_below = BytesPerSecond{228e9},
-                                   .fail_below = BytesPerSecond{216e9}};
-  profile.bench.job_all_reduce = {{.type = "float",
-                                   .algorithm = "any",
-                                   .size = gib(8),
-                                   .nodes_at_least = 2,
-                                   .expected = BytesPerSecond{188e9},
-                                   .fail_below = BytesPerSecond{185e9}}};
+  profile.bench->node_all_reduce = {.type = "float",
+                                    .algorithm = "any",
+                                    .size = gib(8),
+                                    .expected = BytesPerSecond{232e9},
+                                    .warn_below = BytesPerSecond{228e9},
+                                    .fail_below = BytesPerSecond{216e9}};
+  profile.bench->job_all_reduce = {{.type = "float",
+                                    .algorithm = "any",
+                                    .size = gib(8),
+                                    .nodes_at_least = 2,
+                                    .expected = BytesPerSecond{188e9},
+                                    .fail_below = BytesPerSecond{185e9}}};
   return profile;
 }
 
@@ -178,25 +180,27 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
        "the limit holds for 8 GiB, which was not run: run with --max 8GiB"},
       {Outcome::skip,
        "no limit",
-       [](Profile& profile, RunFacts&, std::vector<Row>&) { profile.bench.job_all_reduce.clear(); },
+       [](Profile& profile, RunFacts&, std::vector<Row>&) {
+         profile.bench->job_all_reduce.clear();
+       },
        "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
       {Outcome::skip,
        "fewer nodes than any limit asks for",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
-         profile.bench.job_all_reduce[0].nodes_at_least = 3;
+         profile.bench->job_all_reduce[0].nodes_at_least = 3;
        },
        "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
       {Outcome::unknown,
        "another algorithm",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
-         profile.bench.job_all_reduce[0].algorithm = "ring";
+         profile.bench->job_all_reduce[0].algorithm = "ring";
          facts.algorithm = "Tree";
        },
        "the limit holds for algorithm ring, and NCCL used tree; run with NCCL_ALGO=Ring"},
       {Outcome::unknown,
        "an algorithm that nobody knows",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
-         profile.bench.job_all_reduce[0].algorithm = "collnet";
+         profile.bench->job_all_reduce[0].algorithm = "collnet";
        },
        "the limit holds for algorithm collnet, and which one NCCL used is not known; run with "
        "NCCL_ALGO=CollNetDirect,CollNetChain"},
@@ -211,7 +215,7 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
       {Outcome::unknown,
        "a GPU is gone, and there is no limit",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
-         profile.bench.job_all_reduce.clear();
+         profile.bench->job_all_reduce.clear();
          facts.ranks = 15;
        },
        "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 15 ranks ran on 2 nodes"},
@@ -226,7 +230,7 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
       {Outcome::skip,
        "host memory, and no limit",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
-         profile.bench.job_all_reduce.clear();
+         profile.bench->job_all_reduce.clear();
          facts.gpus = false;
          facts.ranks = 2;
        },
@@ -249,7 +253,7 @@ TEST(JudgeTest, OneRankHasNoBandwidthToJudge) {
   auto facts = one_node();
   facts.ranks = 1;
   auto profile = nd_a100();
-  profile.gpu.present.count = 1;
+  profile.gpu->present.count = 1;
   const auto finding = judge(all_reduce_at(1, 2), profile, facts);
   EXPECT_EQ(finding.outcome, Outcome::unknown);
   EXPECT_EQ(finding.message, "one rank alone has no bus bandwidth");
@@ -275,7 +279,7 @@ TEST(JudgeTest, ANodeThatLostAGpuIsNotJudged) {
 // As on ND H100 v5: NCCL takes another algorithm where NVLS cannot be had.
 TEST(JudgeTest, FallingBackFromNvlsFailsBelowItsLimitAndIsUnknownAbove) {
   auto profile = nd_a100();
-  profile.bench.node_all_reduce.algorithm = "nvls";
+  profile.bench->node_all_reduce.algorithm = "nvls";
   auto facts = one_node();
   facts.algorithm = "RING";
   const auto low = judge(all_reduce_at(10, 8), profile, facts);
@@ -315,7 +319,7 @@ TEST(JudgeTest, OtherCollectivesNeedALimitOnTheCommandLine) {
 
 TEST(JudgeTest, ALimitThatOnlyExpectsJudgesNothing) {
   auto profile = nd_a100();
-  profile.bench.job_all_reduce[0].fail_below.reset();
+  profile.bench->job_all_reduce[0].fail_below.reset();
   const auto finding = judge(all_reduce_at(100), profile, two_nodes());
   EXPECT_EQ(finding.outcome, Outcome::skip);
   EXPECT_EQ(finding.message,
@@ -326,7 +330,7 @@ TEST(JudgeTest, ALimitThatOnlyExpectsJudgesNothing) {
 // As in the profile of ND H100 v5.
 TEST(JudgeTest, TheEntryForTheMostNodesWhoseAlgorithmFitsIsTaken) {
   auto profile = nd_a100();
-  auto& list = profile.bench.job_all_reduce;
+  auto& list = profile.bench->job_all_reduce;
   list[0].algorithm = "collnet";
   list[0].fail_below = BytesPerSecond{300e9};
   list.push_back(list[0]);

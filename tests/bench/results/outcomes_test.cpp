@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "lib/profile/limits/bench.hpp"
 #include "tests/bench/results/sample_rows.hpp"
 
 namespace muster::bench {
@@ -223,7 +224,7 @@ TEST(CompletionTest, TheEndIsAPass) {
 
 TEST(RequiredTransportsTest, TheCommandLineComesBeforeTheProfile) {
   Profile profile;
-  profile.bench.transport.require = {"ib", "gdr"};
+  profile.bench->transport.require = {"ib", "gdr"};
   EXPECT_THAT(required_transports({}, profile, true, 2), ElementsAre("ib", "gdr"));
   EXPECT_THAT(required_transports({"ib"}, profile, true, 2), ElementsAre("ib"));
   EXPECT_THAT(required_transports({"ib"}, profile, false, 1), ElementsAre("ib"));

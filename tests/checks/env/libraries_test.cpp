@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/environment.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -18,7 +19,7 @@ Findings judged(Fact<std::vector<Library>> libraries, const EnvLibraryLimits& li
   Snapshot snapshot;
   snapshot.environment = observed(Environment{.libraries = std::move(libraries)});
   Profile profile;
-  profile.env.libraries = limits;
+  profile.env->libraries = limits;
   return ask(checks::env_libraries, snapshot, profile);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/environment.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -23,9 +24,9 @@ Snapshot node_with(std::vector<NcclSetting> settings) {
 
 Profile limits() {
   Profile profile;
-  profile.env.nccl.require = {{"NCCL_IGNORE_CPU_AFFINITY", "1"},
-                              {"NCCL_TOPO_FILE", "/opt/topo.xml"}};
-  profile.env.nccl.harmful = {{"NCCL_IB_DISABLE", "1"}, {"NCCL_TOPO_FILE", ""}};
+  profile.env->nccl.require = {{"NCCL_IGNORE_CPU_AFFINITY", "1"},
+                               {"NCCL_TOPO_FILE", "/opt/topo.xml"}};
+  profile.env->nccl.harmful = {{"NCCL_IB_DISABLE", "1"}, {"NCCL_TOPO_FILE", ""}};
   return profile;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
@@ -44,7 +45,7 @@ TEST(GpuComputeModeTest, FailsAnyOther) {
 
 TEST(GpuComputeModeTest, ASiteMayExpectAnotherMode) {
   Profile profile = linked_node::profile();
-  profile.gpu.compute_mode.expected = std::string("exclusive_process");
+  profile.gpu->compute_mode.expected = std::string("exclusive_process");
   Snapshot node = linked_node::node();
   gpu_node::gpu(node, 1).modes.compute = 3U;
   EXPECT_EQ(judge(node, profile).front(), wrong("default", "exclusive_process"));

@@ -5,6 +5,9 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -16,7 +19,7 @@ using ::testing::ElementsAre;
 
 Profile profile() {
   Profile profile = gpu_node::profile();
-  profile.ib.present.count = 2;
+  profile.ib->present.count = 2;
   return profile;
 }
 
@@ -173,10 +176,10 @@ TEST(GpuDirectRdmaTest, OnlyWhereGpusAndHcasAreExpected) {
   const auto nothing = skips("no GPUDirect RDMA expected by this profile");
   EXPECT_THAT(judge(with_dma_buf(), gpu_node::profile()), ElementsAre(nothing));
   Profile amd = profile();
-  amd.gpu.present.vendor = std::string("amd");
+  amd.gpu->present.vendor = std::string("amd");
   EXPECT_THAT(judge(with_dma_buf(), amd), ElementsAre(nothing));
   Profile without = profile();
-  without.gpu.direct_rdma.expected = false;
+  without.gpu->direct_rdma.expected = false;
   EXPECT_THAT(judge(with_dma_buf(), without), ElementsAre(nothing));
 }
 
@@ -184,7 +187,7 @@ TEST(GpuDirectRdmaTest, AModuleThatHostModulesMissesIsItsFinding) {
   Snapshot node = with_dma_buf();
   node.nvml->open_module = false;
   Profile expected = profile();
-  expected.host.modules.required = {"nvidia_peermem|nv_peer_mem"};
+  expected.host->modules.required = {"nvidia_peermem|nv_peer_mem"};
   const auto report = judge(node, expected, {.only = {"gpu.direct_rdma", "host.modules"}});
   EXPECT_THAT(report.checks,
               ElementsAre(CheckResult{"host.modules", Outcome::fail},

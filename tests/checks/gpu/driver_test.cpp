@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -105,7 +106,7 @@ TEST(GpuDriverTest, AnyOtherTroubleOfNvmlCallsForAReboot) {
 
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
   Profile profile = gpu_node::profile();
-  profile.gpu.driver = {.minimum = std::string("535.161.08"), .allowed = {"550.*", "570.*"}};
+  profile.gpu->driver = {.minimum = std::string("535.161.08"), .allowed = {"550.*", "570.*"}};
   EXPECT_THAT(judge(with_driver("535.54.03"), profile),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,

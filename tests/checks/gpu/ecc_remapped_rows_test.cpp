@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -112,7 +113,7 @@ TEST(GpuEccRemappedRowsTest, BehindMigThatNobodyExpectsTheyAreUnknownAndNotClean
 
 TEST(GpuEccRemappedRowsTest, WhereMigIsExpectedTheyAreSkippedOnceUnlessTheyCannotBeRead) {
   Profile profile = gpu_node::profile();
-  profile.gpu.mig.expected = true;
+  profile.gpu->mig.expected = true;
   Snapshot node = gpu_node::node();
   for (auto& gpu : node.nvml->gpus) {
     gpu.modes.mig = true;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
@@ -118,7 +119,7 @@ TEST(GpuFirmwareTest, AnotherModelHasAnotherVersion) {
 
 TEST(GpuFirmwareTest, TheProfilesListGoesBeforeTheNeighbours) {
   Profile profile = linked_node::profile();
-  profile.gpu.firmware = {.vbios = {"96.00.30.*", "96.00.61.*"}, .inforom = {"G520.0200.*"}};
+  profile.gpu->firmware = {.vbios = {"96.00.30.*", "96.00.61.*"}, .inforom = {"G520.0200.*"}};
   Snapshot node = linked_node::node_of(4);
   firmware_of(node, 0).vbios = std::string("96.00.30.00.01");
   EXPECT_THAT(judge(node, profile), ElementsAre(well("4 GPUs")));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/finding.hpp"
 
@@ -73,20 +74,20 @@ inline Gpu& gpu(Snapshot& snapshot, std::size_t index) { return snapshot.nvml->g
 
 inline Profile profile() {
   Profile profile;
-  profile.gpu.present.count = 2;
-  profile.gpu.present.vendor = std::string("nvidia");
-  profile.gpu.present.model = std::string("NVIDIA H100 80GB HBM3");
-  profile.gpu.present.memory = Bytes{85520809984.0};
-  profile.gpu.present.tolerance = Percent{2};
-  profile.gpu.ecc_mode.expected = true;
-  profile.gpu.ecc_corrected.dram_warn_above = 1000;
-  profile.gpu.ecc_corrected.sram_warn_above = 10;
-  profile.gpu.ecc_remapped_rows.watch_above = 10;
-  profile.gpu.ecc_retired_pages.fail_above = 60;
-  profile.gpu.temperature = {
+  profile.gpu->present.count = 2;
+  profile.gpu->present.vendor = std::string("nvidia");
+  profile.gpu->present.model = std::string("NVIDIA H100 80GB HBM3");
+  profile.gpu->present.memory = Bytes{85520809984.0};
+  profile.gpu->present.tolerance = Percent{2};
+  profile.gpu->ecc_mode.expected = true;
+  profile.gpu->ecc_corrected.dram_warn_above = 1000;
+  profile.gpu->ecc_corrected.sram_warn_above = 10;
+  profile.gpu->ecc_remapped_rows.watch_above = 10;
+  profile.gpu->ecc_retired_pages.fail_above = 60;
+  profile.gpu->temperature = {
       .warn_above = Celsius{85}, .fail_above = Celsius{90}, .warn_margin_below = Celsius{5}};
-  profile.gpu.power.limit = Watts{700};
-  profile.gpu.mig.expected = false;
+  profile.gpu->power.limit = Watts{700};
+  profile.gpu->mig.expected = false;
   return profile;
 }
 

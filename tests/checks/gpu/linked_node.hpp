@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/state/counters.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 
@@ -82,15 +84,15 @@ inline void all_seen_before(Snapshot& snapshot) {
 
 inline Profile profile() {
   Profile profile = gpu_node::profile();
-  profile.gpu.nvlink_state = {.links = 18, .speed = BytesPerSecond{26.562e9}};
-  profile.gpu.nvlink_errors = {.crc_fail_from_per_second = 100,
-                               .ber_fail_above = 1e-12,
-                               .replays_warn_above = 0,
-                               .recoveries_warn_above = 0,
-                               .window = Seconds{24 * 3600.0}};
-  profile.gpu.clocks.application_sm = Hertz{1980e6};
-  profile.gpu.compute_mode.expected = std::string("default");
-  profile.topo.nvlink_matrix.ends_in = "switch";
+  profile.gpu->nvlink_state = {.links = 18, .speed = BytesPerSecond{26.562e9}};
+  profile.gpu->nvlink_errors = {.crc_fail_from_per_second = 100,
+                                .ber_fail_above = 1e-12,
+                                .replays_warn_above = 0,
+                                .recoveries_warn_above = 0,
+                                .window = Seconds{24 * 3600.0}};
+  profile.gpu->clocks.application_sm = Hertz{1980e6};
+  profile.gpu->compute_mode.expected = std::string("default");
+  profile.topo->nvlink_matrix.ends_in = "switch";
   return profile;
 }
 

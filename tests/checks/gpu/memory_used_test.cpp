@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -18,9 +19,9 @@ const Context kIdle{.gpus_idle = true};
 
 Profile profile() {
   Profile profile = gpu_node::profile();
-  profile.gpu.memory_used = {.warn_above = Bytes{16.0 * kMib},
-                             .fail_above = Bytes{1024.0 * kMib},
-                             .driver_reserve = Bytes{1024.0 * kMib}};
+  profile.gpu->memory_used = {.warn_above = Bytes{16.0 * kMib},
+                              .fail_above = Bytes{1024.0 * kMib},
+                              .driver_reserve = Bytes{1024.0 * kMib}};
   return profile;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
@@ -257,7 +258,7 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
                                   .message = "this profile sets no limit for errors of "
                                              "NVLinks"}));
   Profile one = linked_node::profile();
-  one.gpu.nvlink_errors = {.replays_warn_above = 10, .window = Seconds{3600}};
+  one.gpu->nvlink_errors = {.replays_warn_above = 10, .window = Seconds{3600}};
   Snapshot node = seen();
   auto& link = linked_node::link_of(node, 0, 4);
   link.replays = 10U;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
@@ -83,7 +85,7 @@ TEST(GpuNvlinkStateTest, OnBareMetalTheGpuIsReset) {
 
 TEST(GpuNvlinkStateTest, LinksThatAreNotWiredNeedNotBeActive) {
   Profile profile = linked_node::profile();
-  profile.gpu.nvlink_state.links = 12;
+  profile.gpu->nvlink_state.links = 12;
   Snapshot node = linked_node::node();
   for (std::size_t i = 12; i < 18; ++i) {
     linked_node::link_of(node, 0, i).state = 0U;
@@ -135,7 +137,7 @@ TEST(GpuNvlinkStateTest, SaysOnceThatNoGpuHasAnyLink) {
       Fact<std::vector<NvLink>>::absent("nvmlDeviceGetNvLinkState: Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(dead(Remedy::restart_service)));
   Profile without_switches = linked_node::profile();
-  without_switches.topo.nvlink_matrix.ends_in = "gpu";
+  without_switches.topo->nvlink_matrix.ends_in = "gpu";
   EXPECT_THAT(judge(node, without_switches), ElementsAre(dead(Remedy::reboot)));
 }
 
@@ -211,7 +213,7 @@ TEST(GpuNvlinkStateTest, ASpeedThatIsFasterRoundedOrNotToldIsFine) {
 
 TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
   Profile profile = linked_node::profile();
-  profile.gpu.nvlink_state.speed = {};
+  profile.gpu->nvlink_state.speed = {};
   Snapshot node = linked_node::node();
   linked_node::link_of(node, 0, 1).speed_mbps = 1000U;
   linked_node::link_of(node, 0, 2).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
@@ -286,7 +288,7 @@ TEST(GpuNvlinkStateTest, LeavesALostGpuToGpuPresent) {
 TEST(GpuNvlinkStateTest, SkipsWhereNoNvlinkIsExpected) {
   for (const Limit<int> links : {Limit<int>(), Limit<int>(0)}) {
     Profile profile = linked_node::profile();
-    profile.gpu.nvlink_state.links = links;
+    profile.gpu->nvlink_state.links = links;
     EXPECT_THAT(judge(linked_node::node(), profile),
                 ElementsAre(skip("node", "no NVLink expected by this profile")));
   }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "checks/run.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 
 namespace muster {
@@ -31,7 +33,7 @@ std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile
 
 Profile profile() {
   Profile profile = linked_node::profile();
-  profile.host.services.active = {"nvidia-fabricmanager.service"};
+  profile.host->services.active = {"nvidia-fabricmanager.service"};
   return profile;
 }
 
@@ -65,7 +67,7 @@ TEST(OneIncidentTest, AGpuThatIsGoneTakesDirectLinksToItDown) {
   gpu_node::gpu(gone, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
   for (auto& link : *gpu_node::gpu(gone, 0).nvlinks) link.state = 0U;
   Profile direct = profile();
-  direct.topo.nvlink_matrix = {.ends_in = "gpu", .neighbours = 1};
+  direct.topo->nvlink_matrix = {.ends_in = "gpu", .neighbours = 1};
   EXPECT_THAT(faults(gone, direct), ElementsAre("fail gpu.present gpu1 NHC2009"));
   EXPECT_THAT(faults(gone, profile()),
               ElementsAre("fail gpu.present gpu1 NHC2009", "fail gpu.nvlink_state gpu0 NHC2016"));

@@ -5,6 +5,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -17,7 +19,7 @@ using ::testing::Field;
 
 Profile profile() {
   Profile profile = gpu_node::profile();
-  profile.gpu.p2p.expected = true;
+  profile.gpu->p2p.expected = true;
   return profile;
 }
 
@@ -213,7 +215,7 @@ TEST(GpuP2pTest, IsLeftToTheServiceThatSetsUpTheFabric) {
   for (const auto& [a, b] : {std::pair{0U, 1U}, {0U, 2U}, {1U, 2U}}) answer(node, a, b, 5);
   node.services = observed(Services{.active = std::vector<std::string>{}});
   Profile expected = profile();
-  expected.host.services.active = {"nvidia-fabricmanager.service"};
+  expected.host->services.active = {"nvidia-fabricmanager.service"};
   const auto report = judge(node, expected, {.only = {"gpu.p2p", "host.services"}});
   EXPECT_THAT(report.checks,
               ElementsAre(CheckResult{"host.services", Outcome::fail},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
@@ -92,7 +93,7 @@ TEST(GpuPcieReplayTest, TheLimitGoesByGenerationAndLanes) {
 
 TEST(GpuPcieReplayTest, TheProfilesLimitGoesFirst) {
   Profile profile = linked_node::profile();
-  profile.gpu.pcie_replay.warn_above_per_minute = 4;
+  profile.gpu->pcie_replay.warn_above_per_minute = 4;
   Snapshot node = seen();
   gpu_node::gpu(node, 0).link = {.replays = 300U};
   EXPECT_THAT(judge(node, profile),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -94,8 +95,8 @@ Snapshot three_gpus() {
 
 Profile three_of_any_model() {
   Profile profile = gpu_node::profile();
-  profile.gpu.present.count = 3;
-  profile.gpu.present.model.reset();
+  profile.gpu->present.count = 3;
+  profile.gpu->present.model.reset();
   return profile;
 }
 
@@ -117,7 +118,7 @@ TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
   Snapshot node = three_gpus();
   gpu_node::gpu(node, 1).model = std::string("NVIDIA H100 PCIe");
   Profile any = three_of_any_model();
-  any.gpu.present.count.reset();
+  any.gpu->present.count.reset();
   EXPECT_EQ(judge(node, any).front().outcome, Outcome::pass);
   gpu_node::gpu(node, 1).lost = "nvmlDeviceGetSerial: GPU is lost (15)";
   const Findings findings = judge(node, three_of_any_model());

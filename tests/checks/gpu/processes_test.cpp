@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
@@ -39,7 +40,7 @@ Snapshot epilog(GpuProcess one, std::string gpus = "1") {
 
 Findings judge(const Snapshot& snapshot, const Context& context) {
   Profile profile = gpu_node::profile();
-  profile.gpu.processes.allowed = {"nvidia-persistenced", "dcgm*", "Xorg"};
+  profile.gpu->processes.allowed = {"nvidia-persistenced", "dcgm*", "Xorg"};
   return ask(checks::gpu_processes, snapshot, profile, context);
 }
 

@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/xid_node.hpp"
 #include "tests/support/printers.hpp"
@@ -197,7 +198,7 @@ TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
     snapshot.nvml->gpus[1] = refused;
     each.change(snapshot);
     Profile two = profile();
-    two.gpu.present.count = 2;
+    two.gpu->present.count = 2;
     const Findings findings = ask(checks::gpu_xid, snapshot, two);
     ASSERT_THAT(findings, SizeIs(1)) << each.what;
     EXPECT_EQ(
@@ -359,7 +360,7 @@ TEST(GpuXidTest, CleanUpsWithoutAnotherErrorPointToTheFabricManager) {
 
 TEST(GpuXidTest, ASiteMayGiveANumberAnotherClass) {
   Profile strict = profile();
-  strict.gpu.xid.classes = {{"94", "fatal"}};
+  strict.gpu->xid.classes = {{"94", "fatal"}};
   const auto findings = ask(checks::gpu_xid, node({xid(9 * kHour, "94, Contained")}), strict);
   EXPECT_EQ(findings.at(0).outcome, Outcome::fail);
 }
@@ -378,7 +379,7 @@ TEST(GpuXidTest, LinesThatWereNotReadLeaveItUndecided) {
 
 TEST(GpuXidTest, SkipsANodeThatHasNoGpu) {
   Profile none = profile();
-  none.gpu.present.count = 0;
+  none.gpu->present.count = 0;
   Snapshot snapshot = node({});
   snapshot.nvml = {};
   EXPECT_THAT(ask(checks::gpu_xid, snapshot, none),

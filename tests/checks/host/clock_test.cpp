@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -12,9 +13,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const Profile kAll{.host = {.clock = {.synchronised = true,
-                                      .error_warn_above = Seconds{0.1},
-                                      .clocksource = {"tsc", "hyperv_clocksource_tsc_page"}}}};
+const Profile kAll{
+    .host = HostLimits{.clock = {.synchronised = true,
+                                 .error_warn_above = Seconds{0.1},
+                                 .clocksource = {"tsc", "hyperv_clocksource_tsc_page"}}}};
 
 Findings judge(Fact<TimeSync> clock, Fact<std::string> source, const Profile& profile = kAll) {
   return ask(

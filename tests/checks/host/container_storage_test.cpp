@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -18,7 +19,7 @@ const std::string kPath = "/mnt/nvme/enroot";
 Findings judge(std::vector<FileFact> files, Limit<Bytes> free_min = Bytes{100.0 * kGib}) {
   return ask(checks::host_container_storage,
              {.environment = observed(Environment{.files = std::move(files)})},
-             {.host = {.container_storage = {.paths = {kPath}, .free_min = free_min}}});
+             {.host = HostLimits{.container_storage = {.paths = {kPath}, .free_min = free_min}}});
 }
 
 FileFact directory(std::uint64_t free_gib) {

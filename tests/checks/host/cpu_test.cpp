@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -19,7 +20,7 @@ const Cpu kHealthy{.sockets = 2U,
                    .numa_nodes = std::vector<NumaNode>{{.id = 0, .cpus = std::string("0-47")},
                                                        {.id = 1, .cpus = std::string("48-95")}}};
 const Profile kExpected{
-    .host = {.cpu = {.sockets = 2, .cores = 96, .threads = 96, .numa_nodes = 2}}};
+    .host = HostLimits{.cpu = {.sockets = 2, .cores = 96, .threads = 96, .numa_nodes = 2}}};
 
 Findings judge(Cpu cpu, const Profile& profile = kExpected) {
   return ask(checks::host_cpu, {.cpu = observed(std::move(cpu))}, profile);
@@ -98,7 +99,7 @@ TEST(HostCpuTest, OnlyWarnsOfOfflineThreadsThatLookLikeSmtSwitchedOff) {
 
 TEST(HostCpuTest, AcceptsOfflineThreadsWhereTheExpectedNumberIsOnline) {
   const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
-  EXPECT_THAT(judge(cpu, {.host = {.cpu = {.threads = 8}}}),
+  EXPECT_THAT(judge(cpu, {.host = HostLimits{.cpu = {.threads = 8}}}),
               ElementsAre(Finding{
                   .device = "node", .outcome = Outcome::pass, .message = "8 cores, 8 threads"}));
 }

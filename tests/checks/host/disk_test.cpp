@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -14,11 +15,11 @@ using ::testing::ElementsAre;
 
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
-const Profile kNinety{.host = {.disk = {.warn_above = Percent{90},
-                                        .fail_above = Percent{98},
-                                        .inodes_warn_above = Percent{90},
-                                        .inodes_fail_above = Percent{98},
-                                        .ignore = {"squashfs", "/snap/*"}}}};
+const Profile kNinety{.host = HostLimits{.disk = {.warn_above = Percent{90},
+                                                  .fail_above = Percent{98},
+                                                  .inodes_warn_above = Percent{90},
+                                                  .inodes_fail_above = Percent{98},
+                                                  .ignore = {"squashfs", "/snap/*"}}}};
 
 // 100 GiB that users may have, and 5 more that only root may.
 Mount disk(std::uint64_t used_gib, std::string point = "/", std::string source = "/dev/sda1") {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const Profile kTenPerHour{.host = {.edac = {.corrected_warn_above_per_hour = 10.0}}};
+const Profile kTenPerHour{.host = HostLimits{.edac = {.corrected_warn_above_per_hour = 10.0}}};
 
 Snapshot node(Fact<std::vector<EdacController>> edac) {
   return {.identity = observed(Identity{.uptime_s = 10000.0}),

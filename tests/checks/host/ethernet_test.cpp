@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -22,7 +23,7 @@ const EthernetInterface kHundred{.name = "eth0", .speed = BitsPerSecond{100e9}};
 Findings judge(std::vector<Interface> interfaces, std::vector<EthernetInterface> expected) {
   return ask(checks::host_ethernet,
              {.network = observed(Network{.interfaces = std::move(interfaces)})},
-             {.host = {.ethernet = {.interfaces = std::move(expected)}}});
+             {.host = HostLimits{.ethernet = {.interfaces = std::move(expected)}}});
 }
 
 const Finding kOneUp{

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -17,7 +18,7 @@ const Bytes kTwoMib{2.0 * 1024 * 1024};
 Findings judge(Fact<std::vector<HugePages>> pages, std::vector<HugePageLimit> limits) {
   return ask(checks::host_hugepages,
              {.memory = observed(Memory{.huge_pages = std::move(pages)})},
-             {.host = {.hugepages = {.pages = std::move(limits)}}});
+             {.host = HostLimits{.hugepages = {.pages = std::move(limits)}}});
 }
 
 std::vector<HugePages> pages_of_2_mib(std::uint64_t total, std::uint64_t free) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "checks/host/kernel_line.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster {
@@ -181,7 +182,7 @@ const KernelLogLimits& shipped() {
                     .site = {},
                     .settings = {}},
                    "generic");
-  static const KernelLogLimits limits = loaded ? loaded->host.kernel_log : KernelLogLimits{};
+  static const KernelLogLimits limits = loaded ? loaded->host->kernel_log : KernelLogLimits{};
   return limits;
 }
 

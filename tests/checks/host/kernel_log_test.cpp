@@ -6,6 +6,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/host/kernel_line.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -30,7 +31,7 @@ Snapshot node(std::vector<KernelRecord> records) {
 }
 
 Findings judge(const Snapshot& snapshot) {
-  return ask(checks::host_kernel_log, snapshot, {.host = {.kernel_log = kLimits}});
+  return ask(checks::host_kernel_log, snapshot, {.host = HostLimits{.kernel_log = kLimits}});
 }
 
 KernelRecord said_at(double uptime_s, std::string text) {
@@ -161,7 +162,7 @@ TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
   const Snapshot snapshot =
       node({said_at(7000, "NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus."),
             said_at(7000, "nvidia-nvswitch0: SXid (PCI:0001:00:00.0): 12028, Fatal")});
-  EXPECT_THAT(ask(checks::host_kernel_log, snapshot, {.host = {.kernel_log = limits}}),
+  EXPECT_THAT(ask(checks::host_kernel_log, snapshot, {.host = HostLimits{.kernel_log = limits}}),
               ElementsAre(kPass));
 }
 

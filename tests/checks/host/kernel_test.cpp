@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -16,7 +17,7 @@ Findings judge(std::string command_line, KernelLimits limits) {
   return ask(checks::host_kernel,
              {.kernel = observed(Kernel{.release = std::string("6.8.0-1015-azure"),
                                         .command_line = std::move(command_line)})},
-             {.host = {.kernel = std::move(limits)}});
+             {.host = HostLimits{.kernel = std::move(limits)}});
 }
 
 const Finding kPass{
@@ -83,7 +84,7 @@ TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
   EXPECT_THAT(
       ask(checks::host_kernel,
           snapshot,
-          {.host = {.kernel = {.release = "6.*", .required = {"quiet"}}}}),
+          {.host = HostLimits{.kernel = {.release = "6.*", .required = {"quiet"}}}}),
       ElementsAre(
           Finding{.device = "node",
                   .outcome = Outcome::unknown,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const Profile kBoth{.host = {.limits = {.memlock_unlimited = true, .open_files_min = 65536}}};
+const Profile kBoth{.host =
+                        HostLimits{.limits = {.memlock_unlimited = true, .open_files_min = 65536}}};
 
 Findings judge(Fact<std::string> memlock,
                Fact<std::string> files,
@@ -82,7 +84,7 @@ TEST(HostLimitsTest, OnlyWarnsWhereNothingStartsJobsAndTheLimitsAreItsOwn) {
 TEST(HostLimitsTest, LeavesAloneWhatTheProfileDoesNotLimit) {
   EXPECT_THAT(judge(std::string("65536"),
                     std::string("4096"),
-                    {.host = {.limits = {.open_files_min = 1024}}}),
+                    {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
               ElementsAre(kPass));
 }
 
@@ -103,7 +105,9 @@ TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
       .identity = observed(Identity{.foreign_root = true}),
       .kernel = observed(Kernel{
           .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
-  EXPECT_THAT(ask(checks::host_limits, snapshot, {.host = {.limits = {.memlock_unlimited = true}}}),
+  EXPECT_THAT(ask(checks::host_limits,
+                  snapshot,
+                  {.host = HostLimits{.limits = {.memlock_unlimited = true}}}),
               ElementsAre(Finding{
                   .device = "locked memory",
                   .outcome = Outcome::skip,

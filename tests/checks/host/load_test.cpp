@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 const Profile kTwoPerCore{
-    .host = {.load = {.warn_above_per_core = 2.0, .running_warn_above_per_core = 2.0}}};
+    .host = HostLimits{.load = {.warn_above_per_core = 2.0, .running_warn_above_per_core = 2.0}}};
 
 Findings judge(Processes processes,
                Fact<unsigned> threads = 8U,
@@ -106,7 +107,7 @@ TEST(HostLoadTest, IsUndecidedWithoutTheNumberOfCpus) {
 TEST(HostLoadTest, JudgesRunnableTasksAlone) {
   EXPECT_THAT(judge({.running = std::uint64_t{3}},
                     8U,
-                    {.host = {.load = {.running_warn_above_per_core = 2.0}}}),
+                    {.host = HostLimits{.load = {.running_warn_above_per_core = 2.0}}}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::pass,
                                   .message = "3 runnable tasks on 8 logical CPUs"}));

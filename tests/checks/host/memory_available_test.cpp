@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
-const Profile kFivePercent{.host = {.memory_available = {.warn_below = Percent{5}}}};
+const Profile kFivePercent{.host = HostLimits{.memory_available = {.warn_below = Percent{5}}}};
 
 Findings judge(Memory memory, const Profile& profile = kFivePercent) {
   return ask(checks::host_memory_available, {.memory = observed(std::move(memory))}, profile);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -18,7 +19,7 @@ const Cpu kTwoNodes{.numa_nodes = std::vector<NumaNode>{
                         {.id = 0, .cpus = std::string("0-47"), .memory_bytes = 50 * kGib},
                         {.id = 1, .cpus = std::string("48-95"), .memory_bytes = 50 * kGib}}};
 const Profile kHundredGib{
-    .host = {.memory = {.total = Bytes{100.0 * kGib}, .tolerance = Percent{5}}}};
+    .host = HostLimits{.memory = {.total = Bytes{100.0 * kGib}, .tolerance = Percent{5}}}};
 
 Findings judge(Fact<std::uint64_t> total,
                Cpu cpu = kTwoNodes,

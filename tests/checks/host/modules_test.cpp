@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 Findings judge(Fact<std::vector<std::string>> modules, ModuleLimits limits) {
   return ask(checks::host_modules,
              {.kernel = observed(Kernel{.modules = std::move(modules)})},
-             {.host = {.modules = std::move(limits)}});
+             {.host = HostLimits{.modules = std::move(limits)}});
 }
 
 const std::vector<std::string> kLoaded{"mlx5_ib", "nv_peer_mem", "nouveau"};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -20,7 +21,8 @@ const Mount kHome{
 Findings judge(std::vector<Mount> mounts, std::vector<RequiredMount> required = {}) {
   return ask(checks::host_mounts,
              {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
-             {.host = {.mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
+             {.host = HostLimits{
+                  .mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
 }
 
 Finding failure(std::string device, std::string message, Remedy remedy) {
@@ -50,10 +52,10 @@ TEST(HostMountsTest, FailsAMissingMount) {
 }
 
 TEST(HostMountsTest, AnAutomountThatNobodyHasUsedIsNoFailure) {
-  const auto findings =
-      ask(checks::host_mounts,
-          {.mounts = observed(Mounts{.mounts = {kRoot}, .automounts = {"/home"}})},
-          {.host = {.mounts = {.required = {kHomeRequired}, .answer_within = Seconds{2}}}});
+  const auto findings = ask(
+      checks::host_mounts,
+      {.mounts = observed(Mounts{.mounts = {kRoot}, .automounts = {"/home"}})},
+      {.host = HostLimits{.mounts = {.required = {kHomeRequired}, .answer_within = Seconds{2}}}});
   EXPECT_THAT(findings,
               ElementsAre(Finding{.device = "/home",
                                   .outcome = Outcome::unknown,

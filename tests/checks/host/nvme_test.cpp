@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -34,7 +35,9 @@ Raid raid(std::string state, Fact<unsigned> degraded) {
 Findings judge(Disks disks,
                NvmeLimits limits = {
                    .count = 2, .size = Bytes{3500.0 * kGib}, .tolerance = Percent{5}}) {
-  return ask(checks::host_nvme, {.disks = observed(std::move(disks))}, {.host = {.nvme = limits}});
+  return ask(checks::host_nvme,
+             {.disks = observed(std::move(disks))},
+             {.host = HostLimits{.nvme = limits}});
 }
 
 Finding failure(

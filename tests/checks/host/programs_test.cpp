@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 Findings judge(std::vector<FileFact> files, ProgramLimits limits) {
   return ask(checks::host_programs,
              {.environment = observed(Environment{.files = std::move(files)})},
-             {.host = {.programs = std::move(limits)}});
+             {.host = HostLimits{.programs = std::move(limits)}});
 }
 
 Finding warning(std::string path, std::string message, std::string seen, std::string limit) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 Findings judge(Services services, ServiceLimits limits) {
   return ask(checks::host_services,
              {.services = observed(std::move(services))},
-             {.host = {.services = std::move(limits)}});
+             {.host = HostLimits{.services = std::move(limits)}});
 }
 
 Services active(std::vector<std::string> units) { return {.active = std::move(units)}; }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -16,8 +17,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-const Profile kTenMinutes{
-    .host = {.stuck_tasks = {.uninterruptible_for = Seconds{600}, .zombies_warn_above = 2}}};
+const Profile kTenMinutes{.host = HostLimits{.stuck_tasks = {.uninterruptible_for = Seconds{600},
+                                                             .zombies_warn_above = 2}}};
 
 Task task(std::uint64_t pid, Fact<double> since = {}) {
   return {.pid = pid,

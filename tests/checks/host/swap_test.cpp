@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
   return ask(checks::host_swap,
              {.memory = observed(Memory{.swap_total_bytes = std::move(total)})},
-             {.host = {.swap = {.total = expected}}});
+             {.host = HostLimits{.swap = {.total = expected}}});
 }
 
 TEST(HostSwapTest, PassesWithoutSwapWhereNoneIsExpected) {

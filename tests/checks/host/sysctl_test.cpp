@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 Findings judge(Kernel kernel, SysctlLimits limits) {
   return ask(checks::host_sysctl,
              {.kernel = observed(std::move(kernel))},
-             {.host = {.sysctl = std::move(limits)}});
+             {.host = HostLimits{.sysctl = std::move(limits)}});
 }
 
 TEST(HostSysctlTest, PassesWithTheExpectedValues) {

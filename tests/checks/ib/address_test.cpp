@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
@@ -80,7 +81,7 @@ TEST(IbAddressTest, FailsThePortOfAnotherSubnet) {
 
 TEST(IbAddressTest, AcceptsOneSubnetPerRailWhereTheProfileSaysSo) {
   Profile profile = ib_node::profile();
-  profile.ib.address.same_prefix = false;
+  profile.ib->address.same_prefix = false;
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
   EXPECT_THAT(judge(node, profile), ElementsAre(Field(&Finding::outcome, Outcome::pass)));

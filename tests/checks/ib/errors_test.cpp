@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
@@ -104,7 +105,7 @@ TEST(IbErrorsTest, KnowsNothingOfASaturatedCounterAtOnce) {
 
 TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
   Profile profile = ib_node::profile();
-  profile.ib.errors.counters = {{"local_link_integrity_errors", {.fail_above_per_hour = 0}}};
+  profile.ib->errors.counters = {{"local_link_integrity_errors", {.fail_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::port_of(node, i).counters["local_link_integrity_errors"] =
@@ -117,7 +118,7 @@ TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
 
 TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   Profile profile = ib_node::profile();
-  profile.ib.errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
+  profile.ib->errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::port_of(node, i).counters["port_rcv_constraint_errors"] = std::uint64_t{1};
@@ -160,7 +161,7 @@ TEST(IbErrorsTest, SkipsWhereVirtualFunctionsAreRefusedTheWholeRegister) {
 
 TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
   Profile profile = ib_node::profile();
-  profile.ib.errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
+  profile.ib->errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::hca_of(node, i).virtual_function = true;
@@ -223,11 +224,11 @@ TEST(IbErrorsTest, TakesARiseSinceTheLastRunForThatTimesRise) {
 // Twenty recoveries in a day, one an hour or so: no rate shows them.
 TEST(IbErrorsTest, CountsWithinATimeOfItsOwn) {
   Profile profile = ib_node::profile();
-  profile.ib.errors.counters = {{"link_error_recovery",
-                                 {.warn_above = 3,
-                                  .fail_above = 10,
-                                  .warn_within = Seconds{3 * 3600.0},
-                                  .fail_within = Seconds{24 * 3600.0}}}};
+  profile.ib->errors.counters = {{"link_error_recovery",
+                                  {.warn_above = 3,
+                                   .fail_above = 10,
+                                   .warn_within = Seconds{3 * 3600.0},
+                                   .fail_within = Seconds{24 * 3600.0}}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::port_of(node, i).counters["link_error_recovery"] = std::uint64_t{i == 1 ? 20U : 0U};
@@ -250,7 +251,7 @@ TEST(IbErrorsTest, CountsWithinATimeOfItsOwn) {
 
 TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersAreJudged) {
   Profile profile = ib_node::profile();
-  profile.ib.errors.counters["out_of_sequence"] = {.warn_above_per_hour = 10};
+  profile.ib->errors.counters["out_of_sequence"] = {.warn_above_per_hour = 10};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::hca_of(node, i).virtual_function = true;

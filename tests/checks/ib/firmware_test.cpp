@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
@@ -67,14 +68,14 @@ TEST(IbFirmwareTest, AccusesNobodyWithoutAMajority) {
 
 TEST(IbFirmwareTest, AcceptsWhatTheProfileAllowsForTheBoard) {
   Profile profile = ib_node::profile();
-  profile.ib.firmware = {.allowed = {{"MT_0000000838", {"28.35.*"}}}, .same = false};
+  profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*"}}}, .same = false};
   EXPECT_THAT(judge(ib_node::node(), profile),
               ElementsAre(Field(&Finding::outcome, Outcome::pass)));
 }
 
 TEST(IbFirmwareTest, WarnsOfFirmwareThatIsNotAllowedForTheBoard) {
   Profile profile = ib_node::profile();
-  profile.ib.firmware = {.allowed = {{"MT_0000000838", {"28.35.*", "28.37.*"}}}, .same = false};
+  profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*", "28.37.*"}}}, .same = false};
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
   EXPECT_THAT(judge(node, profile),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::ib_node {
@@ -106,14 +107,15 @@ inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_
 
 inline Profile profile() {
   Profile profile;
-  profile.ib.present = {.count = 4, .name = "mlx5_ib*", .exclude = "mlx5_an*"};
-  profile.ib.rate = {.expected = BitsPerSecond{400e9}, .width = "4X", .speed = "NDR"};
-  profile.ib.pkey.require = "non_default_full_member";
-  profile.ib.mtu.active = Bytes{4096};
-  profile.ib.errors.window = Seconds{24 * 3600.0};
-  profile.ib.errors.counters = {
+  profile.ib->present = {.count = 4, .name = "mlx5_ib*", .exclude = "mlx5_an*"};
+  profile.ib->rate = {.expected = BitsPerSecond{400e9}, .width = "4X", .speed = "NDR"};
+  profile.ib->pkey.require = "non_default_full_member";
+  profile.ib->mtu.active = Bytes{4096};
+  profile.ib->errors.window = Seconds{24 * 3600.0};
+  profile.ib->errors.counters = {
       {"symbol_error", {.warn_above_per_hour = 10, .fail_above_per_hour = 1000}}};
-  profile.ib.flaps = {.max = 4, .window = Seconds{24 * 3600.0}, .ignore_after_boot = Seconds{1800}};
+  profile.ib->flaps = {
+      .max = 4, .window = Seconds{24 * 3600.0}, .ignore_after_boot = Seconds{1800}};
   return profile;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const std::string& require = "non_default_full_member") {
   Profile profile = ib_node::profile();
-  profile.ib.pkey.require = require;
+  profile.ib->pkey.require = require;
   return ask(checks::ib_pkey, snapshot, profile);
 }
 

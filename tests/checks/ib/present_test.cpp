@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
@@ -158,7 +159,7 @@ TEST(IbPresentTest, FailsAWrongCountWhateverTheNames) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 0).name = "mlx5_0";
   Profile three = ib_node::profile();
-  three.ib.present.count = 3;
+  three.ib->present.count = 3;
   EXPECT_THAT(judge(node, three),
               ElementsAre(AllOf(Field(&Finding::message, "4 InfiniBand HCAs, expected 3"),
                                 Field(&Finding::outcome, Outcome::fail))));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
@@ -69,7 +70,7 @@ TEST(IbRateTest, NamesBothCauses) {
 
 TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
   Profile profile = ib_node::profile();
-  profile.ib.rate = {.expected = BitsPerSecond{200e9}, .width = "4X", .speed = "HDR"};
+  profile.ib->rate = {.expected = BitsPerSecond{200e9}, .width = "4X", .speed = "HDR"};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) set_rate(ib_node::port_of(node, i), 200, 4, "HDR");
   set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
@@ -80,7 +81,7 @@ TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
 
 TEST(IbRateTest, JudgesARateAloneWhereTheProfileKnowsNoLanes) {
   Profile profile = ib_node::profile();
-  profile.ib.rate = {.expected = BitsPerSecond{400e9}};
+  profile.ib->rate = {.expected = BitsPerSecond{400e9}};
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
   EXPECT_THAT(judge(node, profile),

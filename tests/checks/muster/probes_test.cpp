@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/profile/limits/probes.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
@@ -15,7 +18,7 @@ using ::testing::ElementsAre;
 
 Profile fatal_mounts() {
   Profile profile;
-  profile.muster.probes.fatal = {"mounts"};
+  profile.muster->probes.fatal = {"mounts"};
   return profile;
 }
 
@@ -73,8 +76,8 @@ TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
   Snapshot snapshot;
   snapshot.nvml = {.status = Status::timeout, .reason = "nvmlInit_v2 did not return within 5 s"};
   Profile profile;
-  profile.muster.probes.fatal = {"nvml", "mounts"};
-  profile.gpu.present.count = 8;
+  profile.muster->probes.fatal = {"nvml", "mounts"};
+  profile.gpu->present.count = 8;
   const auto report = judge(snapshot, profile, {.only = {"muster.probes", "gpu.*"}});
   EXPECT_EQ(report.findings.front(),
             (Finding{.check = "muster.probes",

@@ -10,6 +10,9 @@
 #include <set>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::nhc {
 namespace {
@@ -137,16 +140,16 @@ TEST(NhcPresetsTest, MeanWhatAzuresArgumentsMean) {
   take(vbios_presets({"96.00.*"}));
   take(link_flap_presets({"24", "5", "/var/log/syslog"}));
   take(nvme_presets({"8"}));
-  EXPECT_EQ(profile.gpu.present.count, 8);
-  EXPECT_EQ(profile.gpu.ecc_corrected.dram_warn_above, 20000000);
-  EXPECT_EQ(profile.gpu.ecc_corrected.sram_warn_above, 10000);
+  EXPECT_EQ(profile.gpu->present.count, 8);
+  EXPECT_EQ(profile.gpu->ecc_corrected.dram_warn_above, 20000000);
+  EXPECT_EQ(profile.gpu->ecc_corrected.sram_warn_above, 10000);
   EXPECT_EQ(profile.policies["gpu.ecc_corrected"].warn_as, "fail");
-  EXPECT_EQ(profile.gpu.xid.window, Seconds{7200});
-  EXPECT_THAT(profile.gpu.firmware.vbios,
+  EXPECT_EQ(profile.gpu->xid.window, Seconds{7200});
+  EXPECT_THAT(profile.gpu->firmware.vbios,
               ElementsAre("96.00.*", "96.00.*.*", "*.96.00.*", "*.96.00.*.*"));
-  EXPECT_EQ(profile.ib.flaps.window, Seconds{86400});
-  EXPECT_EQ(profile.ib.flaps.max, 4);  // five are too many
-  EXPECT_EQ(profile.host.nvme.count, 8);
+  EXPECT_EQ(profile.ib->flaps.window, Seconds{86400});
+  EXPECT_EQ(profile.ib->flaps.max, 4);  // five are too many
+  EXPECT_EQ(profile.host->nvme.count, 8);
 }
 
 TEST(NhcPresetsTest, LeaveOutWhatIsNotSaid) {

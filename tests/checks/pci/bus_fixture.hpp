@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/pci.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -58,10 +61,10 @@ inline Snapshot small_guest() {
 
 inline Profile one_gpu_and_hca() {
   Profile profile;
-  profile.gpu.present.count = 1;
-  profile.ib.present.count = 1;
-  profile.pci.link.gpu = {.speed = Transfers{32e9}, .width = 16};
-  profile.pci.link.hca = {.speed = Transfers{32e9}, .width = 16};
+  profile.gpu->present.count = 1;
+  profile.ib->present.count = 1;
+  profile.pci->link.gpu = {.speed = Transfers{32e9}, .width = 16};
+  profile.pci->link.hca = {.speed = Transfers{32e9}, .width = 16};
   return profile;
 }
 

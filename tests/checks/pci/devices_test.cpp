@@ -6,6 +6,10 @@
 #include <string>
 
 #include "checks/run.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
@@ -28,8 +32,8 @@ TEST(PciDevicesTest, PassesWhenAllAreThereAndAnswer) {
 
 TEST(PciDevicesTest, NamesTheMissingDeviceWhereTheProfileKnowsItsAddress) {
   auto profile = one_gpu_and_hca();
-  profile.gpu.present.count = 2;
-  profile.topo.numa.gpu = {{"0000:02:00.0", 0}, {"0000:12:00.0", 1}};
+  profile.gpu->present.count = 2;
+  profile.topo->numa.gpu = {{"0000:02:00.0", 0}, {"0000:12:00.0", 1}};
   EXPECT_THAT(
       judged(small_node(), profile),
       ElementsAre(Finding{.device = "0000:12:00.0",
@@ -43,8 +47,8 @@ TEST(PciDevicesTest, NamesTheMissingDeviceWhereTheProfileKnowsItsAddress) {
 
 TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
   auto profile = one_gpu_and_hca();
-  profile.ib.present.count = 8;
-  profile.pci.devices.nvswitches = 4;
+  profile.ib->present.count = 8;
+  profile.pci->devices.nvswitches = 4;
   auto guest = small_guest();
   EXPECT_THAT(judged(guest, profile),
               ElementsAre(Finding{.device = "node",
@@ -109,7 +113,7 @@ TEST(PciDevicesTest, WithoutABusItIsUnknownOnlyWhereSomethingIsExpected) {
 
 TEST(PciDevicesTest, DoesNotCountTheVirtualFunctionsOfAHost) {
   auto profile = one_gpu_and_hca();
-  profile.ib.present.count = 2;
+  profile.ib->present.count = 2;
   auto node = small_node();
   auto part = pci_device("0000:03:00.2", PciKind::hca);
   part.virtual_function = true;
@@ -243,7 +247,7 @@ TEST(PciDevicesWithNvmlTest, AGpuThatLeftTheBusIsOneFinding) {
                   ElementsAre(::testing::AllOf(Field(&Finding::check, "gpu.present"),
                                                Field(&Finding::device, "gpu0"))));
       Profile with_places = one_gpu_and_hca();
-      with_places.topo.numa.gpu = {{kGpuAddress, 0}};
+      with_places.topo->numa.gpu = {{kGpuAddress, 0}};
       EXPECT_EQ(failures(node, with_places).size(), 1U);
     }
   }
@@ -264,7 +268,7 @@ TEST(PciDevicesWithNvmlTest, ARefusedGpuDoesNotExplainAnotherThatNvmlStillLists)
   refused.lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)";
   Snapshot node = with_nvml({listed(0, "0000:05:00.0"), refused});
   Profile profile = one_gpu_and_hca();
-  profile.gpu.present.count = 2;
+  profile.gpu->present.count = 2;
   std::vector<std::string> checks;
   for (const auto& finding : failures(node, profile)) checks.push_back(finding.check);
   EXPECT_THAT(checks, ElementsAre("pci.devices", "gpu.present"));

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "lib/profile/limits/pci.hpp"
 #include "lib/state/counters.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
@@ -19,7 +20,7 @@ constexpr double kHour = 3600;
 
 Profile limits() {
   Profile profile = one_gpu_and_hca();
-  profile.pci.errors = {.correctable_warn_above_per_hour = 100, .window = Seconds{24 * kHour}};
+  profile.pci->errors = {.correctable_warn_above_per_hour = 100, .window = Seconds{24 * kHour}};
   return profile;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
@@ -20,7 +22,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
 
 Profile direct(Limit<int> neighbours = {}, std::map<std::string, Words> pairs = {}) {
   Profile profile = linked_node::profile();
-  profile.topo.nvlink_matrix = {
+  profile.topo->nvlink_matrix = {
       .ends_in = "gpu", .neighbours = neighbours, .pairs = std::move(pairs)};
   return profile;
 }
@@ -184,7 +186,7 @@ TEST(TopoNvlinkMatrixTest, FailsALinkToNoOtherGpuOfTheNode) {
 
 TEST(TopoNvlinkMatrixTest, AGpuThatIsNotListedMayBeTheOtherEnd) {
   Profile profile = direct(1);
-  profile.gpu.present.count = 4;
+  profile.gpu->present.count = 4;
   Snapshot node = bridged();
   node.nvml->gpus.pop_back();
   EXPECT_THAT(judge(node, profile),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::topo_node {
@@ -49,19 +50,19 @@ inline Snapshot node() {
 
 inline Profile profile() {
   Profile profile;
-  profile.topo.numa.gpu = {{kGpu0, 0}, {kGpu1, 1}};
-  profile.topo.numa.hca = {{kHca0, 0}, {kHca1, 1}};
-  profile.topo.pairing.nearest = "same_switch";
-  profile.topo.pairing.pairs = {{kGpu0, kHca0}, {kGpu1, kHca1}};
-  profile.topo.nccl_file.path = "/opt/topo.xml";
+  profile.topo->numa.gpu = {{kGpu0, 0}, {kGpu1, 1}};
+  profile.topo->numa.hca = {{kHca0, 0}, {kHca1, 1}};
+  profile.topo->pairing.nearest = "same_switch";
+  profile.topo->pairing.pairs = {{kGpu0, kHca0}, {kGpu1, kHca1}};
+  profile.topo->nccl_file.path = "/opt/topo.xml";
   return profile;
 }
 
 // A profile with the pairs and nothing said about NUMA nodes.
 inline Profile pairs_only(const std::string& nearest) {
   Profile profile;
-  profile.topo.pairing = topo_node::profile().topo.pairing;
-  profile.topo.pairing.nearest = nearest;
+  profile.topo->pairing = topo_node::profile().topo->pairing;
+  profile.topo->pairing.nearest = nearest;
   return profile;
 }
 

@@ -23,7 +23,7 @@ void PrintTo(const Case& each, std::ostream* out) { *out << each.text; }
 class XidNvlinkTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(XidNvlinkTest, IsDecided) {
-  const auto error = decode_nvlink(xid_node::profile().gpu.xid, GetParam().text);
+  const auto error = decode_nvlink(xid_node::profile().gpu->xid, GetParam().text);
   EXPECT_EQ(error.kind, GetParam().kind);
   EXPECT_EQ(error.unit, GetParam().unit);
   EXPECT_EQ(error.context, GetParam().context);

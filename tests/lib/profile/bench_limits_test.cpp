@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/profile/ceilings.hpp"
+#include "lib/profile/limits/bench.hpp"
 #include "tests/lib/profile/profile_files.hpp"
 
 namespace muster {
@@ -172,7 +173,7 @@ TEST_F(BenchLimitsTest, TheEnvironmentMergesVariableByVariable) {
   files.shipped("x", "extends: base\nbench: {environment: {B: \"7\", C: null}}\n");
   const auto profile = load_profile(files.sources({"bench.environment.NCCL_ALGO=Ring"}), "x");
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
-  EXPECT_THAT(profile->bench.environment,
+  EXPECT_THAT(profile->bench->environment,
               ElementsAre(Pair("A", "1"), Pair("B", "7"), Pair("NCCL_ALGO", "Ring")));
 }
 

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/lib/profile/profile_files.hpp"
 
 namespace muster {
@@ -50,19 +54,19 @@ contexts:
   EXPECT_EQ(p.aliases, Words{"y"});
   EXPECT_EQ(p.recognise.infiniband, true);
   EXPECT_EQ(p.recognise.gpu_pci_ids, Words{"10de:2330"});
-  EXPECT_EQ(p.host.memory.total, Bytes{1870 * 1024.0 * 1024 * 1024});
-  EXPECT_EQ(p.host.memory.tolerance, Percent{5});
-  EXPECT_EQ(p.host.limits.memlock_unlimited, true);
-  EXPECT_EQ(p.host.limits.open_files_min, 65536);
-  EXPECT_EQ(p.host.load.warn_above_per_core, 1.5);
-  EXPECT_EQ(p.host.modules.required, (Words{"nvidia_uvm", "a|b"}));
-  ASSERT_EQ(p.host.mounts.required.size(), 2U);
-  EXPECT_EQ(p.host.mounts.required[0].point, "/");
-  EXPECT_TRUE(p.host.mounts.required[0].writable);
-  EXPECT_FALSE(p.host.mounts.required[1].writable);
-  EXPECT_EQ(p.host.mounts.answer_within, Seconds{0.5});
-  EXPECT_THAT(p.host.sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
-  EXPECT_EQ(p.ib.errors.counters.at("symbol_error").warn_above_per_hour, 10.0);
+  EXPECT_EQ(p.host->memory.total, Bytes{1870 * 1024.0 * 1024 * 1024});
+  EXPECT_EQ(p.host->memory.tolerance, Percent{5});
+  EXPECT_EQ(p.host->limits.memlock_unlimited, true);
+  EXPECT_EQ(p.host->limits.open_files_min, 65536);
+  EXPECT_EQ(p.host->load.warn_above_per_core, 1.5);
+  EXPECT_EQ(p.host->modules.required, (Words{"nvidia_uvm", "a|b"}));
+  ASSERT_EQ(p.host->mounts.required.size(), 2U);
+  EXPECT_EQ(p.host->mounts.required[0].point, "/");
+  EXPECT_TRUE(p.host->mounts.required[0].writable);
+  EXPECT_FALSE(p.host->mounts.required[1].writable);
+  EXPECT_EQ(p.host->mounts.answer_within, Seconds{0.5});
+  EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
+  EXPECT_EQ(p.ib->errors.counters.at("symbol_error").warn_above_per_hour, 10.0);
   EXPECT_EQ(p.contexts.at("prolog").skip, Words{"env.*"});
   EXPECT_EQ(p.contexts.at("prolog").run, Words{"*"});
   EXPECT_EQ(p.contexts.at("prolog").deadline, Seconds{10});
@@ -76,10 +80,10 @@ TEST(LoadProfileTest, LaterLayersWinValueByValue) {
   files.shipped("x", "extends: base\nhost: {cpu: {threads: 3, numa_nodes: 3}}\n");
   files.site("overrides: {host: {cpu: {numa_nodes: 4}}}\n");
   const Profile p = load(files, "x", {"host.cpu.numa_nodes=5"});
-  EXPECT_EQ(p.host.cpu.sockets, 1);
-  EXPECT_EQ(p.host.cpu.cores, 2);
-  EXPECT_EQ(p.host.cpu.threads, 3);
-  EXPECT_EQ(p.host.cpu.numa_nodes, 5);
+  EXPECT_EQ(p.host->cpu.sockets, 1);
+  EXPECT_EQ(p.host->cpu.cores, 2);
+  EXPECT_EQ(p.host->cpu.threads, 3);
+  EXPECT_EQ(p.host->cpu.numa_nodes, 5);
 }
 
 TEST(LoadProfileTest, ListsReplaceAndMapsMerge) {
@@ -91,8 +95,8 @@ host:
 )");
   files.shipped("x", "host: {modules: {required: [c]}, sysctl: {values: {k2: other, k3: null}}}\n");
   const Profile p = load(files, "x");
-  EXPECT_EQ(p.host.modules.required, Words{"c"});
-  EXPECT_THAT(p.host.sysctl.values, ElementsAre(Pair("k1", "one"), Pair("k2", "other")));
+  EXPECT_EQ(p.host->modules.required, Words{"c"});
+  EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("k1", "one"), Pair("k2", "other")));
   EXPECT_FALSE(p.origins.contains("host.sysctl.values.k3"));
 }
 
@@ -101,8 +105,8 @@ TEST(LoadProfileTest, NullUnsetsALimit) {
   files.defaults("schema: muster.profile/1\nhost: {nvme: {count: 8}, cpu: {cores: 4}}\n");
   files.shipped("x", "host: {nvme: {count: null}, cpu: {cores: ~}}\n");
   const Profile p = load(files, "x");
-  EXPECT_EQ(p.host.nvme.count, std::nullopt);
-  EXPECT_EQ(p.host.cpu.cores, std::nullopt);
+  EXPECT_EQ(p.host->nvme.count, std::nullopt);
+  EXPECT_EQ(p.host->cpu.cores, std::nullopt);
   EXPECT_EQ(p.values.at("host.nvme.count"), "null");
 }
 
@@ -174,8 +178,8 @@ TEST(LoadProfileTest, ASiteProfileBeatsTheShippedOneAndMayExtendIt) {
   files.site_profile("x", "extends: x\nsummary: ours\nhost: {cpu: {cores: 6}}\n");
   const Profile p = load(files, "x");
   EXPECT_EQ(p.summary, "ours");
-  EXPECT_EQ(p.host.cpu.cores, 6);
-  EXPECT_EQ(p.host.cpu.sockets, 2);
+  EXPECT_EQ(p.host->cpu.cores, 6);
+  EXPECT_EQ(p.host->cpu.sockets, 2);
 }
 
 TEST(LoadProfileTest, TakesAPathAndARelativeParent) {
@@ -184,7 +188,7 @@ TEST(LoadProfileTest, TakesAPathAndARelativeParent) {
   files.dir().write("mine/sub/x.yaml", "schema: muster.profile/1\nextends: ../base.yaml\n");
   const Profile p = load(files, files.path("mine/sub/x.yaml"));
   EXPECT_EQ(p.name, "x");
-  EXPECT_EQ(p.host.cpu.cores, 8);
+  EXPECT_EQ(p.host->cpu.cores, 8);
   EXPECT_EQ(p.origins.at("host.cpu.cores").file, files.path("mine/base.yaml"));
 }
 
@@ -241,15 +245,15 @@ bench:
                           "ib.present.name=*",
                           "topo.pairing.nearest=",
                           "bench.job_all_reduce.0.fail_below=100 GB/s"});
-  EXPECT_THAT(p.host.sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
-  EXPECT_THAT(p.topo.numa.gpu, ElementsAre(Pair("0001:00:00.0", 1)));
-  EXPECT_EQ(p.ib.errors.counters.at("symbol_error").fail_above_per_hour, 3.0);
+  EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
+  EXPECT_THAT(p.topo->numa.gpu, ElementsAre(Pair("0001:00:00.0", 1)));
+  EXPECT_EQ(p.ib->errors.counters.at("symbol_error").fail_above_per_hour, 3.0);
   EXPECT_EQ(p.contexts.at("prolog").skip, (Words{"env.*", "host.load"}));
   EXPECT_FALSE(p.policies.at("ib.state").enabled);
-  EXPECT_EQ(p.ib.present.name, "*");
-  EXPECT_EQ(p.topo.pairing.nearest, "");
-  EXPECT_EQ(p.bench.job_all_reduce.at(0).fail_below, BytesPerSecond{100e9});
-  EXPECT_EQ(p.bench.job_all_reduce.at(0).algorithm, "ring");
+  EXPECT_EQ(p.ib->present.name, "*");
+  EXPECT_EQ(p.topo->pairing.nearest, "");
+  EXPECT_EQ(p.bench->job_all_reduce.at(0).fail_below, BytesPerSecond{100e9});
+  EXPECT_EQ(p.bench->job_all_reduce.at(0).algorithm, "ring");
   EXPECT_EQ(p.origins.at("topo.numa.gpu.0001:00:00.0"), (Origin{"--set", 0, "command line", ""}));
 }
 

@@ -12,6 +12,12 @@
 
 #include "lib/base/text.hpp"
 #include "lib/profile/candidates.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -58,7 +64,7 @@ TEST(ShippedFactsTest, GenericExpectsNeitherGpusNorInfiniband) {
 TEST(ShippedFactsTest, AConstrainedSizeDiffersInItsCoresOnly) {
   const auto whole = profile("hb176rs_v4");
   const auto part = profile("hb176-24rs_v4");
-  EXPECT_THAT(part.host.cpu.cores, Optional(24));
+  EXPECT_THAT(part.host->cpu.cores, Optional(24));
   std::vector<std::string> different;
   for (const auto& [path, value] : part.values) {
     const auto found = whole.values.find(path);
@@ -71,9 +77,9 @@ TEST(ShippedFactsTest, AConstrainedSizeDiffersInItsCoresOnly) {
 TEST(ShippedFactsTest, AnHcaIsOnTheNumaNodeOfItsGpu) {
   for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5"}) {
     const auto topo = profile(name).topo;
-    EXPECT_EQ(topo.pairing.pairs.size(), 8U) << name;
-    for (const auto& [gpu, hca] : topo.pairing.pairs) {
-      EXPECT_EQ(topo.numa.gpu.at(gpu), topo.numa.hca.at(hca)) << name << " " << gpu;
+    EXPECT_EQ(topo->pairing.pairs.size(), 8U) << name;
+    for (const auto& [gpu, hca] : topo->pairing.pairs) {
+      EXPECT_EQ(topo->numa.gpu.at(gpu), topo->numa.hca.at(hca)) << name << " " << gpu;
     }
   }
 }
@@ -81,9 +87,9 @@ TEST(ShippedFactsTest, AnHcaIsOnTheNumaNodeOfItsGpu) {
 TEST(ShippedFactsTest, EveryDeviceThatIsCountedHasItsPlace) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
     const auto node = profile(name);
-    EXPECT_THAT(node.gpu.present.count, Optional(static_cast<int>(node.topo.numa.gpu.size())))
+    EXPECT_THAT(node.gpu->present.count, Optional(static_cast<int>(node.topo->numa.gpu.size())))
         << name;
-    EXPECT_THAT(node.ib.present.count, Optional(static_cast<int>(node.topo.numa.hca.size())))
+    EXPECT_THAT(node.ib->present.count, Optional(static_cast<int>(node.topo->numa.hca.size())))
         << name;
   }
 }
@@ -106,8 +112,8 @@ TEST(ShippedFactsTest, SizesThatLookTheSameShareAProfile) {
 }
 
 TEST(ShippedFactsTest, OnGraceSharedMemoryMayBeOff) {
-  EXPECT_FALSE(profile("nd128isr_gb300_v6").env.nccl.harmful.contains("NCCL_SHM_DISABLE"));
-  EXPECT_TRUE(profile("nd96isr_h100_v5").env.nccl.harmful.contains("NCCL_SHM_DISABLE"));
+  EXPECT_FALSE(profile("nd128isr_gb300_v6").env->nccl.harmful.contains("NCCL_SHM_DISABLE"));
+  EXPECT_TRUE(profile("nd96isr_h100_v5").env->nccl.harmful.contains("NCCL_SHM_DISABLE"));
 }
 
 TEST(ShippedFactsTest, NobodyComputesAroundAJobAndBeforeTheFirst) {
@@ -122,11 +128,11 @@ TEST(ShippedFactsTest, NobodyComputesAroundAJobAndBeforeTheFirst) {
 
 TEST(ShippedFactsTest, PeersAreExpectedOnlyWhereLinksJoinAllGpus) {
   for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5", "nc80adis_h100_v5"}) {
-    EXPECT_THAT(profile(name).gpu.p2p.expected, Optional(true)) << name;
+    EXPECT_THAT(profile(name).gpu->p2p.expected, Optional(true)) << name;
   }
   // Pairs of links only, or a mesh that does not join all.
   for (const auto* name : {"generic", "nc96ads_a100_v4", "nd40rs_v2", "nc24s_v3"}) {
-    EXPECT_FALSE(profile(name).gpu.p2p.expected.has_value()) << name;
+    EXPECT_FALSE(profile(name).gpu->p2p.expected.has_value()) << name;
   }
 }
 
@@ -141,7 +147,7 @@ TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
   EXPECT_EQ(name->profile, "nd96isr_h100_v5");
   const auto chosen = profile(name->profile, sources);
   EXPECT_EQ(chosen.policies.at("host.disk").fail_as, "warn");
-  EXPECT_EQ(chosen.ib.present.name, "mlx5_*");
+  EXPECT_EQ(chosen.ib->present.name, "mlx5_*");
   EXPECT_THAT(chosen.contexts.at("prolog").run,
               ElementsAre("pci.devices", "ib.*", "host.mounts", "muster.probes"));
   EXPECT_TRUE(chosen.contexts.at("periodic").gpus_idle);
@@ -156,8 +162,8 @@ TEST(ShippedFactsTest, AsShippedTheSitesFileChoosesNothing) {
 TEST(ShippedFactsTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
   for (const auto* name : {"nd96asr_v4", "nd96amsr_a100_v4"}) {
     const auto of_node = profile(name);
-    ASSERT_EQ(of_node.bench.job_all_reduce.size(), 1U);
-    const auto& limit = of_node.bench.job_all_reduce.front();
+    ASSERT_EQ(of_node.bench->job_all_reduce.size(), 1U);
+    const auto& limit = of_node.bench->job_all_reduce.front();
     EXPECT_EQ(limit.fail_below, BytesPerSecond{185e9});
     EXPECT_EQ(limit.expected, BytesPerSecond{188e9});
     EXPECT_EQ(limit.size, Bytes{8.0 * 1024 * 1024 * 1024});
@@ -175,11 +181,11 @@ TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
                            "nd128isr_ndr_gb200_v6",
                            "nd128isr_gb300_v6"}) {
     const auto of_node = profile(name);
-    EXPECT_THAT(of_node.bench.transport.require, Contains("ib")) << name;
-    EXPECT_EQ(of_node.bench.environment.count("NCCL_ALGO"), 0U) << name;
+    EXPECT_THAT(of_node.bench->transport.require, Contains("ib")) << name;
+    EXPECT_EQ(of_node.bench->environment.count("NCCL_ALGO"), 0U) << name;
   }
   for (const auto* name : {"nd96is_h100_v5", "nc80adis_h100_v5", "generic", "hb176rs_v4"}) {
-    EXPECT_THAT(profile(name).bench.transport.require, IsEmpty()) << name;
+    EXPECT_THAT(profile(name).bench->transport.require, IsEmpty()) << name;
   }
 }
 
@@ -187,9 +193,9 @@ TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
 TEST(ShippedFactsTest, RunsAreGivenWhatTheNodesOwnFileSays) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
     const auto of_node = profile(name);
-    for (const auto& [variable, value] : of_node.env.nccl.require) {
-      ASSERT_TRUE(of_node.bench.environment.contains(variable)) << name << ' ' << variable;
-      EXPECT_EQ(of_node.bench.environment.at(variable), value) << name << ' ' << variable;
+    for (const auto& [variable, value] : of_node.env->nccl.require) {
+      ASSERT_TRUE(of_node.bench->environment.contains(variable)) << name << ' ' << variable;
+      EXPECT_EQ(of_node.bench->environment.at(variable), value) << name << ' ' << variable;
     }
   }
 }

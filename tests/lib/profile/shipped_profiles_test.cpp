@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "lib/profile/candidates.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/profile/recognise.hpp"
@@ -72,12 +75,12 @@ Hardware healthy_node(const Profile& p) {
                 .dmi_vendor = p.recognise.dmi_vendor.value_or(""),
                 .gpu_pci_ids = GpuIds{},
                 .infiniband_hcas =
-                    p.recognise.infiniband.value_or(false) ? p.ib.present.count.value_or(1) : 0,
-                .nvme_disks = p.host.nvme.count,
-                .cores = p.host.cpu.cores.value_or(0),
-                .memory_bytes = p.host.memory.total.value_or(Bytes{}).value};
+                    p.recognise.infiniband.value_or(false) ? p.ib->present.count.value_or(1) : 0,
+                .nvme_disks = p.host->nvme.count,
+                .cores = p.host->cpu.cores.value_or(0),
+                .memory_bytes = p.host->memory.total.value_or(Bytes{}).value};
   if (!p.recognise.gpu_pci_ids.empty()) {
-    node.gpu_pci_ids = GpuIds{{p.recognise.gpu_pci_ids.front(), p.gpu.present.count.value_or(0)}};
+    node.gpu_pci_ids = GpuIds{{p.recognise.gpu_pci_ids.front(), p.gpu->present.count.value_or(0)}};
   }
   return node;
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kind of node reaches under load: the limits below `bench` in a profile. `expected` is what
+// healthy hardware does, below `warn_below` it is looked at, below `fail_below` it is taken out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/profile/limits/limit.hpp"
+
+namespace muster {
+
+template <class Q>
+struct BenchLimit {
+  Limit<std::string> memory, type, algorithm;
+  Limit<Bytes> size;
+  Limit<Seconds> duration;
+  Limit<int> nodes_at_least;
+  Limit<Q> expected, warn_below, fail_below;
+
+  template <class Self = BenchLimit>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(memory, "gpu or host"),
+                      MUSTER_FIELD(type, "element type"),
+                      MUSTER_FIELD(algorithm, "ring, tree, nvls, collnet or any"),
+                      MUSTER_FIELD(size, "message size; a limit holds for this size only"),
+                      MUSTER_FIELD(duration, "how long it runs"),
+                      MUSTER_FIELD(nodes_at_least, "nodes in the job"),
+                      MUSTER_FIELD(expected, "what healthy hardware does"),
+                      MUSTER_FIELD(warn_below, "warns below"),
+                      MUSTER_FIELD(fail_below, "fails below")};
+  }
+};
+
+struct BenchTransport {
+  Words require;
+
+  template <class Self = BenchTransport>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(require, "what NCCL must use between nodes: ib, gdr, sharp")};
+  }
+};
+
+struct BenchLimits {
+  BenchLimit<BytesPerSecond> host_copy, peer_copy, gpu_memory, stream, node_all_reduce,
+      loopback_all_reduce;
+  BenchLimit<BitsPerSecond> hca_write;
+  BenchLimit<Flops> gemm;
+  std::vector<BenchLimit<BytesPerSecond>> job_all_reduce;
+  BenchTransport transport;
+  std::map<std::string, std::string> environment;
+
+  template <class Self = BenchLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        MUSTER_FIELD(host_copy, "each GPU, each way"),
+        MUSTER_FIELD(peer_copy, "each ordered pair of GPUs, read"),
+        MUSTER_FIELD(gpu_memory, "triad on GPU memory"),
+        MUSTER_FIELD(stream, "STREAM on host memory, each kernel"),
+        MUSTER_FIELD(node_all_reduce, "bus bandwidth inside one node"),
+        MUSTER_FIELD(loopback_all_reduce, "bus bandwidth of one node through its HCAs"),
+        MUSTER_FIELD(hca_write, "RDMA write, each HCA"),
+        MUSTER_FIELD(gemm, "matrix products, each GPU"),
+        MUSTER_FIELD(job_all_reduce, "bus bandwidth over nodes"),
+        MUSTER_FIELD(transport, "what must not be fallen back from"),
+        MUSTER_FIELD(
+            environment,
+            "variables of NCCL, UCX and Open MPI that muster-bench sets where nobody else did")};
+  }
+};
+
+}  // namespace muster

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel runs, with which parameters, settings and modules, and how well its clock is set.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/profile/limits/limit.hpp"
+
+namespace muster {
+
+struct KernelLimits {
+  Limit<std::string> release;
+  Words required, forbidden;
+
+  template <class Self = KernelLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(release, "kernel release, a glob"),
+                      MUSTER_FIELD(required, "parameters the command line must have, globs"),
+                      MUSTER_FIELD(forbidden, "parameters it must not have, globs")};
+  }
+};
+
+struct SysctlLimits {
+  std::map<std::string, std::string> values;
+  Words transparent_hugepage;
+
+  template <class Self = SysctlLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(values, "key to expected value; alternatives separated by |"),
+                      MUSTER_FIELD(transparent_hugepage, "allowed: always, madvise, never")};
+  }
+};
+
+struct ModuleLimits {
+  Words required, forbidden;
+
+  template <class Self = ModuleLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(required, "modules that must be loaded; a|b for either"),
+                      MUSTER_FIELD(forbidden, "modules that must not be loaded")};
+  }
+};
+
+struct ClockLimits {
+  bool synchronised = false;
+  Limit<Seconds> error_warn_above;
+  Words clocksource;
+
+  template <class Self = ClockLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(synchronised, "the clock must be disciplined"),
+                      MUSTER_FIELD(error_warn_above, "estimated error"),
+                      MUSTER_FIELD(clocksource, "allowed clocksources; empty for any")};
+  }
+};
+
+}  // namespace muster

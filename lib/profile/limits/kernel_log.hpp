@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lines of the kernel log mean.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
+
+namespace muster {
+
+// One class of lines of the kernel log. A pattern is text that must occur in the message, where `*`
+// stands for anything, all else for itself; a leading `^` ties it to the message's start, so that
+// the kernel's own words come before any process name. The first pattern that matches decides.
+struct KernelLogPattern {
+  std::string pattern, kind, remedy;
+
+  template <class Self = KernelLogPattern>
+  static constexpr auto fields() {
+    return std::tuple{
+        MUSTER_FIELD(pattern, "text with * for anything; ^ first for the start of the message"),
+        MUSTER_FIELD(kind, "class: see kinds"),
+        MUSTER_FIELD(remedy, "what to do")};
+  }
+};
+
+struct KernelLogLimits {
+  Seconds window{}, coalesce{};
+  std::map<std::string, std::string> kinds;
+  std::vector<KernelLogPattern> patterns;
+
+  template <class Self = KernelLogLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        MUSTER_FIELD(window, "how far back, never beyond the boot"),
+        MUSTER_FIELD(coalesce, "lines of one class and device this near are one incident"),
+        MUSTER_FIELD(kinds, "class to outcome: fail, warn or pass"),
+        MUSTER_FIELD(patterns, "what each line means")};
+  }
+};
+
+}  // namespace muster

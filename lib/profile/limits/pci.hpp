@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limits of the checks pci.*: which devices the bus has, and how their links run.
+#pragma once
+
+#include <string>
+
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/profile/limits/limit.hpp"
+
+namespace muster {
+
+struct PciDeviceLimits {
+  Limit<int> nvswitches;
+
+  template <class Self = PciDeviceLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(
+        nvswitches,
+        "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present")};
+  }
+};
+
+struct LinkLimit {
+  Limit<Transfers> speed;
+  Limit<int> width;
+
+  template <class Self = LinkLimit>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(speed, "per lane"), MUSTER_FIELD(width, "lanes")};
+  }
+};
+
+struct PciLinkLimits {
+  LinkLimit gpu, hca;
+  std::string unmeasurable = "unknown";
+
+  template <class Self = PciLinkLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        MUSTER_FIELD(gpu, "GPUs"),
+        MUSTER_FIELD(hca, "InfiniBand HCAs"),
+        MUSTER_FIELD(unmeasurable, "outcome where the kernel says Unknown: skip or unknown")};
+  }
+};
+
+struct PciErrorLimits {
+  Limit<double> correctable_warn_above_per_hour;
+  Seconds window{};
+
+  template <class Self = PciErrorLimits>
+  static constexpr auto fields() {
+    return std::tuple{
+        MUSTER_FIELD(correctable_warn_above_per_hour, "correctable errors per hour and device"),
+        MUSTER_FIELD(window, "how far back")};
+  }
+};
+
+struct PciLimits {
+  PciDeviceLimits devices;
+  PciLinkLimits link;
+  PciErrorLimits errors;
+
+  template <class Self = PciLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(devices, ""), MUSTER_FIELD(link, ""), MUSTER_FIELD(errors, "")};
+  }
+};
+
+}  // namespace muster

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What processes may use, and for how long they may be stuck.
+#pragma once
+
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/profile/limits/limit.hpp"
+
+namespace muster {
+
+struct ResourceLimits {
+  bool memlock_unlimited = false;
+  Limit<int> open_files_min;
+
+  template <class Self = ResourceLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(memlock_unlimited, "locked memory must be unlimited"),
+                      MUSTER_FIELD(open_files_min, "least soft limit of open files")};
+  }
+};
+
+struct StuckTaskLimits {
+  Limit<Seconds> uninterruptible_for;
+  Limit<int> zombies_warn_above;
+
+  template <class Self = StuckTaskLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(uninterruptible_for, "longest time in D state"),
+                      MUSTER_FIELD(zombies_warn_above, "number of zombies")};
+  }
+};
+
+}  // namespace muster

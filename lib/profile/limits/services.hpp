@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which units of systemd must be active, and which must not.
+#pragma once
+
+#include "lib/base/fields.hpp"
+#include "lib/profile/limits/limit.hpp"
+
+namespace muster {
+
+struct ServiceLimits {
+  Words active, inactive;
+
+  template <class Self = ServiceLimits>
+  static constexpr auto fields() {
+    return std::tuple{MUSTER_FIELD(active, "units that must be active"),
+                      MUSTER_FIELD(inactive, "units that must not be active")};
+  }
+};
+
+}  // namespace muster
