@@ -6,7 +6,7 @@
 #include <exception>
 #include <span>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/parse.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
@@ -14,16 +14,16 @@
 namespace {
 
 int run(std::span<const char* const> arguments) {
-  const muster::app::World world{.console = muster::make_console(),
-                                 .variables = muster::environment(),
-                                 .started = muster::Clock::now(),
-                                 .bench = muster::companion("muster-bench")};
+  const muster::Caller caller{.console = muster::make_console(),
+                              .variables = muster::environment(),
+                              .started = muster::Clock::now(),
+                              .bench = muster::companion("muster-bench")};
   const auto invocation = muster::app::parse(arguments);
   if (!invocation) {
-    return muster::app::fail(world,
-                             {.status = muster::kExitUsage, .message = invocation.error().message});
+    return muster::fail(caller,
+                        {.status = muster::kExitUsage, .message = invocation.error().message});
   }
-  return muster::app::run(*invocation, world);
+  return muster::app::run(*invocation, caller);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ lib/profile  : lib/base
 lib/report   : lib/base
 lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
-lib/command  : lib/base
+lib/command  : lib/base lib/process lib/report
 lib/choice   : lib/base lib/node lib/profile lib/report
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process slurm/rules
@@ -21,8 +21,9 @@ slurm/policy : lib/base lib/report slurm/rules slurm/cluster
 slurm/history : lib/base lib/report slurm/rules slurm/cluster slurm/policy
 slurm/drains : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/policy slurm/history
+slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile lib/choice slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps
 checks/nhc_conf : lib/base lib/node lib/profile lib/report lib/state checks lib/hosts
-checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps lib/hosts
+checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report lib/state
 bench/collectives : lib/base
 bench/sockets : lib/base

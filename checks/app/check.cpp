@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/examine.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/app/judging.hpp"
@@ -54,16 +54,16 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 // The verdict is what the run is for: a snapshot that cannot be kept costs a healthy one only.
-int save(const CheckCommand& command, const World& world, const Snapshot& snapshot, int status) {
+int save(const CheckCommand& command, const Caller& caller, const Snapshot& snapshot, int status) {
   if (command.save_snapshot.empty()) return status;
   const auto text = to_json(snapshot);
-  const int saved = deliver(world, command.save_snapshot, text, kExitHealthy, kSnapshotMode);
+  const int saved = deliver(caller, command.save_snapshot, text, kExitHealthy, kSnapshotMode);
   return status == kExitHealthy ? saved : status;
 }
 
 }  // namespace
 
-Attempt<Inspected> inspect(const CheckCommand& command, const World& world, Deadline& deadline) {
+Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
   const auto lines = nhc_conf_of(command);
   if (!lines) return tl::unexpected(lines.error());
   const Errand errand{
@@ -77,18 +77,18 @@ Attempt<Inspected> inspect(const CheckCommand& command, const World& world, Dead
       .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
       .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
       .parts = parts_for(command, *lines)};
-  auto examined = examine(errand, world.variables, world.started, deadline);
+  auto examined = examine(errand, caller.variables, caller.started, deadline);
   if (!examined) return tl::unexpected(examined.error());
 
   nhc::Measured measured;
   if (command.active && *lines) {
-    measured = measure(**lines, examined->snapshot, bench_for(command, world), deadline);
+    measured = measure(**lines, examined->snapshot, bench_for(command, caller), deadline);
   }
   auto report =
       judge_as_asked(command, *lines, examined->snapshot, examined->choice.profile, measured);
   report.profile_evidence = examined->choice.evidence;
   report.muster = kVersion;
-  report.duration_ms = milliseconds_since(world.started);
+  report.duration_ms = milliseconds_since(caller.started);
   return Inspected{.report = std::move(report), .examined = *std::move(examined), .lines = *lines};
 }
 
@@ -103,7 +103,7 @@ Report judge_drained(const Inspected& inspected,
   return judge(snapshot, profile, {.context = context, .also = check});
 }
 
-void remember(const Examined& examined, const World& world, Deadline& deadline) {
+void remember(const Examined& examined, const Caller& caller, Deadline& deadline) {
   if (!examined.state_file) return;
   constexpr auto kLongest = std::chrono::seconds(2);
   constexpr auto kReserve = std::chrono::milliseconds(50);
@@ -116,17 +116,17 @@ void remember(const Examined& examined, const World& world, Deadline& deadline) 
   const auto answer = children.next().second;
   const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
   if (trouble.empty()) return;
-  world.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
+  caller.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
 }
 
-int run_check(const CheckCommand& command, const World& world, Deadline& deadline) {
-  const auto inspected = inspect(command, world, deadline);
-  if (!inspected) return fail(world, inspected.error());
+int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
+  const auto inspected = inspect(command, caller, deadline);
+  if (!inspected) return fail(caller, inspected.error());
   const auto& report = inspected->report;
-  const auto text = render(report, command, world.console, false);
-  const int status = deliver(world, command.output, text, exit_status(report.verdict));
-  const int saved = save(command, world, inspected->examined.snapshot, status);
-  remember(inspected->examined, world, deadline);
+  const auto text = render(report, command, caller.console, false);
+  const int status = deliver(caller, command.output, text, exit_status(report.verdict));
+  const int saved = save(command, caller, inspected->examined.snapshot, status);
+  remember(inspected->examined, caller, deadline);
   return saved;
 }
 

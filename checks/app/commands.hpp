@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line asks for: one plain struct per command.
+// The commands: what the command line asks of each, and the function that does it. Each function
+// returns an exit status and keeps nothing.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "checks/app/slurm_commands.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/command/caller.hpp"
+#include "lib/command/supervise.hpp"
 #include "lib/report/format.hpp"
+#include "slurm/commands/slurm_commands.hpp"
 
 namespace muster::app {
 
@@ -91,5 +94,20 @@ using Invocation = std::variant<SayCommand,
                                 EventsCommand,
                                 HostfileCommand,
                                 SweepCommand>;
+
+[[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
+// `muster check --snapshot`: recorded nodes in place of this one.
+[[nodiscard]] int run_replay(const CheckCommand& command, const Caller& caller);
+[[nodiscard]] int run_snapshot(const SnapshotCommand& command,
+                               const Caller& caller,
+                               Deadline& deadline);
+[[nodiscard]] int run_list(const ListCommand& command, const Caller& caller);
+[[nodiscard]] int run_explain(const ExplainCommand& command,
+                              const Caller& caller,
+                              Deadline& deadline);
+[[nodiscard]] int run_profiles(const ProfilesCommand& command, const Caller& caller);
+
+// Runs what the command line asked for, and gives up on it at its deadline.
+[[nodiscard]] int run(const Invocation& invocation, const Caller& caller);
 
 }  // namespace muster::app

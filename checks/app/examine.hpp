@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "checks/app/choice.hpp"
-#include "checks/app/supervise.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster::app {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/examine.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
@@ -176,7 +176,7 @@ std::string explanation(const Check& check, const Choice& choice) {
 
 }  // namespace
 
-int run_explain(const ExplainCommand& command, const World& world, Deadline& deadline) {
+int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& deadline) {
   std::vector<std::string> ids;
   const Check* wanted = nullptr;
   for (const auto* check : checks::kAll) {
@@ -186,7 +186,7 @@ int run_explain(const ExplainCommand& command, const World& world, Deadline& dea
   if (wanted == nullptr) {
     const auto near = nearest(command.check, ids);
     return fail(
-        world,
+        caller,
         {.status = kExitUsage,
          .message = fmt::format("no check is called \"{}\"{} (muster list names them)",
                                 printable(command.check, 80),
@@ -201,9 +201,9 @@ int run_explain(const ExplainCommand& command, const World& world, Deadline& dea
                       .deadline = std::nullopt,
                       .probes = [](const Profile* /*known*/) { return ProbeSet(); }};
   // Recognition asks the hardware, and nothing else is observed.
-  const auto examined = examine(errand, world.variables, world.started, deadline);
-  if (!examined) return fail(world, examined.error());
-  return deliver(world, "", explanation(*wanted, examined->choice), kExitHealthy);
+  const auto examined = examine(errand, caller.variables, caller.started, deadline);
+  if (!examined) return fail(caller, examined.error());
+  return deliver(caller, "", explanation(*wanted, examined->choice), kExitHealthy);
 }
 
 }  // namespace muster::app

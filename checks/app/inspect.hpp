@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/examine.hpp"
 #include "checks/nhc_conf/config.hpp"
 #include "lib/report/report.hpp"
@@ -19,7 +19,7 @@ struct Inspected {
 };
 
 [[nodiscard]] Attempt<Inspected> inspect(const CheckCommand& command,
-                                         const World& world,
+                                         const Caller& caller,
                                          Deadline& deadline);
 
 // The same node judged as one that was drained for `check`: that check runs whatever the context
@@ -29,6 +29,6 @@ struct Inspected {
                                    const std::string& check);
 
 // Writes the state file, in its own time.
-void remember(const Examined& examined, const World& world, Deadline& deadline);
+void remember(const Examined& examined, const Caller& caller, Deadline& deadline);
 
 }  // namespace muster::app

@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "checks/app/command.hpp"
+#include "checks/app/choice.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
@@ -124,15 +125,15 @@ std::string as_markdown(const Profile& profile) {
 
 }  // namespace
 
-int run_list(const ListCommand& command, const World& world) {
-  if (command.form == ListCommand::Form::text) return deliver(world, "", as_text(), 0);
-  if (command.form == ListCommand::Form::json) return deliver(world, "", as_json(), 0);
+int run_list(const ListCommand& command, const Caller& caller) {
+  if (command.form == ListCommand::Form::text) return deliver(caller, "", as_text(), 0);
+  if (command.form == ListCommand::Form::json) return deliver(caller, "", as_json(), 0);
   // The shipped defaults alone: a site's choices are not everybody's.
   const ProfileSources shipped{
-      .shipped = data_folder(world.variables) / "profiles", .site = {}, .settings = {}};
+      .shipped = data_folder(caller.variables) / "profiles", .site = {}, .settings = {}};
   const auto profile = load_profile(shipped, "generic");
-  if (!profile) return fail(world, bad_configuration(profile.error()).value());
-  return deliver(world, "", as_markdown(*profile), 0);
+  if (!profile) return fail(caller, bad_configuration(profile.error()).value());
+  return deliver(caller, "", as_markdown(*profile), 0);
 }
 
 }  // namespace muster::app

@@ -65,8 +65,8 @@ class Runner {
 
 }  // namespace
 
-Bench bench_for(const CheckCommand& command, const World& world) {
-  Bench bench{.program = world.bench, .arguments = {}, .environment = world.variables};
+Bench bench_for(const CheckCommand& command, const Caller& caller) {
+  Bench bench{.program = caller.bench, .arguments = {}, .environment = caller.variables};
   if (!command.profile.empty()) {
     bench.arguments.push_back(fmt::format("--profile={}", command.profile));
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/nhc_conf/benchmark.hpp"
 
 namespace muster::app {
@@ -23,7 +23,7 @@ struct Bench {
 
 // Of this node it says the same as `command`. A deadline above five minutes holds for each
 // benchmark, too.
-[[nodiscard]] Bench bench_for(const CheckCommand& command, const World& world);
+[[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
 
 // One after the other. Their time is their own: `deadline` is put off by as long as they take. What
 // cannot be run, hangs or makes no sense is unknown, with the reason.

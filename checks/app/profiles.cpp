@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <string>
 
-#include "checks/app/command.hpp"
+#include "checks/app/choice.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
@@ -14,12 +15,12 @@
 namespace muster::app {
 namespace {
 
-int list_profiles(const ProfileSources& sources, const World& world) {
+int list_profiles(const ProfileSources& sources, const Caller& caller) {
   const auto listed = profile_names(sources);
-  if (!listed) return fail(world, bad_configuration(listed.error()).value());
+  if (!listed) return fail(caller, bad_configuration(listed.error()).value());
   const auto& names = *listed;
   if (names.empty()) {
-    return fail(world,
+    return fail(caller,
                 {.status = kExitConfiguration,
                  .message = fmt::format("no profiles in {}", sources.shipped.string())});
   }
@@ -33,10 +34,10 @@ int list_profiles(const ProfileSources& sources, const World& world) {
       text +=
           fmt::format("{:{}}  {}\n", printable(name, 120), width, printable(profile->summary, 200));
     } else {
-      status = fail(world, bad_configuration(profile.error()).value());
+      status = fail(caller, bad_configuration(profile.error()).value());
     }
   }
-  return deliver(world, "", text, status);
+  return deliver(caller, "", text, status);
 }
 
 std::string line_of(std::string_view path, const LimitValue& limit) {
@@ -49,23 +50,23 @@ std::string line_of(std::string_view path, const LimitValue& limit) {
                      source);
 }
 
-int show_profile(const ProfileSources& sources, const std::string& name, const World& world) {
+int show_profile(const ProfileSources& sources, const std::string& name, const Caller& caller) {
   const auto profile = read_profile_of(sources, name);
-  if (!profile) return fail(world, bad_configuration(profile.error()).value());
+  if (!profile) return fail(caller, bad_configuration(profile.error()).value());
   auto text =
       fmt::format("# {}: {}\n", printable(profile->name, 120), printable(profile->summary, 300));
   for (const auto& [path, value] : values_at(*profile, "")) text += line_of(path, value);
   for (const auto& warning : review(*profile))
-    world.console.note(fmt::format("muster: warning: {}", warning));
-  return deliver(world, "", text, kExitHealthy);
+    caller.console.note(fmt::format("muster: warning: {}", warning));
+  return deliver(caller, "", text, kExitHealthy);
 }
 
 }  // namespace
 
-int run_profiles(const ProfilesCommand& command, const World& world) {
-  const auto sources = sources_of(data_folder(world.variables), command.root, command.settings);
-  return command.show.empty() ? list_profiles(sources, world)
-                              : show_profile(sources, command.show, world);
+int run_profiles(const ProfilesCommand& command, const Caller& caller) {
+  const auto sources = sources_of(data_folder(caller.variables), command.root, command.settings);
+  return command.show.empty() ? list_profiles(sources, caller)
+                              : show_profile(sources, command.show, caller);
 }
 
 }  // namespace muster::app

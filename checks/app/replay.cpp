@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/in_order.hpp"
 #include "checks/app/judging.hpp"
 #include "checks/app/profile_cache.hpp"
@@ -90,32 +90,32 @@ int severity(int status) {
 class Replay {
  public:
   Replay(const CheckCommand& command,
-         const World& world,
+         const Caller& caller,
          std::optional<nhc::Config> lines,
          std::vector<std::string> files,
          ProfileCache& profiles)
       : command_(command),
-        world_(world),
+        caller_(caller),
         lines_(std::move(lines)),
         files_(std::move(files)),
         profiles_(profiles) {}
 
   [[nodiscard]] int run() {
-    auto destination = Destination::open(world_.console, command_.output);
-    if (!destination) return fail(world_, undecided(destination.error()).value());
+    auto destination = Destination::open(caller_.console, command_.output);
+    if (!destination) return fail(caller_, undecided(destination.error()).value());
     InOrder<Judged> pieces(files_.size(), std::thread::hardware_concurrency());
     Result<void> written;
     int status = kExitHealthy;
     pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
                [&](const Judged& judged) {
-                 if (!judged.complaint.empty()) world_.console.note(judged.complaint);
+                 if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
                  status = std::max(
                      status, judged.status, [](int a, int b) { return severity(a) < severity(b); });
                  written = destination->write(judged.text);
                  return written.has_value();
                });
     if (written) written = destination->finish();
-    return written ? status : fail(world_, undecided(written.error()).value());
+    return written ? status : fail(caller_, undecided(written.error()).value());
   }
 
  private:
@@ -135,7 +135,7 @@ class Replay {
     report.muster = kVersion;
     report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
-    auto rendered = render(report, command_, world_.console, true);
+    auto rendered = render(report, command_, caller_.console, true);
     const bool paragraphs = command_.format == Format::text && files_.size() > 1;
     if (paragraphs && !command_.quiet) rendered.push_back('\n');
     return {exit_status(report.verdict), std::move(rendered), ""};
@@ -146,7 +146,7 @@ class Replay {
   }
 
   const CheckCommand& command_;
-  const World& world_;
+  const Caller& caller_;
   std::optional<nhc::Config> lines_;
   std::vector<std::string> files_;
   ProfileCache& profiles_;
@@ -154,24 +154,24 @@ class Replay {
 
 }  // namespace
 
-int run_replay(const CheckCommand& command, const World& world) {
+int run_replay(const CheckCommand& command, const Caller& caller) {
   auto lines = nhc_conf_of(command);
-  if (!lines) return fail(world, lines.error());
-  const auto sources = sources_of(data_folder(world.variables), command.root, command.settings);
+  if (!lines) return fail(caller, lines.error());
+  const auto sources = sources_of(data_folder(caller.variables), command.root, command.settings);
   const auto name = profile_name(sources, command.profile);
-  if (!name) return fail(world, name.error());
+  if (!name) return fail(caller, name.error());
   ProfileCache profiles(sources);
   if (*name) {
     auto choice = named_profile(sources, **name, read_profile_of);
-    if (!choice) return fail(world, choice.error());
+    if (!choice) return fail(caller, choice.error());
     profiles.fix(std::move(*choice));
   }
   auto files = expand(command.snapshots);
-  if (!files) return fail(world, undecided(files.error()).value());
+  if (!files) return fail(caller, undecided(files.error()).value());
   if (row_of(command.format).one_report && files->size() > 1) {
-    return fail(world, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
+    return fail(caller, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
   }
-  return Replay(command, world, std::move(*lines), std::move(*files), profiles).run();
+  return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();
 }
 
 }  // namespace muster::app

@@ -9,37 +9,38 @@
 #include <optional>
 #include <string>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/examine.hpp"
-#include "checks/app/hook.hpp"
+#include "checks/app/hook_check.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/report/report.hpp"
+#include "slurm/commands/hook.hpp"
 
 namespace muster::app {
 namespace {
 
 // The last resort: a library's exception that nobody expected is not the node's fault.
-int guarded(const World& world, const std::function<int()>& work) {
+int guarded(const Caller& caller, const std::function<int()>& work) {
   try {
     return work();
   } catch (const std::exception& error) {
     return fail(
-        world,
+        caller,
         {.status = kExitUndecided, .message = fmt::format("internal error: {}", error.what())});
   }
 }
 
 // The commands that reach for the machine, or for files of the caller's choice, can hang.
 template <class Work>
-int in_time(const World& world, std::optional<Seconds> allowed, const Work& work) {
+int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& work) {
   const auto deadline =
-      world.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
+      caller.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
   return supervise(
-      world.started,
+      caller.started,
       deadline,
-      [&](Deadline& shared) { return guarded(world, [&] { return work(shared); }); },
-      world.console.note);
+      [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); },
+      caller.console.note);
 }
 
 std::string content_of(const Descriptor& memory) {
@@ -52,40 +53,40 @@ std::string content_of(const Descriptor& memory) {
 }
 
 struct Run {
-  const World& world;
+  const Caller& caller;
 
   int operator()(const SayCommand& command) const {
-    return deliver(world, "", command.text, kExitHealthy);
+    return deliver(caller, "", command.text, kExitHealthy);
   }
 
   int operator()(const CheckCommand& command) const {
     // A fleet of snapshots takes as long as it takes, unless a deadline is asked for.
     const bool replay = !command.snapshots.empty();
     if (replay && !command.deadline)
-      return guarded(world, [&] { return run_replay(command, world); });
-    return in_time(world, command.deadline, [&](Deadline& deadline) {
-      return replay ? run_replay(command, world) : run_check(command, world, deadline);
+      return guarded(caller, [&] { return run_replay(command, caller); });
+    return in_time(caller, command.deadline, [&](Deadline& deadline) {
+      return replay ? run_replay(command, caller) : run_check(command, caller, deadline);
     });
   }
 
   int operator()(const SnapshotCommand& command) const {
-    return in_time(world, command.deadline, [&](Deadline& deadline) {
-      return run_snapshot(command, world, deadline);
+    return in_time(caller, command.deadline, [&](Deadline& deadline) {
+      return run_snapshot(command, caller, deadline);
     });
   }
 
   int operator()(const ListCommand& command) const {
-    return guarded(world, [&] { return run_list(command, world); });
+    return guarded(caller, [&] { return run_list(command, caller); });
   }
 
   int operator()(const ExplainCommand& command) const {
-    return in_time(world, std::nullopt, [&](Deadline& deadline) {
-      return run_explain(command, world, deadline);
+    return in_time(caller, std::nullopt, [&](Deadline& deadline) {
+      return run_explain(command, caller, deadline);
     });
   }
 
   int operator()(const ProfilesCommand& command) const {
-    return guarded(world, [&] { return run_profiles(command, world); });
+    return guarded(caller, [&] { return run_profiles(command, caller); });
   }
 
   // slurmd waits until nobody holds the hook's output any more, so a child that hangs for ever must
@@ -94,71 +95,56 @@ struct Run {
     const Descriptor held(::memfd_create("muster hook", MFD_CLOEXEC));
     std::string lost;
     const int status = supervise(
-        world.started,
-        world.started + kHookBudget,
+        caller.started,
+        caller.started + kHookBudget,
         [&](Deadline& deadline) {
           deadline.answer_if_lost(kHookPassed);
           ::dup2(held.get(), STDOUT_FILENO);
           ::dup2(held.get(), STDERR_FILENO);
-          const int ended = guarded(world, [&] { return run_hook(command, world, deadline); });
+          const int ended =
+              guarded(caller, [&] { return run_hook(command, caller, deadline, check_node); });
           return ended == kHookPassed || ended == kHookFailed ? ended : deadline.if_lost();
         },
         [&](std::string_view message) { lost = message; });
-    static_cast<void>(world.console.out(content_of(held)));
+    static_cast<void>(caller.console.out(content_of(held)));
     if (lost.empty()) return status;
-    world.console.note(lost);
-    tell_of_lost_hook(command, world, lost);
+    caller.console.note(lost);
+    tell_of_lost_hook(command, caller, lost);
     return status == kHookFailed ? kHookFailed : kHookPassed;
   }
 
   int operator()(const DrainCommand& command) const {
-    return guarded(world, [&] { return run_drain(command, world); });
+    return guarded(caller, [&] { return run_drain(command, caller); });
   }
 
   int operator()(const ResumeCommand& command) const {
-    return guarded(world, [&] { return run_resume(command, world); });
+    return guarded(caller, [&] { return run_resume(command, caller); });
   }
 
   int operator()(const HistoryCommand& command) const {
-    return guarded(world, [&] { return run_history(command, world); });
+    return guarded(caller, [&] { return run_history(command, caller); });
   }
 
   int operator()(const EventsCommand& command) const {
-    return guarded(world, [&] { return run_events(command, world); });
+    return guarded(caller, [&] { return run_events(command, caller); });
   }
 
   int operator()(const HostfileCommand& command) const {
-    return guarded(world, [&] { return run_hostfile(command, world); });
+    return guarded(caller, [&] { return run_hostfile(command, caller); });
   }
 
   // The folder with the results may be on a file server that does not answer.
   int operator()(const SweepCommand& command) const {
     const Seconds budget{static_cast<double>(kSweepBudget.count())};
     return in_time(
-        world, budget, [&](Deadline& deadline) { return run_sweep(command, world, deadline); });
+        caller, budget, [&](Deadline& deadline) { return run_sweep(command, caller, deadline); });
   }
 };
 
 }  // namespace
 
-int fail(const World& world, const Failure& failure) {
-  if (!failure.message.empty()) world.console.note(fmt::format("muster: {}", failure.message));
-  return failure.status;
-}
-
-int deliver(
-    const World& world, const std::string& file, std::string_view text, int status, unsigned mode) {
-  const auto written = [&]() -> Result<void> {
-    auto destination = Destination::open(world.console, file, mode);
-    if (!destination) return tl::unexpected(destination.error());
-    if (auto sent = destination->write(text); !sent) return sent;
-    return destination->finish();
-  }();
-  return written ? status : fail(world, undecided(written.error()).value());
-}
-
-int run(const Invocation& invocation, const World& world) {
-  return std::visit(Run{world}, invocation);
+int run(const Invocation& invocation, const Caller& caller) {
+  return std::visit(Run{caller}, invocation);
 }
 
 }  // namespace muster::app

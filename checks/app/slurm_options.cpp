@@ -5,9 +5,9 @@
 #include <array>
 
 #include "checks/app/option_table.hpp"
-#include "checks/app/slurm_commands.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
+#include "slurm/commands/slurm_commands.hpp"
 
 namespace muster::app {
 namespace {

@@ -8,17 +8,8 @@
 #include <utility>
 
 #include "lib/choice/hardware.hpp"
-#include "lib/report/report.hpp"
 
 namespace muster {
-
-tl::unexpected<Failure> bad_configuration(const Error& error) {
-  return tl::unexpected<Failure>(Failure{.status = kExitConfiguration, .message = error.message});
-}
-
-tl::unexpected<Failure> undecided(const Error& error) {
-  return tl::unexpected<Failure>(Failure{.status = kExitUndecided, .message = error.message});
-}
 
 std::filesystem::path data_folder(const std::map<std::string, std::string>& variables) {
   const auto named = variables.find("MUSTER_DATA_DIR");

@@ -15,20 +15,9 @@
 #include "lib/profile/candidates.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
+#include "lib/report/failure.hpp"
 
 namespace muster {
-
-// Why a command cannot go on, and with which exit status.
-struct Failure {
-  int status = 0;
-  std::string message;
-};
-
-template <class T>
-using Attempt = tl::expected<T, Failure>;
-
-[[nodiscard]] tl::unexpected<Failure> bad_configuration(const Error& error);
-[[nodiscard]] tl::unexpected<Failure> undecided(const Error& error);
 
 struct Choice {
   Profile profile;

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "lib/report/report.hpp"
-#include "tests/checks/app/world.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -41,18 +41,18 @@ class CheckTest : public ::testing::Test {
 
   int check(const CheckCommand& command) {
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_check(command, world_.world(), deadline);
+    return run_check(command, caller_.caller(), deadline);
   }
 
   TempDir dir_;
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(CheckTest, ReportsOnTheNodeBelowTheRoot) {
   auto asked = command();
   asked.context = "prolog";
   const int status = check(asked);
-  const auto report = parse_report(world_.out());
+  const auto report = parse_report(caller_.out());
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->node, "node-7");
   EXPECT_EQ(report->context, "prolog");
@@ -60,14 +60,14 @@ TEST_F(CheckTest, ReportsOnTheNodeBelowTheRoot) {
   EXPECT_THAT(report->profile_evidence, ElementsAre("named by --profile"));
   EXPECT_GT(report->duration_ms, 0);
   EXPECT_EQ(status, exit_status(report->verdict));
-  EXPECT_EQ(world_.notes(), "");
+  EXPECT_EQ(caller_.notes(), "");
 }
 
 TEST_F(CheckTest, WithoutANameTheHardwareIsAsked) {
   auto asked = command();
   asked.profile.clear();
   (void)check(asked);
-  const auto report = parse_report(world_.out());
+  const auto report = parse_report(caller_.out());
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->profile, "generic");
   EXPECT_FALSE(report->profile_evidence.empty());
@@ -77,7 +77,7 @@ TEST_F(CheckTest, RunsTheChecksThatWereAskedForAndNoOthers) {
   auto asked = command();
   asked.skip = {"muster.state"};
   (void)check(asked);
-  const auto report = parse_report(world_.out());
+  const auto report = parse_report(caller_.out());
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_EQ(report->checks.size(), 1U);
   EXPECT_EQ(report->checks[0].id, "muster.probes");
@@ -87,11 +87,11 @@ TEST_F(CheckTest, ASavedSnapshotIsJudgedAlikeLater) {
   auto asked = command();
   asked.save_snapshot = path("node.json");
   const int status = check(asked);
-  TestWorld later;
+  TestCaller later;
   auto again = command();
   again.snapshots = {path("node.json")};
-  EXPECT_EQ(run_replay(again, later.world()), status);
-  const auto first = parse_report(world_.out());
+  EXPECT_EQ(run_replay(again, later.caller()), status);
+  const auto first = parse_report(caller_.out());
   const auto second = parse_report(later.out());
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->findings, second->findings);
@@ -105,7 +105,7 @@ TEST_F(CheckTest, SnapshotsAreForTheirOwnerAlone) {
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
   EXPECT_EQ(
       run_snapshot({.profile = "generic", .output = path("written.json"), .root = path("root")},
-                   world_.world(),
+                   caller_.caller(),
                    deadline),
       0);
   for (const auto* name : {"kept.json", "written.json"}) {
@@ -120,7 +120,7 @@ TEST_F(CheckTest, RemembersTheRunWhereItIsToldTo) {
   std::filesystem::create_directory(dir_.path() / "state");
   (void)check(asked);
   EXPECT_TRUE(std::filesystem::is_regular_file(dir_.path() / "state/state.json"));
-  EXPECT_EQ(world_.notes(), "");
+  EXPECT_EQ(caller_.notes(), "");
 }
 
 TEST_F(CheckTest, LeavesAForeignRootAsItWas) {
@@ -130,13 +130,13 @@ TEST_F(CheckTest, LeavesAForeignRootAsItWas) {
 
 TEST_F(CheckTest, ARunThatCannotBeRememberedIsAWarning) {
   (void)check(command());
-  const auto without_state = parse_report(world_.out());
-  TestWorld other;
+  const auto without_state = parse_report(caller_.out());
+  TestCaller other;
   auto asked = command();
   dir_.write("file", "in the way");
   asked.state = path("file/below");
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
-  const int status = run_check(asked, other.world(), deadline);
+  const int status = run_check(asked, other.caller(), deadline);
   EXPECT_THAT(other.notes(), HasSubstr("muster: warning: this run is not remembered: "));
   ASSERT_TRUE(without_state);
   EXPECT_EQ(status, exit_status(without_state->verdict));
@@ -146,7 +146,7 @@ TEST_F(CheckTest, WritesTheReportToAFile) {
   auto asked = command();
   asked.output = path("report.json");
   (void)check(asked);
-  EXPECT_EQ(world_.out(), "");
+  EXPECT_EQ(caller_.out(), "");
   EXPECT_TRUE(parse_report(content_of(dir_.path() / "report.json")));
 }
 
@@ -154,18 +154,18 @@ TEST_F(CheckTest, ADashIsStandardOutput) {
   auto asked = command();
   asked.output = "-";
   (void)check(asked);
-  EXPECT_TRUE(parse_report(world_.out()));
+  EXPECT_TRUE(parse_report(caller_.out()));
 }
 
 TEST_F(CheckTest, AReportThatCannotBeWrittenIsUndecided) {
   auto asked = command();
   asked.output = path("missing/report.json");
   EXPECT_EQ(check(asked), kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("No such file or directory"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("No such file or directory"));
 
-  world_.break_output("write to standard output: No space left on device");
+  caller_.break_output("write to standard output: No space left on device");
   EXPECT_EQ(check(command()), kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("No space left on device"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("No space left on device"));
 }
 
 TEST_F(CheckTest, ASnapshotThatCannotBeKeptIsUndecidedUnlessTheNodeIsUnhealthy) {
@@ -173,20 +173,20 @@ TEST_F(CheckTest, ASnapshotThatCannotBeKeptIsUndecidedUnlessTheNodeIsUnhealthy) 
   auto asked = command();
   asked.only = {"host.swap"};
   asked.settings = {"host.swap.total=0 B"};
-  ASSERT_EQ(check(asked), kExitHealthy) << world_.out();
+  ASSERT_EQ(check(asked), kExitHealthy) << caller_.out();
   asked.save_snapshot = path("missing/node.json");
   EXPECT_EQ(check(asked), kExitUndecided);
   asked.settings = {"host.swap.total=1 GiB", "host.swap.warn_as=fail"};
   EXPECT_EQ(check(asked), kExitUnhealthy);
-  EXPECT_THAT(world_.notes(), HasSubstr("missing/node.json"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("missing/node.json"));
 }
 
 TEST_F(CheckTest, BadConfigurationIsSaidWithoutObserving) {
   auto asked = command();
   asked.settings = {"host.memory.total=5"};
   EXPECT_EQ(check(asked), kExitConfiguration);
-  EXPECT_THAT(world_.out(), IsEmpty());
-  EXPECT_THAT(world_.notes(), HasSubstr("host.memory.total"));
+  EXPECT_THAT(caller_.out(), IsEmpty());
+  EXPECT_THAT(caller_.notes(), HasSubstr("host.memory.total"));
 }
 
 TEST_F(CheckTest, BadConfigurationIsSaidWhenTheHardwareTellsTheProfile) {
@@ -200,29 +200,29 @@ TEST_F(CheckTest, ARootThatIsNoDirectoryIsUndecided) {
   auto asked = command();
   asked.root = path("nowhere");
   EXPECT_EQ(check(asked), kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("nowhere"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("nowhere"));
 }
 
 TEST_F(CheckTest, TheContextsDeadlineHoldsUnlessOneIsGiven) {
-  const auto world = world_.world();
-  Deadline deadline(world.started + std::chrono::seconds(20));
+  const auto caller = caller_.caller();
+  Deadline deadline(caller.started + std::chrono::seconds(20));
   auto asked = command();
   asked.context = "boot";
   asked.settings = {"contexts.boot.deadline=40 s"};
-  (void)run_check(asked, world, deadline);
-  EXPECT_EQ(deadline.when(), world.started + std::chrono::seconds(40));
+  (void)run_check(asked, caller, deadline);
+  EXPECT_EQ(deadline.when(), caller.started + std::chrono::seconds(40));
 
   asked.deadline = Seconds{10};
-  deadline.move(world.started + std::chrono::seconds(10));
-  (void)run_check(asked, world, deadline);
-  EXPECT_EQ(deadline.when(), world.started + std::chrono::seconds(10));
+  deadline.move(caller.started + std::chrono::seconds(10));
+  (void)run_check(asked, caller, deadline);
+  EXPECT_EQ(deadline.when(), caller.started + std::chrono::seconds(10));
 }
 
 TEST_F(CheckTest, SnapshotPrintsWhatWasObserved) {
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
-  EXPECT_EQ(run_snapshot({.profile = "generic", .root = path("root")}, world_.world(), deadline),
+  EXPECT_EQ(run_snapshot({.profile = "generic", .root = path("root")}, caller_.caller(), deadline),
             0);
-  const auto snapshot = parse_snapshot(world_.out());
+  const auto snapshot = parse_snapshot(caller_.out());
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   EXPECT_EQ(snapshot->identity->hostname, "node-7");
 }

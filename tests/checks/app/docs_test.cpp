@@ -16,7 +16,7 @@
 #include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
-#include "tests/checks/app/world.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/lib/report/sample_report.hpp"
 
 namespace muster::app {
@@ -64,9 +64,9 @@ std::set<std::string> offered(const std::string& words) {
 }
 
 TEST(DocsTest, ChecksAreThoseOfTheCatalogue) {
-  TestWorld world;
-  ASSERT_EQ(run_list({.form = ListCommand::Form::markdown}, world.world()), 0);
-  EXPECT_EQ(source_file("docs/checks.md"), world.out())
+  TestCaller caller;
+  ASSERT_EQ(run_list({.form = ListCommand::Form::markdown}, caller.caller()), 0);
+  EXPECT_EQ(source_file("docs/checks.md"), caller.out())
       << "muster list --format markdown >docs/checks.md makes it anew";
 }
 
@@ -92,9 +92,10 @@ std::string without_durations(const std::string& text) {
 
 TEST(DocsTest, ReadmeShowsWhatTheProgramPrints) {
   constexpr std::string_view kSick = "tests/nodes/recorded/nd96isr_h100_v5_sick.json";
-  TestWorld world;
-  (void)run_replay({.snapshots = {fmt::format("{}/{}", MUSTER_SOURCE_DIR, kSick)}}, world.world());
-  auto printed = world.out();
+  TestCaller caller;
+  (void)run_replay({.snapshots = {fmt::format("{}/{}", MUSTER_SOURCE_DIR, kSick)}},
+                   caller.caller());
+  auto printed = caller.out();
   const std::string folder = MUSTER_SOURCE_DIR "/";
   const auto named = printed.find(folder);
   ASSERT_NE(named, std::string::npos);

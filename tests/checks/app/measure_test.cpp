@@ -12,7 +12,7 @@
 #include <string>
 
 #include "lib/report/format.hpp"
-#include "tests/checks/app/world.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -60,11 +60,11 @@ class MeasureTest : public ::testing::Test {
     const Snapshot snapshot{.identity = observed(Identity{.hostname = "n3"}),
                             .nvml = observed(std::move(nvml))};
     const auto config = nhc::parse_config("nhc.conf", fmt::format("* || {}\n", line));
-    TestWorld test;
-    auto world = test.world();
-    world.bench = path("muster-bench");
-    world.variables = {{"NCCL_DEBUG", "WARN"}, {"NCCL_SHM_DISABLE", "0"}};
-    auto bench = bench_for(command, world);
+    TestCaller test;
+    auto caller = test.caller();
+    caller.bench = path("muster-bench");
+    caller.variables = {{"NCCL_DEBUG", "WARN"}, {"NCCL_SHM_DISABLE", "0"}};
+    auto bench = bench_for(command, caller);
     bench.longest = longest_;
     return measure(config, snapshot, bench, deadline_);
   }
@@ -173,10 +173,10 @@ TEST_F(MeasureTest, TheTimeOfABenchmarkIsItsOwn) {
 }
 
 TEST_F(MeasureTest, ALongDeadlineIsEachBenchmarksToo) {
-  TestWorld test;
-  EXPECT_EQ(bench_for({}, test.world()).longest, minutes(5));
-  EXPECT_EQ(bench_for({.deadline = Seconds{2}}, test.world()).longest, minutes(5));
-  EXPECT_EQ(bench_for({.deadline = Seconds{900}}, test.world()).longest, minutes(15));
+  TestCaller test;
+  EXPECT_EQ(bench_for({}, test.caller()).longest, minutes(5));
+  EXPECT_EQ(bench_for({.deadline = Seconds{2}}, test.caller()).longest, minutes(5));
+  EXPECT_EQ(bench_for({.deadline = Seconds{900}}, test.caller()).longest, minutes(15));
 }
 
 }  // namespace

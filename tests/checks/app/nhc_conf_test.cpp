@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/report/report.hpp"
-#include "tests/checks/app/world.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -36,11 +36,11 @@ class NhcConfTest : public ::testing::Test {
     command.format = Format::json;
     if (command.snapshots.empty()) command.root = path("root");
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    TestWorld world;
-    const int status = command.snapshots.empty() ? run_check(command, world.world(), deadline)
-                                                 : run_replay(command, world.world());
-    notes_ = world.notes();
-    const auto report = parse_report(world.out());
+    TestCaller caller;
+    const int status = command.snapshots.empty() ? run_check(command, caller.caller(), deadline)
+                                                 : run_replay(command, caller.caller());
+    notes_ = caller.notes();
+    const auto report = parse_report(caller.out());
     report_ = report ? *report : Report{};
     return status;
   }
@@ -88,15 +88,15 @@ TEST_F(NhcConfTest, ASavedSnapshotIsJudgedAlikeLater) {
 
 TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
   for (const auto& snapshots : {std::vector<std::string>{}, {path("node.json")}}) {
-    TestWorld world;
+    TestCaller caller;
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     const CheckCommand asked{
         .nhc_conf = path("gone.conf"), .snapshots = snapshots, .root = path("root")};
-    const int status = snapshots.empty() ? run_check(asked, world.world(), deadline)
-                                         : run_replay(asked, world.world());
+    const int status = snapshots.empty() ? run_check(asked, caller.caller(), deadline)
+                                         : run_replay(asked, caller.caller());
     EXPECT_EQ(status, kExitConfiguration);
-    EXPECT_THAT(world.notes(), HasSubstr("gone.conf: No such file or directory"));
-    EXPECT_EQ(world.out(), "");
+    EXPECT_THAT(caller.notes(), HasSubstr("gone.conf: No such file or directory"));
+    EXPECT_EQ(caller.out(), "");
   }
 }
 

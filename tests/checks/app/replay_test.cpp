@@ -7,7 +7,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
-#include "tests/checks/app/world.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -30,7 +30,7 @@ class ReplayTest : public ::testing::Test {
   // The names of the nodes reported on, in order.
   [[nodiscard]] std::vector<std::string> nodes() const {
     std::vector<std::string> names;
-    for (const auto line : split_lines(world_.out())) {
+    for (const auto line : split_lines(caller_.out())) {
       const auto report = parse_report(line);
       names.push_back(report ? report->node : report.error().message);
     }
@@ -43,11 +43,11 @@ class ReplayTest : public ::testing::Test {
 
   int replay(CheckCommand command) {
     if (command.profile.empty()) command.profile = "generic";
-    return run_replay(command, world_.world());
+    return run_replay(command, caller_.caller());
   }
 
   TempDir dir_;
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(ReplayTest, PrintsOneLineOfJsonPerSnapshotInTheOrderNamed) {
@@ -57,7 +57,7 @@ TEST_F(ReplayTest, PrintsOneLineOfJsonPerSnapshotInTheOrderNamed) {
   dir_.write("many/notes.txt", "no snapshot");
   (void)replay({.format = Format::json, .snapshots = {path("b.json"), path("many")}});
   EXPECT_THAT(nodes(), ElementsAre("node-b", "node-1", "node-2"));
-  EXPECT_EQ(world_.notes(), "");
+  EXPECT_EQ(caller_.notes(), "");
 }
 
 TEST_F(ReplayTest, KeepsTheOrderOfManySnapshots) {
@@ -73,7 +73,7 @@ TEST_F(ReplayTest, KeepsTheOrderOfManySnapshots) {
 TEST_F(ReplayTest, SaysTheVerdictOfTheSnapshotAsItsExitStatus) {
   dir_.write("a.json", recorded("a"));
   EXPECT_EQ(replay({.snapshots = {path("a.json")}}), kExitUndecided);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               HasSubstr("verdict  a is unknown\nprofile  generic: named by --profile\n"));
 }
 
@@ -84,7 +84,7 @@ TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {
                     .snapshots = {path("bad.json"), path("missing.json"), path("good.json")}}),
             kExitUndecided);
   EXPECT_THAT(nodes(), ElementsAre("good"));
-  EXPECT_THAT(world_.notes(),
+  EXPECT_THAT(caller_.notes(),
               AllOf(HasSubstr(fmt::format("muster: {}: parse error at line 1, column 2: ",
                                           path("bad.json"))),
                     HasSubstr(fmt::format("muster: read {}: No such file or directory\n",
@@ -93,7 +93,7 @@ TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {
 
 TEST_F(ReplayTest, AFolderWithoutSnapshotsIsNotHealthy) {
   EXPECT_EQ(replay({.snapshots = {dir_.path().string()}}), kExitUndecided);
-  EXPECT_THAT(world_.notes(), StartsWith("muster: no *.json in "));
+  EXPECT_THAT(caller_.notes(), StartsWith("muster: no *.json in "));
 }
 
 TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
@@ -101,7 +101,7 @@ TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
   dir_.write("b.json", recorded("b"));
   EXPECT_EQ(replay({.format = Format::junit, .snapshots = {dir_.path().string()}}), kExitUsage);
   EXPECT_EQ(replay({.format = Format::junit, .snapshots = {path("a.json")}}), kExitUndecided);
-  EXPECT_THAT(world_.out(), StartsWith("<?xml"));
+  EXPECT_THAT(caller_.out(), StartsWith("<?xml"));
 }
 
 TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
@@ -109,37 +109,37 @@ TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
             kExitConfiguration);
   EXPECT_EQ(replay({.settings = {"host.memory.tolerence=3%"}, .snapshots = {"/nonexistent"}}),
             kExitConfiguration);
-  EXPECT_THAT(world_.notes(), HasSubstr("tolerance"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("tolerance"));
 }
 
 TEST_F(ReplayTest, StopsWhenItsReaderIsGone) {
   for (int i = 0; i < 50; ++i) dir_.write(fmt::format("{}.json", i), recorded("node"));
-  world_.break_output("");
+  caller_.break_output("");
   EXPECT_EQ(replay({.format = Format::json, .snapshots = {dir_.path().string()}}), kExitUndecided);
-  EXPECT_EQ(world_.notes(), "");
+  EXPECT_EQ(caller_.notes(), "");
 }
 
 TEST_F(ReplayTest, WritesAllReportsIntoOneFile) {
   dir_.write("in/a.json", recorded("a"));
   dir_.write("in/b.json", recorded("b"));
   (void)replay({.format = Format::npd, .output = path("out"), .snapshots = {path("in")}});
-  EXPECT_EQ(world_.out(), "");
+  EXPECT_EQ(caller_.out(), "");
   EXPECT_GT(std::filesystem::file_size(dir_.path() / "out"), 10U);
 }
 
 TEST_F(ReplayTest, AReportNamesTheFileItIsFrom) {
   dir_.write("a.json", recorded("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
-  const auto report = parse_report(world_.out());
+  const auto report = parse_report(caller_.out());
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->snapshot, path("a.json"));
 }
 
 TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {
   dir_.write("a.json", recorded("a"));
-  TestWorld world;
-  (void)run_replay({.format = Format::json, .snapshots = {path("a.json")}}, world.world());
-  const auto report = parse_report(world.out());
+  TestCaller caller;
+  (void)run_replay({.format = Format::json, .snapshots = {path("a.json")}}, caller.caller());
+  const auto report = parse_report(caller.out());
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->profile, "generic");
 }
@@ -147,7 +147,7 @@ TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {
 TEST_F(ReplayTest, TheVersionThatJudgedIsInTheReport) {
   dir_.write("a.json", recorded("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
-  EXPECT_THAT(world_.out(), HasSubstr(R"("muster":"0.)"));
+  EXPECT_THAT(caller_.out(), HasSubstr(R"("muster":"0.)"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
-#include "tests/checks/app/world.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -31,24 +31,24 @@ class TextsTest : public ::testing::Test {
  protected:
   int explain(const ExplainCommand& command) {
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_explain(command, world_.world(), deadline);
+    return run_explain(command, caller_.caller(), deadline);
   }
 
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(TextsTest, ListNamesEveryCheckOnALineOfItsOwn) {
-  EXPECT_EQ(run_list({}, world_.world()), 0);
-  EXPECT_EQ(std::ranges::count(world_.out(), '\n'), std::ssize(checks::kAll));
+  EXPECT_EQ(run_list({}, caller_.caller()), 0);
+  EXPECT_EQ(std::ranges::count(caller_.out(), '\n'), std::ssize(checks::kAll));
   for (const auto* check : checks::kAll) {
-    EXPECT_THAT(world_.out(),
+    EXPECT_THAT(caller_.out(),
                 AllOf(HasSubstr(std::string(check->id)), HasSubstr(std::string(check->title))));
   }
 }
 
 TEST_F(TextsTest, ListAsJsonIsJson) {
-  EXPECT_EQ(run_list({.form = ListCommand::Form::json}, world_.world()), 0);
-  const auto list = nlohmann::json::parse(world_.out(), nullptr, false);
+  EXPECT_EQ(run_list({.form = ListCommand::Form::json}, caller_.caller()), 0);
+  const auto list = nlohmann::json::parse(caller_.out(), nullptr, false);
   ASSERT_TRUE(list.is_array());
   EXPECT_EQ(list.size(), checks::kAll.size());
   EXPECT_EQ(list[0]["id"], "host.cpu");
@@ -59,31 +59,32 @@ TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
       explain(
           {.check = "host.memory", .profile = "generic", .settings = {"host.memory.total=5 GiB"}}),
       0);
-  EXPECT_THAT(world_.out(), StartsWith("host.memory: "));
-  EXPECT_THAT(world_.out(), HasSubstr("Under profile generic: named by --profile\n"));
-  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  total +5 GiB +--set"));
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(), StartsWith("host.memory: "));
+  EXPECT_THAT(caller_.out(), HasSubstr("Under profile generic: named by --profile\n"));
+  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("  total +5 GiB +--set"));
+  EXPECT_THAT(caller_.out(),
               ::testing::ContainsRegex(
                   "  tolerance +3% +profiles/defaults.yaml:[0-9]+\n    source: [^\n]+, as of "));
 }
 
 TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
   EXPECT_EQ(explain({.check = "host.memory", .profile = "generic"}), 0);
-  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
+  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
   EXPECT_EQ(explain({.check = "gpu.power", .profile = "generic"}), 0);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               ::testing::ContainsRegex("  limit +not set \\(enforced power limit; else the GPU's"));
 }
 
 TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {
   EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
-  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("more: muster profiles show generic\n"));
+  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("more: muster profiles show generic\n"));
 }
 
 TEST_F(TextsTest, ExplainListsInNaturalOrderWithOneSourceForAll) {
   EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
-  EXPECT_THAT(world_.out(), ::testing::ContainsRegex("  patterns.1.pattern [^\n]+\n  patterns.2."));
-  const auto limits = world_.out().substr(world_.out().find("\nLimits\n"));
+  EXPECT_THAT(caller_.out(),
+              ::testing::ContainsRegex("  patterns.1.pattern [^\n]+\n  patterns.2."));
+  const auto limits = caller_.out().substr(caller_.out().find("\nLimits\n"));
   std::size_t sources = 0;
   for (const auto line : split_lines(limits)) {
     EXPECT_LE(line.size(), 140U) << line;
@@ -94,7 +95,7 @@ TEST_F(TextsTest, ExplainListsInNaturalOrderWithOneSourceForAll) {
 
 TEST_F(TextsTest, ExplainKeepsColumnsBehindLongKeysAndQuotesWhatNeedsIt) {
   EXPECT_EQ(explain({.check = "env.nccl", .profile = "generic"}), 0);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               AllOf(HasSubstr("\n  harmful.NCCL_ALGO         \"?*\"   profiles/defaults.yaml:"),
                     HasSubstr("\n  harmful.NCCL_P2P_DISABLE  1      profiles/defaults.yaml:"),
                     HasSubstr("\n  harmful.NCCL_TOPO_FILE    \"\"     profiles/defaults.yaml:")));
@@ -103,15 +104,15 @@ TEST_F(TextsTest, ExplainKeepsColumnsBehindLongKeysAndQuotesWhatNeedsIt) {
 TEST_F(TextsTest, ExplainSaysInWhichContextsACheckRuns) {
   EXPECT_EQ(
       explain({.check = "pci.acs", .profile = "generic", .settings = {"pci.acs.fail_as=warn"}}), 0);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               HasSubstr("  Runs in: boot, manual, periodic. Left out in: epilog, prolog.\n"));
-  EXPECT_THAT(world_.out(), HasSubstr("  A failure counts as warn, a warning as warn.\n"));
-  EXPECT_THAT(world_.out(), HasSubstr("It has no limits of its own."));
+  EXPECT_THAT(caller_.out(), HasSubstr("  A failure counts as warn, a warning as warn.\n"));
+  EXPECT_THAT(caller_.out(), HasSubstr("It has no limits of its own."));
 }
 
 TEST_F(TextsTest, ExplainSuggestsTheNearestCheck) {
   EXPECT_EQ(explain({.check = "host.memry", .profile = "generic"}), kExitUsage);
-  EXPECT_EQ(world_.notes(),
+  EXPECT_EQ(caller_.notes(),
             "muster: no check is called \"host.memry\"; did you mean host.memory? (muster list "
             "names them)\n");
 }
@@ -127,18 +128,18 @@ TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
   data.write("profiles/broken.yaml", "schema: muster.profile/1\nhots: {}\n");
   data.write("root/etc/muster/profiles/ours.yaml",
              "schema: muster.profile/1\nextends: generic\nsummary: Our own\n");
-  auto world = world_.world();
-  world.variables["MUSTER_DATA_DIR"] = data.path().string();
-  EXPECT_EQ(run_profiles({.root = (data.path() / "root").string()}, world), kExitConfiguration);
-  EXPECT_THAT(world_.out(), ::testing::MatchesRegex("generic +[^\n]+\nours +Our own\n"));
-  EXPECT_THAT(world_.notes(), AllOf(HasSubstr("broken.yaml"), HasSubstr("hots")));
+  auto caller = caller_.caller();
+  caller.variables["MUSTER_DATA_DIR"] = data.path().string();
+  EXPECT_EQ(run_profiles({.root = (data.path() / "root").string()}, caller), kExitConfiguration);
+  EXPECT_THAT(caller_.out(), ::testing::MatchesRegex("generic +[^\n]+\nours +Our own\n"));
+  EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("broken.yaml"), HasSubstr("hots")));
 }
 
 TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
   EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5", .settings = {"gpu.present.count=7"}},
-                         world_.world()),
+                         caller_.caller()),
             0);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               AllOf(StartsWith("# nd96isr_h100_v5: "),
                     HasSubstr("\ngpu.present.count: 7  # --set"),
                     ::testing::ContainsRegex(
@@ -146,8 +147,8 @@ TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
 }
 
 TEST_F(TextsTest, AProfileThatDoesNotExistIsBadConfiguration) {
-  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v55"}, world_.world()), kExitConfiguration);
-  EXPECT_THAT(world_.notes(), HasSubstr("nd96isr_h100_v5"));
+  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v55"}, caller_.caller()), kExitConfiguration);
+  EXPECT_THAT(caller_.notes(), HasSubstr("nd96isr_h100_v5"));
 }
 
 TEST(LimitKeysTest, AreThoseOfTheChecksBlock) {

@@ -14,10 +14,11 @@
 #include <tuple>
 #include <vector>
 
-#include "checks/app/hook.hpp"
-#include "checks/app/slurm_site.hpp"
+#include "checks/app/hook_check.hpp"
 #include "lib/base/text.hpp"
-#include "tests/checks/app/world.hpp"
+#include "slurm/commands/hook.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -68,24 +69,24 @@ class SlurmCommandsTest : public ::testing::Test {
 
   [[nodiscard]] std::vector<std::string> lines() const {
     std::vector<std::string> lines;
-    for (const auto line : split_lines(world_.out())) lines.emplace_back(line);
+    for (const auto line : split_lines(caller_.out())) lines.emplace_back(line);
     return lines;
   }
 
   TempDir dir_;
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(SlurmCommandsTest, HistoryTellsOfDrainsAndNotOfRefusals) {
   write_history();
-  EXPECT_EQ(run_history({.nodes = {"n1"}, .state = path("state")}, world_.world()), 0);
-  EXPECT_EQ(world_.out(),
+  EXPECT_EQ(run_history({.nodes = {"n1"}, .state = path("state")}, caller_.caller()), 0);
+  EXPECT_EQ(caller_.out(),
             "2017-01-17T08:00:00Z drained n1 periodic: 200 Gb/s, expected 400 Gb/s\n");
 }
 
 TEST_F(SlurmCommandsTest, EventsTellOfAllAndNameTheJob) {
   write_history();
-  EXPECT_EQ(run_events({.state = path("state")}, world_.world()), 0);
+  EXPECT_EQ(run_events({.state = path("state")}, caller_.caller()), 0);
   EXPECT_THAT(lines(),
               ElementsAre(HasSubstr(" drained n1 periodic: "),
                           HasSubstr(" refused n1 prolog job 4711: "),
@@ -95,7 +96,7 @@ TEST_F(SlurmCommandsTest, EventsTellOfAllAndNameTheJob) {
 TEST_F(SlurmCommandsTest, EventsAreJsonLinesOfTheirSchema) {
   write_history();
   EXPECT_EQ(run_events({.nodes = {"n1"}, .form = EventForm::json, .state = path("state")},
-                       world_.world()),
+                       caller_.caller()),
             0);
   ASSERT_EQ(lines().size(), 2U);
   EXPECT_EQ(nlohmann::json::parse(lines().back()),
@@ -115,77 +116,77 @@ TEST_F(SlurmCommandsTest, EventsAreJsonLinesOfTheirSchema) {
 
 TEST_F(SlurmCommandsTest, SinceLeavesOutWhatIsOlder) {
   write_history();
-  EXPECT_EQ(run_history({.since = Seconds{3600}, .state = path("state")}, world_.world()), 0);
+  EXPECT_EQ(run_history({.since = Seconds{3600}, .state = path("state")}, caller_.caller()), 0);
   EXPECT_THAT(lines(), ElementsAre(HasSubstr(" drained n2 ")));
 }
 
 TEST_F(SlurmCommandsTest, AHistoryThatIsNotThereIsNoEmptyOne) {
-  EXPECT_EQ(run_history({.state = path("none")}, world_.world()), kExitUndecided);
-  EXPECT_EQ(run_events({.state = path("none")}, world_.world()), kExitUndecided);
-  EXPECT_EQ(world_.out(), "");
-  EXPECT_THAT(world_.notes(), HasSubstr("history.db"));
+  EXPECT_EQ(run_history({.state = path("none")}, caller_.caller()), kExitUndecided);
+  EXPECT_EQ(run_events({.state = path("none")}, caller_.caller()), kExitUndecided);
+  EXPECT_EQ(caller_.out(), "");
+  EXPECT_THAT(caller_.notes(), HasSubstr("history.db"));
 }
 
 TEST_F(SlurmCommandsTest, HostfileIsOfThisJob) {
-  auto world = world_.world();
-  world.variables["SLURM_JOB_NODELIST"] = "gpu-[007-008],login1";
-  EXPECT_EQ(run_hostfile({.slots = 8}, world), 0);
-  EXPECT_EQ(world_.out(), "gpu-007 slots=8\ngpu-008 slots=8\nlogin1 slots=8\n");
+  auto caller = caller_.caller();
+  caller.variables["SLURM_JOB_NODELIST"] = "gpu-[007-008],login1";
+  EXPECT_EQ(run_hostfile({.slots = 8}, caller), 0);
+  EXPECT_EQ(caller_.out(), "gpu-007 slots=8\ngpu-008 slots=8\nlogin1 slots=8\n");
 }
 
 TEST_F(SlurmCommandsTest, HostfileOfAListNeedsNoJob) {
-  EXPECT_EQ(run_hostfile({.nodes = {"n1", "n2"}}, world_.world()), 0);
-  EXPECT_EQ(world_.out(), "n1\nn2\n");
+  EXPECT_EQ(run_hostfile({.nodes = {"n1", "n2"}}, caller_.caller()), 0);
+  EXPECT_EQ(caller_.out(), "n1\nn2\n");
 }
 
 TEST_F(SlurmCommandsTest, HostfileWithoutAJobIsBadUsage) {
-  EXPECT_EQ(run_hostfile({}, world_.world()), kExitUsage);
-  EXPECT_THAT(world_.notes(), HasSubstr("SLURM_JOB_NODELIST is not set"));
+  EXPECT_EQ(run_hostfile({}, caller_.caller()), kExitUsage);
+  EXPECT_THAT(caller_.notes(), HasSubstr("SLURM_JOB_NODELIST is not set"));
 }
 
 TEST_F(SlurmCommandsTest, HostfileOfAListThatIsNoneSaysWhoseItIs) {
-  auto world = world_.world();
-  world.variables["SLURM_JOB_NODELIST"] = "gpu-[007-";
-  EXPECT_EQ(run_hostfile({}, world), kExitUndecided);
-  EXPECT_THAT(world_.notes(), StartsWith("muster: SLURM_JOB_NODELIST: "));
+  auto caller = caller_.caller();
+  caller.variables["SLURM_JOB_NODELIST"] = "gpu-[007-";
+  EXPECT_EQ(run_hostfile({}, caller), kExitUndecided);
+  EXPECT_THAT(caller_.notes(), StartsWith("muster: SLURM_JOB_NODELIST: "));
 }
 
 TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsNotThere) {
-  auto world = world_.world();
-  world.variables["SLURM_CONF"] = path("slurm.conf");
+  auto caller = caller_.caller();
+  caller.variables["SLURM_CONF"] = path("slurm.conf");
   EXPECT_EQ(run_drain({.nodes = {"n1"},
                        .reason = "cable",
                        .root = dir_.path().string(),
                        .state = path("state")},
-                      world),
+                      caller),
             kExitUndecided);
   EXPECT_EQ(
-      run_resume({.nodes = {"n1"}, .root = dir_.path().string(), .state = path("state")}, world),
+      run_resume({.nodes = {"n1"}, .root = dir_.path().string(), .state = path("state")}, caller),
       kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("SLURM_CONF names a file that is not there"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("SLURM_CONF names a file that is not there"));
 }
 
 TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunMakesNone) {
-  auto world = world_.world();
-  world.variables["SLURM_CONF"] = path("slurm.conf");
+  auto caller = caller_.caller();
+  caller.variables["SLURM_CONF"] = path("slurm.conf");
   const DrainCommand drain{
       .nodes = {"n1"}, .reason = "cable", .root = dir_.path().string(), .state = path("state")};
   auto dry = drain;
   dry.dry_run = true;
-  EXPECT_EQ(run_drain(dry, world), kExitUndecided);  // without Slurm
+  EXPECT_EQ(run_drain(dry, caller), kExitUndecided);  // without Slurm
   EXPECT_FALSE(std::filesystem::exists(dir_.path() / "state"));
   dir_.write("state", "no folder");
-  EXPECT_EQ(run_drain(drain, world), kExitUndecided);
+  EXPECT_EQ(run_drain(drain, caller), kExitUndecided);
   EXPECT_THAT(
-      world_.notes(),
+      caller_.notes(),
       AllOf(HasSubstr("state/history.db"), HasSubstr("SLURM_CONF names a file that is not there")));
 }
 
 TEST_F(SlurmCommandsTest, AdminsCommandsNeedAPlaceForTheHistoryBelowARoot) {
-  EXPECT_EQ(
-      run_drain({.nodes = {"n1"}, .reason = "cable", .root = dir_.path().string()}, world_.world()),
-      kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("needs --state"));
+  EXPECT_EQ(run_drain({.nodes = {"n1"}, .reason = "cable", .root = dir_.path().string()},
+                      caller_.caller()),
+            kExitUndecided);
+  EXPECT_THAT(caller_.notes(), HasSubstr("needs --state"));
 }
 
 std::string source_file(std::string_view name) {
@@ -204,7 +205,7 @@ TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
     example.append(marked ? line.substr(1) : line).append("\n");
   }
   dir_.write("etc/muster/muster.yaml", example);
-  const auto rules = read_rules(dir_.path().string(), world_.world().variables);
+  const auto rules = read_rules(dir_.path().string(), caller_.caller().variables);
   ASSERT_TRUE(rules) << rules.error().message;
   EXPECT_THAT(rules->unknown, ElementsAre(Pair("*", "keep"), Pair("gpu.present", "drain")));
   const auto block = example.substr(example.find("\nslurm:"));
@@ -272,12 +273,12 @@ class HookTest : public SlurmCommandsTest {
   }
 
   int hook(const HookCommand& command) {
-    auto world = world_.world();
-    world.started -= late;
-    world.variables["SLURM_CONF"] = path("slurm.conf");
-    world.variables["SLURMD_NODENAME"] = "n7";
+    auto caller = caller_.caller();
+    caller.started -= late;
+    caller.variables["SLURM_CONF"] = path("slurm.conf");
+    caller.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_hook(command, world, deadline);
+    return run_hook(command, caller, deadline, check_node);
   }
 
   [[nodiscard]] HookCommand dry(std::string context) const {
@@ -319,7 +320,7 @@ TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
   write_rules(kDrainUnknown);
   EXPECT_EQ(hook(command("boot")), 0);
   EXPECT_THAT(
-      world_.out(),
+      caller_.out(),
       HasSubstr("muster: refused n7: Slurm could not be asked: SLURM_CONF names a file that "
                 "is not there"));
   EXPECT_THAT(recorded(), ElementsAre(StartsWith("refused n7 boot: Slurm could not be asked")));
@@ -327,7 +328,7 @@ TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
 
 TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
   EXPECT_EQ(hook(command("boot")), 0);
-  EXPECT_THAT(world_.out(), Not(HasSubstr("Slurm")));
+  EXPECT_THAT(caller_.out(), Not(HasSubstr("Slurm")));
   EXPECT_THAT(recorded(), ::testing::IsEmpty());
 }
 
@@ -351,7 +352,7 @@ TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
   EXPECT_EQ(hook(command("prolog")), 1);
   EXPECT_THAT(node_in_slurm(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
   EXPECT_THAT(
-      world_.out(),
+      caller_.out(),
       AllOf(HasSubstr("muster: trouble n7: "),
             HasSubstr("muster: drained n7: "),
             HasSubstr("; its history cannot be written: it stays drained until an admin says "
@@ -370,7 +371,7 @@ TEST_F(HookTest, ADryRunWritesNoFileAtAll) {
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
     EXPECT_EQ(hook(dry(context)), 0) << context;
   }
-  EXPECT_THAT(world_.out(), HasSubstr("Slurm could not be asked"));
+  EXPECT_THAT(caller_.out(), HasSubstr("Slurm could not be asked"));
   EXPECT_EQ(files(), before);
 }
 
@@ -390,18 +391,18 @@ TEST_F(HookTest, ADryRunFailsNothingWhateverTheSiteSays) {
   auto broken = dry("prolog");
   broken.profile = path("nowhere.yaml");
   EXPECT_EQ(hook(broken), 0);
-  EXPECT_THAT(world_.out(), AllOf(HasSubstr("muster: trouble n7: "), HasSubstr("nowhere.yaml")));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("muster: trouble n7: "), HasSubstr("nowhere.yaml")));
   EXPECT_EQ(files(), before);
   dir_.write("state/history.db", std::string(4096, 'x'));
   EXPECT_EQ(hook(dry("prolog")), 0);
-  EXPECT_THAT(world_.out(), HasSubstr("history.db: file is not a database"));
+  EXPECT_THAT(caller_.out(), HasSubstr("history.db: file is not a database"));
 }
 
 // Whoever cannot be understood cannot ask for a failure either.
 TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
   write_rules("  on_trouble: fail\n  clean_runs: 0\n");
   EXPECT_EQ(hook(command("prolog")), 0);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               AllOf(StartsWith("muster: trouble n7: "),
                     HasSubstr("muster.yaml:4: 'slurm.clean_runs' must be at least 1")));
   EXPECT_THAT(recorded(), ElementsAre(HasSubstr("'slurm.clean_runs' must be at least 1")));
@@ -410,7 +411,7 @@ TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
 TEST_F(HookTest, AnUnknownKeyOfTheRulesIsNamed) {
   write_rules("  drian: false\n");
   EXPECT_EQ(hook(command("periodic")), 0);
-  EXPECT_THAT(world_.out(), AllOf(HasSubstr("muster.yaml:3"), HasSubstr("drian")));
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("muster.yaml:3"), HasSubstr("drian")));
 }
 
 TEST_F(HookTest, ItsOwnTroublePassesUnlessTheSiteSaysOtherwise) {
@@ -428,7 +429,7 @@ TEST_F(HookTest, BelowARootNeedsAPlaceForTheHistory) {
   auto homeless = command("boot");
   homeless.state.clear();
   EXPECT_EQ(hook(homeless), 0);
-  EXPECT_THAT(world_.out(), HasSubstr("needs --state"));
+  EXPECT_THAT(caller_.out(), HasSubstr("needs --state"));
 }
 
 }  // namespace

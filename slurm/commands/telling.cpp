@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/telling.hpp"
+#include "slurm/commands/telling.hpp"
 
 #include <fmt/format.h>
 #include <syslog.h>

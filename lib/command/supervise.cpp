@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/supervise.hpp"
+#include "lib/command/supervise.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 
 #include "lib/report/report.hpp"
 
-namespace muster::app {
+namespace muster {
 namespace {
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -118,4 +118,4 @@ int supervise(Clock::time_point started,
   return shared->if_lost();
 }
 
-}  // namespace muster::app
+}  // namespace muster

@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "checks/app/command.hpp"
+#include "checks/app/commands.hpp"
 
 namespace muster::app {
 
-class TestWorld {
+class TestCaller {
  public:
-  [[nodiscard]] World world() {
+  [[nodiscard]] Caller caller() {
     return {.console = {.out = [this](std::string_view text) -> Result<void> {
                           if (broken_) return make_error(*broken_);
                           out_ += text;

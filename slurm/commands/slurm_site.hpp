@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "checks/app/command.hpp"
+#include "lib/command/caller.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/rules/rules.hpp"

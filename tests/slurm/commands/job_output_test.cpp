@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/job_output.hpp"
+#include "slurm/commands/job_output.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

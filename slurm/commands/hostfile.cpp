@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
-#include "checks/app/command.hpp"
-#include "checks/app/slurm_commands.hpp"
-#include "checks/app/slurm_site.hpp"
 #include "lib/hosts/hostlist.hpp"
+#include "slurm/commands/slurm_commands.hpp"
+#include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 namespace {
@@ -25,10 +24,10 @@ std::vector<std::string> hosts_of(const std::vector<std::string>& nodes,
 }
 
 Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& command,
-                                                   const World& world) {
-  const auto rules = read_rules(command.root, world.variables);
+                                                   const Caller& caller) {
+  const auto rules = read_rules(command.root, caller.variables);
   if (!rules) return bad_configuration(rules.error());
-  const auto controller = reach_slurm(*rules, world.variables, Clock::time_point::max());
+  const auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
   if (!controller) return undecided(controller.error());
   const auto cluster = (*controller)->nodes("");
   if (!cluster) return undecided(cluster.error());
@@ -49,10 +48,10 @@ Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& comman
   return hosts_of(nodes, *names);
 }
 
-Attempt<std::vector<std::string>> nodes_of_job(const World& world) {
+Attempt<std::vector<std::string>> nodes_of_job(const Caller& caller) {
   for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
-    const auto list = world.variables.find(name);
-    if (list == world.variables.end() || list->second.empty()) continue;
+    const auto list = caller.variables.find(name);
+    if (list == caller.variables.end() || list->second.empty()) continue;
     auto nodes = expand_hostlist(list->second);
     if (nodes) return *std::move(nodes);
     return undecided(Error{fmt::format("{}: {}", name, nodes.error().message)});
@@ -61,23 +60,23 @@ Attempt<std::vector<std::string>> nodes_of_job(const World& world) {
       kExitUsage, "hostfile: no list, no --partition, and no job: SLURM_JOB_NODELIST is not set"});
 }
 
-Attempt<std::vector<std::string>> wanted(const HostfileCommand& command, const World& world) {
+Attempt<std::vector<std::string>> wanted(const HostfileCommand& command, const Caller& caller) {
   if (!command.nodes.empty()) return command.nodes;
-  if (!command.partition.empty()) return nodes_in_service(command, world);
-  return nodes_of_job(world);
+  if (!command.partition.empty()) return nodes_in_service(command, caller);
+  return nodes_of_job(caller);
 }
 
 }  // namespace
 
-int run_hostfile(const HostfileCommand& command, const World& world) {
-  const auto nodes = wanted(command, world);
-  if (!nodes) return fail(world, nodes.error());
+int run_hostfile(const HostfileCommand& command, const Caller& caller) {
+  const auto nodes = wanted(command, caller);
+  if (!nodes) return fail(caller, nodes.error());
   std::string lines;
   for (const auto& node : *nodes) {
     lines.append(command.slots ? fmt::format("{} slots={}\n", node, *command.slots)
                                : fmt::format("{}\n", node));
   }
-  return deliver(world, command.output, lines, kExitHealthy);
+  return deliver(caller, command.output, lines, kExitHealthy);
 }
 
 }  // namespace muster::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/supervise.hpp"
+#include "lib/command/supervise.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <csignal>
 #include <string>
 
-namespace muster::app {
+namespace muster {
 namespace {
 
 using std::chrono::milliseconds;
@@ -72,4 +72,4 @@ TEST(SuperviseTest, TheWorkMayTakeMoreTimeOnceItKnowsThatItMay) {
 }
 
 }  // namespace
-}  // namespace muster::app
+}  // namespace muster

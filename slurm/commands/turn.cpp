@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/turn.hpp"
+#include "slurm/commands/turn.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "checks/app/slurm_site.hpp"
+#include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 

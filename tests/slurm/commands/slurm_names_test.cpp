@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "checks/app/hook.hpp"
-#include "tests/checks/app/fake_slurm.hpp"
-#include "tests/checks/app/world.hpp"
+#include "checks/app/hook_check.hpp"
+#include "slurm/commands/hook.hpp"
+#include "tests/checks/app/test_caller.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -44,30 +45,31 @@ class SlurmNamesTest : public ::testing::Test {
   }
 
   int hook() {
-    auto world = world_.world();
-    world.variables["SLURM_CONF"] = path("slurm.conf");
+    auto caller = caller_.caller();
+    caller.variables["SLURM_CONF"] = path("slurm.conf");
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     return run_hook(
         {.context = "boot", .profile = "generic", .root = path("root"), .state = path("state")},
-        world,
-        deadline);
+        caller,
+        deadline,
+        check_node);
   }
 
   int hostfile() {
-    auto world = world_.world();
-    world.variables["SLURM_CONF"] = path("slurm.conf");
-    return run_hostfile({.partition = "main", .root = path("root"), .slots = 8}, world);
+    auto caller = caller_.caller();
+    caller.variables["SLURM_CONF"] = path("slurm.conf");
+    return run_hostfile({.partition = "main", .root = path("root"), .slots = 8}, caller);
   }
 
   TempDir dir_;
   FakeSlurm slurm_{dir_};
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(SlurmNamesTest, AHookThatSlurmdDidNotStartFindsItsNodeByTheHost) {
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|root|"));
-  EXPECT_THAT(world_.out(), HasSubstr("muster: drained n7: "));
+  EXPECT_THAT(caller_.out(), HasSubstr("muster: drained n7: "));
 }
 
 TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
@@ -75,7 +77,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   slurm_.names("gpu-7|gpu-8\n");
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               HasSubstr("muster: refused gpu-7: Slurm could not be asked: Slurm knows no node on "
                         "the host gpu-7.example.org"));
 }
@@ -85,7 +87,7 @@ TEST_F(SlurmNamesTest, NoNodeIsTouchedWhereSlurmDoesNotSayWhichItIs) {
   slurm_.program("sinfo", "case \"$*\" in *'%N|%n'*) exit 1 ;; *) cat \"$D/node\" ;; esac");
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
-  EXPECT_THAT(world_.out(), HasSubstr("sinfo ended with status 1"));
+  EXPECT_THAT(caller_.out(), HasSubstr("sinfo ended with status 1"));
 }
 
 TEST_F(SlurmNamesTest, AHostfileNamesHosts) {
@@ -94,13 +96,13 @@ TEST_F(SlurmNamesTest, AHostfileNamesHosts) {
       "gpu-7|main|mixed|Unknown|Unknown|none\n"
       "n9|main|drained|root|1795326230|cable\n");
   EXPECT_EQ(hostfile(), 0);
-  EXPECT_EQ(world_.out(), "gpu-7.example.org slots=8\ngpu-8.example.org slots=8\n");
+  EXPECT_EQ(caller_.out(), "gpu-7.example.org slots=8\ngpu-8.example.org slots=8\n");
 }
 
 TEST_F(SlurmNamesTest, AHostfileIsNotWrittenWithNamesThatAreNoHosts) {
   slurm_.program("sinfo", "case \"$*\" in *'%N|%n'*) exit 1 ;; *) cat \"$D/node\" ;; esac");
   EXPECT_EQ(hostfile(), kExitUndecided);
-  EXPECT_EQ(world_.out(), "");
+  EXPECT_EQ(caller_.out(), "");
 }
 
 }  // namespace

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "checks/app/hook.hpp"
-#include "checks/app/slurm_site.hpp"
-#include "tests/checks/app/fake_slurm.hpp"
-#include "tests/checks/app/world.hpp"
+#include "checks/app/hook_check.hpp"
+#include "slurm/commands/hook.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "tests/checks/app/test_caller.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -52,18 +53,18 @@ class HookNhcConfTest : public ::testing::Test {
   std::string would_do(HookCommand command) {
     command.dry_run = true;
     EXPECT_EQ(run(std::move(command)), 0);
-    return world_.out();
+    return caller_.out();
   }
 
   int run(HookCommand command) {
-    auto world = world_.world();
-    world.variables["SLURM_CONF"] = path("slurm.conf");
-    world.variables["SLURMD_NODENAME"] = "n7";
+    auto caller = caller_.caller();
+    caller.variables["SLURM_CONF"] = path("slurm.conf");
+    caller.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     command.profile = "generic";
     command.root = path("root");
     command.state = path("state");
-    return run_hook(command, world, deadline);
+    return run_hook(command, caller, deadline, check_node);
   }
 
   [[nodiscard]] std::vector<std::string> recorded() const {
@@ -78,7 +79,7 @@ class HookNhcConfTest : public ::testing::Test {
 
   TempDir dir_;
   FakeSlurm slurm_{dir_};
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
@@ -113,7 +114,7 @@ TEST_F(HookNhcConfTest, NothingButTheLinesIsJudged) {
     EXPECT_EQ(hook(context), 0) << context;
   }
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
-  EXPECT_THAT(world_.out(), HasSubstr("muster: healthy"));
+  EXPECT_THAT(caller_.out(), HasSubstr("muster: healthy"));
   EXPECT_THAT(recorded(), IsEmpty());
 }
 
@@ -122,7 +123,7 @@ TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwi
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_EQ(hook("prolog"), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
-  EXPECT_THAT(world_.out(), HasSubstr("nhc.check_this"));
+  EXPECT_THAT(caller_.out(), HasSubstr("nhc.check_this"));
   site("  unknown: {\"nhc.*\": drain}\n");
   EXPECT_THAT(would_do({.context = "periodic"}),
               HasSubstr("muster: dry_run n7: would drain: nhc.check_this: not judged: there is no "
@@ -163,7 +164,7 @@ TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {
   dir_.write("root/etc/muster/muster.yaml",
              "schema: muster.site/1\nslurm:\n  nhc_conf: nhc.conf\n");
   EXPECT_EQ(hook("prolog"), 0);
-  EXPECT_THAT(world_.out(),
+  EXPECT_THAT(caller_.out(),
               HasSubstr("muster.yaml:3: 'slurm.nhc_conf' is \"nhc.conf\"; write the whole path"));
 }
 

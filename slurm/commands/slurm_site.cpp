@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/slurm_site.hpp"
+#include "slurm/commands/slurm_site.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

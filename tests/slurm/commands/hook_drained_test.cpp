@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "checks/app/hook.hpp"
-#include "checks/app/slurm_site.hpp"
-#include "tests/checks/app/world.hpp"
+#include "checks/app/hook_check.hpp"
+#include "slurm/commands/hook.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -66,10 +67,10 @@ class HookDrainedTest : public ::testing::Test {
                         .root = (dir_.path() / "root").string(),
                         .state = (dir_.path() / "state").string()};
     command.settings.insert(command.settings.end(), more.begin(), more.end());
-    auto world = world_.world();
-    world.variables["SLURMD_NODENAME"] = "n7";
+    auto caller = caller_.caller();
+    caller.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    EXPECT_EQ(run_hook(command, world, deadline), 0);
+    EXPECT_EQ(run_hook(command, caller, deadline, check_node), 0);
   }
 
   [[nodiscard]] std::vector<std::string> events() const {
@@ -90,7 +91,7 @@ class HookDrainedTest : public ::testing::Test {
   [[nodiscard]] std::string path() const { return dir_.path().string(); }
 
   TempDir dir_;
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutEndsItsDrain) {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line asks of Slurm: one plain struct per command.
+// The commands about Slurm: what the command line asks of each, and the function that does it. Each
+// function returns an exit status and keeps nothing. `muster hook` is in hook.hpp.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/base/quantity.hpp"
+#include "lib/command/caller.hpp"
+#include "lib/command/supervise.hpp"
 
 namespace muster::app {
 
@@ -86,5 +90,14 @@ struct SweepCommand {
   bool dry_run = false;
   bool status = false;  // how nodes stand, and nothing else
 };
+
+[[nodiscard]] int run_drain(const DrainCommand& command, const Caller& caller);
+[[nodiscard]] int run_resume(const ResumeCommand& command, const Caller& caller);
+[[nodiscard]] int run_history(const HistoryCommand& command, const Caller& caller);
+[[nodiscard]] int run_events(const EventsCommand& command, const Caller& caller);
+[[nodiscard]] int run_hostfile(const HostfileCommand& command, const Caller& caller);
+// The whole of a pass ends within this, however many calls Slurm leaves without an answer.
+inline constexpr std::chrono::seconds kSweepBudget{300};
+[[nodiscard]] int run_sweep(const SweepCommand& command, const Caller& caller, Deadline& deadline);
 
 }  // namespace muster::app

@@ -11,7 +11,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/report/report.hpp"
 
-namespace muster::app {
+namespace muster {
 
 // A point in time that parent and child both see. The child may move it, once a profile has told
 // how long this context may take.
@@ -43,4 +43,4 @@ class Deadline {
                             const std::function<int(Deadline&)>& work,
                             const std::function<void(std::string_view)>& note);
 
-}  // namespace muster::app
+}  // namespace muster

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "checks/app/slurm_site.hpp"
 #include "lib/base/text.hpp"
-#include "tests/checks/app/world.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -62,7 +62,7 @@ class SweepCommandTest : public ::testing::Test {
 
   int run(const SweepCommand& command) {
     Deadline deadline(Clock::now() + kSweepBudget);
-    return run_sweep(command, world_.world(), deadline);
+    return run_sweep(command, caller_.caller(), deadline);
   }
 
   [[nodiscard]] slurm::History history() const {
@@ -89,12 +89,12 @@ class SweepCommandTest : public ::testing::Test {
   }
 
   TempDir dir_;
-  TestWorld world_;
+  TestCaller caller_;
 };
 
 TEST_F(SweepCommandTest, SubmitsAndSaysSo) {
-  EXPECT_EQ(run(command()), 0) << world_.notes();
-  EXPECT_THAT(world_.out(), HasSubstr(" submitted n[1-2] sweep job 4711: pair in main\n"));
+  EXPECT_EQ(run(command()), 0) << caller_.notes();
+  EXPECT_THAT(caller_.out(), HasSubstr(" submitted n[1-2] sweep job 4711: pair in main\n"));
 }
 
 TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
@@ -103,11 +103,11 @@ TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
        {std::pair{"", " /opt/muster/jobs/sweep.sbatch all_reduce "},
         std::pair{"    script: /site/own\n", " /site/own all_reduce "}}) {
     write_rules(fmt::format("    results: {}\n    kinds: [pair]\n{}", path("results"), line));
-    auto world = world_.world();
-    world.variables["MUSTER_DATA_DIR"] = "/opt/muster";
+    auto caller = caller_.caller();
+    caller.variables["MUSTER_DATA_DIR"] = "/opt/muster";
     Deadline deadline(Clock::now() + kSweepBudget);
     std::filesystem::remove_all(path("state"));
-    EXPECT_EQ(run_sweep(command(), world, deadline), 0) << world_.notes();
+    EXPECT_EQ(run_sweep(command(), caller, deadline), 0) << caller_.notes();
     std::ifstream calls(path("calls"));
     const std::string all{std::istreambuf_iterator<char>(calls), {}};
     EXPECT_THAT(all, HasSubstr(expected));
@@ -118,7 +118,7 @@ TEST_F(SweepCommandTest, SaysSoInJsonToo) {
   auto json = command();
   json.form = EventForm::json;
   EXPECT_EQ(run(json), 0);
-  const auto line = nlohmann::json::parse(world_.out());
+  const auto line = nlohmann::json::parse(caller_.out());
   EXPECT_EQ(line.at("schema"), "muster.event/1");
   EXPECT_EQ(line.at("kind"), "submitted");
   EXPECT_EQ(line.at("job"), "4711");
@@ -128,7 +128,7 @@ TEST_F(SweepCommandTest, ADryRunLeavesNoTrace) {
   auto dry = command();
   dry.dry_run = true;
   EXPECT_EQ(run(dry), 0);
-  EXPECT_THAT(world_.out(), HasSubstr(" dry_run n[1-2] sweep: would be submitted: pair in main"));
+  EXPECT_THAT(caller_.out(), HasSubstr(" dry_run n[1-2] sweep: would be submitted: pair in main"));
   EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 
@@ -136,7 +136,7 @@ TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
   auto status = command();
   status.status = true;
   EXPECT_EQ(run(status), 0);
-  EXPECT_EQ(world_.out(),
+  EXPECT_EQ(caller_.out(),
             "n1 pair: untested, never swept\n"
             "n2 pair: untested, never swept\n"
             "pair: 2 nodes, 2 of them not swept within 7 d; 0 suspect, 0 confirmed\n");
@@ -145,7 +145,7 @@ TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
 // Its jobs are not this user's: Slurm would seem to know none of them.
 TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
-  ASSERT_EQ(run(command()), 0) << world_.notes();
+  ASSERT_EQ(run(command()), 0) << caller_.notes();
   constexpr ::uid_t kNobodyHere = 4'000'000;
   ASSERT_EQ(::chown(history_file(path("state")).c_str(), kNobodyHere, kNobodyHere), 0);
   for (const bool status : {false, true}) {
@@ -154,7 +154,7 @@ TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
       other.status = status;
       other.dry_run = dry_run;
       EXPECT_EQ(run(other), kExitConfiguration);
-      EXPECT_THAT(world_.notes(), HasSubstr(" belongs to another user: run it as 4000000"));
+      EXPECT_THAT(caller_.notes(), HasSubstr(" belongs to another user: run it as 4000000"));
     }
   }
   EXPECT_EQ(history().sweeps()->front().outcome, slurm::SweepOutcome::open);
@@ -165,12 +165,12 @@ TEST_F(SweepCommandTest, AConfirmedNodeIsStatusOne) {
   remember("single", {"n1"}, false);
   remember("single", {"n2"}, true);
   remember("single", {"n1"}, false);
-  EXPECT_EQ(run(command()), 1) << world_.notes();
+  EXPECT_EQ(run(command()), 1) << caller_.notes();
   auto status = command();
   status.status = true;
   EXPECT_EQ(run(status), 1);
-  EXPECT_THAT(world_.out(), HasSubstr("n1 single: confirmed, swept at "));
-  EXPECT_THAT(world_.out(), HasSubstr("; failed 2 times since it passed\n"));
+  EXPECT_THAT(caller_.out(), HasSubstr("n1 single: confirmed, swept at "));
+  EXPECT_THAT(caller_.out(), HasSubstr("; failed 2 times since it passed\n"));
 }
 
 TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
@@ -179,7 +179,7 @@ TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
   status.status = true;
   status.form = EventForm::json;
   EXPECT_EQ(run(status), 0);
-  const auto lines = split_lines(world_.out());
+  const auto lines = split_lines(caller_.out());
   ASSERT_EQ(lines.size(), 2U);
   auto line = nlohmann::json::parse(lines.front());
   EXPECT_NE(line.at("swept"), "");
@@ -198,22 +198,22 @@ TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
 TEST_F(SweepCommandTest, WithoutAFolderForResultsThereIsNoSweep) {
   write_rules("    every: 3 d\n");
   EXPECT_EQ(run(command()), kExitConfiguration);
-  EXPECT_THAT(world_.notes(), HasSubstr("slurm.sweep.results in muster.yaml must name a folder"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("slurm.sweep.results in muster.yaml must name a folder"));
 }
 
 TEST_F(SweepCommandTest, WhichPartitionsIsBadConfiguration) {
   script("sinfo", "echo 'n1|a|idle|Unknown|Unknown|none'; echo 'n2|b|idle|Unknown|Unknown|none'");
   EXPECT_EQ(run(command()), kExitConfiguration);
-  EXPECT_THAT(world_.notes(), HasSubstr("must say which of a, b"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("must say which of a, b"));
 }
 
 TEST_F(SweepCommandTest, WhereSlurmCannotBeReachedIsStatusTwo) {
   script("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1");
   EXPECT_EQ(run(command()), kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("Unable to contact slurm controller"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("Unable to contact slurm controller"));
   dir_.remove("sbatch");
   EXPECT_EQ(run(command()), kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("no sbatch beside "));
+  EXPECT_THAT(caller_.notes(), HasSubstr("no sbatch beside "));
 }
 
 TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {
@@ -222,7 +222,7 @@ TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {
   auto homeless = command();
   homeless.state.clear();
   EXPECT_EQ(run(homeless), kExitUndecided);
-  EXPECT_THAT(world_.notes(), HasSubstr("needs --state"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("needs --state"));
 }
 
 TEST_F(SweepCommandTest, ASecondPassAtOnceSaysSoAndEndsWell) {
@@ -241,7 +241,7 @@ TEST_F(SweepCommandTest, ASecondPassAtOnceSaysSoAndEndsWell) {
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_EQ(run(command()), 0);
-  EXPECT_THAT(world_.notes(), HasSubstr("another pass of the sweep is running"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("another pass of the sweep is running"));
   ::kill(other, SIGKILL);
   ASSERT_EQ(::waitpid(other, nullptr, 0), other);
   ::close(ready[0]);
@@ -262,7 +262,7 @@ class SweepRule : public SweepCommandTest, public ::testing::WithParamInterface<
 TEST_P(SweepRule, ThatCannotBeIsNamedByFileLineAndKey) {
   write_rules(fmt::format("    results: {}\n    {}\n", path("results"), GetParam().line));
   EXPECT_EQ(run(command()), kExitConfiguration);
-  EXPECT_THAT(world_.notes(),
+  EXPECT_THAT(caller_.notes(),
               AllOf(HasSubstr("muster.yaml:7: "), HasSubstr(std::string(GetParam().complaint))));
 }
 

@@ -10,14 +10,13 @@
 #include <random>
 #include <utility>
 
-#include "checks/app/command.hpp"
-#include "checks/app/slurm_commands.hpp"
-#include "checks/app/slurm_site.hpp"
-#include "checks/app/telling.hpp"
-#include "checks/app/turn.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
+#include "slurm/commands/slurm_commands.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "slurm/commands/telling.hpp"
+#include "slurm/commands/turn.hpp"
 #include "slurm/sweeps/sweep_pass.hpp"
 
 namespace muster::app {
@@ -44,12 +43,12 @@ bool is_confirmed(const slurm::SweepStanding& standing) {
 
 class Sweep {
  public:
-  Sweep(const SweepCommand& command, const World& world, Deadline& deadline)
-      : command_(command), world_(world), deadline_(deadline) {}
+  Sweep(const SweepCommand& command, const Caller& caller, Deadline& deadline)
+      : command_(command), caller_(caller), deadline_(deadline) {}
 
   int run() {
-    const auto rules = read_rules(command_.root, world_.variables);
-    if (!rules) return fail(world_, bad_configuration(rules.error()).value());
+    const auto rules = read_rules(command_.root, caller_.variables);
+    if (!rules) return fail(caller_, bad_configuration(rules.error()).value());
     rules_ = *rules;
     if (rules_.sweep.results.empty()) {
       return refuse(
@@ -57,7 +56,7 @@ class Sweep {
           "share");
     }
     if (rules_.sweep.script.empty()) {
-      rules_.sweep.script = (data_folder(world_.variables) / "jobs/sweep.sbatch").string();
+      rules_.sweep.script = (data_folder(caller_.variables) / "jobs/sweep.sbatch").string();
     }
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return undecided_by("below --root this needs --state for the history");
@@ -75,11 +74,11 @@ class Sweep {
   [[nodiscard]] bool changes() const { return !command_.dry_run && !command_.status; }
 
   int undecided_by(std::string message) const {
-    return fail(world_, undecided(Error{std::move(message)}).value());
+    return fail(caller_, undecided(Error{std::move(message)}).value());
   }
 
   int refuse(std::string message) const {
-    return fail(world_, bad_configuration(Error{std::move(message)}).value());
+    return fail(caller_, bad_configuration(Error{std::move(message)}).value());
   }
 
   bool open_history(const std::filesystem::path& file) {
@@ -87,7 +86,7 @@ class Sweep {
     if (history) {
       history_.emplace(*std::move(history));
       if (!history_->note().empty())
-        world_.console.note(fmt::format("muster: {}", history_->note()));
+        caller_.console.note(fmt::format("muster: {}", history_->note()));
       return true;
     }
     // Where nothing was ever done there is no past.
@@ -107,14 +106,14 @@ class Sweep {
       status_of_other_ =
           undecided_by(fmt::format("another pass has not ended in {} s", turn_.age.count()));
     } else {
-      world_.console.note("muster: another pass of the sweep is running");
+      caller_.console.note("muster: another pass of the sweep is running");
     }
     return false;
   }
 
   int pass() {
     const auto end = deadline_.when() - kReserve;
-    const auto installation = slurm::find_installation(rules_, world_.variables);
+    const auto installation = slurm::find_installation(rules_, caller_.variables);
     if (!installation) return undecided_by(installation.error().message);
     const auto patience = to_duration(rules_.controller_deadline);
     const auto controller = slurm::make_controller(*installation, patience, end);
@@ -139,7 +138,7 @@ class Sweep {
   }
 
   void say(std::string_view text) {
-    if (const auto said = world_.console.out(text); !said) lost_ = true;
+    if (const auto said = caller_.console.out(text); !said) lost_ = true;
   }
 
   int answer(const slurm::SweepAnswer& answer) {
@@ -232,7 +231,7 @@ class Sweep {
   static std::string to_json_line(const slurm::Event& event) { return app::to_json_line(event); }
 
   const SweepCommand& command_;
-  const World& world_;
+  const Caller& caller_;
   Deadline& deadline_;
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
@@ -243,8 +242,8 @@ class Sweep {
 
 }  // namespace
 
-int run_sweep(const SweepCommand& command, const World& world, Deadline& deadline) {
-  return Sweep(command, world, deadline).run();
+int run_sweep(const SweepCommand& command, const Caller& caller, Deadline& deadline) {
+  return Sweep(command, caller, deadline).run();
 }
 
 }  // namespace muster::app

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <thread>
 
-#include "checks/app/command.hpp"
-#include "checks/app/slurm_commands.hpp"
-#include "checks/app/slurm_site.hpp"
+#include "slurm/commands/slurm_commands.hpp"
+#include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 namespace {
@@ -28,15 +27,15 @@ slurm::EventFilter filter_of(const Command& command) {
 int print(const slurm::History& history,
           slurm::EventFilter& filter,
           EventForm form,
-          const World& world) {
+          const Caller& caller) {
   const auto events = history.events(filter);
-  if (!events) return fail(world, undecided(events.error()).value());
+  if (!events) return fail(caller, undecided(events.error()).value());
   std::string lines;
   for (const auto& event : *events) {
     lines.append(form == EventForm::json ? to_json_line(event) : to_line(event));
     filter.after_id = event.id;
   }
-  return lines.empty() ? kExitHealthy : deliver(world, "", lines, kExitHealthy);
+  return lines.empty() ? kExitHealthy : deliver(caller, "", lines, kExitHealthy);
 }
 
 Attempt<slurm::History> open(const std::string& state) {
@@ -47,21 +46,21 @@ Attempt<slurm::History> open(const std::string& state) {
 
 }  // namespace
 
-int run_history(const HistoryCommand& command, const World& world) {
+int run_history(const HistoryCommand& command, const Caller& caller) {
   const auto history = open(command.state);
-  if (!history) return fail(world, history.error());
+  if (!history) return fail(caller, history.error());
   auto filter = filter_of(command);
   filter.kinds = {
       "drained", "resumed", "undone", "released", "not_applied", "confirmed", "cleared"};
-  return print(*history, filter, command.form, world);
+  return print(*history, filter, command.form, caller);
 }
 
-int run_events(const EventsCommand& command, const World& world) {
+int run_events(const EventsCommand& command, const Caller& caller) {
   const auto history = open(command.state);
-  if (!history) return fail(world, history.error());
+  if (!history) return fail(caller, history.error());
   auto filter = filter_of(command);
   for (;;) {
-    const int status = print(*history, filter, command.form, world);
+    const int status = print(*history, filter, command.form, caller);
     if (!command.follow || status != kExitHealthy) return status;
     std::this_thread::sleep_for(kLook);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/hook.hpp"
+#include "slurm/commands/hook.hpp"
 
 #include <fmt/format.h>
 
@@ -7,39 +7,25 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "checks/app/inspect.hpp"
-#include "checks/app/job_output.hpp"
-#include "checks/app/slurm_site.hpp"
-#include "checks/app/telling.hpp"
-#include "checks/app/turn.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/report/summary.hpp"
+#include "slurm/commands/job_output.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "slurm/commands/telling.hpp"
+#include "slurm/commands/turn.hpp"
 #include "slurm/drains/enforce.hpp"
 
 namespace muster::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-// UUIDs of GPUs and GUIDs of HCAs, sorted: who this hardware is.
-std::string identity_of(const Snapshot& snapshot) {
-  std::set<std::string> members;
-  for (const auto& gpu : snapshot.nvml->gpus) {
-    if (gpu.uuid) members.insert(*gpu.uuid);
-  }
-  for (const auto& hca : snapshot.infiniband->hcas) {
-    if (hca.node_guid) members.insert(*hca.node_guid);
-  }
-  return fmt::format("{}", fmt::join(members, " "));
-}
 
 // What Slurm calls this node, as far as nobody asks it.
 std::string slurm_node(const std::map<std::string, std::string>& variables) {
@@ -51,18 +37,25 @@ std::string slurm_node(const std::map<std::string, std::string>& variables) {
 // Every step of one run of a hook.
 class Hook {
  public:
-  Hook(const HookCommand& command, const World& world, Deadline& deadline)
-      : command_(command), world_(world), deadline_(deadline), node_(slurm_node(world.variables)) {}
+  Hook(const HookCommand& command,
+       const Caller& caller,
+       Deadline& deadline,
+       const CheckNode& check_node)
+      : command_(command),
+        caller_(caller),
+        deadline_(deadline),
+        check_node_(check_node),
+        node_(slurm_node(caller.variables)) {}
 
   int run() {
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return trouble("below --root a hook needs --state for its history");
     open_history(folder);
-    const auto rules = read_rules(command_.root, world_.variables);
+    const auto rules = read_rules(command_.root, caller_.variables);
     if (!rules) return trouble(rules.error().message);
     rules_ = *rules;
     deadline_.answer_if_lost(when_broken());
-    deadline_.move(world_.started + budget());
+    deadline_.move(caller_.started + budget());
     if (command_.context == "periodic" && !command_.dry_run) {
       if (!take_turn(folder)) return kHookPassed;
       wait_for_turn();
@@ -72,8 +65,8 @@ class Hook {
 
  private:
   [[nodiscard]] std::string variable(const char* name) const {
-    const auto found = world_.variables.find(name);
-    return found == world_.variables.end() ? "" : found->second;
+    const auto found = caller_.variables.find(name);
+    return found == caller_.variables.end() ? "" : found->second;
   }
 
   [[nodiscard]] bool is_prolog() const { return command_.context == "prolog"; }
@@ -94,7 +87,7 @@ class Hook {
     if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
     if (!command_.dry_run) tell_syslog(event);
     // slurmd keeps it in its log where the hook fails; nobody may listen, and that is no trouble.
-    static_cast<void>(world_.console.out(fmt::format("muster: {}\n", told(event))));
+    static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", told(event))));
   }
 
   // muster's own fault, which is not the node's.
@@ -132,7 +125,7 @@ class Hook {
       static_cast<void>(
           trouble(fmt::format("another health check has not ended in {} s", turn_.age.count())));
     } else {
-      world_.console.note("muster: another health check of this node is running");
+      caller_.console.note("muster: another health check of this node is running");
     }
     return false;
   }
@@ -166,7 +159,7 @@ class Hook {
   // call the node otherwise than the host is called, and another node as this host.
   void find_node() {
     if (!variable("SLURMD_NODENAME").empty()) return;
-    const auto controller = reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
+    const auto controller = reach_slurm(rules_, caller_.variables, deadline_.when() - kReserve);
     if (!controller) return;  // nor will it be reached later, and then it is said
     const auto names = (*controller)->names();
     if (!names) {
@@ -180,7 +173,7 @@ class Hook {
 
   [[nodiscard]] Result<std::unique_ptr<slurm::Controller>> reach() const {
     if (!nameless_.empty()) return make_error(nameless_);
-    return reach_slurm(rules_, world_.variables, deadline_.when() - kReserve);
+    return reach_slurm(rules_, caller_.variables, deadline_.when() - kReserve);
   }
 
   int check() {
@@ -189,35 +182,25 @@ class Hook {
     const auto begin = Clock::now();
     const auto share = (deadline_.when() - begin) * 3 / 5;
     Deadline observing(begin + share);
-    const auto seconds = std::chrono::duration<double>(share + (begin - world_.started)).count();
-    const CheckCommand check{.profile = command_.profile,
-                             .context = command_.context,
-                             .settings = command_.settings,
-                             .nhc_conf = nhc_conf(),
-                             .root = command_.root,
-                             .nvml = command_.nvml,
-                             .state = command_.state,
-                             .deadline = Seconds{seconds},
-                             .also = drained_for()};
-    auto inspected = inspect(check, world_, observing);
-    if (!inspected) return trouble(inspected.error().message);
-    if (!command_.dry_run) remember(inspected->examined, world_, observing);
-    return act(*inspected);
+    auto command = command_;
+    command.nhc_conf = nhc_conf();
+    const auto checked = check_node_(command, drained_for(), caller_, observing);
+    if (!checked) return trouble(checked.error().message);
+    return act(*checked);
   }
 
-  int act(const Inspected& inspected) {
-    const auto& snapshot = inspected.examined.snapshot;
+  int act(const CheckedNode& checked) {
     const auto controller = reach();
     std::optional<Report> of_drained;
     const auto judge_again = [&](const slurm::OwnDrain& drain) {
-      return &of_drained.emplace(judge_drained(inspected, command_.context, drain.check));
+      return &of_drained.emplace(checked.judge_drained(drain.check));
     };
-    slurm::Order order{.report = &inspected.report,
+    slurm::Order order{.report = &checked.report,
                        .node = node_,
                        .context = command_.context,
                        .job = variable("SLURM_JOB_ID"),
-                       .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
-                       .identity = identity_of(snapshot),
+                       .boot_id = checked.boot_id,
+                       .identity = checked.identity,
                        .rules = rules_,
                        .dry_run = command_.dry_run};
     // What an epilog drained for would pass in a health check, which looks beside running jobs.
@@ -232,8 +215,8 @@ class Hook {
          .tell = [&](const slurm::Event& event) { say(event); },
          .left = [&] { return time_left(); }});
     static_cast<void>(
-        world_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
-    return answer(inspected.report, enforced);
+        caller_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
+    return answer(checked.report, enforced);
   }
 
   // For Slurm: what comes after has its own.
@@ -256,8 +239,8 @@ class Hook {
     if (command_.dry_run) return kHookPassed;
     const auto until =
         std::min(Clock::now() + std::chrono::seconds(2), deadline_.when() - kReserve);
-    if (auto told = tell_job(world_.variables, text, until); !told) {
-      world_.console.note(
+    if (auto told = tell_job(caller_.variables, text, until); !told) {
+      caller_.console.note(
           fmt::format("muster: the job's user is not told: {}", told.error().message));
     }
     return refused ? kHookFailed : kHookPassed;
@@ -267,8 +250,9 @@ class Hook {
   static constexpr std::chrono::milliseconds kReserve{300};
 
   const HookCommand& command_;
-  const World& world_;
+  const Caller& caller_;
   Deadline& deadline_;
+  const CheckNode& check_node_;
   std::string node_;      // as Slurm calls it
   std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
@@ -278,11 +262,14 @@ class Hook {
 
 }  // namespace
 
-int run_hook(const HookCommand& command, const World& world, Deadline& deadline) {
-  return Hook(command, world, deadline).run();
+int run_hook(const HookCommand& command,
+             const Caller& caller,
+             Deadline& deadline,
+             const CheckNode& check_node) {
+  return Hook(command, caller, deadline, check_node).run();
 }
 
-void tell_of_lost_hook(const HookCommand& command, const World& world, std::string_view message) {
+void tell_of_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message) {
   if (command.dry_run) return;
   warn_syslog(std::string(message));
   const auto folder = state_folder(command.state, command.root);
@@ -293,7 +280,7 @@ void tell_of_lost_hook(const HookCommand& command, const World& world, std::stri
     auto history = slurm::History::open(history_file(folder));
     if (!history) return history.error().message;
     const auto added = history->add({.at = wall_time(),
-                                     .node = slurm_node(world.variables),
+                                     .node = slurm_node(caller.variables),
                                      .kind = "trouble",
                                      .context = command.context,
                                      .message = std::string(message)});

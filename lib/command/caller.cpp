@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/command/caller.hpp"
+
+#include <fmt/format.h>
+
+namespace muster {
+
+int fail(const Caller& caller, const Failure& failure) {
+  if (!failure.message.empty()) caller.console.note(fmt::format("muster: {}", failure.message));
+  return failure.status;
+}
+
+int deliver(const Caller& caller,
+            const std::string& file,
+            std::string_view text,
+            int status,
+            unsigned mode) {
+  const auto written = [&]() -> Result<void> {
+    auto destination = Destination::open(caller.console, file, mode);
+    if (!destination) return tl::unexpected(destination.error());
+    if (auto sent = destination->write(text); !sent) return sent;
+    return destination->finish();
+  }();
+  return written ? status : fail(caller, undecided(written.error()).value());
+}
+
+}  // namespace muster

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who runs a command: what the command is given, and how it answers.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "lib/base/clock.hpp"
+#include "lib/command/output.hpp"
+#include "lib/report/failure.hpp"
+
+namespace muster {
+
+struct Caller {
+  Console console;
+  std::map<std::string, std::string> variables;  // the environment
+  Clock::time_point started;
+  std::filesystem::path bench = {};  // muster-bench
+};
+
+// Says on standard error why a command failed, unless there is nothing to say. The exit status.
+[[nodiscard]] int fail(const Caller& caller, const Failure& failure);
+
+// Writes the answer to standard output or to `file`. `status`, or that of a failure where the
+// answer cannot be written.
+[[nodiscard]] int deliver(const Caller& caller,
+                          const std::string& file,
+                          std::string_view text,
+                          int status,
+                          unsigned mode = kReportMode);
+
+}  // namespace muster

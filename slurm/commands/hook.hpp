@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster hook`: what Slurm's prolog, epilog and health check run.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "lib/report/failure.hpp"
+#include "lib/report/report.hpp"
+#include "slurm/commands/slurm_commands.hpp"
+
+namespace muster::app {
+
+inline constexpr int kHookPassed = 0;
+inline constexpr int kHookFailed = 1;
+
+// Before the site's rules are known.
+inline constexpr std::chrono::seconds kHookBudget{45};
+
+// The node observed and judged, as far as a hook needs it.
+struct CheckedNode {
+  Report report;
+  std::string boot_id;   // empty where unknown
+  std::string identity;  // GPU UUIDs and HCA GUIDs with blanks between; empty where none is known
+  // The same node judged as one that was drained for `check`: that check runs whatever the context
+  // leaves out, and since nobody works on the node, it is judged as strictly as after a job.
+  std::function<Report(const std::string& check)> judge_drained;
+};
+
+// Observes and judges this node as `command` says, and what the check `drained_for` needs with it
+// (empty for none). The run is remembered, unless it is a dry one. All of it ends by the deadline.
+using CheckNode = std::function<Attempt<CheckedNode>(const HookCommand& command,
+                                                     const std::string& drained_for,
+                                                     const Caller& caller,
+                                                     Deadline& deadline)>;
+
+// Checks the node and does to it what the policy decides. 0 or 1, and never anything else: a node
+// is not failed because muster is broken, unless the site says so.
+[[nodiscard]] int run_hook(const HookCommand& command,
+                           const Caller& caller,
+                           Deadline& deadline,
+                           const CheckNode& check_node);
+
+// Of a run that crashed or did not end in time: to syslog and to the history; of a dry run to
+// neither.
+void tell_of_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message);
+
+}  // namespace muster::app
