@@ -9,7 +9,7 @@
 #include <string>
 #include <variant>
 
-#include "bench/app/run.hpp"
+#include "bench/run/bench_run.hpp"
 #include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"

@@ -31,7 +31,8 @@ bench/launch : lib/base lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
 bench/backends : lib/base lib/process bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
-bench/app    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results
+bench/command : lib/base lib/process lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
+bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 
@@ -45,7 +46,7 @@ folder_of() {
     checks/nhc_conf/*) echo checks/nhc_conf ;;
     checks/*) echo checks ;;
     bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    bench/*) echo bench/app ;;
+    bench/*) echo bench/run ;;
     slurm/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     *) echo "${1%%/*}" ;;
   esac

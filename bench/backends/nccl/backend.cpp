@@ -10,11 +10,11 @@
 
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/communicator.hpp"
+#include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/nccl/ordinal.hpp"
-#include "bench/backends/nccl/trouble.hpp"
 #include "lib/base/quantity.hpp"
 
 namespace muster::bench {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <thread>
 
+#include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/names.hpp"
-#include "bench/backends/nccl/trouble.hpp"
 
 namespace muster::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <cctype>
 #include <thread>
 
+#include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/kernels.hpp"
-#include "bench/backends/nccl/trouble.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 

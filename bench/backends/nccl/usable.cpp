@@ -3,8 +3,8 @@
 
 #include <chrono>
 
+#include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/nccl/trouble.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 

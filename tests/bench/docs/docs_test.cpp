@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/app/bench_command.hpp"
+#include "bench/command/bench_command.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {

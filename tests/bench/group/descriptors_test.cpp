@@ -8,7 +8,7 @@
 
 #include <utility>
 
-#include "bench/group/door.hpp"
+#include "bench/group/listener.hpp"
 #include "bench/group/poller.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "tests/bench/group/harness.hpp"

@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "bench/group/wire.hpp"
+#include "bench/group/message_socket.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {

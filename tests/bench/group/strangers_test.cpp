@@ -12,8 +12,8 @@
 
 #include "bench/group/bytes.hpp"
 #include "bench/group/group.hpp"
-#include "bench/group/hello.hpp"
-#include "bench/group/wire.hpp"
+#include "bench/group/handshake.hpp"
+#include "bench/group/message_socket.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {

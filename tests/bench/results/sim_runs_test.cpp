@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "bench/backends/sim/sim.hpp"
-#include "bench/results/judge.hpp"
+#include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/bench/results/sample_rows.hpp"

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line to a BenchCommand: everything that can be wrong with the usage itself.
+#include "bench/command/bench_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "bench/backends/sim/cluster.hpp"
+#include "bench/command/bench_options.hpp"
+#include "lib/command/command_line.hpp"
+#include "lib/command/version.hpp"
+
+namespace muster::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words collective_names() {
+  Words names;
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    names.emplace_back(to_string(static_cast<Collective>(i)));
+  }
+  return names;
+}
+
+Result<void> take_collective(BenchCommand& command, const Words& words) {
+  const auto names = collective_names();
+  if (words.size() != 1) {
+    return make_error(fmt::format("expects one collective of {}, as muster-bench all_reduce",
+                                  fmt::join(names, ", ")));
+  }
+  const auto found = parse_collective(words.front());
+  if (!found) {
+    const auto near = suggestion(words.front(), names);
+    return make_error(
+        fmt::format("no collective is called \"{}\"{}",
+                    printable(words.front(), 80),
+                    near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
+  }
+  command.collective = *found;
+  return {};
+}
+
+Result<void> sizes_fit(const BenchCommand& command) {
+  const bool range = command.min || command.max;
+  if (!command.sizes.empty() && range) {
+    return make_error("--sizes and --min or --max exclude each other");
+  }
+  // Two of one size would pass for its repeats.
+  auto sizes = command.sizes;
+  std::ranges::sort(sizes);
+  if (const auto twice = std::ranges::adjacent_find(sizes); twice != sizes.end()) {
+    return make_error(
+        fmt::format("--sizes: {} is listed twice", to_string(Bytes{static_cast<double>(*twice)})));
+  }
+  if (command.min && command.max && *command.min > *command.max) {
+    return make_error("--min is larger than --max");
+  }
+  if (command.at && !command.min_busbw) return make_error("--at goes with --min-busbw");
+  if (!command.at) return {};
+  // Nothing would be judged where the size that counts is not among those that run.
+  const bool named = std::ranges::find(command.sizes, *command.at) != command.sizes.end();
+  const bool listed = command.sizes.empty() || named;
+  const bool within =
+      command.min.value_or(0) <= *command.at &&
+      *command.at <= command.max.value_or(std::numeric_limits<std::uint64_t>::max());
+  if (listed && within) return {};
+  return make_error("--at: that size is not among those that are run");
+}
+
+Result<void> place_fits(const BenchCommand& command) {
+  const auto& [launcher, rank, world, rendezvous, offset] = command.launch;
+  if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
+  if (!rank) return {};
+  if (command.local) return make_error("--local starts ranks of its own; it excludes --rank");
+  if (launcher) return make_error("--rank and --launch exclude each other");
+  if (*rank >= *world) {
+    return make_error(
+        fmt::format("--rank {} is none of --world {}: ranks are counted from 0", *rank, *world));
+  }
+  if (*world == 1 || rendezvous) return {};
+  return make_error("--rank and --world need --rendezvous: where rank 0 listens");
+}
+
+Result<void> finish(const BenchCommand& command) {
+  if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
+  if (auto fit = sizes_fit(command); !fit) return fit;
+  if (auto fits = place_fits(command); !fits) return fits;
+  if (command.each_iteration && command.format != Format::json) {
+    return make_error("--each-iteration goes with --format json");
+  }
+  if (!command.sim.empty() && command.backend != BackendKind::sim) {
+    return make_error("--sim goes with --backend sim");
+  }
+  if (auto cluster = parse_sim(command.sim); !cluster) {
+    return tl::unexpected(cluster.error());
+  }
+  if (command.graph && command.backend != BackendKind::nccl &&
+      command.backend != BackendKind::automatic) {
+    return make_error("--graph goes with --backend nccl");
+  }
+  return {};
+}
+
+Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
+  CommandLine<BenchCommand> line(app, command_text(), options());
+  Words words;
+  line.take_words(words);
+  app.parse(Words(arguments.rbegin(), arguments.rend()));
+  if (line.help()) return SayCommand{help_text()};
+  auto command = line.result();
+  if (!command) return tl::unexpected(command.error());
+  if (command->version) return SayCommand{fmt::format("muster-bench {}\n", kVersion)};
+  if (auto taken = take_collective(*command, words); !taken) return tl::unexpected(taken.error());
+  if (auto finished = finish(*command); !finished) return tl::unexpected(finished.error());
+  return *std::move(command);
+}
+
+}  // namespace
+
+CommandText command_text() {
+  return {.program = "muster-bench",
+          .name = "",
+          .synopsis = "COLLECTIVE [OPTION]...",
+          .about =
+              "Times a collective over the ranks that a launcher started, verifies what every "
+              "rank received, and judges the bandwidth by the limits of the nodes' profile",
+          .options = texts_of(options())};
+}
+
+std::string help_text() {
+  return fmt::format(
+      "{}\nCollectives: {}.\n\n"
+      "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
+      "64 bad usage, 78 bad configuration.\n",
+      command_help(command_text()),
+      wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13));
+}
+
+Result<Invocation> parse(std::span<const char* const> arguments) {
+  const auto with_hint = [](std::string_view message) {
+    return make_error(fmt::format("{} (muster-bench --help says more)", message));
+  };
+  CLI::App app;
+  try {
+    auto parsed = parse_words(app, arguments);
+    if (!parsed) return with_hint(parsed.error().message);
+    return parsed;
+  } catch (const CLI::Error& error) {
+    return with_hint(printable(error.what()));
+  }
+}
+
+std::string common_words(std::span<const char* const> arguments) {
+  constexpr std::array<std::string_view, 6> kOwn{
+      "--rank", "--rendezvous", "--secret-file", "--output", "--cuda", "--nccl"};
+  Words words;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    const auto name = word.substr(0, word.find('='));
+    if (std::ranges::find(kOwn, name) == kOwn.end()) {
+      words.emplace_back(word);
+    } else if (name == word) {
+      ++i;  // its value is the next word
+    }
+  }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
+                                    std::uint64_t smallest,
+                                    std::uint64_t largest) {
+  if (!command.sizes.empty()) return command.sizes;
+  const auto last = command.max.value_or(std::max(largest, command.min.value_or(0)));
+  std::vector<std::uint64_t> sizes;
+  for (auto size = std::min(command.min.value_or(smallest), last); size <= last;
+       size *= command.factor) {
+    sizes.push_back(size);
+    if (size > last / command.factor) break;
+  }
+  // The size that is judged is run, whatever the steps are.
+  if (command.at && std::ranges::find(sizes, *command.at) == sizes.end()) {
+    sizes.insert(std::ranges::lower_bound(sizes, *command.at), *command.at);
+  }
+  return sizes;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of options: parsing, --help and the man page's test read it.
+#pragma once
+
+#include <span>
+
+#include "bench/command/bench_command.hpp"
+#include "lib/command/options.hpp"
+
+namespace muster::bench {
+
+[[nodiscard]] std::span<const Option<BenchCommand>> options();
+
+}  // namespace muster::bench

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rank 0's door: hears who knocks, all of them side by side, and lets in who proves to be a rank of
+// this run. Nobody there can cost more than a few hundred bytes and a few seconds.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/group/group.hpp"
+#include "bench/group/handshake.hpp"
+#include "bench/group/message_socket.hpp"
+#include "bench/group/poller.hpp"
+
+namespace muster::bench {
+
+struct DoorOptions {
+  int world = 1;
+  std::string secret;
+  Clock::duration hello_limit{};
+  std::function<void(std::string_view)> note;
+};
+
+struct Arrival {
+  int rank = 0;
+  std::string name;
+  std::string address;
+  Wire wire;
+};
+
+class Door {
+ public:
+  Door(Descriptor listener, DoorOptions options);
+
+  void watch(Poller& poller);
+  // After the poller has waited: those who have proved who they are.
+  [[nodiscard]] std::vector<Arrival> serve(const Poller& poller);
+  // When the patience with somebody ends.
+  [[nodiscard]] Clock::time_point next_deadline() const;
+
+  // Tells an arrival why it cannot stay.
+  void turn_away(Arrival arrival, std::string_view why);
+
+  // Who was turned away so far, and why others could not come in: "; 3 connections were refused,
+  // the last …", or nothing.
+  [[nodiscard]] std::string refusals() const;
+
+ private:
+  struct Newcomer {
+    Wire wire;
+    std::string address;
+    Clock::time_point deadline;
+    std::optional<Hello> hello{};
+    std::string nonce{};
+    std::size_t slot = 0;
+    enum class State { greeting, arrived, gone } state = State::greeting;
+  };
+
+  void accept_all();
+  void hear(Newcomer& newcomer);
+  void take(Newcomer& newcomer, const Message& message);
+  void challenge(Newcomer& newcomer, const Message& message);
+  // Without an answer where `tell` is false: it does not speak our language.
+  void refuse(Newcomer& newcomer, std::string_view why, bool tell);
+  void note(std::string_view address, std::string_view why);
+  [[nodiscard]] std::vector<Arrival> collect();
+
+  Descriptor listener_;
+  DoorOptions options_;
+  std::vector<Newcomer> newcomers_;
+  std::size_t listener_slot_ = 0;
+  Clock::time_point closed_until_{};
+  std::string why_closed_;
+  std::size_t refused_ = 0;
+  std::string last_refusal_;
+  std::set<std::string> noted_;
+};
+
+}  // namespace muster::bench

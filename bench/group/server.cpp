@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/group/server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/group/bytes.hpp"
+#include "bench/group/trouble.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr auto kGoodbyeLimit = std::chrono::seconds(1);
+// What dies together, the ranks of a node or of a job that is killed, is told of together.
+constexpr auto kLossesTogether = std::chrono::milliseconds(50);
+
+std::uint64_t milliseconds_until(Clock::time_point when) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
+}
+
+}  // namespace
+
+Hub::Hub(const JoinOptions& options, Board& board, Descriptor listener)
+    : options_(options),
+      board_(board),
+      peers_(static_cast<std::size_t>(options.world)),
+      missing_(options.world - 1),
+      patience_ends_(after(options.patience)) {
+  peers_.front().name = options.name;
+  if (missing_ == 0) {
+    start();
+    return;
+  }
+  door_.emplace(std::move(listener),
+                DoorOptions{.world = options.world,
+                            .secret = options.secret,
+                            .hello_limit = options.hello_limit,
+                            .note = options.note});
+}
+
+void Hub::run() {
+  while (!ended_) {
+    wait();
+    heed_board();
+    if (!ended_ && door_) open_door();
+    for (int rank = 1; rank < options_.world && !ended_; ++rank) hear(rank);
+    if (!ended_) watch_times();
+  }
+}
+
+void Hub::open_door() {
+  for (auto& arrival : door_->serve(poller_)) admit(std::move(arrival));
+  if (missing_ == 0) start();
+}
+
+void Hub::wait() {
+  auto until = std::min({patience_ends_, losses_end_, answers_end_});
+  const bool heeds_deadlines = !overdue_;
+  if (heeds_deadlines) until = std::min(until, board_.next_look());
+  if (door_) until = std::min(until, door_->next_deadline());
+  board_.arm(until, heeds_deadlines);
+  poller_.clear();
+  poller_.add(board_.descriptor());
+  for (auto& peer : peers_) {
+    const bool listens = peer.is_here();
+    peer.slot =
+        poller_.add(listens ? peer.wire->descriptor() : -1, listens && peer.wire->is_sending());
+  }
+  if (door_) door_->watch(poller_);
+  poller_.wait(until);
+}
+
+void Hub::heed_board() {
+  if (poller_.is_ready(0)) board_.woken();
+  // Asked first: what was posted before it left is among the posts then.
+  const bool leaving = board_.is_leaving();
+  for (const auto& parcel : board_.take_posts()) send_all(parcel);
+  if (const auto why = board_.giving_up()) return give_up(0, board_.stage().phase, *why);
+  if (leaving) say_goodbye();
+}
+
+void Hub::admit(Arrival arrival) {
+  auto& peer = peers_[static_cast<std::size_t>(arrival.rank)];
+  if (arrival.rank == 0 || peer.wire) {
+    const auto why = fmt::format("{} is here already", name_of(arrival.rank));
+    return door_->turn_away(std::move(arrival), why);
+  }
+  peer.wire = std::move(arrival.wire);
+  peer.name = std::move(arrival.name);
+  peer.slot = 0;  // not polled yet: what it has sent since is read in the next round
+  --missing_;
+  peer.wire->send(pack(Kind::welcome, Writer().number(milliseconds_until(patience_ends_)).take()));
+}
+
+void Hub::start() {
+  door_.reset();
+  patience_ends_ = Clock::time_point::max();
+  send_all(pack(Kind::start));
+  board_.mark_joined();
+}
+
+void Hub::hear(int rank) {
+  auto& peer = peers_[static_cast<std::size_t>(rank)];
+  if (!peer.is_here() || peer.slot == 0 || !poller_.is_ready(peer.slot)) return;
+  peer.wire->flush();
+  const bool open = peer.wire->receive(kMaxText);
+  while (!ended_) {
+    const auto message = peer.wire->next(kMaxText);
+    if (!message) break;
+    take(rank, *message);
+  }
+  if (ended_ || peer.left) return;
+  if (!open || peer.wire->is_bad()) lose(rank);
+}
+
+void Hub::take(int rank, const Message& message) {
+  auto& peer = peers_[static_cast<std::size_t>(rank)];
+  switch (message.kind) {
+    case Kind::gather:
+    case Kind::barrier:
+      if (!board_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
+      break;
+    case Kind::here:
+      if (!peer.answer && overdue_) --unanswered_;
+      peer.answer = read_stage(message.payload);
+      break;
+    case Kind::overdue:
+      if (const auto stage = read_stage(message.payload)) ask_where(*stage);
+      break;
+    case Kind::give_up: {
+      Reader reader(message.payload);
+      const auto phase = printable(reader.text());
+      give_up(rank, phase, printable(reader.text(), 4096));
+      break;
+    }
+    case Kind::goodbye:
+      if (door_) return lose(rank);  // it has not waited for the others
+      peer.left = true;
+      board_.mark_left(static_cast<std::size_t>(rank - 1));
+      if (overdue_ && !peer.answer) --unanswered_;
+      break;
+    default:
+      lose(rank);
+  }
+}
+
+void Hub::lose(int rank) {
+  auto& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer.lost) return;
+  peer.lost = true;
+  losses_end_ = std::min(losses_end_, after(kLossesTogether));
+}
+
+void Hub::watch_times() {
+  const auto now = Clock::now();
+  if (now >= losses_end_) return declare_lost();
+  if (now >= patience_ends_) return declare_absent();
+  if (overdue_) {
+    // Who is lost is the news; that others then wait is not.
+    const bool decided = unanswered_ == 0 || now >= answers_end_;
+    if (decided && losses_end_ == Clock::time_point::max()) declare_late();
+    return;
+  }
+  const auto stage = board_.stage();
+  if (now < stage.deadline) return;
+  ask_where(stage);
+  if (unanswered_ == 0) declare_late();
+}
+
+void Hub::ask_where(const Stage& overdue) {
+  if (overdue_) return;
+  overdue_ = overdue;
+  answers_end_ = after(options_.grace);
+  for (auto& peer : peers_) {
+    if (peer.is_here()) ++unanswered_;
+    peer.answer.reset();
+  }
+  send_all(pack(Kind::where));
+}
+
+void Hub::declare_late() {
+  std::vector<Answer> answers{{.rank = 0, .name = peers_.front().name, .stage = board_.stage()}};
+  for (int rank = 1; rank < options_.world; ++rank) {
+    const auto& peer = peers_[static_cast<std::size_t>(rank)];
+    if (peer.left) continue;
+    answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
+  }
+  end(late_trouble(*overdue_, answers));
+}
+
+void Hub::declare_absent() {
+  Trouble trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous"};
+  for (int rank = 0; rank < options_.world; ++rank) {
+    const bool here = rank == 0 || peers_[static_cast<std::size_t>(rank)].wire;
+    (here ? trouble.arrived : trouble.ranks).push_back(rank);
+  }
+  trouble.what = fmt::format("{} did not come to the rendezvous within {}; {} of {} came{}",
+                             ranks_in_words(trouble.ranks),
+                             in_words(options_.patience),
+                             trouble.arrived.size(),
+                             options_.world,
+                             door_->refusals());
+  end(trouble);
+}
+
+void Hub::declare_lost() {
+  Trouble trouble{.kind = Trouble::Kind::lost,
+                  .phase = door_ ? "rendezvous" : board_.stage().phase};
+  for (int rank = 1; rank < options_.world; ++rank) {
+    if (peers_[static_cast<std::size_t>(rank)].lost) trouble.ranks.push_back(rank);
+  }
+  const bool one = trouble.ranks.size() == 1;
+  trouble.what = fmt::format("{} ended without a word, or {} gone, in the phase \"{}\"",
+                             one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
+                             one ? "its node is" : "their nodes are",
+                             trouble.phase);
+  end(trouble);
+}
+
+void Hub::give_up(int rank, std::string_view phase, std::string_view why) {
+  end({.kind = Trouble::Kind::given_up,
+       .phase = std::string(phase),
+       .what = std::string(why),
+       .ranks = {rank}},
+      rank == 0);
+}
+
+void Hub::end(const Trouble& trouble, bool own_doing) {
+  ended_ = true;
+  send_all(pack(Kind::trouble, to_bytes(trouble)));
+  flush_all(options_.grace);
+  if (!own_doing && options_.on_trouble) options_.on_trouble(trouble);
+  board_.fail(trouble.what);
+  for (auto& peer : peers_) {
+    if (peer.wire) peer.wire->finish();
+  }
+}
+
+void Hub::say_goodbye() {
+  ended_ = true;
+  send_all(pack(Kind::goodbye));
+  flush_all(kGoodbyeLimit);
+  for (auto& peer : peers_) {
+    if (peer.wire) peer.wire->finish();
+  }
+}
+
+void Hub::send_all(const Parcel& parcel) {
+  for (auto& peer : peers_) {
+    if (peer.is_here()) peer.wire->send(parcel);
+  }
+}
+
+void Hub::flush_all(Clock::duration limit) {
+  const auto until = after(limit);
+  for (;;) {
+    poller_.clear();
+    bool waiting = false;
+    for (auto& peer : peers_) {
+      if (!peer.is_here() || !peer.wire->is_sending()) continue;
+      peer.wire->flush();
+      if (!peer.wire->is_sending()) continue;
+      waiting = true;
+      poller_.add_writing(peer.wire->descriptor());
+    }
+    if (!waiting || Clock::now() >= until) return;
+    poller_.wait(until);
+  }
+}
+
+std::string Hub::name_of(int rank) const {
+  const auto& name = peers_[static_cast<std::size_t>(rank)].name;
+  return name.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, name);
+}
+
+}  // namespace muster::bench

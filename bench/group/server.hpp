@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rank 0's thread: lets the others in, passes texts, and decides what has gone wrong.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/group/group.hpp"
+#include "bench/group/listener.hpp"
+#include "bench/group/message_socket.hpp"
+#include "bench/group/phase_monitor.hpp"
+#include "bench/group/poller.hpp"
+
+namespace muster::bench {
+
+class Hub {
+ public:
+  // The listener is closed where there is nobody to wait for.
+  Hub(const JoinOptions& options, Board& board, Descriptor listener);
+
+  void run();
+
+ private:
+  struct Peer {
+    std::optional<Wire> wire{};
+    std::string name{};
+    std::size_t slot = 0;
+    bool left = false;  // said goodbye
+    bool lost = false;
+    std::optional<Stage> answer{};
+
+    [[nodiscard]] bool is_here() const { return wire && !left && !lost; }
+  };
+
+  void wait();
+  void heed_board();
+  void open_door();
+  void admit(Arrival arrival);
+  void start();
+  void hear(int rank);
+  void take(int rank, const Message& message);
+  void lose(int rank);
+  void watch_times();
+  void ask_where(const Stage& overdue);
+  void declare_late();
+  void declare_absent();
+  void declare_lost();
+  void give_up(int rank, std::string_view phase, std::string_view why);
+  // Tells everybody, and this process unless it is its own doing.
+  void end(const Trouble& trouble, bool own_doing = false);
+  void say_goodbye();
+  void send_all(const Parcel& parcel);
+  void flush_all(Clock::duration limit);
+  [[nodiscard]] std::string name_of(int rank) const;
+
+  const JoinOptions& options_;
+  Board& board_;
+  Poller poller_;
+  std::optional<Door> door_;  // until all are here
+  std::vector<Peer> peers_;   // by rank; 0 is this process
+  int missing_ = 0;
+  bool ended_ = false;
+  Clock::time_point patience_ends_ = Clock::time_point::max();
+  Clock::time_point losses_end_ = Clock::time_point::max();   // then those lost are declared
+  Clock::time_point answers_end_ = Clock::time_point::max();  // then those late are declared
+  std::optional<Stage> overdue_;
+  std::size_t unanswered_ = 0;
+};
+
+}  // namespace muster::bench

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/bandwidth.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::bench {
+namespace {
+
+constexpr double kGiga = 1e9;
+// Clocks know no more digits: 185 GB/s on the dot is not below 185 GB/s.
+constexpr double kRounding = 1e-6;
+
+bool is_below(double value, double limit) { return value < limit * (1 - kRounding); }
+
+// The slower placement of one run.
+struct Value {
+  double bus = 0;
+  std::optional<Interval> confidence;
+  std::string_view placement;
+};
+
+Value value_of(const Row& row, const Timing& timing, std::string_view placement) {
+  Value value{.bus = timing.judged.bus, .confidence = {}, .placement = placement};
+  if (const auto& seconds = timing.statistics.confidence) {
+    const auto bytes = static_cast<double>(row.shape.bytes);
+    const double factor = bytes * bus_factor(row.operation.collective, row.ranks);
+    value.confidence = {factor / seconds->high, factor / seconds->low};
+  }
+  return value;
+}
+
+std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) {
+  std::vector<Value> values;
+  for (const auto& row : rows) {
+    if (row.operation.bytes != bytes) continue;
+    std::optional<Value> slower;
+    if (row.out_of_place) slower = value_of(row, *row.out_of_place, "out of place");
+    if (row.in_place) {
+      const auto in_place = value_of(row, *row.in_place, "in place");
+      if (!slower || in_place.bus < slower->bus) slower = in_place;
+    }
+    if (slower) values.push_back(*slower);
+  }
+  return values;
+}
+
+// Two decimals, and more where the value lies so little below a limit that it would look the same.
+std::string in_gbps(double value, const Standard& standard) {
+  constexpr int kMostDecimals = 4;
+  const auto looks = [](double bytes_per_second, int decimals) {
+    return fmt::format("{:.{}f}", bytes_per_second / kGiga, decimals);
+  };
+  int decimals = 2;
+  for (const auto& limit : {standard.warn_below, standard.fail_below}) {
+    if (!limit || !is_below(value, limit->value)) continue;
+    while (decimals < kMostDecimals && looks(value, decimals) == looks(limit->value, decimals)) {
+      ++decimals;
+    }
+  }
+  return looks(value, decimals);
+}
+
+std::string limits_text(const Standard& standard) {
+  std::vector<std::string> parts;
+  if (standard.expected) parts.push_back(fmt::format("expected {}", to_string(*standard.expected)));
+  if (standard.warn_below) {
+    parts.push_back(fmt::format("warns below {}", to_string(*standard.warn_below)));
+  }
+  if (standard.fail_below) {
+    parts.push_back(fmt::format("fails below {}", to_string(*standard.fail_below)));
+  }
+  return fmt::format("{} ({})", fmt::join(parts, ", "), standard.from);
+}
+
+std::string message_of(const std::vector<Row>& rows,
+                       const Standard& standard,
+                       const std::vector<Value>& values,
+                       double decided) {
+  const auto collective = to_string(rows.front().operation.collective);
+  auto text = fmt::format("{} GB/s for {} of {} {}",
+                          in_gbps(decided, standard),
+                          collective,
+                          to_string(Bytes{static_cast<double>(standard.bytes)}),
+                          values.front().placement);
+  if (values.size() > 1) {
+    std::vector<std::string> runs(values.size());
+    std::ranges::transform(
+        values, runs.begin(), [&](const Value& value) { return in_gbps(value.bus, standard); });
+    text.append(fmt::format(", the median of {}", fmt::join(runs, ", ")));
+  }
+  return text.append("; ").append(limits_text(standard));
+}
+
+Finding compare(const std::vector<Row>& rows,
+                const Standard& standard,
+                const std::vector<Value>& values) {
+  std::vector<double> runs(values.size());
+  std::ranges::transform(values, runs.begin(), &Value::bus);
+  const double decided = decide(runs);
+  Finding finding{.check = standard.check,
+                  .device = standard.device,
+                  .outcome = Outcome::pass,
+                  .message = message_of(rows, standard, values, decided),
+                  .observed = decided / kGiga,
+                  .unit = "GB/s"};
+  const auto take = [&](const Limit<BytesPerSecond>& limit, Outcome outcome, Remedy remedy) {
+    finding.limit = limit->value / kGiga;
+    if (!is_below(decided, limit->value)) return false;
+    finding.outcome = outcome;
+    finding.remedy = remedy;
+    return true;
+  };
+  if (!standard.other_algorithm.empty()) {
+    finding.message.append("; ").append(standard.other_algorithm);
+  }
+  if (standard.fail_below && take(standard.fail_below, Outcome::fail, Remedy::report_to_provider)) {
+    return finding;
+  }
+  if (!standard.other_algorithm.empty()) {
+    finding.outcome = Outcome::unknown;
+    return finding;
+  }
+  if (standard.warn_below) take(standard.warn_below, Outcome::warn, Remedy::watch);
+  if (!standard.fail_below && !standard.warn_below) {
+    finding.outcome = Outcome::skip;
+    finding.message.append("; there is no limit to fail or warn below");
+  }
+  return finding;
+}
+
+}  // namespace
+
+bool needs_repeat(double value, const std::optional<Interval>& confidence, double limit) {
+  constexpr double kNear = 0.02;
+  if (value <= limit * (1 + kNear)) return true;
+  return confidence && confidence->low <= limit && limit <= confidence->high;
+}
+
+double decide(const std::vector<double>& values) { return median_of(values); }
+
+std::optional<Operation> to_repeat(const std::vector<Row>& rows,
+                                   const Profile& profile,
+                                   const RunFacts& facts,
+                                   const Demand& demand) {
+  const auto found = standard_for(rows, profile, facts, demand);
+  const auto* standard = std::get_if<Standard>(&found);
+  if (standard == nullptr) return {};
+  const auto values = values_of(rows, standard->bytes);
+  if (values.size() != 1) return {};
+  for (const auto& limit : {standard->warn_below, standard->fail_below}) {
+    if (!limit || !needs_repeat(values.front().bus, values.front().confidence, limit->value)) {
+      continue;
+    }
+    return std::ranges::find(
+               rows, standard->bytes, [](const Row& row) { return row.operation.bytes; })
+        ->operation;
+  }
+  return {};
+}
+
+Finding judge(const std::vector<Row>& rows,
+              const Profile& profile,
+              const RunFacts& facts,
+              const Demand& demand) {
+  const auto found = standard_for(rows, profile, facts, demand);
+  if (const auto* finding = std::get_if<Finding>(&found)) return *finding;
+  const auto& standard = std::get<Standard>(found);
+  const auto values = values_of(rows, standard.bytes);
+  if (values.empty()) {
+    return {.check = standard.check,
+            .device = standard.device,
+            .outcome = Outcome::unknown,
+            .message = fmt::format("{} has no times",
+                                   to_string(Bytes{static_cast<double>(standard.bytes)}))};
+  }
+  return compare(rows, standard, values);
+}
+
+}  // namespace muster::bench

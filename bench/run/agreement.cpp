@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace muster::bench {
+namespace {
+
+constexpr std::size_t kMostNames = 4;
+
+std::string who(const std::vector<Introduction>& introductions, std::size_t rank) {
+  return fmt::format("rank {} on {}", rank, introductions[rank].host);
+}
+
+Result<void> same_run(const std::vector<Introduction>& introductions) {
+  const Introduction& first = introductions.front();
+  for (std::size_t rank = 1; rank < introductions.size(); ++rank) {
+    const Introduction& other = introductions[rank];
+    if (other.asked != first.asked) {
+      return make_error(fmt::format("{} was started with other arguments than rank 0: {}",
+                                    who(introductions, rank),
+                                    other.asked));
+    }
+    if (other.backend != first.backend) {
+      return make_error(fmt::format(
+          "{} would run the back end {} and {} {}: is a GPU or a library missing on one of them? "
+          "--backend decides",
+          who(introductions, 0),
+          first.backend,
+          who(introductions, rank),
+          other.backend));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Agreement line_up(const std::vector<Introduction>& introductions) {
+  Agreement agreement;
+  if (auto same = same_run(introductions); !same) {
+    agreement.complaint = same.error().message;
+    return agreement;
+  }
+  std::map<std::string, int> taken;
+  for (const auto& introduction : introductions) {
+    const int local = taken[introduction.host]++;
+    if (local == 0) agreement.hosts.push_back(introduction.host);
+    agreement.local_ranks.push_back(local);
+  }
+  const auto elsewhere = std::ranges::find_if(
+      introductions, [&](const auto& each) { return each.host != introductions.front().host; });
+  const auto deputy = static_cast<int>(elsewhere - introductions.begin());
+  if (deputy > 1 && elsewhere != introductions.end()) {
+    agreement.deputy = deputy;
+    agreement.doors = introductions[1].doors;
+  }
+  return agreement;
+}
+
+std::vector<std::string> other_profiles(const std::vector<Introduction>& introductions) {
+  std::vector<std::string> sentences;
+  std::map<std::string, bool> seen;
+  for (std::size_t rank = 1; rank < introductions.size(); ++rank) {
+    const Introduction& other = introductions[rank];
+    if (other.profile == introductions.front().profile || seen[other.host]) continue;
+    seen[other.host] = true;
+    if (sentences.size() == kMostNames) break;
+    sentences.push_back(fmt::format(
+        "{} looks like {}, and not like the node of rank 0", other.host, other.profile));
+  }
+  return sentences;
+}
+
+Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>& remarks) {
+  std::vector<Introduction> all;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    auto parsed = parse_introduction(texts[rank], static_cast<int>(rank));
+    if (!parsed) {
+      Agreement none;
+      none.complaint = parsed.error().message;
+      return none;
+    }
+    all.push_back(*std::move(parsed));
+  }
+  remarks = other_profiles(all);
+  return line_up(all);
+}
+
+std::string named(const std::vector<std::string>& hosts) {
+  if (hosts.size() <= kMostNames) return fmt::format("{}", fmt::join(hosts, ", "));
+  return fmt::format("{} and {} more",
+                     fmt::join(hosts.begin(), hosts.begin() + kMostNames - 1, ", "),
+                     hosts.size() - kMostNames + 1);
+}
+
+}  // namespace muster::bench

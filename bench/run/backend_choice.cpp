@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/backend_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "bench/backends/mpi_module.hpp"
+#include "bench/backends/nccl/nccl.hpp"
+#include "bench/backends/sim/sim.hpp"
+#include "bench/backends/tcp/backend.hpp"
+#include "bench/run/meeting.hpp"
+#include "lib/base/host_name.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench {
+namespace {
+
+bool has_mpi_module() {
+  std::error_code failure;
+  return std::filesystem::exists(mpi_module_path(), failure);
+}
+
+// No driver, or one that finds no GPU, or the library that programs are built with: other errors
+// may be those of a GPU that is there.
+bool has_none(const Error& error) {
+  constexpr std::array<std::string_view, 2> kCodes{"(CUDA 100", "(CUDA 34"};
+  return error.missing || std::ranges::any_of(kCodes, [&](std::string_view code) {
+           const auto found = error.message.find(code);
+           const auto next = found == std::string::npos ? found : found + code.size();
+           return next < error.message.size() &&
+                  (error.message[next] == ',' || error.message[next] == ')');
+         });
+}
+
+Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
+  auto cluster = parse_sim(command.sim);
+  if (!cluster) return tl::unexpected(cluster.error());
+  return make_sim_backend(*std::move(cluster));
+}
+
+Result<std::unique_ptr<Backend>> make_tcp(const EngineParts& parts) {
+  Group& group = *parts.group;
+  auto drawn = random_secret();
+  if (!drawn) return tl::unexpected(drawn.error());
+  auto token = group.broadcast(*drawn);
+  if (!token) return tl::unexpected(token.error());
+  return tcp::make_backend(
+      {.rank = group.rank(),
+       .ranks = group.size(),
+       .token = *std::move(token),
+       .exchange = {.gather = [&](std::string_view mine) { return group.gather(mine); },
+                    .broadcast = [&](std::string_view text) { return group.broadcast(text); }}});
+}
+
+Result<std::unique_ptr<Backend>> make_nccl(const EngineParts& parts) {
+  Group& group = *parts.group;
+  return make_nccl_backend(
+      {.cuda = parts.command->cuda,
+       .nccl = parts.command->nccl,
+       .rank = group.rank(),
+       .ranks = group.size(),
+       .local_rank = parts.local_rank,
+       .host = parts.host,
+       .broadcast = [&](const std::string& text) { return group.broadcast(text); },
+       // As programs call it. A call that hangs is reported by another thread, and ends with the
+       // process.
+       .blocking = true,
+       .bind = parts.command->bind == Bind::gpu,
+       .log = true});
+}
+
+}  // namespace
+
+std::string_view to_string(BackendKind kind) {
+  switch (kind) {
+    case BackendKind::nccl:
+      return "nccl";
+    case BackendKind::mpi:
+      return "mpi";
+    case BackendKind::tcp:
+      return "tcp";
+    case BackendKind::sim:
+      return "sim";
+    case BackendKind::automatic:
+      break;
+  }
+  return "auto";
+}
+
+Attempt<BackendKind> pick_backend(const BenchCommand& command,
+                                  const Place& place,
+                                  const Profile& profile,
+                                  std::vector<std::string>& evidence) {
+  if (command.backend != BackendKind::automatic) return command.backend;
+  const auto gpus = usable_gpus(command.cuda);
+  if (gpus && *gpus > 0) {
+    evidence.push_back(fmt::format("back end nccl: CUDA can use {} GPUs", *gpus));
+    return BackendKind::nccl;
+  }
+  const auto why = gpus ? std::string("CUDA finds none") : gpus.error().message;
+  const bool expected = expects_gpus(profile);
+  if (expected || !(gpus || has_none(gpus.error()))) {
+    const auto where = expected ? fmt::format(", where profile {} expects {}",
+                                              profile.name,
+                                              profile.gpu->present.count.value_or(0))
+                                : std::string();
+    return tl::unexpected<Failure>(
+        Failure{.status = kExitUndecided,
+                .message = fmt::format("no GPU can be used on {}{}: {} (--backend mpi or tcp would "
+                                       "measure host memory)",
+                                       host_name(),
+                                       where,
+                                       why)});
+  }
+  const bool over_mpi = place.mpi && has_mpi_module();
+  evidence.push_back(
+      fmt::format("back end {}: no GPU ({}){}",
+                  over_mpi ? "mpi" : "tcp",
+                  why,
+                  over_mpi ? "" : (place.mpi ? ", and no MPI module" : ", and no MPI launcher")));
+  return over_mpi ? BackendKind::mpi : BackendKind::tcp;
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const EngineParts& parts) {
+  switch (parts.kind) {
+    case BackendKind::nccl:
+      return make_nccl(parts);
+    case BackendKind::mpi:
+      return parts.mpi->make_backend();
+    case BackendKind::tcp:
+      return make_tcp(parts);
+    case BackendKind::sim:
+    case BackendKind::automatic:
+      break;
+  }
+  return make_sim(*parts.command);
+}
+
+}  // namespace muster::bench

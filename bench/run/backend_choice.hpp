@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which back end runs the collectives here, and how it is made.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "bench/backends/backend.hpp"
+#include "bench/backends/mpi/module.hpp"
+#include "bench/command/bench_command.hpp"
+#include "bench/group/group.hpp"
+#include "bench/launch/place.hpp"
+#include "lib/choice/choice.hpp"
+
+namespace muster::bench {
+
+// Never `automatic`. Nodes that should have GPUs are not measured on their host memory unless that
+// was asked for: it would say nothing about what they are for.
+[[nodiscard]] Attempt<BackendKind> pick_backend(const BenchCommand& command,
+                                                const Place& place,
+                                                const Profile& profile,
+                                                std::vector<std::string>& evidence);
+
+[[nodiscard]] std::string_view to_string(BackendKind kind);
+
+struct EngineParts {
+  const BenchCommand* command = nullptr;
+  BackendKind kind = BackendKind::sim;
+  Group* group = nullptr;
+  MpiJob* mpi = nullptr;
+  int local_rank = 0;
+  std::string host;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const EngineParts& parts);
+
+}  // namespace muster::bench

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a run, and the report that comes of it, however the run ended.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "bench/command/bench_command.hpp"
+#include "bench/group/group.hpp"
+#include "bench/results/bandwidth.hpp"
+#include "bench/results/outcomes.hpp"
+#include "bench/results/row.hpp"
+#include "lib/choice/choice.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench {
+
+struct Known {
+  Choice choice;  // the profile of rank 0's node, and why
+  std::string started;
+  std::chrono::steady_clock::time_point begin;
+  std::vector<std::string> hosts;  // in the order of their first ranks
+  std::vector<Member> members;     // of all ranks, in order
+  std::string backend;             // nccl, mpi, tcp, sim
+  std::string library;
+  std::vector<Row> rows;
+  TransportFacts transport;
+  std::vector<std::string> ways;      // that the data took, with their pairs of ranks
+  std::vector<std::string> warnings;  // of NCCL itself
+  std::string algorithm;              // as NCCL names it; empty where it is not known
+  bool algorithm_asked = false;       // the environment says which one NCCL may take
+  bool gpus = false;                  // the data lie in GPU memory, or in a model of it
+};
+
+[[nodiscard]] RunFacts facts_of(const Known& known);
+[[nodiscard]] Demand demand_of(const BenchCommand& command);
+
+[[nodiscard]] Stop stop_of(const Trouble& trouble);
+// That of every rank of a run that ends so.
+[[nodiscard]] int exit_status_of(const Trouble& trouble);
+
+// A run that came to its end.
+[[nodiscard]] Report report_of(const Known& known, const BenchCommand& command);
+// A run that did not.
+[[nodiscard]] Report report_of(const Known& known, const Trouble& trouble);
+
+}  // namespace muster::bench

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/emergency.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "bench/run/conclusion.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench {
+namespace {
+
+// Aborts are known to hang themselves, and nobody may read what is written.
+void call_within(Clock::duration patience, std::function<void()> call) {
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  std::thread([call = std::move(call), done] {
+    call();
+    *done = true;
+  }).detach();
+  const auto until = Clock::now() + patience;
+  while (!*done && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+}  // namespace
+
+bool reports(const Trouble& trouble, int rank) { return rank == (trouble.without_rank_0 ? 1 : 0); }
+
+void Emergency::tell_by(Voice voice) {
+  const auto held = hold();
+  voice_ = std::move(voice);
+}
+
+void Emergency::watch(Backend* backend) {
+  const auto held = hold();
+  backend_ = backend;
+}
+
+void Emergency::watch(Group* group) {
+  const auto held = hold();
+  group_ = group;
+}
+
+void Emergency::stand_in(std::function<bool()> needed) {
+  const auto held = hold();
+  needed_ = std::move(needed);
+}
+
+void Emergency::stay(Clock::duration time) {
+  const auto held = hold();
+  stay_ = time;
+}
+
+void Emergency::begin_stop() { stopping_since_ = Clock::now(); }
+
+// A launcher that ends the others because one was lost does so after the loss.
+bool Emergency::is_echo(const Trouble& trouble) const {
+  constexpr auto kLater = std::chrono::milliseconds(150);
+  if (trouble.kind != Trouble::Kind::given_up && trouble.kind != Trouble::Kind::lost) return false;
+  const auto since = stopping_since_.load();
+  return since != Clock::time_point::max() && Clock::now() - since > kLater;
+}
+
+void Emergency::report(const Trouble& trouble) {
+  const auto held = hold();
+  tell(trouble);
+}
+
+void Emergency::tell(const Trouble& trouble) {
+  if (!voice_.report) return;
+  const bool stands_in = trouble.without_rank_0 && needed_ && needed_();
+  if ((reports(trouble, rank_) || stands_in) && !reported_) {
+    reported_ = true;
+    voice_.report(trouble);
+  } else if (trouble.without_rank_0 || reported_) {
+    // Whoever else has noticed may be gone, too.
+    voice_.note(trouble);
+  }
+}
+
+void Emergency::end(const Trouble& trouble) {
+  if (ending_.exchange(true)) {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  // The main thread may be writing, and finishes its line; it may also hang there.
+  std::unique_lock held(guard_, std::defer_lock);
+  const auto until = Clock::now() + patience_;
+  while (!held.try_lock() && Clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const bool echo = is_echo(trouble);
+  if (!echo) tell(trouble);
+  if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
+  if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
+  if (voice_.last) call_within(patience_, voice_.last);
+  if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
+  ::_exit(echo ? kExitUndecided : exit_status_of(trouble));
+}
+
+}  // namespace muster::bench

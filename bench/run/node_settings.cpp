@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/node_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
+#include "lib/probes/observe.hpp"
+#include "lib/profile/limits/bench.hpp"
+
+namespace muster::bench {
+namespace {
+
+// What recognition looks at. These files are local: a node that cannot read them in this time has
+// other troubles, and is judged as `generic`.
+constexpr auto kPatience = std::chrono::seconds(5);
+
+Attempt<Choice> recognise_node(const ProfileSources& sources, const Variables& variables) {
+  constexpr ProbeSet kAsked =
+      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+  Result<Candidates> candidates;
+  const ObserveOptions options{.recognise = true,
+                               .probes = kAsked,
+                               .deadline = std::chrono::steady_clock::now() + kPatience,
+                               .nvml = {},
+                               .state_file = std::nullopt,
+                               .variables = variables,
+                               .meanwhile = [&] { candidates = read_candidates(sources); }};
+  Attempt<Choice> choice;
+  (void)observe(Root(), options, [&](const Snapshot& snapshot) -> std::optional<Plan> {
+    choice = recognised_profile(sources, candidates, snapshot, load_profile);
+    return std::nullopt;
+  });
+  return choice;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code failure;
+  return std::filesystem::exists(path, failure);
+}
+
+// "eth0", "mlx5_ib0:1".
+bool has_device(const std::filesystem::path& root, std::string_view name) {
+  const auto device = name.substr(0, name.find(':'));
+  return is_there(root / "sys/class/net" / device) ||
+         is_there(root / "sys/class/infiniband" / device);
+}
+
+// NCCL takes the beginning of a name; "=eth0" is the whole of one.
+bool has_interface(const std::filesystem::path& root, std::string_view name) {
+  if (name.starts_with('=')) return has_device(root, name.substr(1));
+  std::error_code failure;
+  for (std::filesystem::directory_iterator at(root / "sys/class/net", failure), end;
+       !failure && at != end;
+       at.increment(failure)) {
+    if (at->path().filename().native().starts_with(name)) return true;
+  }
+  return false;
+}
+
+// What a setting names and this node does not have; else empty.
+std::string_view what_is_missing(std::string_view name,
+                                 std::string_view value,
+                                 const std::filesystem::path& root) {
+  // In a container the host's files are often missing, and NCCL takes an empty topology for one.
+  if (name.ends_with("_FILE")) {
+    return is_there(root / std::filesystem::path(value).relative_path()) ? "" : "file";
+  }
+  const bool nccls = name == "NCCL_SOCKET_IFNAME";
+  const bool ucxs = name == "UCX_NET_DEVICES" || name == "SHARP_SMX_UCX_INTERFACE";
+  if (nccls ? value.starts_with('^') : !ucxs || value == "all") return {};
+  const auto names = split(value, ',');
+  const bool found = std::ranges::any_of(names, [&](std::string_view each) {
+    return nccls ? has_interface(root, each) : has_device(root, each);
+  });
+  return found ? "" : "interface";
+}
+
+// What PSM, PSM2 and libfabric drive has a class here: Omni-Path, InfiniPath and EFA are
+// `infiniband`, Slingshot is `cxi`. A /sys that cannot be read says nothing.
+bool has_no_fabric(const std::filesystem::path& root) {
+  const auto classes = root / "sys/class";
+  if (!is_there(classes)) return false;
+  return std::ranges::all_of(std::array{"infiniband", "cxi", "gni"}, [&](const char* name) {
+    std::error_code failure;
+    const bool empty = std::filesystem::is_empty(classes / name, failure);
+    return empty || failure == std::errc::no_such_file_or_directory;
+  });
+}
+
+}  // namespace
+
+Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& variables) {
+  const auto sources = sources_of(data_folder(variables), "/", command.settings);
+  const auto name = profile_name(sources, command.profile);
+  if (!name) return tl::unexpected(name.error());
+  if (*name) return named_profile(sources, **name, load_profile);
+  return recognise_node(sources, variables);
+}
+
+Settings take_settings(const Profile& profile,
+                       BackendKind kind,
+                       Variables& variables,
+                       const std::filesystem::path& root) {
+  Settings settings;
+  for (const auto& [name, value] : profile.bench->environment) {
+    const bool other_backends = name.starts_with("UCX_") && kind != BackendKind::nccl;
+    if (other_backends || variables.contains(name)) continue;
+    if (const auto missing = what_is_missing(name, value, root); !missing.empty()) {
+      settings.left_out.push_back(fmt::format("{}={}: no such {}", name, value, missing));
+      continue;
+    }
+    if (::setenv(name.c_str(), value.c_str(), 0) != 0) continue;
+    variables[name] = value;
+    settings.taken.push_back(fmt::format("{}={}", name, value));
+  }
+  return settings;
+}
+
+std::string spare_fabric_search(const Variables& variables, const std::filesystem::path& root) {
+  constexpr const char* kName = "OMPI_MCA_mtl";
+  constexpr const char* kValue = "^psm,psm2,ofi";
+  const bool users = std::ranges::any_of(variables, [](const auto& variable) {
+    return variable.first.starts_with(kName) || variable.first == "OMPI_MCA_pml";
+  });
+  if (users || !has_no_fabric(root) || ::setenv(kName, kValue, 0) != 0) return {};
+  return fmt::format("{}={}: this node has no fabric device", kName, kValue);
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/operation_timer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "bench/results/row.hpp"
+#include "bench/run/messages.hpp"
+#include "bench/run/time_limit.hpp"
+#include "lib/base/clock.hpp"
+
+namespace muster::bench {
+namespace {
+
+// However noisy the machine is, one operation ends.
+constexpr std::size_t kMostIterations = 20'000;
+
+constexpr std::string_view kMore = "more";
+constexpr std::string_view kDone = "done";
+
+void append(std::vector<Samples>& target, std::vector<Samples> more) {
+  for (auto& each : more) {
+    const auto found = std::ranges::find(target, each.rank, &Samples::rank);
+    if (found == target.end()) {
+      target.push_back(std::move(each));
+    } else {
+      found->seconds.insert(found->seconds.end(), each.seconds.begin(), each.seconds.end());
+    }
+  }
+}
+
+}  // namespace
+
+std::string describe(const Operation& operation) {
+  return fmt::format("{} of {}{}",
+                     to_string(operation.collective),
+                     to_string(Bytes{static_cast<double>(operation.bytes)}),
+                     operation.in_place ? ", in place" : "");
+}
+
+Result<void> Sweep::add_batch(const Operation& operation,
+                              const std::vector<Wrong>& wrong,
+                              Measured& measured) {
+  auto samples = backend_.measure(operation, plan_.pace, *progress_);
+  if (!samples) return tl::unexpected(samples.error());
+  const auto texts = group_.gather(to_wire(Told{.samples = *std::move(samples), .wrong = wrong}));
+  if (!texts) return tl::unexpected(texts.error());
+  for (std::size_t rank = 0; rank < texts->size(); ++rank) {
+    auto told = parse_told((*texts)[rank], static_cast<int>(rank));
+    if (!told) return tl::unexpected(told.error());
+    append(measured.samples, std::move(told->samples));
+    measured.wrong.insert(measured.wrong.end(), told->wrong.begin(), told->wrong.end());
+  }
+  return {};
+}
+
+bool Sweep::precise(const Measured& measured) const {
+  const auto timing =
+      timing_of(measured.operation, backend_.ranks(), measured.samples, plan_.shared);
+  return !timing || narrow_enough(timing->statistics, plan_.precision->value / 100);
+}
+
+bool Sweep::enough(Measured& measured, Clock::time_point end) const {
+  if (!plan_.precision || measured.samples.empty()) return true;
+  const auto count = measured.samples.front().seconds.size();
+  const bool last = Clock::now() >= end || count >= kMostIterations;
+  // Looking costs as much as there is: it is done each time that there is an eighth more.
+  if (!last && count < measured.look_at) return false;
+  measured.look_at = count + count / 8;
+  if (precise(measured)) return true;
+  measured.cut_short = last;
+  return last;
+}
+
+Result<std::vector<Wrong>> Sweep::verify(const Operation& operation) {
+  const double first = connected_ ? 0 : plan_.join_deadline.value;
+  group_.enter(describe(operation), to_duration({plan_.operation_deadline.value + first}));
+  auto wrong = plan_.pace.graph ? backend_.verify_graph(operation) : backend_.verify(operation);
+  connected_ = wrong.has_value();
+  return wrong;
+}
+
+Result<void> Sweep::add_batches(const Operation& operation,
+                                std::vector<Wrong> wrong,
+                                Measured& measured) {
+  const Headway headway(progress_, &progress_->iteration);
+  const auto limit = to_duration(plan_.operation_deadline);
+  const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
+  for (;;) {
+    group_.enter(describe(operation), limit, headway);
+    if (auto added = add_batch(operation, wrong, measured); !added) return added;
+    wrong.clear();
+    const auto word = group_.broadcast(enough(measured, end) ? kDone : kMore);
+    if (!word) return tl::unexpected(word.error());
+    if (*word == kDone) return {};
+  }
+}
+
+Result<Measured> Sweep::run(const Operation& operation) {
+  Measured measured{.operation = operation, .samples = {}, .wrong = {}};
+  auto wrong = verify(operation);
+  if (!wrong) return tl::unexpected(wrong.error());
+  if (auto added = add_batches(operation, *std::move(wrong), measured); !added) {
+    return tl::unexpected(added.error());
+  }
+  return measured;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
+#include "lib/profile/limits/bench.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::uint64_t kSmallest = 8;
+constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
+// Of what is free, one part of so many is left to the library, which allocates while it works.
+constexpr std::uint64_t kParts = 10;
+constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
+
+std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
+
+// In place a rank needs no other.
+std::uint64_t buffers_of(const BenchCommand& command) {
+  return command.placement == Placement::in ? 1 : 2;
+}
+
+// The least size with an element for each rank.
+std::uint64_t least_size(const BenchCommand& command, int ranks) {
+  Operation operation{.collective = command.collective, .type = command.type, .bytes = 1};
+  const auto is_empty = [&](std::uint64_t bytes) {
+    operation.bytes = bytes;
+    return shape_of(operation, 0, ranks).count == 0;
+  };
+  std::uint64_t enough = 1;
+  while (is_empty(enough)) enough *= 2;
+  for (std::uint64_t little = enough / 2; enough - little > 1;) {
+    const auto middle = little + (enough - little) / 2;
+    (is_empty(middle) ? little : enough) = middle;
+  }
+  return enough;
+}
+
+Sizes without_empty(Sizes sizes, const BenchCommand& command, int ranks) {
+  const auto least = least_size(command, ranks);
+  if (!command.sizes.empty() || sizes.bytes.front() >= least || sizes.bytes.back() < least) {
+    return sizes;
+  }
+  std::erase_if(sizes.bytes, [least](std::uint64_t size) { return size < least; });
+  if (!sizes.remark.empty()) sizes.remark += "; ";
+  sizes.remark +=
+      fmt::format("sizes begin at {}: a smaller one has no element for each of {} ranks",
+                  size_text(sizes.bytes.front()),
+                  ranks);
+  return sizes;
+}
+
+// The largest size that a limit for so many nodes names; 0 where none does.
+std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
+  if (collective != Collective::all_reduce) return 0;
+  double largest = 0;
+  if (nodes == 1) largest = profile.bench->node_all_reduce.size.value_or(Bytes{}).value;
+  for (const auto& limit : profile.bench->job_all_reduce) {
+    if (nodes == 1 || nodes < limit.nodes_at_least.value_or(1)) continue;
+    largest = std::max(largest, limit.size.value_or(Bytes{}).value);
+  }
+  return static_cast<std::uint64_t>(largest);
+}
+
+}  // namespace
+
+Pace pace_of(const BenchCommand& command) {
+  return {.warm_up = command.warm_up,
+          .iterations = command.iterations,
+          .pipelined = command.pipelined,
+          .graph = command.graph};
+}
+
+Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
+  std::optional<Room> least;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (told[rank].empty()) continue;
+    const auto bytes = parse_unsigned(told[rank]);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (!least || *bytes < least->bytes) least = {static_cast<int>(rank), *bytes};
+  }
+  return least;
+}
+
+Sizes sizes_of(const BenchCommand& command,
+               const Profile& profile,
+               const Setting& setting,
+               const std::optional<Room>& room) {
+  const auto limit = setting.gpus ? largest_limit(profile, command.collective, setting.nodes) : 0;
+  const auto usual = setting.gpus ? kLargestOnGpu : kLargestOnHost;
+  const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, setting.ranks)));
+  const auto wanted = limit == 0 ? usual : limit;
+  const auto fitting = room ? room->bytes / kParts * (kParts - 1) / buffers_of(command) : wanted;
+  if (fitting >= wanted || !command.sizes.empty() || command.max) {
+    return without_empty({sizes_of(command, smallest, wanted), {}}, command, setting.ranks);
+  }
+  Sizes sizes{.bytes = sizes_of(command, smallest, std::max(fitting, smallest)), .remark = {}};
+  sizes.remark =
+      fmt::format("sizes end at {}: {} of {} for each rank would not fit: rank {} has {} free",
+                  size_text(sizes.bytes.back()),
+                  buffers_of(command) == 1 ? "one buffer" : "two buffers",
+                  size_text(wanted),
+                  room->rank,
+                  size_text(room->bytes));
+  return without_empty(std::move(sizes), command, setting.ranks);
+}
+
+Result<std::vector<Operation>> operations_of(const BenchCommand& command,
+                                             const std::vector<std::uint64_t>& sizes,
+                                             const Backend& backend) {
+  if (command.root >= backend.ranks()) {
+    return make_error(
+        fmt::format("--root: there is no rank {} among {}", command.root, backend.ranks()));
+  }
+  const auto [smallest, largest] = std::ranges::minmax(sizes);
+  if (const auto least = least_size(command, backend.ranks()); smallest < least) {
+    return make_error(fmt::format("{} of {} among {} ranks needs {} or more, got {}",
+                                  to_string(command.collective),
+                                  to_string(command.type),
+                                  backend.ranks(),
+                                  size_text(least),
+                                  size_text(smallest)));
+  }
+  std::vector<Operation> operations;
+  std::optional<Error> refused;
+  for (const bool in_place : {false, true}) {
+    if (command.placement == (in_place ? Placement::out : Placement::in)) continue;
+    const Operation operation{.collective = command.collective,
+                              .type = command.type,
+                              .reduction = command.reduction,
+                              .root = command.root,
+                              .in_place = in_place,
+                              .bytes = largest};
+    if (auto can = backend.supports(operation, pace_of(command)); can) {
+      operations.push_back(operation);
+    } else if (!refused) {
+      refused = can.error();
+    }
+  }
+  if (operations.empty()) return tl::unexpected(*refused);
+  return operations;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/printer.hpp"
+
+#include <fmt/format.h>
+
+#include "lib/base/text.hpp"
+#include "lib/report/verdict.hpp"
+
+namespace muster::bench {
+namespace {
+
+// Whoever reads the table leaves out its comments.
+std::string commented(std::string_view text) {
+  std::string lines;
+  for (const auto line : split_lines(text)) {
+    lines += line.empty() ? "#\n" : fmt::format("# {}\n", line);
+  }
+  return lines;
+}
+
+std::string rendered(const Report& report, const BenchCommand& command) {
+  const RenderOptions options{.verbose = command.verbose,
+                              .quiet = command.quiet,
+                              .every_iteration = command.each_iteration,
+                              .always = kBandwidthChecks};
+  const auto text = row_of(command.format).render(report, options);
+  return command.format == Format::text ? commented(text) : text;
+}
+
+}  // namespace
+
+void Printer::say(std::string_view lines) {
+  if (command_.format != Format::text || command_.quiet) return;
+  if (to_file()) {
+    kept_ += lines;
+  } else if (said_) {
+    said_ = console_.out(lines);
+  }
+}
+
+void Printer::remark(std::string_view line) { say(commented(line)); }
+
+Result<void> Printer::finish(const Report& report) {
+  if (!said_) return said_;
+  const auto text = rendered(report, command_);
+  if (!to_file()) return console_.out(text);
+  auto written = write(kept_ + text);
+  // What took its time to measure is not lost with a disk that is full by now.
+  if (!written) (void)console_.out(kept_ + text);
+  return written;
+}
+
+Result<void> Printer::write(std::string_view text) const {
+  auto destination = Destination::open(console_, command_.output);
+  if (!destination) return tl::unexpected(destination.error());
+  if (auto written = destination->write(text); !written) return written;
+  return destination->finish();
+}
+
+Result<void> Printer::can_finish() const {
+  if (!to_file()) return {};
+  const auto destination = Destination::open(console_, command_.output);
+  if (!destination) return tl::unexpected(destination.error());
+  return {};
+}
+
+}  // namespace muster::bench

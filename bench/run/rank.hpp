@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a run, from its meeting with the others to the exit status.
+#pragma once
+
+#include "bench/launch/local.hpp"
+#include "bench/run/bench_run.hpp"
+
+namespace muster::bench {
+
+[[nodiscard]] int run_rank(const BenchCommand& command, const World& world, LocalRank self);
+
+}  // namespace muster::bench

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A deadline for what the group cannot watch: before it has met, and after it has parted.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "bench/run/emergency.hpp"
+
+namespace muster::bench {
+
+// While this lives. Overdue, it ends the process by `emergency`, which lives longer.
+class TimeLimit {
+ public:
+  // On another rank than 0 a moment later: rank 0 may be there, and then reports.
+  TimeLimit(Emergency& emergency, int rank, std::string phase, Clock::duration limit);
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+  ~TimeLimit();
+
+ private:
+  void wait();
+
+  Emergency& emergency_;
+  int rank_;
+  std::string phase_;
+  Clock::duration limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::bench

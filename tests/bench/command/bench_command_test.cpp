@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/command/bench_command.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/base/text.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Result<Invocation> parsed(const std::vector<std::string>& words) {
+  std::vector<const char*> pointers;
+  pointers.reserve(words.size());
+  for (const auto& word : words) pointers.push_back(word.c_str());
+  return parse(pointers);
+}
+
+BenchCommand command_of(std::vector<std::string> words) {
+  words.insert(words.begin(), "all_reduce");
+  const auto invocation = parsed(words);
+  EXPECT_TRUE(invocation.has_value()) << invocation.error().message;
+  return invocation ? std::get<BenchCommand>(*invocation) : BenchCommand();
+}
+
+TEST(BenchParseTest, DefaultsAreThoseOfTheHelp) {
+  const auto command = command_of({});
+  EXPECT_EQ(command.collective, Collective::all_reduce);
+  EXPECT_TRUE(command.sizes.empty());
+  EXPECT_EQ(command.factor, 2U);
+  EXPECT_EQ(command.type, Type::f32);
+  EXPECT_EQ(command.reduction, Reduction::sum);
+  EXPECT_EQ(command.placement, Placement::both);
+  EXPECT_EQ(command.warm_up, 5);
+  EXPECT_EQ(command.iterations, 20);
+  EXPECT_EQ(command.backend, BackendKind::automatic);
+  EXPECT_EQ(command.bind, Bind::gpu);
+  EXPECT_EQ(command.format, Format::text);
+  EXPECT_EQ(command.join_deadline.value, 60);
+  EXPECT_EQ(command.operation_deadline.value, 60);
+}
+
+TEST(BenchParseTest, EveryCollectiveHasItsName) {
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    const auto invocation = parsed({std::string(to_string(collective))});
+    ASSERT_TRUE(invocation.has_value());
+    EXPECT_EQ(std::get<BenchCommand>(*invocation).collective, collective);
+  }
+}
+
+TEST(BenchParseTest, SizesAndTypes) {
+  const auto range = command_of({"--min=8", "--max", "8GiB", "--factor=4"});
+  EXPECT_EQ(range.min, 8U);
+  EXPECT_EQ(range.max, 8ULL << 30U);
+  EXPECT_EQ(range.factor, 4U);
+  EXPECT_THAT(command_of({"--sizes=8, 64KiB ,1GiB"}).sizes, ElementsAre(8U, 64U << 10U, 1U << 30U));
+  EXPECT_EQ(command_of({"--type=bf16"}).type, Type::bf16);
+  EXPECT_EQ(command_of({"--type=u8"}).type, Type::u8);
+  EXPECT_EQ(command_of({"--op=avg"}).reduction, Reduction::avg);
+  EXPECT_EQ(command_of({"--root=3"}).root, 3);
+  EXPECT_EQ(command_of({"--placement=in"}).placement, Placement::in);
+}
+
+TEST(BenchParseTest, HowOften) {
+  const auto command =
+      command_of({"--warm-up=0", "--iterations=7", "--precision=1%", "--pipelined", "--graph"});
+  EXPECT_EQ(command.warm_up, 0);
+  EXPECT_EQ(command.iterations, 7);
+  EXPECT_EQ(command.precision->value, 1);
+  EXPECT_TRUE(command.pipelined);
+  EXPECT_TRUE(command.graph);
+}
+
+TEST(BenchParseTest, WithWhatAndAmongWhom) {
+  EXPECT_EQ(command_of({"--backend=tcp"}).backend, BackendKind::tcp);
+  EXPECT_EQ(command_of({"--bind=none"}).bind, Bind::none);
+  const auto model = command_of({"--backend=sim", "--sim=nodes=2,gpus=8"});
+  EXPECT_EQ(model.backend, BackendKind::sim);
+  EXPECT_EQ(model.sim, "nodes=2,gpus=8");
+  EXPECT_EQ(command_of({"--local=8"}).local, 8);
+  EXPECT_EQ(command_of({"--launch=slurm"}).launch.launcher, Launcher::slurm);
+  const auto flags =
+      command_of({"--rank=1", "--world=2", "--rendezvous=[fd00::1]:6105", "--secret-file=/s"});
+  EXPECT_EQ(flags.launch.rank, 1);
+  EXPECT_EQ(flags.launch.world, 2);
+  EXPECT_EQ(flags.launch.rendezvous, (Rendezvous{"fd00::1", 6105}));
+  EXPECT_EQ(flags.secret_file, "/s");
+  const auto libraries = command_of({"--cuda=/c", "--nccl=/n"});
+  EXPECT_EQ(libraries.cuda, "/c");
+  EXPECT_EQ(libraries.nccl, "/n");
+}
+
+TEST(BenchParseTest, WhatIsGoodAndWhatIsTold) {
+  const auto command = command_of({"--profile=nd96asr_v4",
+                                   "--set=a=b",
+                                   "--set=c=d",
+                                   "--min-busbw=185 GB/s",
+                                   "--at=8GiB",
+                                   "--require-transport=ib,gdr",
+                                   "--format=json",
+                                   "--output=/o",
+                                   "--each-iteration",
+                                   "--join-deadline=5s",
+                                   "--operation-deadline=1min",
+                                   "-v"});
+  EXPECT_EQ(command.profile, "nd96asr_v4");
+  EXPECT_THAT(command.settings, ElementsAre("a=b", "c=d"));
+  EXPECT_EQ(command.min_busbw->value, 185e9);
+  EXPECT_EQ(command.at, 8ULL << 30U);
+  EXPECT_THAT(command.require_transport, ElementsAre("ib", "gdr"));
+  EXPECT_EQ(command.format, Format::json);
+  EXPECT_EQ(command.output, "/o");
+  EXPECT_TRUE(command.each_iteration);
+  EXPECT_EQ(command.join_deadline.value, 5);
+  EXPECT_EQ(command.operation_deadline.value, 60);
+  EXPECT_TRUE(command.verbose);
+  EXPECT_TRUE(command_of({"-q"}).quiet);
+}
+
+TEST(BenchParseTest, HelpAndVersionAreText) {
+  EXPECT_THAT(std::get<SayCommand>(*parsed({"--help"})).text, HasSubstr("Exit status: 0 healthy"));
+  EXPECT_THAT(std::get<SayCommand>(*parsed({"--version"})).text, StartsWith("muster-bench "));
+}
+
+struct Bad {
+  const char* words;
+  const char* message;
+};
+
+class BadUsage : public ::testing::TestWithParam<Bad> {};
+
+TEST_P(BadUsage, IsSaidInWords) {
+  std::vector<std::string> words;
+  for (const auto word : split_words(GetParam().words)) words.emplace_back(word);
+  const auto invocation = parsed(words);
+  ASSERT_FALSE(invocation.has_value());
+  EXPECT_EQ(invocation.error().message,
+            fmt::format("{} (muster-bench --help says more)", GetParam().message));
+}
+
+constexpr const char* kOneCollective =
+    "expects one collective of all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
+    "alltoall, sendrecv, gather, scatter, as muster-bench all_reduce";
+constexpr const char* kNotAmong = "--at: that size is not among those that are run";
+
+INSTANTIATE_TEST_SUITE_P(
+    Each,
+    BadUsage,
+    ::testing::Values(
+        Bad{"", kOneCollective},
+        Bad{"all_reduce broadcast", kOneCollective},
+        Bad{"all_reducee", "no collective is called \"all_reducee\"; did you mean all_reduce?"},
+        Bad{"xyzzy",
+            "no collective is called \"xyzzy\"; there are all_reduce, all_gather, "
+            "reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter"},
+        Bad{"all_reduce --min 0", "--min: expects a size from 1 B to 1024 TiB, got \"0\""},
+        Bad{"all_reduce --max 2000TiB",
+            "--max: expects a size from 1 B to 1024 TiB, got \"2000TiB\""},
+        Bad{"all_reduce --sizes 8,x",
+            "--sizes: expected a number with a unit (B, KiB, MiB, GiB, TiB), got \"x\""},
+        Bad{"all_reduce --factor 1", "--factor: expects a whole number from 2 on, got \"1\""},
+        Bad{"all_reduce --type f33",
+            "--type: expects f32|f64|f16|bf16|i32|u8, got \"f33\"; did you mean f32?"},
+        Bad{"all_reduce --op prod", "--op: expects sum|min|max|avg, got \"prod\""},
+        Bad{"all_reduce --root -1", "--root: expects a whole number from 0 on, got \"-1\""},
+        Bad{"all_reduce --placement x", "--placement: expects both|out|in, got \"x\""},
+        Bad{"all_reduce --warm-up -1", "--warm-up: expects a whole number from 0 on, got \"-1\""},
+        Bad{"all_reduce --iterations 0",
+            "--iterations: expects a whole number from 1 on, got \"0\""},
+        Bad{"all_reduce --precision 0%", "--precision: expects a share up to 50%"},
+        Bad{"all_reduce --precision 51%", "--precision: expects a share up to 50%"},
+        Bad{"all_reduce --backend cuda", "--backend: expects auto|nccl|mpi|tcp|sim, got \"cuda\""},
+        Bad{"all_reduce --local 0", "--local: expects a whole number from 1 on, got \"0\""},
+        Bad{"all_reduce --rank 0", "--rank and --world go together"},
+        Bad{"all_reduce --world 2", "--rank and --world go together"},
+        Bad{"all_reduce --rank 0 --world 2 --local 2",
+            "--local starts ranks of its own; it excludes --rank"},
+        Bad{"all_reduce --rank 0 --world 2 --launch alone",
+            "--rank and --launch exclude each other"},
+        Bad{"all_reduce --rank 2 --world 2 --rendezvous a:1",
+            "--rank 2 is none of --world 2: ranks are counted from 0"},
+        Bad{"all_reduce --rank 0 --world 2",
+            "--rank and --world need --rendezvous: where rank 0 listens"},
+        Bad{"all_reduce --each-iteration", "--each-iteration goes with --format json"},
+        Bad{"all_reduce --rendezvous here",
+            "--rendezvous: \"here\" is no host and port such as node1:6105 or [fd00::1]:6105"},
+        Bad{"all_reduce --set x",
+            "--set: expects KEY=VALUE as bench.node_all_reduce.fail_below='220 GB/s', got \"x\""},
+        Bad{"all_reduce --min-busbw 0GB/s", "--min-busbw: expects a rate above zero"},
+        Bad{"all_reduce --at 8GiB", "--at goes with --min-busbw"},
+        Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --max 4GiB", kNotAmong},
+        Bad{"all_reduce --min-busbw 1GB/s --at 8KiB --min 4MiB", kNotAmong},
+        Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --sizes 4GiB", kNotAmong},
+        Bad{"all_reduce --require-transport tcp",
+            "--require-transport: \"tcp\" is no transport: ib, gdr, p2p, nvlink, mnnvl, nvls, "
+            "sharp"},
+        Bad{"all_reduce --format xml",
+            "--format: expects text|json|prometheus|junit|npd|nhc, got \"xml\""},
+        Bad{"all_reduce --join-deadline 0",
+            "--join-deadline: \"0\" has no unit; write one of us, ms, s, min, h, d"},
+        Bad{"all_reduce -v -q", "-v and -q exclude each other"},
+        Bad{"all_reduce --sizes 8GiB,8,8192MiB", "--sizes: 8 GiB is listed twice"},
+        Bad{"all_reduce --backend sim --sim node=1",
+            "--sim: \"node\" is no key; did you mean nodes?"},
+        Bad{"all_reduce --sizes 8 --max 16", "--sizes and --min or --max exclude each other"},
+        Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
+        Bad{"all_reduce --sim nodes=2", "--sim goes with --backend sim"},
+        Bad{"all_reduce --graph --backend tcp", "--graph goes with --backend nccl"},
+        Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));
+
+std::vector<std::uint64_t> sizes(std::vector<std::string> words) {
+  return sizes_of(command_of(std::move(words)), 8, 64);
+}
+
+TEST(BenchSizesTest, GoFromMinToMaxByTheFactor) {
+  EXPECT_THAT(sizes({}), ElementsAre(8U, 16U, 32U, 64U));
+  EXPECT_THAT(sizes({"--min=16"}), ElementsAre(16U, 32U, 64U));
+  EXPECT_THAT(sizes({"--max=20"}), ElementsAre(8U, 16U));
+  EXPECT_THAT(sizes({"--factor=8"}), ElementsAre(8U, 64U));
+  // Past the largest by default, that one alone; below the smallest by default, that one.
+  EXPECT_THAT(sizes({"--min=100"}), ElementsAre(100U));
+  EXPECT_THAT(sizes({"--max=4"}), ElementsAre(4U));
+  EXPECT_THAT(sizes({"--sizes=64,8"}), ElementsAre(64U, 8U));
+}
+
+TEST(BenchSizesTest, EndAtTheLargestNumberThereIs) {
+  const auto command = command_of({"--min=512TiB", "--max=1024TiB", "--factor=1000000000"});
+  EXPECT_THAT(sizes_of(command, 8, 64), ElementsAre(512ULL << 40U));
+}
+
+TEST(BenchSizesTest, HaveTheJudgedSizeBetweenTheSteps) {
+  EXPECT_THAT(sizes({"--min-busbw=1GB/s", "--at=24"}), ElementsAre(8U, 16U, 24U, 32U, 64U));
+  EXPECT_THAT(sizes({"--min-busbw=1GB/s", "--at=32"}), ElementsAre(8U, 16U, 32U, 64U));
+  EXPECT_THAT(sizes({"--min-busbw=1GB/s", "--at=4KiB"}), ElementsAre(8U, 16U, 32U, 64U, 4096U));
+}
+
+TEST(BenchCommonWordsTest, LeaveOutWhatIsEachProcessOwn) {
+  const std::vector<const char*> words{"all_reduce",
+                                       "--rank",
+                                       "1",
+                                       "--world=2",
+                                       "--rendezvous=a:1",
+                                       "--secret-file",
+                                       "/tmp/secret",
+                                       "--type",
+                                       "f64",
+                                       "--output=/o",
+                                       "--cuda",
+                                       "/c",
+                                       "--nccl=/n"};
+  EXPECT_EQ(common_words(words), "all_reduce --world=2 --type f64");
+  const std::vector<const char*> cut{"all_reduce", "--rank"};
+  EXPECT_EQ(common_words(cut), "all_reduce");
+}
+
+}  // namespace
+}  // namespace muster::bench

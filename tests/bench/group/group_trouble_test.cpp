@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are late, absent, stopped, killed, or give up: everybody is told of it, once.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "bench/group/group.hpp"
+#include "tests/bench/group/harness.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kShort = std::chrono::milliseconds(150);
+
+void expect_trouble(const Rank& rank,
+                    Trouble::Kind kind,
+                    std::string_view phase,
+                    const std::vector<int>& ranks) {
+  ASSERT_EQ(rank.troubles, 1) << "rank " << rank.rank;
+  EXPECT_EQ(rank.trouble->kind, kind) << rank.trouble->what;
+  EXPECT_EQ(rank.trouble->phase, phase);
+  EXPECT_EQ(rank.trouble->ranks, ranks) << rank.trouble->what;
+}
+
+// Waits for what never comes; ends with the trouble.
+void wait_for_trouble(Group& group) {
+  if (group.rank() == 0) {
+    EXPECT_FALSE(group.gather(""));
+  } else {
+    EXPECT_FALSE(group.broadcast(""));
+  }
+}
+
+// Is busy, and waits for nobody, until there is trouble.
+void work_until_trouble(Group& group) {
+  while (group.rank() == 0 ? group.broadcast("").has_value() : group.gather("").has_value()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+TEST(LateTest, TheRankThatHangsInAnEarlierPhaseIsNamed) {
+  const auto ranks = run_threads({.world = 4}, [](Group& group) {
+    group.enter("fill", kLong);
+    // Rank 2 never enters the next phase. Rank 0 does once the others have.
+    if (group.rank() % 2 == 1) group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    if (group.rank() == 0) group.enter("all_reduce", kShort);
+    work_until_trouble(group);
+  });
+  for (const auto& rank : ranks) {
+    expect_trouble(rank, Trouble::Kind::late, "all_reduce", {2});
+    EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1, 3));
+    EXPECT_EQ(rank.trouble->what,
+              "the phase \"all_reduce\" takes longer than 150 ms: rank 2 (test) is still in the "
+              "phase \"fill\"");
+  }
+}
+
+// Works for 300 ms, an iteration every 15.
+void work_on(std::atomic<std::uint64_t>& count) {
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(kShort / 10);
+    ++count;
+  }
+}
+
+TEST(LateTest, TheLimitBeginsAnewWhileThereIsHeadway) {
+  const auto ranks = run_threads({.world = 3}, [](Group& group) {
+    const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
+    group.enter("all_reduce", group.rank() == 2 ? kShort * 4 : kLong, count);
+    work_on(*count);
+    work_on(*count);
+    work_on(*count);
+    EXPECT_TRUE(group.barrier());
+  });
+  for (const auto& rank : ranks) EXPECT_EQ(rank.troubles, 0) << rank.trouble->what;
+}
+
+TEST(LateTest, TheLimitEndsOnceTheHeadwayDoes) {
+  const auto ranks = run_threads({.world = 2}, [](Group& group) {
+    const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
+    group.enter("all_reduce", group.rank() == 1 ? kShort * 4 : kLong, count);
+    if (group.rank() == 1) work_on(*count);
+    work_until_trouble(group);
+  });
+  for (const auto& rank : ranks) {
+    ASSERT_EQ(rank.troubles, 1);
+    EXPECT_EQ(rank.trouble->kind, Trouble::Kind::late);
+    EXPECT_THAT(rank.trouble->what,
+                HasSubstr("an iteration of the phase \"all_reduce\" takes longer than 600 ms"));
+  }
+}
+
+TEST(LateTest, RankZeroCanBeTheLateOne) {
+  const auto ranks = run_threads({.world = 3}, [](Group& group) {
+    group.enter("fill", kLong);
+    if (group.rank() == 2) group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    if (group.rank() == 1) group.enter("all_reduce", kShort);
+    wait_for_trouble(group);
+  });
+  for (const auto& rank : ranks) expect_trouble(rank, Trouble::Kind::late, "all_reduce", {0});
+}
+
+TEST(LateTest, NobodyIsNamedWhereAllHangInTheSamePhase) {
+  const auto ranks = run_threads({.world = 3}, [](Group& group) {
+    if (group.rank() != 0) group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    if (group.rank() == 0) group.enter("all_reduce", kShort);
+    work_until_trouble(group);
+  });
+  for (const auto& rank : ranks) {
+    expect_trouble(rank, Trouble::Kind::late, "all_reduce", {});
+    EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1, 2));
+    EXPECT_THAT(rank.trouble->what, HasSubstr("all ranks are still in it"));
+  }
+}
+
+TEST(LateTest, ASingleProcessIsWatchedToo) {
+  const auto ranks = run_threads({.world = 1}, [](Group& group) {
+    group.enter("start NCCL", kShort);
+    while (group.barrier()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
+  expect_trouble(ranks.front(), Trouble::Kind::late, "start NCCL", {});
+  EXPECT_THAT(ranks.front().trouble->arrived, ElementsAre(0));
+}
+
+TEST(LateTest, PhasesEnteredInTimeAreNoTrouble) {
+  const auto ranks = run_threads({.world = 2}, [](Group& group) {
+    for (int round = 0; round < 20; ++round) {
+      group.enter(fmt::format("round {}", round), kLong);
+      ASSERT_TRUE(group.barrier());
+    }
+    group.enter("the end", Clock::duration::max());
+  });
+  for (const auto& rank : ranks) EXPECT_EQ(rank.troubles, 0);
+}
+
+TEST(LateTest, AStoppedProcessIsNamedAsNotAnswering) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3, .grace = std::chrono::milliseconds(500)};
+  const auto work = [](Group& group) {
+    group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    if (group.rank() == 2) ::kill(::getpid(), SIGSTOP);
+    work_until_trouble(group);
+  };
+  Process first(setting, listener, 1, work);
+  Process second(setting, listener, 2, work);
+  Rank rank{.rank = 0};
+  live(options_for(setting, listener, rank), rank, [](Group& group) {
+    group.enter("all_reduce", std::chrono::milliseconds(300));
+    EXPECT_TRUE(group.barrier());
+    work_until_trouble(group);
+  });
+  expect_trouble(rank, Trouble::Kind::late, "all_reduce", {2});
+  EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1));
+  EXPECT_THAT(rank.trouble->what, HasSubstr("rank 2 (test) does not answer"));
+  EXPECT_EQ(first.wait(), Process::kTold);
+  second.signal(SIGCONT);
+  EXPECT_EQ(second.wait(), Process::kTold);
+}
+
+TEST(LateTest, OthersDecideWhereRankZeroIsStopped) {
+  auto listener = listen_here();
+  const Setting setting{.world = 2, .grace = std::chrono::milliseconds(100)};
+  Process hub(setting, listener, 0, [](Group& group) {
+    EXPECT_TRUE(group.gather(""));
+    ::kill(::getpid(), SIGSTOP);
+    ::pause();
+  });
+  Rank rank{.rank = 1};
+  live(options_for(setting, listener, rank), rank, [](Group& group) {
+    group.enter("all_reduce", kShort);
+    EXPECT_TRUE(group.gather(""));
+    wait_for_trouble(group);
+  });
+  expect_trouble(rank, Trouble::Kind::late, "all_reduce", {0});
+  EXPECT_THAT(rank.trouble->arrived, ElementsAre(1));
+  EXPECT_THAT(rank.trouble->what, HasSubstr("rank 0 does not answer"));
+}
+
+TEST(LostTest, AKilledProcessIsNamed) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3};
+  const auto work = [](Group& group) {
+    EXPECT_TRUE(group.barrier());
+    if (group.rank() == 2) ::kill(::getpid(), SIGKILL);
+    wait_for_trouble(group);
+  };
+  Process first(setting, listener, 1, work);
+  Process second(setting, listener, 2, work);
+  Rank rank{.rank = 0};
+  live(options_for(setting, listener, rank), rank, [](Group& group) {
+    group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    wait_for_trouble(group);
+  });
+  expect_trouble(rank, Trouble::Kind::lost, "all_reduce", {2});
+  EXPECT_EQ(rank.trouble->what,
+            "rank 2 (test) ended without a word, or its node is gone, in the phase \"all_reduce\"");
+  EXPECT_EQ(first.wait(), Process::kTold);
+  EXPECT_EQ(second.wait(), 128 + SIGKILL);
+}
+
+TEST(LostTest, ThoseThatDieTogetherAreNamedTogether) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3};
+  Rank rank{.rank = 0};
+  auto options = options_for(setting, listener, rank);
+  // Two ranks in one process, as stands for a node.
+  Process node([&] {
+    std::vector<Rank> ranks{{.rank = 1}, {.rank = 2}};
+    std::vector<std::thread> threads;
+    threads.reserve(ranks.size());
+    for (auto& each : ranks) {
+      threads.emplace_back([&setting, &listener, &each] {
+        live(options_for(setting, listener, each), each, wait_for_trouble);
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  });
+  live(std::move(options), rank, [&](Group& group) {
+    node.signal(SIGKILL);
+    wait_for_trouble(group);
+  });
+  expect_trouble(rank, Trouble::Kind::lost, "start", {1, 2});
+}
+
+TEST(LostTest, EverybodyIsToldWhenRankZeroIsKilled) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3};
+  Process hub(setting, listener, 0, [](Group& group) {
+    EXPECT_TRUE(group.gather(""));
+    ::kill(::getpid(), SIGKILL);
+  });
+  const auto work = [](Group& group) {
+    EXPECT_TRUE(group.gather(""));
+    wait_for_trouble(group);
+  };
+  Process other(setting, listener, 2, work);
+  Rank rank{.rank = 1};
+  live(options_for(setting, listener, rank), rank, work);
+  expect_trouble(rank, Trouble::Kind::lost, "start", {0});
+  EXPECT_EQ(other.wait(), Process::kTold);
+  EXPECT_EQ(hub.wait(), 128 + SIGKILL);
+}
+
+TEST(LostTest, AProcessKilledWhileOthersAreAwaitedIsNamedAtOnce) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3};
+  Process dies(setting, listener, 1, [](Group& /*group*/) {});
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    dies.signal(SIGKILL);
+  });
+  Rank rank{.rank = 0};
+  live(options_for(setting, listener, rank), rank, [](Group& /*group*/) {});
+  killer.join();
+  expect_trouble(rank, Trouble::Kind::lost, "rendezvous", {1});
+  EXPECT_THAT(rank.error, HasSubstr("rank 1 (test) ended without a word"));
+}
+
+TEST(AbsentTest, WhoDoesNotComeIsNamedToAllWhoCame) {
+  auto listener = listen_here();
+  const Setting setting{.world = 5, .patience = std::chrono::milliseconds(400)};
+  std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}, {.rank = 3}};
+  std::vector<std::thread> threads;
+  for (auto& rank : ranks) {
+    auto options = options_for(setting, listener, rank);
+    threads.emplace_back([options = std::move(options), &rank]() mutable {
+      live(std::move(options), rank, [](Group& /*group*/) { FAIL(); });
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& rank : ranks) {
+    expect_trouble(rank, Trouble::Kind::absent, "rendezvous", {2, 4});
+    EXPECT_THAT(rank.trouble->arrived, ElementsAre(0, 1, 3));
+    EXPECT_EQ(rank.error, "ranks 2,4 did not come to the rendezvous within 400 ms; 3 of 5 came");
+  }
+}
+
+TEST(AbsentTest, WithoutRankZeroEachSaysSo) {
+  auto listener = listen_here();
+  listener.socket = Descriptor();
+  Rank rank{.rank = 1};
+  const Setting setting{.world = 2, .patience = std::chrono::milliseconds(120)};
+  live(options_for(setting, listener, rank), rank, [](Group& /*group*/) { FAIL(); });
+  expect_trouble(rank, Trouble::Kind::absent, "rendezvous", {0});
+  EXPECT_THAT(rank.trouble->arrived, ElementsAre(1));
+  EXPECT_THAT(rank.error, HasSubstr("Connection refused"));
+}
+
+TEST(GiveUpTest, TheOthersAreToldAndTheOneItselfIsNot) {
+  for (const int giver : {0, 2}) {
+    const auto ranks = run_threads({.world = 3}, [&](Group& group) {
+      group.enter("start NCCL", kLong);
+      if (group.rank() != giver) return wait_for_trouble(group);
+      group.give_up("out of memory");
+      EXPECT_FALSE(group.broadcast(""));
+    });
+    for (const auto& rank : ranks) {
+      if (rank.rank == giver) {
+        EXPECT_EQ(rank.troubles, 0);
+        continue;
+      }
+      expect_trouble(rank, Trouble::Kind::given_up, "start NCCL", {giver});
+      EXPECT_EQ(rank.trouble->what, "out of memory");
+    }
+  }
+}
+
+TEST(GiveUpTest, ASingleProcessGivesUpWithoutADelay) {
+  const auto ranks = run_threads({.world = 1, .grace = kLong}, [](Group& group) {
+    group.give_up("no GPU");
+    EXPECT_FALSE(group.barrier());
+  });
+  EXPECT_EQ(ranks.front().troubles, 0);
+}
+
+TEST(TroubleTest, RankZeroReportsBeforeTheOthersEnd) {
+  auto listener = listen_here();
+  const Setting setting{.world = 2, .grace = kLong};
+  Process other(setting, listener, 1, [](Group& group) {
+    EXPECT_TRUE(group.barrier());
+    wait_for_trouble(group);
+  });
+  Rank rank{.rank = 0};
+  auto options = options_for(setting, listener, rank);
+  bool alone = false;
+  options.on_trouble = [&](const Trouble& /*trouble*/) {
+    // It ends only once this returns.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    alone = other.has_ended();
+  };
+  live(std::move(options), rank, [](Group& group) {
+    EXPECT_TRUE(group.barrier());
+    group.enter("all_reduce", kShort);
+    wait_for_trouble(group);
+  });
+  EXPECT_FALSE(alone);
+  EXPECT_EQ(other.wait(), Process::kTold);
+}
+
+}  // namespace
+}  // namespace muster::bench

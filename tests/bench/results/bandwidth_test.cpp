@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/bandwidth.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "tests/bench/results/sample_rows.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr int kRanks = 16;
+
+// ND A100 v4 as far as collectives go.
+Profile nd_a100() {
+  Profile profile;
+  profile.name = "nd96asr_v4";
+  profile.gpu->present.count = 8;
+  const auto gib = [](int n) { return Bytes{n * static_cast<double>(kGibibyte)}; };
+  profile.bench->node_all_reduce = {.type = "float",
+                                    .algorithm = "any",
+                                    .size = gib(8),
+                                    .expected = BytesPerSecond{232e9},
+                                    .warn_below = BytesPerSecond{228e9},
+                                    .fail_below = BytesPerSecond{216e9}};
+  profile.bench->job_all_reduce = {{.type = "float",
+                                    .algorithm = "any",
+                                    .size = gib(8),
+                                    .nodes_at_least = 2,
+                                    .expected = BytesPerSecond{188e9},
+                                    .fail_below = BytesPerSecond{185e9}}};
+  return profile;
+}
+
+RunFacts two_nodes() { return {.nodes = 2, .ranks = kRanks, .backend = "nccl", .gpus = true}; }
+
+RunFacts one_node() {
+  return {.nodes = 1, .ranks = 8, .node = "gpu-0007", .backend = "nccl", .gpus = true};
+}
+
+std::vector<Row> all_reduce_at(double gbps, int ranks = kRanks, std::uint64_t gib = 8) {
+  return {row_at(all_reduce_of(gib * kGibibyte), ranks, gbps)};
+}
+
+Finding job(Outcome outcome, std::string message) {
+  return {.check = "bench.job_all_reduce",
+          .device = "job",
+          .outcome = outcome,
+          .message = std::move(message)};
+}
+
+TEST(AlgorithmWordTest, IsThatOfProfiles) {
+  for (const auto& [name, word] : {std::pair{"RING", "ring"},
+                                   {"Tree", "tree"},
+                                   {"NVLS", "nvls"},
+                                   {"NVLSTree", "nvls"},
+                                   {"COLLNET_DIRECT", "collnet"},
+                                   {"CollNetChain", "collnet"},
+                                   {"PAT", "pat"},
+                                   {"", ""}}) {
+    EXPECT_EQ(algorithm_word(name), word);
+  }
+}
+
+TEST(JudgeTest, DecidesTheRuleOfNdA100Exactly) {
+  struct Case {
+    double gbps;
+    Outcome outcome;
+  };
+
+  for (const auto& [gbps, outcome] : {Case{187, Outcome::pass},
+                                      Case{185, Outcome::pass},
+                                      Case{184.9, Outcome::fail},
+                                      Case{10, Outcome::fail}}) {
+    EXPECT_EQ(judge(all_reduce_at(gbps), nd_a100(), two_nodes()).outcome, outcome) << gbps;
+  }
+}
+
+TEST(JudgeTest, AFailureSaysWhatWasObservedAndWhoSetTheLimit) {
+  auto finding = judge(all_reduce_at(184.9), nd_a100(), two_nodes());
+  EXPECT_NEAR(std::get<double>(finding.observed), 184.9, 1e-9);
+  EXPECT_EQ(finding.limit, Value(185.0));
+  EXPECT_EQ(finding.unit, "GB/s");
+  EXPECT_EQ(finding.remedy, Remedy::report_to_provider);
+  EXPECT_EQ(finding.message,
+            "184.90 GB/s for all_reduce of 8 GiB out of place; expected 188 GB/s, fails below 185 "
+            "GB/s (profile nd96asr_v4)");
+}
+
+TEST(JudgeTest, AValueJustBelowItsLimitDoesNotLookLikeIt) {
+  EXPECT_THAT(judge(all_reduce_at(184.9996), nd_a100(), two_nodes()).message,
+              testing::StartsWith("184.9996 GB/s for"));
+}
+
+TEST(JudgeTest, OneNodeIsNamed) {
+  const auto finding = judge(all_reduce_at(220, 8), nd_a100(), one_node());
+  EXPECT_EQ(finding.check, "bench.node_all_reduce");
+  EXPECT_EQ(finding.device, "gpu-0007");
+  EXPECT_EQ(finding.outcome, Outcome::warn);
+  EXPECT_EQ(finding.remedy, Remedy::watch);
+  EXPECT_EQ(finding.limit, Value(228.0));
+  EXPECT_EQ(finding.message,
+            "220.00 GB/s for all_reduce of 8 GiB out of place; expected 232 GB/s, warns below 228 "
+            "GB/s, fails below 216 GB/s (profile nd96asr_v4)");
+  EXPECT_EQ(judge(all_reduce_at(215.9, 8), nd_a100(), one_node()).outcome, Outcome::fail);
+  EXPECT_EQ(judge(all_reduce_at(232, 8), nd_a100(), one_node()).outcome, Outcome::pass);
+}
+
+TEST(JudgeTest, OfTwoPlacementsTheSlowerOneIsJudged) {
+  auto rows = all_reduce_at(187);
+  rows[0].in_place = timing_at(rows[0].operation, kRanks, {184});
+  const auto finding = judge(rows, nd_a100(), two_nodes());
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+  EXPECT_THAT(finding.message,
+              testing::StartsWith("184.00 GB/s for all_reduce of 8 GiB in place;"));
+  rows[0].out_of_place.reset();
+  EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, Outcome::fail);
+}
+
+TEST(JudgeTest, TheMedianOverIterationsIsJudgedAndNotTheMean) {
+  auto rows = all_reduce_at(187);
+  rows[0].in_place.reset();
+  rows[0].out_of_place = timing_at(rows[0].operation, kRanks, {187, 187, 187, 187, 20});
+  EXPECT_LT(rows[0].out_of_place->shown.bus, 90e9);
+  EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, Outcome::pass);
+}
+
+TEST(JudgeTest, OtherSizesAreNoPartOfIt) {
+  auto rows = all_reduce_at(187);
+  rows.insert(rows.begin(), row_at(all_reduce_of(1024), kRanks, 0.001));
+  EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, Outcome::pass);
+  rows.push_back(row_at(all_reduce_of(16 * kGibibyte), kRanks, 300));
+  rows[1] = row_at(all_reduce_of(8 * kGibibyte), kRanks, 184);
+  EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, Outcome::fail);
+}
+
+TEST(JudgeTest, TheMedianOfThreeRunsDecidesAndNotTheBest) {
+  struct Case {
+    std::vector<double> runs;
+    Outcome outcome;
+  };
+
+  for (const auto& [runs, outcome] : {Case{{184, 186, 186}, Outcome::pass},
+                                      Case{{184, 184, 190}, Outcome::fail},
+                                      Case{{186, 184, 184}, Outcome::fail}}) {
+    std::vector<Row> rows(runs.size());
+    std::ranges::transform(
+        runs, rows.begin(), [](double gbps) { return all_reduce_at(gbps).front(); });
+    EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, outcome);
+  }
+}
+
+TEST(JudgeTest, EveryRunIsInTheMessage) {
+  auto rows = all_reduce_at(184);
+  rows.push_back(all_reduce_at(184.5).front());
+  rows.push_back(all_reduce_at(190).front());
+  EXPECT_THAT(judge(rows, nd_a100(), two_nodes()).message,
+              testing::HasSubstr("184.50 GB/s for all_reduce of 8 GiB out of place, the median of "
+                                 "184.00, 184.50, 190.00;"));
+}
+
+// A run that the limit of its nodes cannot be applied to must not look healthy.
+TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
+  struct Case {
+    Outcome outcome;
+    std::string_view why;
+    void (*change)(Profile&, RunFacts&, std::vector<Row>&);
+    std::string message;
+  };
+
+  const std::vector<Case> cases{
+      {Outcome::unknown,
+       "another size",
+       [](Profile&, RunFacts&, std::vector<Row>& rows) { rows = all_reduce_at(1, kRanks, 4); },
+       "the limit holds for 8 GiB, which was not run: run with --max 8GiB"},
+      {Outcome::skip,
+       "no limit",
+       [](Profile& profile, RunFacts&, std::vector<Row>&) {
+         profile.bench->job_all_reduce.clear();
+       },
+       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
+      {Outcome::skip,
+       "fewer nodes than any limit asks for",
+       [](Profile& profile, RunFacts&, std::vector<Row>&) {
+         profile.bench->job_all_reduce[0].nodes_at_least = 3;
+       },
+       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
+      {Outcome::unknown,
+       "another algorithm",
+       [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
+         profile.bench->job_all_reduce[0].algorithm = "ring";
+         facts.algorithm = "Tree";
+       },
+       "the limit holds for algorithm ring, and NCCL used tree; run with NCCL_ALGO=Ring"},
+      {Outcome::unknown,
+       "an algorithm that nobody knows",
+       [](Profile& profile, RunFacts&, std::vector<Row>&) {
+         profile.bench->job_all_reduce[0].algorithm = "collnet";
+       },
+       "the limit holds for algorithm collnet, and which one NCCL used is not known; run with "
+       "NCCL_ALGO=CollNetDirect,CollNetChain"},
+      {Outcome::unknown,
+       "another type",
+       [](Profile&, RunFacts&, std::vector<Row>& rows) { rows[0].operation.type = Type::bf16; },
+       "the limit holds for elements of type float, not bfloat16"},
+      {Outcome::unknown,
+       "half the GPUs",
+       [](Profile&, RunFacts& facts, std::vector<Row>&) { facts.ranks = 8; },
+       "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 8 ranks ran on 2 nodes"},
+      {Outcome::unknown,
+       "a GPU is gone, and there is no limit",
+       [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
+         profile.bench->job_all_reduce.clear();
+         facts.ranks = 15;
+       },
+       "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 15 ranks ran on 2 nodes"},
+      {Outcome::unknown,
+       "host memory",
+       [](Profile&, RunFacts& facts, std::vector<Row>&) {
+         facts.gpus = false;
+         facts.backend = "mpi";
+       },
+       "the limit of profile nd96asr_v4 is for GPU memory, and mpi ran on host memory; give one "
+       "with --min-busbw"},
+      {Outcome::skip,
+       "host memory, and no limit",
+       [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
+         profile.bench->job_all_reduce.clear();
+         facts.gpus = false;
+         facts.ranks = 2;
+       },
+       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
+      {Outcome::skip,
+       "nothing",
+       [](Profile&, RunFacts&, std::vector<Row>& rows) { rows.clear(); },
+       "nothing was run"}};
+  for (const auto& [outcome, why, change, message] : cases) {
+    auto profile = nd_a100();
+    auto facts = two_nodes();
+    auto rows = all_reduce_at(1);
+    change(profile, facts, rows);
+    EXPECT_EQ(judge(rows, profile, facts), job(outcome, message)) << why;
+    EXPECT_EQ(to_repeat(rows, profile, facts), std::nullopt) << why;
+  }
+}
+
+TEST(JudgeTest, OneRankHasNoBandwidthToJudge) {
+  auto facts = one_node();
+  facts.ranks = 1;
+  auto profile = nd_a100();
+  profile.gpu->present.count = 1;
+  const auto finding = judge(all_reduce_at(1, 2), profile, facts);
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
+  EXPECT_EQ(finding.message, "one rank alone has no bus bandwidth");
+}
+
+TEST(JudgeTest, ANodeThatLostAGpuIsNotJudged) {
+  auto facts = one_node();
+  facts.ranks = 7;
+  auto operation = all_reduce_of(8 * kGibibyte);
+  for (const auto collective : {Collective::all_reduce, Collective::alltoall}) {
+    operation.collective = collective;
+    const auto finding = judge({row_at(operation, 7, 300)}, nd_a100(), facts);
+    EXPECT_EQ(finding.outcome, Outcome::unknown);
+    EXPECT_EQ(
+        finding.message,
+        "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 7 ranks ran on one node");
+  }
+  facts.ranks = 1;
+  EXPECT_THAT(judge(all_reduce_at(1, 2), nd_a100(), facts).message,
+              testing::EndsWith("here one rank ran on one node"));
+}
+
+// As on ND H100 v5: NCCL takes another algorithm where NVLS cannot be had.
+TEST(JudgeTest, FallingBackFromNvlsFailsBelowItsLimitAndIsUnknownAbove) {
+  auto profile = nd_a100();
+  profile.bench->node_all_reduce.algorithm = "nvls";
+  auto facts = one_node();
+  facts.algorithm = "RING";
+  const auto low = judge(all_reduce_at(10, 8), profile, facts);
+  EXPECT_EQ(low.check, "bench.node_all_reduce");
+  EXPECT_EQ(low.outcome, Outcome::fail);
+  EXPECT_EQ(low.remedy, Remedy::report_to_provider);
+  EXPECT_EQ(low.limit, Value(216.0));
+  EXPECT_THAT(low.message,
+              testing::EndsWith("fails below 216 GB/s (profile nd96asr_v4); the limit holds for "
+                                "algorithm nvls, and NCCL used ring; run with NCCL_ALGO=NVLS"));
+  EXPECT_NE(to_repeat(all_reduce_at(10, 8), profile, facts), std::nullopt);
+  for (const double gbps : {220.0, 500.0}) {
+    const auto high = judge(all_reduce_at(gbps, 8), profile, facts);
+    EXPECT_EQ(high.outcome, Outcome::unknown) << gbps;
+    EXPECT_EQ(high.remedy, Remedy::none) << gbps;
+  }
+  facts.algorithm_asked = true;
+  EXPECT_EQ(judge(all_reduce_at(10, 8), profile, facts).outcome, Outcome::unknown);
+  facts.algorithm.clear();
+  facts.algorithm_asked = false;
+  EXPECT_EQ(judge(all_reduce_at(10, 8), profile, facts).outcome, Outcome::unknown);
+  facts.algorithm = "NVLS";
+  EXPECT_EQ(judge(all_reduce_at(232, 8), profile, facts).outcome, Outcome::pass);
+}
+
+TEST(JudgeTest, OtherCollectivesNeedALimitOnTheCommandLine) {
+  auto operation = all_reduce_of(8 * kGibibyte);
+  operation.collective = Collective::all_gather;
+  const std::vector<Row> rows{row_at(operation, kRanks, 180)};
+  EXPECT_EQ(
+      judge(rows, nd_a100(), two_nodes()),
+      (Finding{.check = "bench.min_busbw",
+               .device = "job",
+               .outcome = Outcome::skip,
+               .message = "profiles have no limit for all_gather; give one with --min-busbw"}));
+}
+
+TEST(JudgeTest, ALimitThatOnlyExpectsJudgesNothing) {
+  auto profile = nd_a100();
+  profile.bench->job_all_reduce[0].fail_below.reset();
+  const auto finding = judge(all_reduce_at(100), profile, two_nodes());
+  EXPECT_EQ(finding.outcome, Outcome::skip);
+  EXPECT_EQ(finding.message,
+            "100.00 GB/s for all_reduce of 8 GiB out of place; expected 188 GB/s (profile "
+            "nd96asr_v4); there is no limit to fail or warn below");
+}
+
+// As in the profile of ND H100 v5.
+TEST(JudgeTest, TheEntryForTheMostNodesWhoseAlgorithmFitsIsTaken) {
+  auto profile = nd_a100();
+  auto& list = profile.bench->job_all_reduce;
+  list[0].algorithm = "collnet";
+  list[0].fail_below = BytesPerSecond{300e9};
+  list.push_back(list[0]);
+  list[1].algorithm = "ring";
+  list[1].nodes_at_least = 3;
+  list[1].fail_below = BytesPerSecond{330e9};
+  list.push_back(list[1]);
+  list[2].nodes_at_least = 16;
+  list[2].fail_below = BytesPerSecond{320e9};
+
+  struct Case {
+    int nodes;
+    std::string algorithm;
+    double limit;
+  };
+
+  for (const auto& [nodes, algorithm, limit] : {Case{2, "CollNetDirect", 300},
+                                                Case{3, "RING", 330},
+                                                Case{15, "ring", 330},
+                                                Case{64, "ring", 320},
+                                                Case{64, "collnet", 300}}) {
+    const RunFacts facts{.nodes = nodes,
+                         .ranks = nodes * 8,
+                         .backend = "nccl",
+                         .gpus = true,
+                         .algorithm = algorithm};
+    EXPECT_EQ(judge(all_reduce_at(500), profile, facts).limit, Value(limit))
+        << nodes << ' ' << algorithm;
+  }
+  auto facts = two_nodes();
+  facts.algorithm = "ring";
+  EXPECT_EQ(judge(all_reduce_at(500), profile, facts).message,
+            "the limit holds for algorithm collnet, and NCCL used ring; run with "
+            "NCCL_ALGO=CollNetDirect,CollNetChain");
+}
+
+TEST(DemandTest, ComesBeforeTheProfileOnAnyBackEnd) {
+  auto facts = two_nodes();
+  facts.gpus = false;
+  facts.backend = "mpi";
+  const Demand demand{.min_busbw = BytesPerSecond{185e9}, .at = 8 * kGibibyte};
+  EXPECT_EQ(judge(all_reduce_at(185), {}, facts, demand).outcome, Outcome::pass);
+  const auto finding = judge(all_reduce_at(184.9), {}, facts, demand);
+  EXPECT_EQ(finding.check, "bench.min_busbw");
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+  EXPECT_EQ(finding.message,
+            "184.90 GB/s for all_reduce of 8 GiB out of place; fails below 185 GB/s (--min-busbw)");
+}
+
+TEST(DemandTest, IsAboutTheLargestSizeUnlessItSaysOtherwise) {
+  auto rows = all_reduce_at(10, kRanks, 1);
+  rows.push_back(all_reduce_at(187).front());
+  EXPECT_EQ(judge(rows, {}, two_nodes(), {.min_busbw = BytesPerSecond{185e9}}).outcome,
+            Outcome::pass);
+  EXPECT_EQ(
+      judge(rows, {}, two_nodes(), {.min_busbw = BytesPerSecond{185e9}, .at = kGibibyte}).outcome,
+      Outcome::fail);
+}
+
+TEST(DemandTest, ThatCannotBeMetOrMissedIsUnknown) {
+  const Demand demand{.min_busbw = BytesPerSecond{1e9}, .at = 4 * kGibibyte};
+  EXPECT_EQ(
+      judge(all_reduce_at(187), {}, two_nodes(), demand),
+      (Finding{.check = "bench.min_busbw",
+               .device = "job",
+               .outcome = Outcome::unknown,
+               .message = "4 GiB was not run; --min-busbw asks about it: run with --max 4GiB"}));
+  EXPECT_EQ(judge({}, {}, two_nodes(), demand).outcome, Outcome::unknown);
+  auto alone = one_node();
+  alone.ranks = 1;
+  EXPECT_EQ(judge(all_reduce_at(1, 2), {}, alone, demand).outcome, Outcome::unknown);
+}
+
+TEST(RepeatTest, AValueNearOrBelowItsLimitIsMeasuredAgain) {
+  EXPECT_TRUE(needs_repeat(184.9e9, {}, 185e9));
+  EXPECT_TRUE(needs_repeat(100e9, {}, 185e9));
+  EXPECT_TRUE(needs_repeat(188e9, {}, 185e9));
+  EXPECT_FALSE(needs_repeat(189e9, {}, 185e9));
+  EXPECT_FALSE(needs_repeat(200e9, Interval{190e9, 210e9}, 185e9));
+  EXPECT_TRUE(needs_repeat(200e9, Interval{180e9, 210e9}, 185e9));
+}
+
+TEST(RepeatTest, TwoMoreRunsAndThenNoMore) {
+  auto rows = all_reduce_at(186);
+  rows.insert(rows.begin(), row_at(all_reduce_of(1024), kRanks, 0.1));
+  EXPECT_EQ(to_repeat(rows, nd_a100(), two_nodes()), all_reduce_of(8 * kGibibyte));
+  for (int i = 0; i < kRepeats; ++i) rows.push_back(rows[1]);
+  EXPECT_EQ(to_repeat(rows, nd_a100(), two_nodes()), std::nullopt);
+  EXPECT_EQ(to_repeat(all_reduce_at(195), nd_a100(), two_nodes()), std::nullopt);
+}
+
+TEST(RepeatTest, ANoisyValueFarAboveItsLimitIsMeasuredAgain) {
+  auto rows = all_reduce_at(200);
+  std::vector<double> noisy(20, 200);
+  for (std::size_t i = 0; i < 7; ++i) noisy[i] = 150;
+  for (std::size_t i = 7; i < 14; ++i) noisy[i] = 260;
+  rows[0].in_place = timing_at(rows[0].operation, kRanks, noisy);
+  rows[0].out_of_place.reset();
+  EXPECT_EQ(rows[0].in_place->judged.bus, 200e9);
+  EXPECT_EQ(to_repeat(rows, nd_a100(), two_nodes()), rows[0].operation);
+}
+
+}  // namespace
+}  // namespace muster::bench

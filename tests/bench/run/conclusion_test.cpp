@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/conclusion.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/bench/results/sample_rows.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+Known two_ranks() {
+  Known known;
+  known.choice.profile.name = "generic";
+  known.choice.evidence = {"named by --profile"};
+  known.started = "2026-01-01T00:00:00Z";
+  known.begin = std::chrono::steady_clock::now();
+  known.hosts = {"a", "b"};
+  for (int rank = 0; rank < 2; ++rank) {
+    known.members.push_back({.rank = rank,
+                             .host = rank == 0 ? "a" : "b",
+                             .device = "host memory",
+                             .device_id = "host"});
+  }
+  known.backend = "tcp";
+  known.library = "TCP of muster-bench";
+  known.rows = {row_at(all_reduce_of(8), 2, 1.5)};
+  return known;
+}
+
+TEST(ConclusionTest, ARunThatCameToItsEndHasEveryCheck) {
+  auto known = two_ranks();
+  known.ways = {"NET/Socket: 0 to 1"};
+  known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
+  const auto report = report_of(known, BenchCommand{});
+  EXPECT_EQ(report.ways, known.ways);
+  EXPECT_EQ(report.warnings, known.warnings);
+  EXPECT_EQ(report.node, "a, b");
+  EXPECT_EQ(report.profile, "generic");
+  EXPECT_EQ(report.verdict, Verdict::healthy);
+  EXPECT_THAT(report.measurements, SizeIs(2));
+  std::vector<std::string> checks;
+  for (const auto& each : report.findings) {
+    checks.push_back(fmt::format("{} {}", to_string(each.outcome), each.check));
+  }
+  EXPECT_THAT(checks,
+              ::testing::UnorderedElementsAre("pass bench.data",
+                                              "pass bench.completion",
+                                              "skip bench.transport",
+                                              "skip bench.job_all_reduce"));
+}
+
+TEST(ConclusionTest, TheDemandOfTheCommandLineIsJudged) {
+  BenchCommand command;
+  command.min_busbw = BytesPerSecond{2e9};
+  const auto report = report_of(two_ranks(), command);
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_EQ(report.findings.front().check, "bench.min_busbw");
+}
+
+TEST(ConclusionTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
+  const Trouble trouble{.kind = Trouble::Kind::lost,
+                        .phase = "all_reduce of 16 B",
+                        .what = "rank 1 ended without a word",
+                        .ranks = {1}};
+  const auto report = report_of(two_ranks(), trouble);
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(report.measurements, SizeIs(2));
+  ASSERT_FALSE(report.findings.empty());
+  const auto& finding = report.findings.front();
+  EXPECT_EQ(finding.check, "bench.completion");
+  EXPECT_EQ(finding.device, "b");
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+  EXPECT_EQ(finding.message,
+            "rank 1 on b was lost in all_reduce of 16 B: rank 1 ended without a word");
+}
+
+TEST(ConclusionTest, ATroubleBeforeAnythingIsKnownIsAReport) {
+  Known known;
+  known.hosts = {"a"};
+  const auto report = report_of(
+      known, Trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous", .ranks = {1, 2}});
+  EXPECT_EQ(report.node, "a");
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(report.findings, SizeIs(1));
+  EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not come to rendezvous"));
+}
+
+TEST(ConclusionTest, SomebodysSignalSaysNothingOfTheNodes) {
+  const auto report = report_of(
+      two_ranks(), Trouble{.kind = Trouble::Kind::stopped, .phase = "start", .ranks = {0}});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+}
+
+TEST(ConclusionTest, TheFactsOfARunAreThoseThatLimitsAskFor) {
+  auto known = two_ranks();
+  known.algorithm = "RING";
+  known.algorithm_asked = true;
+  const auto facts = facts_of(known);
+  EXPECT_EQ(facts.nodes, 2);
+  EXPECT_EQ(facts.ranks, 2);
+  EXPECT_EQ(facts.node, "a");
+  EXPECT_EQ(facts.backend, "tcp");
+  EXPECT_EQ(facts.algorithm, "RING");
+  EXPECT_TRUE(facts.algorithm_asked);
+  EXPECT_FALSE(facts.gpus);
+}
+
+}  // namespace
+}  // namespace muster::bench

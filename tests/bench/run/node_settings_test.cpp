@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/node_settings.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "lib/profile/limits/bench.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class SettingsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("sys/class/net/eth0/mtu", "1500");
+    folder_.write("sys/class/infiniband/mlx5_ib0/fw_ver", "1");
+    folder_.write("opt/topology.xml", "<system/>");
+  }
+
+  void TearDown() override {
+    for (const auto& [name, value] : asked_) ::unsetenv(name.c_str());
+  }
+
+  Settings take(std::map<std::string, std::string> asked, BackendKind kind = BackendKind::nccl) {
+    asked_ = std::move(asked);
+    Profile profile;
+    profile.bench->environment = asked_;
+    return take_settings(profile, kind, variables, folder_.path());
+  }
+
+  Variables variables;
+
+ private:
+  TempDir folder_;
+  std::map<std::string, std::string> asked_;
+};
+
+TEST_F(SettingsTest, LeavesOutFilesAndInterfacesThatAreNotThere) {
+  const auto settings = take({{"NCCL_SOCKET_IFNAME", "ens3"},
+                              {"NCCL_TOPO_FILE", "/opt/none.xml"},
+                              {"UCX_NET_DEVICES", "mlx5_ib9:1"}});
+  EXPECT_THAT(settings.taken, IsEmpty());
+  EXPECT_THAT(settings.left_out,
+              ElementsAre("NCCL_SOCKET_IFNAME=ens3: no such interface",
+                          "NCCL_TOPO_FILE=/opt/none.xml: no such file",
+                          "UCX_NET_DEVICES=mlx5_ib9:1: no such interface"));
+  EXPECT_EQ(std::getenv("NCCL_SOCKET_IFNAME"), nullptr);
+}
+
+TEST_F(SettingsTest, TakesThoseThatAre) {
+  const auto settings = take({{"NCCL_SOCKET_IFNAME", "eth0"},
+                              {"NCCL_TOPO_FILE", "/opt/topology.xml"},
+                              {"SHARP_SMX_UCX_INTERFACE", "mlx5_ib0:1"},
+                              {"UCX_NET_DEVICES", "ens3,eth0"}});
+  EXPECT_THAT(settings.left_out, IsEmpty());
+  EXPECT_THAT(settings.taken,
+              ElementsAre("NCCL_SOCKET_IFNAME=eth0",
+                          "NCCL_TOPO_FILE=/opt/topology.xml",
+                          "SHARP_SMX_UCX_INTERFACE=mlx5_ib0:1",
+                          "UCX_NET_DEVICES=ens3,eth0"));
+  EXPECT_STREQ(std::getenv("NCCL_SOCKET_IFNAME"), "eth0");
+}
+
+TEST_F(SettingsTest, ReadsTheWaysNcclNamesInterfaces) {
+  for (const auto* value : {"eth", "=eth0", "^docker0,lo", "ib0,eth"}) {
+    EXPECT_THAT(take({{"NCCL_SOCKET_IFNAME", value}}).left_out, IsEmpty()) << value;
+    variables.clear();
+  }
+  EXPECT_THAT(take({{"NCCL_SOCKET_IFNAME", "=eth"}}).taken, IsEmpty());
+}
+
+TEST_F(SettingsTest, UcxIsSetForNcclAlone) {
+  const auto settings =
+      take({{"OMPI_MCA_coll_hcoll_enable", "0"}, {"UCX_TLS", "tcp"}}, BackendKind::mpi);
+  EXPECT_THAT(settings.taken, ElementsAre("OMPI_MCA_coll_hcoll_enable=0"));
+  EXPECT_THAT(settings.left_out, IsEmpty());
+  EXPECT_THAT(take({{"UCX_TLS", "tcp"}}).taken, ElementsAre("UCX_TLS=tcp"));
+}
+
+TEST_F(SettingsTest, WhatTheUserHasSetStays) {
+  variables["UCX_TLS"] = "rc";
+  EXPECT_THAT(take({{"UCX_TLS", "tcp"}}).taken, IsEmpty());
+  EXPECT_EQ(variables["UCX_TLS"], "rc");
+}
+
+class FabricSearchTest : public ::testing::Test {
+ protected:
+  void TearDown() override { ::unsetenv("OMPI_MCA_mtl"); }
+
+  std::string spare(const Variables& variables = {}) {
+    return spare_fabric_search(variables, folder.path());
+  }
+
+  TempDir folder;
+};
+
+TEST_F(FabricSearchTest, IsSparedWhereTheKernelKnowsNoDevice) {
+  folder.write("sys/class/net/eth0/mtu", "1500");
+  EXPECT_EQ(spare(), "OMPI_MCA_mtl=^psm,psm2,ofi: this node has no fabric device");
+  EXPECT_STREQ(std::getenv("OMPI_MCA_mtl"), "^psm,psm2,ofi");
+}
+
+TEST_F(FabricSearchTest, AnEmptyClassIsNoDevice) {
+  std::filesystem::create_directories(folder.path() / "sys/class/infiniband");
+  EXPECT_THAT(spare(), StartsWith("OMPI_MCA_mtl="));
+}
+
+TEST_F(FabricSearchTest, IsLeftToOpenMpiWhereThereMayBeOne) {
+  EXPECT_EQ(spare(), "") << "without /sys";
+  for (const auto* device : {"infiniband/hfi1_0", "cxi/cxi0"}) {
+    const TempDir node;
+    node.write(fmt::format("sys/class/{}/dev", device), "1");
+    EXPECT_EQ(spare_fabric_search({}, node.path()), "") << device;
+  }
+  EXPECT_EQ(std::getenv("OMPI_MCA_mtl"), nullptr);
+}
+
+TEST_F(FabricSearchTest, WhatTheUserHasSetStays) {
+  folder.write("sys/class/net/eth0/mtu", "1500");
+  for (const auto* name : {"OMPI_MCA_mtl", "OMPI_MCA_mtl_ofi_provider_include", "OMPI_MCA_pml"}) {
+    EXPECT_EQ(spare({{name, "x"}}), "") << name;
+  }
+  EXPECT_EQ(std::getenv("OMPI_MCA_mtl"), nullptr);
+}
+
+}  // namespace
+}  // namespace muster::bench

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/operation_timer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+struct Entered {
+  std::string phase;
+  double limit = 0;  // seconds
+  Headway headway;
+};
+
+// The only rank.
+class Alone final : public Group {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+
+  [[nodiscard]] int size() const override { return 1; }
+
+  [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override {
+    return std::vector<std::string>{std::string(mine)};
+  }
+
+  [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
+    return std::string(text);
+  }
+
+  [[nodiscard]] Result<void> barrier() override { return {}; }
+
+  void enter(std::string_view phase, Clock::duration limit, Headway headway) override {
+    entered.push_back({.phase = std::string(phase),
+                       .limit = std::chrono::duration<double>(limit).count(),
+                       .headway = std::move(headway)});
+  }
+
+  void give_up(std::string_view /*why*/) override {}
+
+  std::vector<Entered> entered;
+};
+
+// Takes as long as it is told.
+class Scripted final : public Backend {
+ public:
+  explicit Scripted(std::vector<double> seconds) : seconds_(std::move(seconds)) {}
+
+  [[nodiscard]] std::string library() const override { return "none"; }
+
+  [[nodiscard]] int ranks() const override { return 1; }
+
+  [[nodiscard]] std::vector<Member> members() const override { return {Member{}}; }
+
+  [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
+                                      const Pace& /*pace*/) const override {
+    return {};
+  }
+
+  [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
+
+  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& /*operation*/,
+                                                     const Pace& pace,
+                                                     Progress& progress) override {
+    Samples samples;
+    for (int i = 0; i < pace.iterations; ++i) {
+      samples.seconds.push_back(seconds_[next_++ % seconds_.size()]);
+      ++progress.iteration;
+    }
+    ++batches;
+    return std::vector{samples};
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& /*operation*/) override {
+    return std::vector<Wrong>{};
+  }
+
+  int batches = 0;
+
+ private:
+  std::vector<double> seconds_;
+  std::size_t next_ = 0;
+};
+
+const Operation kOperation{.bytes = 4096};
+
+TEST(SweepTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConnect) {
+  Alone group;
+  Scripted backend({1e-3});
+  Sweep sweep(group, backend, {.operation_deadline = Seconds{3}, .join_deadline = Seconds{40}});
+  ASSERT_TRUE(sweep.run(kOperation));
+  ASSERT_TRUE(sweep.run(kOperation));
+  std::vector<double> limits;
+  for (const auto& each : group.entered) {
+    EXPECT_EQ(each.phase, "all_reduce of 4 KiB");
+    limits.push_back(each.limit);
+  }
+  EXPECT_THAT(limits, ElementsAre(43, 3, 3, 3));
+  EXPECT_EQ(group.entered[0].headway, nullptr);
+  ASSERT_NE(group.entered[1].headway, nullptr);
+  EXPECT_EQ(*group.entered[1].headway, 40U) << "every iteration counts";
+}
+
+TEST(SweepTest, GoesOnUntilTheMedianIsKnownAsWellAsAsked) {
+  Alone group;
+  Scripted even({1e-3});
+  const SweepPlan plan{.precision = Percent{1}, .join_deadline = Seconds{1}};
+  const auto measured = Sweep(group, even, plan).run(kOperation);
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(even.batches, 1);
+  EXPECT_FALSE(measured->cut_short);
+}
+
+TEST(SweepTest, EndsOneSizeInTimeHoweverNoisyItIs) {
+  Alone group;
+  Scripted noisy({1e-3, 9e-3});
+  const SweepPlan plan{.precision = Percent{1}, .operation_deadline = Seconds{1e-3}};
+  const auto measured = Sweep(group, noisy, plan).run(kOperation);
+  ASSERT_TRUE(measured);
+  EXPECT_TRUE(measured->cut_short);
+  ASSERT_THAT(measured->samples, SizeIs(1));
+  EXPECT_THAT(measured->samples.front().seconds, SizeIs(20 * noisy.batches));
+}
+
+}  // namespace
+}  // namespace muster::bench

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/transport_report.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Two ranks on each of two nodes.
+std::vector<Member> members() {
+  std::vector<Member> all;
+  all.reserve(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    all.push_back({.rank = rank, .host = rank < 2 ? "a" : "b"});
+  }
+  return all;
+}
+
+std::string line(std::string_view text) { return fmt::format("a:1:1 [0] NCCL INFO {}\n", text); }
+
+std::string log_over(std::string_view way) {
+  return line("Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM") +
+         line(fmt::format("Channel 00/0 : 1[1] -> 2[0] [send] via {}", way)) +
+         line(fmt::format("Using network {}",
+                          way.find("Socket") == std::string_view::npos ? "IB" : "Socket"));
+}
+
+TransportAccount of(const std::vector<std::string>& logs,
+                    const std::vector<std::string>& required) {
+  return account_of(logs, members(), required, Collective::all_reduce);
+}
+
+TEST(TransportFactsTest, SayWhatWasUsedBetweenNodesAndInside) {
+  const auto facts = of({log_over("NET/IB/0/GDRDMA")}, {"ib", "gdr"}).facts;
+  EXPECT_TRUE(facts.known);
+  EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
+  EXPECT_THAT(facts.missing, IsEmpty());
+  EXPECT_THAT(facts.unclear, IsEmpty());
+}
+
+TEST(TransportFactsTest, SayWhatIsMissingAndWhy) {
+  const auto facts =
+      of({log_over("NET/Socket/0") + line("NET/IB : No device found.")}, {"ib"}).facts;
+  ASSERT_EQ(facts.missing.size(), 1U);
+  EXPECT_EQ(facts.missing[0].requirement, "ib");
+  EXPECT_THAT(facts.missing[0].cause, HasSubstr("NET/Socket"));
+  EXPECT_THAT(facts.missing[0].cause, HasSubstr("no HCA"));
+}
+
+TEST(TransportFactsTest, NameTheInterfaceOfSockets) {
+  const auto facts =
+      of({log_over("NET/Socket/0") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {"ib"}).facts;
+  EXPECT_EQ(facts.used, "between nodes NET/Socket (eth0); inside P2P/CUMEM");
+}
+
+TEST(TransportFactsTest, NameNoInterfaceWhereSocketsCarriedNothing) {
+  const auto facts =
+      of({log_over("NET/IB/0/GDRDMA") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {}).facts;
+  EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
+}
+
+TEST(TransportAccountTest, HasWhatNcclWarnsOfOnce) {
+  const std::string warning = "a:1:1 [0] NCCL WARN NET/IB : Unable to open device mlx5_ib0\n";
+  EXPECT_THAT(of({warning + line("Using network IB"), warning}, {}).warnings,
+              ElementsAre("NET/IB : Unable to open device mlx5_ib0"));
+}
+
+TEST(TransportFactsTest, KnowNothingWithoutALog) {
+  const auto facts = of({"", ""}, {"ib"}).facts;
+  EXPECT_FALSE(facts.known);
+  EXPECT_EQ(facts.used, "");
+  EXPECT_THAT(facts.missing, IsEmpty());
+}
+
+TEST(TransportFactsTest, AreUnclearWhereTheLogSaysNothingOfARequirement) {
+  const auto facts = of({line("Using network IB")}, {"ib", "p2p"}).facts;
+  EXPECT_TRUE(facts.known);
+  EXPECT_THAT(facts.unclear, ::testing::Contains("p2p"));
+}
+
+TEST(TransportFactsTest, TheLogsOfAllRanksCount) {
+  const auto facts =
+      of({log_over("NET/IB/0/GDRDMA"), line("Channel 00/0 : 3[1] -> 0[0] [send] via NET/Socket/0")},
+         {"ib"})
+          .facts;
+  EXPECT_THAT(facts.used, HasSubstr("NET/Socket"));
+  EXPECT_EQ(facts.missing.size(), 1U);
+}
+
+TEST(TransportAccountTest, ListsThePairsOfEachWay) {
+  EXPECT_THAT(of({log_over("NET/IB/0/GDRDMA")}, {}).pairs,
+              ElementsAre("NET/IB/GDRDMA: 1 to 2", "P2P/CUMEM: 0 to 1"));
+}
+
+TEST(TransportAccountTest, FoldsPairsAndEndsLongLines) {
+  std::string log;
+  const auto channel = [&](int from, int to) {
+    log += line(fmt::format("Channel 00/0 : {}[0] -> {}[0] [send] via NET/IB/0", from, to));
+  };
+  for (int rank = 0; rank < 8; ++rank) channel(rank, rank + 8);
+  channel(15, 0);
+  EXPECT_THAT(of({log}, {}).pairs, ElementsAre("NET/IB: 0-7 to 8-15, 15 to 0"));
+  for (int rank = 0; rank < 40; ++rank) channel(100 + 2 * rank, 300);
+  EXPECT_THAT(of({log}, {}).pairs,
+              ElementsAre(::testing::EndsWith("158 to 300 and 10 more pairs")));
+}
+
+TEST(TransportAccountTest, NamesTheAlgorithmOfTheCollectiveWhereThereIsOne) {
+  const auto tuned = [](std::string_view name, std::string_view algorithm) {
+    return line(fmt::format(
+        "{}: 1024 Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}", name, algorithm));
+  };
+  EXPECT_EQ(of({tuned("AllReduce", "RING")}, {}).algorithm, "RING");
+  EXPECT_EQ(of({tuned("AllReduce", "RING") + tuned("AllReduce", "TREE")}, {}).algorithm, "");
+  EXPECT_EQ(of({tuned("Broadcast", "RING")}, {}).algorithm, "");
+}
+
+}  // namespace
+}  // namespace muster::bench
