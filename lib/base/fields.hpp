@@ -20,12 +20,26 @@ constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::
   return {name, member, about};
 }
 
+// The fields as a function that calls a visitor with each: a tuple of them would take the compiler
+// several times as long.
+template <class... Each>
+constexpr auto field_list(Each... each) {
+  return [=](auto& visit) { (visit(each), ...); };
+}
+
 // One entry of fields(): the member's name is its name in JSON and YAML.
 #define MUSTER_FIELD(member, about) ::muster::field(#member, &Self::member, about)
 
-// A described struct has `static constexpr auto fields()` returning a tuple of Field. It is a
-// template over the struct itself, so that only the files that walk the fields pay for compiling
-// the tuple.
+// The last line of a described struct: MUSTER_FIELDS(Struct, MUSTER_FIELD(…), …); compares by
+// members, too. fields() is a template over the struct itself, so that only the files that walk the
+// fields pay for compiling them.
+#define MUSTER_FIELDS(Struct, ...)            \
+  template <class Self = Struct>              \
+  static constexpr auto fields() {            \
+    return ::muster::field_list(__VA_ARGS__); \
+  }                                           \
+  bool operator==(const Struct&) const = default
+
 template <class T>
 concept Described = requires {
   T::fields();
@@ -33,7 +47,12 @@ concept Described = requires {
 
 template <Described T, class Visitor>
 constexpr void for_each_field(Visitor&& visit) {
-  std::apply([&](const auto&... each) { (visit(each), ...); }, T::fields());
+  const auto fields = T::fields();
+  if constexpr (requires { fields(visit); }) {
+    fields(visit);
+  } else {
+    std::apply([&](const auto&... each) { (visit(each), ...); }, fields);
+  }
 }
 
 }  // namespace muster

@@ -16,14 +16,10 @@ struct NumaNode {
   Fact<std::string> cpus;  // "0-23"; empty for a node of memory only
   Fact<std::uint64_t> memory_bytes;
 
-  template <class Self = NumaNode>
-  static constexpr auto fields() {
-    return std::tuple{field("id", &Self::id, "the kernel's number"),
-                      field("cpus", &Self::cpus, "list of its CPUs; empty for memory only"),
-                      field("memory_bytes", &Self::memory_bytes, "MemTotal of the node")};
-  }
-
-  bool operator==(const NumaNode&) const = default;
+  MUSTER_FIELDS(NumaNode,
+                MUSTER_FIELD(id, "the kernel's number"),
+                MUSTER_FIELD(cpus, "list of its CPUs; empty for memory only"),
+                MUSTER_FIELD(memory_bytes, "MemTotal of the node"));
 };
 
 struct Cpu {
@@ -34,18 +30,13 @@ struct Cpu {
   Fact<std::string> model;
   Fact<std::vector<NumaNode>> numa_nodes;
 
-  template <class Self = Cpu>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("sockets", &Self::sockets, "sockets with an online CPU"),
-        field("cores", &Self::cores, "cores with an online CPU"),
-        field("threads", &Self::threads, "online logical CPUs"),
-        field("offline", &Self::offline, "present CPUs that are not online, as a list"),
-        field("model", &Self::model, "model name of proc/cpuinfo"),
-        field("numa_nodes", &Self::numa_nodes, "NUMA nodes that are online")};
-  }
-
-  bool operator==(const Cpu&) const = default;
+  MUSTER_FIELDS(Cpu,
+                MUSTER_FIELD(sockets, "sockets with an online CPU"),
+                MUSTER_FIELD(cores, "cores with an online CPU"),
+                MUSTER_FIELD(threads, "online logical CPUs"),
+                MUSTER_FIELD(offline, "present CPUs that are not online, as a list"),
+                MUSTER_FIELD(model, "model name of proc/cpuinfo"),
+                MUSTER_FIELD(numa_nodes, "NUMA nodes that are online"));
 };
 
 }  // namespace muster

@@ -3,68 +3,56 @@
 // observed"), unknown keys are ignored, and the first wrong type is named by its place.
 #pragma once
 
-#include <fmt/format.h>
-#include <simdjson.h>
-
-#include <algorithm>
-#include <concepts>
-#include <limits>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "lib/node/encode.hpp"
+#include "lib/base/fact.hpp"
+#include "lib/base/fields.hpp"
+#include "lib/node/pci.hpp"
+#include "lib/node/section.hpp"
+
+// The parser itself stays in decode.cpp: its header alone takes seconds to compile.
+namespace simdjson::dom {
+class element;
+}
 
 namespace muster::json {
 
 using Element = simdjson::dom::element;
-
-// The members of an object, asked for in the order in which they were most likely written.
-class Members {
- public:
-  explicit Members(const simdjson::dom::object& object) : object_(object), next_(object.begin()) {}
-
-  // False when there is no such member.
-  bool find(std::string_view key, Element& value) {
-    if (next_ != object_.end() && next_.key() == key) {
-      value = next_.value();
-      ++next_;
-      return true;
-    }
-    return object_.at_key(key).get(value) == simdjson::SUCCESS;
-  }
-
- private:
-  simdjson::dom::object object_;
-  simdjson::dom::object::iterator next_;
-};
+class Members;  // of an object
 
 class Decoder {
  public:
   // Empty when everything fitted.
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  void refuse(std::string why) {
-    if (error_.empty()) error_ = std::move(why);
-  }
+  void refuse(std::string why);
 
-  // Hands the members of an object to `take`. False once anything was wrong.
+  // Hands what a whole text says to `take`, or refuses it.
   template <class Take>
-  bool object(const Element& json, Take&& take) {
-    simdjson::dom::object object;
-    if (json.get(object) != simdjson::SUCCESS) return expected("an object");
-    Members members(object);
-    take(members);
-    return error_.empty();
+  void document(std::string_view text, const Take& take) {
+    read_document(text, &take, [](const Element& json, const void* context) {
+      (*static_cast<const Take*>(context))(json);
+    });
   }
 
   // Reads the value at `key`, if there is one.
   template <class T>
   void member(Members& members, std::string_view key, T& value) {
-    Element found;
-    if (error_.empty() && members.find(key, found)) read_at({.key = key}, found, value);
+    read_member(members, key, &value, &read_as<T>);
+  }
+
+  // Hands the members of an object to `take`. False once anything was wrong.
+  template <class Take>
+  bool object(const Element& json, const Take& take) {
+    return read_object(json, &take, [](Members& members, const void* context) {
+      (*static_cast<const Take*>(context))(members);
+    });
   }
 
   template <Described T>
@@ -75,110 +63,63 @@ class Decoder {
     });
   }
 
-  bool read(const Element& json, bool& value) {
-    return json.get(value) == simdjson::SUCCESS || expected("true or false");
-  }
-
-  bool read(const Element& json, double& value) {
-    return json.get(value) == simdjson::SUCCESS || expected("a number");
-  }
-
-  template <std::integral T>
-  bool read(const Element& json, T& value) {
-    if (!json.is_int64() && !json.is_uint64()) return expected("a whole number");
-    std::uint64_t natural = 0;
-    if (json.get(natural) == simdjson::SUCCESS) {
-      if (natural > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) {
-        return expected("a smaller number");
-      }
-      value = static_cast<T>(natural);
-      return true;
-    }
-    const auto negative = json.get_int64().value_unsafe();
-    if (std::is_unsigned_v<T> ||
-        negative < static_cast<std::int64_t>(std::numeric_limits<T>::min())) {
-      return expected("a larger number");
-    }
-    value = static_cast<T>(negative);
-    return true;
-  }
-
-  bool read(const Element& json, std::string& value) {
-    std::string_view text;
-    if (json.get(text) != simdjson::SUCCESS) return expected("a string");
-    value = text;
-    return true;
-  }
-
-  bool read(const Element& json, PciKind& kind) {
-    std::string_view name;
-    if (json.get(name) != simdjson::SUCCESS) return expected("a string");
-    const auto* known =
-        std::ranges::find(kPciKinds, name, [](const auto& each) { return each.second; });
-    if (known == kPciKinds.end()) return expected("gpu, nvswitch, hca, ethernet, nvme or bridge");
-    kind = known->first;
-    return true;
-  }
+  bool read(const Element& json, bool& value);
+  bool read(const Element& json, double& value);
+  bool read(const Element& json, std::uint64_t& value);
+  bool read(const Element& json, unsigned& value);
+  bool read(const Element& json, int& value);
+  bool read(const Element& json, std::string& value);
+  bool read(const Element& json, PciKind& kind);
 
   template <class T>
   bool read(const Element& json, Fact<T>& fact) {
-    for (const auto mark : {kAbsent, kUnreadable}) {
-      Element reason;
-      if (!json.is_object() || json.at_key(mark).get(reason) != simdjson::SUCCESS) continue;
-      std::string why;
-      if (!read_at({.key = mark}, reason, why)) return false;
-      if (mark == kAbsent) {
+    std::string why;
+    switch (read_reason(json, why)) {
+      case Known::refused:
+        return false;
+      case Known::absent:
         fact = Fact<T>::absent(std::move(why));
-      } else {
+        return true;
+      case Known::unreadable:
         fact = Fact<T>::unreadable(std::move(why));
-      }
-      return true;
+        return true;
+      case Known::yes:
+        break;
     }
-    T value{};
-    if (!read(json, value)) return false;
-    fact = std::move(value);
-    return true;
+    fact = T{};
+    return read(json, *fact);
   }
 
   template <class T>
   bool read(const Element& json, std::vector<T>& values) {
-    simdjson::dom::array array;
-    if (json.get(array) != simdjson::SUCCESS) return expected("an array");
-    values.clear();
-    values.reserve(array.size());
-    for (const Element element : array) {
-      auto& value = values.emplace_back();
-      if (!read_at({.index = values.size() - 1}, element, value)) return false;
-    }
-    return true;
+    return read_array(
+        json,
+        &values,
+        [](void* all, std::size_t count) {
+          *static_cast<std::vector<T>*>(all) = std::vector<T>(count);
+        },
+        [](Decoder& decoder, const Element& element, void* all, std::size_t index) {
+          return decoder.read(element, (*static_cast<std::vector<T>*>(all))[index]);
+        });
   }
 
   template <class T>
   bool read(const Element& json, std::map<std::string, T>& values) {
-    simdjson::dom::object object;
-    if (json.get(object) != simdjson::SUCCESS) return expected("an object");
-    for (const auto [key, value] : object) {
-      if (!read_at({.key = key}, value, values[std::string(key)])) return false;
-    }
-    return true;
+    return read_map(
+        json,
+        &values,
+        [](void* all, std::string_view key) -> void* {
+          return &(*static_cast<std::map<std::string, T>*>(all))[std::string(key)];
+        },
+        &read_as<T>);
   }
 
   template <class T>
   bool read(const Element& json, Section<T>& section) {
-    std::string status = "error";
     section.reason.clear();
     return object(json, [&](Members& members) {
-      member(members, "status", status);
-      member(members, "reason", section.reason);
-      member(members, "duration_ms", section.duration_ms);
-      if (!error_.empty()) return;
-      for (const auto each : {Status::ok, Status::absent, Status::timeout, Status::error}) {
-        if (to_string(each) != status) continue;
-        section.status = each;
-        if (each == Status::ok) member(members, "facts", section.facts);
-        return;
-      }
-      expected("a status: ok, absent, timeout or error");
+      if (!read_status(members, section.status, section.reason, section.duration_ms)) return;
+      if (section.ok()) member(members, "facts", section.facts);
     });
   }
 
@@ -189,23 +130,33 @@ class Decoder {
     std::size_t index = 0;
   };
 
+  // Whether a fact is there, or why it is not.
+  enum class Known { yes, absent, unreadable, refused };
+
+  // What is the same for every type is compiled once and knows a value by its address alone.
+  using Read = bool (*)(Decoder&, const Element&, void* value);
+  using ReadDocument = void (*)(const Element&, const void* context);
+  using ReadMembers = void (*)(Members&, const void* context);
+  using Resize = void (*)(void* values, std::size_t count);
+  using ReadItem = bool (*)(Decoder&, const Element&, void* values, std::size_t index);
+  using Place = void* (*)(void* values, std::string_view key);
+
   template <class T>
-  bool read_at(Step step, const Element& json, T& value) {
-    path_.push_back(step);
-    const bool good = read(json, value);
-    path_.pop_back();
-    return good;
+  static bool read_as(Decoder& decoder, const Element& json, void* value) {
+    return decoder.read(json, *static_cast<T*>(value));
   }
 
+  void read_document(std::string_view text, const void* context, ReadDocument take);
+  bool read_object(const Element& json, const void* context, ReadMembers take);
+  void read_member(Members& members, std::string_view key, void* value, Read read);
+  bool read_array(const Element& json, void* values, Resize resize, ReadItem read);
+  bool read_map(const Element& json, void* values, Place place, Read read);
+  Known read_reason(const Element& json, std::string& why);
+  bool read_status(Members& members, Status& status, std::string& reason, double& duration_ms);
+  template <class T>
+  bool read_whole(const Element& json, T& value);
   // Always false.
-  bool expected(std::string_view what) {
-    std::string place = path_.empty() ? "/" : "";
-    for (const auto& [key, index] : path_) {
-      place += key.data() == nullptr ? fmt::format("/{}", index) : fmt::format("/{}", key);
-    }
-    refuse(fmt::format("{}: expected {}", place, what));
-    return false;
-  }
+  bool expected(std::string_view what);
 
   std::vector<Step> path_;
   std::string error_;

@@ -20,19 +20,14 @@ struct Nvme {
   Fact<bool> read_only;
   Fact<std::string> address;  // PCI address
 
-  template <class Self = Nvme>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("name", &Self::name, "namespace, as nvme0n1"),
-        field("controller", &Self::controller, "controller, as nvme0"),
-        field("model", &Self::model, "model"),
-        field("state", &Self::state, "state of the controller: live, resetting, dead"),
-        field("size_bytes", &Self::size_bytes, "size"),
-        field("read_only", &Self::read_only, "the kernel allows reads only"),
-        field("address", &Self::address, "PCI address of the controller")};
-  }
-
-  bool operator==(const Nvme&) const = default;
+  MUSTER_FIELDS(Nvme,
+                MUSTER_FIELD(name, "namespace, as nvme0n1"),
+                MUSTER_FIELD(controller, "controller, as nvme0"),
+                MUSTER_FIELD(model, "model"),
+                MUSTER_FIELD(state, "state of the controller: live, resetting, dead"),
+                MUSTER_FIELD(size_bytes, "size"),
+                MUSTER_FIELD(read_only, "the kernel allows reads only"),
+                MUSTER_FIELD(address, "PCI address of the controller"));
 };
 
 struct Raid {
@@ -42,16 +37,12 @@ struct Raid {
   Fact<unsigned> disks;
   Fact<unsigned> degraded;  // missing members; raid0 has no such file: absent
 
-  template <class Self = Raid>
-  static constexpr auto fields() {
-    return std::tuple{field("name", &Self::name, "array, as md0"),
-                      field("level", &Self::level, "raid0, raid1 …"),
-                      field("state", &Self::state, "array_state of the kernel"),
-                      field("disks", &Self::disks, "members the array should have"),
-                      field("degraded", &Self::degraded, "members missing")};
-  }
-
-  bool operator==(const Raid&) const = default;
+  MUSTER_FIELDS(Raid,
+                MUSTER_FIELD(name, "array, as md0"),
+                MUSTER_FIELD(level, "raid0, raid1 …"),
+                MUSTER_FIELD(state, "array_state of the kernel"),
+                MUSTER_FIELD(disks, "members the array should have"),
+                MUSTER_FIELD(degraded, "members missing"));
 };
 
 struct Disks {
@@ -59,15 +50,10 @@ struct Disks {
   std::vector<std::string> dead_controllers;  // nvme controllers without any namespace: their names
   std::vector<Raid> raid;
 
-  template <class Self = Disks>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("nvme", &Self::nvme, "local NVMe namespaces"),
-        field("dead_controllers", &Self::dead_controllers, "NVMe controllers without a namespace"),
-        field("raid", &Self::raid, "md arrays")};
-  }
-
-  bool operator==(const Disks&) const = default;
+  MUSTER_FIELDS(Disks,
+                MUSTER_FIELD(nvme, "local NVMe namespaces"),
+                MUSTER_FIELD(dead_controllers, "NVMe controllers without a namespace"),
+                MUSTER_FIELD(raid, "md arrays"));
 };
 
 }  // namespace muster

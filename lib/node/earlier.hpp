@@ -22,13 +22,9 @@ struct CounterChange {
   double uptime_s = 0;
   std::uint64_t value = 0;
 
-  template <class Self = CounterChange>
-  static constexpr auto fields() {
-    return std::tuple{field("uptime_s", &Self::uptime_s, "when it was first seen so"),
-                      field("value", &Self::value, "the counter's value")};
-  }
-
-  bool operator==(const CounterChange&) const = default;
+  MUSTER_FIELDS(CounterChange,
+                MUSTER_FIELD(uptime_s, "when it was first seen so"),
+                MUSTER_FIELD(value, "the counter's value"));
 };
 
 struct StuckTask {
@@ -38,19 +34,13 @@ struct StuckTask {
   double awake_at_s = 0;  // uptime of the run before that one, which did not see it so
   Fact<std::uint64_t> switches;
 
-  template <class Self = StuckTask>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("pid", &Self::pid, "process id"),
-        field("start_ticks", &Self::start_ticks, "start time in ticks since boot"),
-        field("since_s", &Self::since_s, "uptime at which it was first seen in D state"),
-        field("awake_at_s",
-              &Self::awake_at_s,
-              "uptime of the run before, which did not see it so; 0 for none"),
-        field("switches", &Self::switches, "its context switches then, of both kinds")};
-  }
-
-  bool operator==(const StuckTask&) const = default;
+  MUSTER_FIELDS(StuckTask,
+                MUSTER_FIELD(pid, "process id"),
+                MUSTER_FIELD(start_ticks, "start time in ticks since boot"),
+                MUSTER_FIELD(since_s, "uptime at which it was first seen in D state"),
+                MUSTER_FIELD(awake_at_s,
+                             "uptime of the run before, which did not see it so; 0 for none"),
+                MUSTER_FIELD(switches, "its context switches then, of both kinds"));
 };
 
 // XIDs of one number that one GPU (or NVSwitch) had within minutes of each other. They outlive the
@@ -69,24 +59,19 @@ struct RememberedXid {
   std::uint64_t lines = 0;
   std::string text;
 
-  template <class Self = RememberedXid>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("nvswitch", &Self::nvswitch, "an SXID"),
-        field("of_program", &Self::of_program, "written to /dev/kmsg by a program"),
-        field("address", &Self::address, "PCI address"),
-        field("uuid", &Self::uuid, "of the GPU; empty where it is not known"),
-        field("code", &Self::code, "the number"),
-        field("job", &Self::job, "Slurm job that it happened to; empty for none known"),
-        field("boot_id", &Self::boot_id, "the boot it happened in"),
-        field("first_s", &Self::first_s, "uptime of the first, in that boot"),
-        field("last_s", &Self::last_s, "uptime of the last"),
-        field("wall_s", &Self::wall_s, "time of the last, seconds since 1970"),
-        field("lines", &Self::lines, "lines in the kernel's log"),
-        field("text", &Self::text, "what the last said")};
-  }
-
-  bool operator==(const RememberedXid&) const = default;
+  MUSTER_FIELDS(RememberedXid,
+                MUSTER_FIELD(nvswitch, "an SXID"),
+                MUSTER_FIELD(of_program, "written to /dev/kmsg by a program"),
+                MUSTER_FIELD(address, "PCI address"),
+                MUSTER_FIELD(uuid, "of the GPU; empty where it is not known"),
+                MUSTER_FIELD(code, "the number"),
+                MUSTER_FIELD(job, "Slurm job that it happened to; empty for none known"),
+                MUSTER_FIELD(boot_id, "the boot it happened in"),
+                MUSTER_FIELD(first_s, "uptime of the first, in that boot"),
+                MUSTER_FIELD(last_s, "uptime of the last"),
+                MUSTER_FIELD(wall_s, "time of the last, seconds since 1970"),
+                MUSTER_FIELD(lines, "lines in the kernel's log"),
+                MUSTER_FIELD(text, "what the last said"));
 };
 
 // When a job began here, as its prolog saw it.
@@ -96,15 +81,11 @@ struct SeenJob {
   double since_s = 0;  // uptime
   double wall_s = 0;
 
-  template <class Self = SeenJob>
-  static constexpr auto fields() {
-    return std::tuple{field("id", &Self::id, "Slurm job"),
-                      field("boot_id", &Self::boot_id, "the boot it began in"),
-                      field("since_s", &Self::since_s, "uptime of its prolog"),
-                      field("wall_s", &Self::wall_s, "the same, seconds since 1970")};
-  }
-
-  bool operator==(const SeenJob&) const = default;
+  MUSTER_FIELDS(SeenJob,
+                MUSTER_FIELD(id, "Slurm job"),
+                MUSTER_FIELD(boot_id, "the boot it began in"),
+                MUSTER_FIELD(since_s, "uptime of its prolog"),
+                MUSTER_FIELD(wall_s, "the same, seconds since 1970"));
 };
 
 struct Earlier {
@@ -119,29 +100,25 @@ struct Earlier {
   double driver_loaded_s = 0;  // uptime of the last time in this boot; 0 for none seen
   double wall_s = 0;           // when this was read
 
-  template <class Self = Earlier>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("note", &Self::note, "why the state file could not be used"),
-        field("boot_id", &Self::boot_id, "the boot these belong to"),
-        field("last_uptime_s",
-              &Self::last_uptime_s,
-              "uptime of the last run; 0 for none in this boot"),
-        field("processes_seen_uptime_s",
-              &Self::processes_seen_uptime_s,
-              "uptime of the last run that saw the tasks in D state; 0 for none"),
-        field("counters", &Self::counters, "changes of error counters, by key"),
-        field("stuck", &Self::stuck, "tasks seen in D state"),
-        field("xids", &Self::xids, "XIDs and SXIDs, of other boots too"),
-        field("jobs", &Self::jobs, "jobs whose prolog was seen"),
-        field("driver_loaded_s",
-              &Self::driver_loaded_s,
-              "uptime at which the GPUs' driver was last loaded; 0 for none seen"),
-        field("wall_s", &Self::wall_s, "when the state was read, seconds since 1970")};
-  }
-
-  bool operator==(const Earlier&) const = default;
+  MUSTER_FIELDS(Earlier,
+                MUSTER_FIELD(note, "why the state file could not be used"),
+                MUSTER_FIELD(boot_id, "the boot these belong to"),
+                MUSTER_FIELD(last_uptime_s, "uptime of the last run; 0 for none in this boot"),
+                MUSTER_FIELD(processes_seen_uptime_s,
+                             "uptime of the last run that saw the tasks in D state; 0 for none"),
+                MUSTER_FIELD(counters, "changes of error counters, by key"),
+                MUSTER_FIELD(stuck, "tasks seen in D state"),
+                MUSTER_FIELD(xids, "XIDs and SXIDs, of other boots too"),
+                MUSTER_FIELD(jobs, "jobs whose prolog was seen"),
+                MUSTER_FIELD(driver_loaded_s,
+                             "uptime at which the GPUs' driver was last loaded; 0 for none seen"),
+                MUSTER_FIELD(wall_s, "when the state was read, seconds since 1970"));
 };
+
+// What a run says of its own reading is no part of the state.
+[[nodiscard]] constexpr bool is_kept_in_state(std::string_view field) {
+  return field != "note" && field != "wall_s";
+}
 
 // The state file: `earlier` without its note and the time of its reading. Reading refuses another
 // schema.

@@ -27,25 +27,19 @@ struct FileFact {
   Fact<bool> read_only;
   Fact<Space> space;  // of the file system it lies on
 
-  template <class Self = FileFact>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("path", &Self::path, "as the profile names it"),
-        field("exists", &Self::exists, "it exists"),
-        field("executable", &Self::executable, "a regular file with an execute bit"),
-        field("directory", &Self::directory, "it is a directory"),
-        field(
-            "writable", &Self::writable, "a write bit is set and the file system is not read-only"),
-        field("type",
-              &Self::type,
-              "of what a link leads to: regular, directory, character, block, fifo, socket"),
-        field("mode", &Self::mode, "permissions, as one decimal number"),
-        field("size_bytes", &Self::size_bytes, "size"),
-        field("read_only", &Self::read_only, "the file system it lies on takes no writes"),
-        field("space", &Self::space, "of the file system it lies on")};
-  }
-
-  bool operator==(const FileFact&) const = default;
+  MUSTER_FIELDS(
+      FileFact,
+      MUSTER_FIELD(path, "as the profile names it"),
+      MUSTER_FIELD(exists, "it exists"),
+      MUSTER_FIELD(executable, "a regular file with an execute bit"),
+      MUSTER_FIELD(directory, "it is a directory"),
+      MUSTER_FIELD(writable, "a write bit is set and the file system is not read-only"),
+      MUSTER_FIELD(type,
+                   "of what a link leads to: regular, directory, character, block, fifo, socket"),
+      MUSTER_FIELD(mode, "permissions, as one decimal number"),
+      MUSTER_FIELD(size_bytes, "size"),
+      MUSTER_FIELD(read_only, "the file system it lies on takes no writes"),
+      MUSTER_FIELD(space, "of the file system it lies on"));
 };
 
 struct NcclSetting {
@@ -53,14 +47,10 @@ struct NcclSetting {
   std::string value;
   std::string origin;  // "/etc/nccl.conf:3" or "environment"
 
-  template <class Self = NcclSetting>
-  static constexpr auto fields() {
-    return std::tuple{field("name", &Self::name, "variable"),
-                      field("value", &Self::value, "value"),
-                      field("origin", &Self::origin, "file and line, or environment")};
-  }
-
-  bool operator==(const NcclSetting&) const = default;
+  MUSTER_FIELDS(NcclSetting,
+                MUSTER_FIELD(name, "variable"),
+                MUSTER_FIELD(value, "value"),
+                MUSTER_FIELD(origin, "file and line, or environment"));
 };
 
 struct NcclTopology {
@@ -69,16 +59,11 @@ struct NcclTopology {
   std::vector<std::string> pci_addresses;
   std::vector<std::string> cpu_affinities;  // "<numa id>=<mask>" of each cpu element
 
-  template <class Self = NcclTopology>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("path", &Self::path, "the topology file"),
-        field("origin", &Self::origin, "who names it"),
-        field("pci_addresses", &Self::pci_addresses, "PCI devices in it (switches left out)"),
-        field("cpu_affinities", &Self::cpu_affinities, "NUMA node=mask of its cpu elements")};
-  }
-
-  bool operator==(const NcclTopology&) const = default;
+  MUSTER_FIELDS(NcclTopology,
+                MUSTER_FIELD(path, "the topology file"),
+                MUSTER_FIELD(origin, "who names it"),
+                MUSTER_FIELD(pci_addresses, "PCI devices in it (switches left out)"),
+                MUSTER_FIELD(cpu_affinities, "NUMA node=mask of its cpu elements"));
 };
 
 struct Library {
@@ -87,15 +72,11 @@ struct Library {
   std::string error;    // why not
   std::string version;  // where the library tells ("2.28.3")
 
-  template <class Self = Library>
-  static constexpr auto fields() {
-    return std::tuple{field("name", &Self::name, "soname"),
-                      field("opened", &Self::opened, "dlopen succeeded"),
-                      field("error", &Self::error, "why it did not"),
-                      field("version", &Self::version, "where the library tells it")};
-  }
-
-  bool operator==(const Library&) const = default;
+  MUSTER_FIELDS(Library,
+                MUSTER_FIELD(name, "soname"),
+                MUSTER_FIELD(opened, "dlopen succeeded"),
+                MUSTER_FIELD(error, "why it did not"),
+                MUSTER_FIELD(version, "where the library tells it"));
 };
 
 struct Environment {
@@ -105,17 +86,12 @@ struct Environment {
   Fact<std::vector<Library>> libraries;    // absent below a foreign root
   std::map<std::string, std::string> job;  // SLURM_JOB_ID, SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES …
 
-  template <class Self = Environment>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("nccl", &Self::nccl, "NCCL settings of files and environment, in order of strength"),
-        field("nccl_topology", &Self::nccl_topology, "NCCL's topology file"),
-        field("files", &Self::files, "files and programs that the profile names"),
-        field("libraries", &Self::libraries, "libraries that jobs need"),
-        field("job", &Self::job, "the job on whose behalf this runs")};
-  }
-
-  bool operator==(const Environment&) const = default;
+  MUSTER_FIELDS(Environment,
+                MUSTER_FIELD(nccl, "NCCL settings of files and environment, in order of strength"),
+                MUSTER_FIELD(nccl_topology, "NCCL's topology file"),
+                MUSTER_FIELD(files, "files and programs that the profile names"),
+                MUSTER_FIELD(libraries, "libraries that jobs need"),
+                MUSTER_FIELD(job, "the job on whose behalf this runs"));
 };
 
 }  // namespace muster

@@ -27,27 +27,21 @@ struct IbPort {
   std::map<std::string, Fact<std::uint64_t>> counters;
   std::map<std::string, Fact<std::uint64_t>> hw_counters;
 
-  template <class Self = IbPort>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("number", &Self::number, "port number"),
-        field("link_layer", &Self::link_layer, "InfiniBand or Ethernet"),
-        field("state", &Self::state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER"),
-        field("physical_state",
-              &Self::physical_state,
-              "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery"),
-        field("rate_gbps", &Self::rate_gbps, "Gb/s"),
-        field("width", &Self::width, "lanes"),
-        field("speed", &Self::speed, "lane speed: SDR … HDR, NDR, XDR"),
-        field("lid", &Self::lid, "local identifier, 0 when not assigned"),
-        field("sm_lid", &Self::sm_lid, "subnet manager's identifier, 0 when none is known"),
-        field("pkeys", &Self::pkeys, "partition keys by index"),
-        field("gid0", &Self::gid0, "first GID"),
-        field("counters", &Self::counters, "port counters; they saturate"),
-        field("hw_counters", &Self::hw_counters, "counters of the function")};
-  }
-
-  bool operator==(const IbPort&) const = default;
+  MUSTER_FIELDS(IbPort,
+                MUSTER_FIELD(number, "port number"),
+                MUSTER_FIELD(link_layer, "InfiniBand or Ethernet"),
+                MUSTER_FIELD(state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER"),
+                MUSTER_FIELD(physical_state,
+                             "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery"),
+                MUSTER_FIELD(rate_gbps, "Gb/s"),
+                MUSTER_FIELD(width, "lanes"),
+                MUSTER_FIELD(speed, "lane speed: SDR … HDR, NDR, XDR"),
+                MUSTER_FIELD(lid, "local identifier, 0 when not assigned"),
+                MUSTER_FIELD(sm_lid, "subnet manager's identifier, 0 when none is known"),
+                MUSTER_FIELD(pkeys, "partition keys by index"),
+                MUSTER_FIELD(gid0, "first GID"),
+                MUSTER_FIELD(counters, "port counters; they saturate"),
+                MUSTER_FIELD(hw_counters, "counters of the function"));
 };
 
 struct Hca {
@@ -61,34 +55,24 @@ struct Hca {
   Fact<std::vector<std::string>> netdevs;
   Fact<std::vector<IbPort>> ports;
 
-  template <class Self = Hca>
-  static constexpr auto fields() {
-    return std::tuple{field("name", &Self::name, "verbs name"),
-                      field("address", &Self::address, "PCI address"),
-                      field("node_guid", &Self::node_guid, "GUID"),
-                      field("firmware", &Self::firmware, "firmware version"),
-                      field("type", &Self::type, "hca_type: MT and the PCI device id in decimal"),
-                      field("board", &Self::board, "PSID"),
-                      field("virtual_function",
-                            &Self::virtual_function,
-                            "an SR-IOV function: its error counters prove nothing"),
-                      field("netdevs", &Self::netdevs, "its network interfaces"),
-                      field("ports", &Self::ports, "ports")};
-  }
-
-  bool operator==(const Hca&) const = default;
+  MUSTER_FIELDS(Hca,
+                MUSTER_FIELD(name, "verbs name"),
+                MUSTER_FIELD(address, "PCI address"),
+                MUSTER_FIELD(node_guid, "GUID"),
+                MUSTER_FIELD(firmware, "firmware version"),
+                MUSTER_FIELD(type, "hca_type: MT and the PCI device id in decimal"),
+                MUSTER_FIELD(board, "PSID"),
+                MUSTER_FIELD(virtual_function,
+                             "an SR-IOV function: its error counters prove nothing"),
+                MUSTER_FIELD(netdevs, "its network interfaces"),
+                MUSTER_FIELD(ports, "ports"));
 };
 
 struct Infiniband {
   std::vector<Hca> hcas;  // all RDMA devices, Ethernet ones too; sorted by PCI address
 
-  template <class Self = Infiniband>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("hcas", &Self::hcas, "RDMA devices, those with an Ethernet link layer too")};
-  }
-
-  bool operator==(const Infiniband&) const = default;
+  MUSTER_FIELDS(Infiniband,
+                MUSTER_FIELD(hcas, "RDMA devices, those with an Ethernet link layer too"));
 };
 
 struct VerbsPort {
@@ -101,21 +85,16 @@ struct VerbsPort {
   unsigned lid = 0;
   unsigned sm_lid = 0;
 
-  template <class Self = VerbsPort>
-  static constexpr auto fields() {
-    return std::tuple{field("number", &Self::number, "port number"),
-                      field("state", &Self::state, "as sysfs"),
-                      field("physical_state", &Self::physical_state, "as sysfs"),
-                      field("active_mtu_bytes", &Self::active_mtu_bytes, "bytes"),
-                      field("width", &Self::width, "lanes"),
-                      field("active_speed",
-                            &Self::active_speed,
-                            "1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR"),
-                      field("lid", &Self::lid, "local identifier"),
-                      field("sm_lid", &Self::sm_lid, "subnet manager's identifier")};
-  }
-
-  bool operator==(const VerbsPort&) const = default;
+  MUSTER_FIELDS(VerbsPort,
+                MUSTER_FIELD(number, "port number"),
+                MUSTER_FIELD(state, "as sysfs"),
+                MUSTER_FIELD(physical_state, "as sysfs"),
+                MUSTER_FIELD(active_mtu_bytes, "bytes"),
+                MUSTER_FIELD(width, "lanes"),
+                MUSTER_FIELD(active_speed,
+                             "1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR"),
+                MUSTER_FIELD(lid, "local identifier"),
+                MUSTER_FIELD(sm_lid, "subnet manager's identifier"));
 };
 
 struct VerbsDevice {
@@ -123,25 +102,16 @@ struct VerbsDevice {
   Fact<std::vector<VerbsPort>> ports;  // unreadable: why the device could not be opened or asked
   Fact<bool> registers;                // unreadable: why memory could not be registered
 
-  template <class Self = VerbsDevice>
-  static constexpr auto fields() {
-    return std::tuple{field("name", &Self::name, "verbs name"),
-                      field("ports", &Self::ports, "ports, once the device was opened"),
-                      field("registers", &Self::registers, "a page could be registered")};
-  }
-
-  bool operator==(const VerbsDevice&) const = default;
+  MUSTER_FIELDS(VerbsDevice,
+                MUSTER_FIELD(name, "verbs name"),
+                MUSTER_FIELD(ports, "ports, once the device was opened"),
+                MUSTER_FIELD(registers, "a page could be registered"));
 };
 
 struct Verbs {
   std::vector<VerbsDevice> devices;  // those libibverbs lists, sorted by name
 
-  template <class Self = Verbs>
-  static constexpr auto fields() {
-    return std::tuple{field("devices", &Self::devices, "devices that libibverbs lists")};
-  }
-
-  bool operator==(const Verbs&) const = default;
+  MUSTER_FIELDS(Verbs, MUSTER_FIELD(devices, "devices that libibverbs lists"));
 };
 
 }  // namespace muster

@@ -20,27 +20,19 @@ struct Identity {
   bool foreign_root = false;
   Fact<std::string> physical_host;
 
-  template <class Self = Identity>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("hostname", &Self::hostname, "the node's name"),
-        field("boot_id", &Self::boot_id, "changes with every boot"),
-        field("uptime_s", &Self::uptime_s, "seconds since boot, when the snapshot was taken"),
-        field("dmi_vendor", &Self::dmi_vendor, "DMI sys_vendor"),
-        field("dmi_product", &Self::dmi_product, "DMI product_name"),
-        field("chassis_asset_tag",
-              &Self::chassis_asset_tag,
-              "DMI chassis asset tag; the same on every Azure VM"),
-        field("hypervisor", &Self::hypervisor, "the processor says it runs under a hypervisor"),
-        field("foreign_root",
-              &Self::foreign_root,
-              "observed below --root: live interfaces could not be asked"),
-        field("physical_host",
-              &Self::physical_host,
-              "Azure: name of the physical host, from the Hyper-V key-value pool")};
-  }
-
-  bool operator==(const Identity&) const = default;
+  MUSTER_FIELDS(Identity,
+                MUSTER_FIELD(hostname, "the node's name"),
+                MUSTER_FIELD(boot_id, "changes with every boot"),
+                MUSTER_FIELD(uptime_s, "seconds since boot, when the snapshot was taken"),
+                MUSTER_FIELD(dmi_vendor, "DMI sys_vendor"),
+                MUSTER_FIELD(dmi_product, "DMI product_name"),
+                MUSTER_FIELD(chassis_asset_tag,
+                             "DMI chassis asset tag; the same on every Azure VM"),
+                MUSTER_FIELD(hypervisor, "the processor says it runs under a hypervisor"),
+                MUSTER_FIELD(foreign_root,
+                             "observed below --root: live interfaces could not be asked"),
+                MUSTER_FIELD(physical_host,
+                             "Azure: name of the physical host, from the Hyper-V key-value pool"));
 };
 
 }  // namespace muster

@@ -17,14 +17,9 @@ struct TimeSync {
   bool synchronised = false;
   double estimated_error_s = 0;
 
-  template <class Self = TimeSync>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("synchronised", &Self::synchronised, "the kernel's clock is disciplined (adjtimex)"),
-        field("estimated_error_s", &Self::estimated_error_s, "estimated error in seconds")};
-  }
-
-  bool operator==(const TimeSync&) const = default;
+  MUSTER_FIELDS(TimeSync,
+                MUSTER_FIELD(synchronised, "the kernel's clock is disciplined (adjtimex)"),
+                MUSTER_FIELD(estimated_error_s, "estimated error in seconds"));
 };
 
 // Whose limits are looked at where no process that starts jobs was found.
@@ -35,17 +30,10 @@ struct Limits {
   Fact<std::string> memlock_bytes;  // "unlimited" or a number
   Fact<std::string> open_files;
 
-  template <class Self = Limits>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("process", &Self::process, "the process that starts jobs, whose limits these are"),
-        field("memlock_bytes",
-              &Self::memlock_bytes,
-              "soft limit of locked memory: unlimited or bytes"),
-        field("open_files", &Self::open_files, "soft limit of open files: unlimited or a number")};
-  }
-
-  bool operator==(const Limits&) const = default;
+  MUSTER_FIELDS(Limits,
+                MUSTER_FIELD(process, "the process that starts jobs, whose limits these are"),
+                MUSTER_FIELD(memlock_bytes, "soft limit of locked memory: unlimited or bytes"),
+                MUSTER_FIELD(open_files, "soft limit of open files: unlimited or a number"));
 };
 
 struct EdacController {
@@ -53,15 +41,10 @@ struct EdacController {
   Fact<std::uint64_t> corrected;
   Fact<std::uint64_t> uncorrected;
 
-  template <class Self = EdacController>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("name", &Self::name, "memory controller, as mc0"),
-        field("corrected", &Self::corrected, "ce_count since the driver was loaded"),
-        field("uncorrected", &Self::uncorrected, "ue_count since the driver was loaded")};
-  }
-
-  bool operator==(const EdacController&) const = default;
+  MUSTER_FIELDS(EdacController,
+                MUSTER_FIELD(name, "memory controller, as mc0"),
+                MUSTER_FIELD(corrected, "ce_count since the driver was loaded"),
+                MUSTER_FIELD(uncorrected, "ue_count since the driver was loaded"));
 };
 
 struct Kernel {
@@ -75,21 +58,16 @@ struct Kernel {
   Fact<std::string> clocksource;
   Fact<std::vector<EdacController>> edac;  // absent where no driver is loaded
 
-  template <class Self = Kernel>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("release", &Self::release, "as uname -r"),
-        field("command_line", &Self::command_line, "proc/cmdline"),
-        field("sysctl", &Self::sysctl, "values of the keys that the profile names"),
-        field("transparent_hugepage", &Self::transparent_hugepage, "always, madvise or never"),
-        field("modules", &Self::modules, "modules loaded or built in, from sys/module"),
-        field("limits", &Self::limits, "resource limits of the process that starts jobs"),
-        field("clock", &Self::clock, "is the clock synchronised"),
-        field("clocksource", &Self::clocksource, "current clocksource"),
-        field("edac", &Self::edac, "memory error counters by controller")};
-  }
-
-  bool operator==(const Kernel&) const = default;
+  MUSTER_FIELDS(Kernel,
+                MUSTER_FIELD(release, "as uname -r"),
+                MUSTER_FIELD(command_line, "proc/cmdline"),
+                MUSTER_FIELD(sysctl, "values of the keys that the profile names"),
+                MUSTER_FIELD(transparent_hugepage, "always, madvise or never"),
+                MUSTER_FIELD(modules, "modules loaded or built in, from sys/module"),
+                MUSTER_FIELD(limits, "resource limits of the process that starts jobs"),
+                MUSTER_FIELD(clock, "is the clock synchronised"),
+                MUSTER_FIELD(clocksource, "current clocksource"),
+                MUSTER_FIELD(edac, "memory error counters by controller"));
 };
 
 }  // namespace muster

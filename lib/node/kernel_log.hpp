@@ -19,19 +19,14 @@ struct KernelRecord {
   std::uint64_t repeats = 1;  // identical texts in a row, counted once
   std::uint64_t last_us = 0;  // time of the last repeat; time_us when there is none
 
-  template <class Self = KernelRecord>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("sequence", &Self::sequence, "the kernel's running number"),
-        field("time_us", &Self::time_us, "microseconds since boot"),
-        field("level", &Self::level, "0 emergency to 7 debug"),
-        field("facility", &Self::facility, "0 kernel; else user space wrote it"),
-        field("text", &Self::text, "the message"),
-        field("repeats", &Self::repeats, "identical messages within 5 s, counted once"),
-        field("last_us", &Self::last_us, "time of the last of them")};
-  }
-
-  bool operator==(const KernelRecord&) const = default;
+  MUSTER_FIELDS(KernelRecord,
+                MUSTER_FIELD(sequence, "the kernel's running number"),
+                MUSTER_FIELD(time_us, "microseconds since boot"),
+                MUSTER_FIELD(level, "0 emergency to 7 debug"),
+                MUSTER_FIELD(facility, "0 kernel; else user space wrote it"),
+                MUSTER_FIELD(text, "the message"),
+                MUSTER_FIELD(repeats, "identical messages within 5 s, counted once"),
+                MUSTER_FIELD(last_us, "time of the last of them"));
 };
 
 struct KernelLog {
@@ -44,21 +39,15 @@ struct KernelLog {
   std::uint64_t first_sequence = 0;
   std::uint64_t first_us = 0;
 
-  template <class Self = KernelLog>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("records", &Self::records, "warnings and worse, and all that hardware drivers say"),
-        field("seen", &Self::seen, "records read in all"),
-        field("unparsable", &Self::unparsable, "records that are not in the kernel's form"),
-        field("lost", &Self::lost, "records overwritten while reading"),
-        field("truncated", &Self::truncated, "reading stopped at the limit of size or time"),
-        field("first_sequence",
-              &Self::first_sequence,
-              "the oldest record's number; above 0 the kernel dropped older ones"),
-        field("first_us", &Self::first_us, "the oldest record's time, microseconds since boot")};
-  }
-
-  bool operator==(const KernelLog&) const = default;
+  MUSTER_FIELDS(KernelLog,
+                MUSTER_FIELD(records, "warnings and worse, and all that hardware drivers say"),
+                MUSTER_FIELD(seen, "records read in all"),
+                MUSTER_FIELD(unparsable, "records that are not in the kernel's form"),
+                MUSTER_FIELD(lost, "records overwritten while reading"),
+                MUSTER_FIELD(truncated, "reading stopped at the limit of size or time"),
+                MUSTER_FIELD(first_sequence,
+                             "the oldest record's number; above 0 the kernel dropped older ones"),
+                MUSTER_FIELD(first_us, "the oldest record's time, microseconds since boot"));
 };
 
 }  // namespace muster

@@ -15,14 +15,10 @@ struct HugePages {
   Fact<std::uint64_t> total;
   Fact<std::uint64_t> free;
 
-  template <class Self = HugePages>
-  static constexpr auto fields() {
-    return std::tuple{field("size_kib", &Self::size_kib, "size of one page in KiB"),
-                      field("total", &Self::total, "pages configured"),
-                      field("free", &Self::free, "pages free")};
-  }
-
-  bool operator==(const HugePages&) const = default;
+  MUSTER_FIELDS(HugePages,
+                MUSTER_FIELD(size_kib, "size of one page in KiB"),
+                MUSTER_FIELD(total, "pages configured"),
+                MUSTER_FIELD(free, "pages free"));
 };
 
 struct Memory {
@@ -32,16 +28,12 @@ struct Memory {
   Fact<std::uint64_t> swap_free_bytes;
   Fact<std::vector<HugePages>> huge_pages;
 
-  template <class Self = Memory>
-  static constexpr auto fields() {
-    return std::tuple{field("total_bytes", &Self::total_bytes, "MemTotal"),
-                      field("available_bytes", &Self::available_bytes, "MemAvailable"),
-                      field("swap_total_bytes", &Self::swap_total_bytes, "SwapTotal"),
-                      field("swap_free_bytes", &Self::swap_free_bytes, "SwapFree"),
-                      field("huge_pages", &Self::huge_pages, "huge pages by size")};
-  }
-
-  bool operator==(const Memory&) const = default;
+  MUSTER_FIELDS(Memory,
+                MUSTER_FIELD(total_bytes, "MemTotal"),
+                MUSTER_FIELD(available_bytes, "MemAvailable"),
+                MUSTER_FIELD(swap_total_bytes, "SwapTotal"),
+                MUSTER_FIELD(swap_free_bytes, "SwapFree"),
+                MUSTER_FIELD(huge_pages, "huge pages by size"));
 };
 
 }  // namespace muster

@@ -20,16 +20,12 @@ struct Space {
   std::uint64_t inodes_total = 0;  // 0 where the file system has no fixed number
   std::uint64_t inodes_free = 0;
 
-  template <class Self = Space>
-  static constexpr auto fields() {
-    return std::tuple{field("total_bytes", &Self::total_bytes, "size"),
-                      field("available_bytes", &Self::available_bytes, "free for users"),
-                      field("used_bytes", &Self::used_bytes, "in use"),
-                      field("inodes_total", &Self::inodes_total, "0 where inodes are not counted"),
-                      field("inodes_free", &Self::inodes_free, "inodes free")};
-  }
-
-  bool operator==(const Space&) const = default;
+  MUSTER_FIELDS(Space,
+                MUSTER_FIELD(total_bytes, "size"),
+                MUSTER_FIELD(available_bytes, "free for users"),
+                MUSTER_FIELD(used_bytes, "in use"),
+                MUSTER_FIELD(inodes_total, "0 where inodes are not counted"),
+                MUSTER_FIELD(inodes_free, "inodes free"));
 };
 
 struct Mount {
@@ -40,17 +36,13 @@ struct Mount {
   bool hung = false;  // statfs did not answer within its own deadline
   Fact<Space> space;
 
-  template <class Self = Mount>
-  static constexpr auto fields() {
-    return std::tuple{field("point", &Self::point, "mount point"),
-                      field("type", &Self::type, "file system type"),
-                      field("source", &Self::source, "device or server"),
-                      field("read_only", &Self::read_only, "mounted read-only"),
-                      field("hung", &Self::hung, "statfs did not answer in its own deadline"),
-                      field("space", &Self::space, "what statfs says")};
-  }
-
-  bool operator==(const Mount&) const = default;
+  MUSTER_FIELDS(Mount,
+                MUSTER_FIELD(point, "mount point"),
+                MUSTER_FIELD(type, "file system type"),
+                MUSTER_FIELD(source, "device or server"),
+                MUSTER_FIELD(read_only, "mounted read-only"),
+                MUSTER_FIELD(hung, "statfs did not answer in its own deadline"),
+                MUSTER_FIELD(space, "what statfs says"));
 };
 
 // One that holds no data: proc, sysfs, cgroup, the automounter's …
@@ -60,15 +52,11 @@ struct KernelMount {
   std::string source;
   bool read_only = false;
 
-  template <class Self = KernelMount>
-  static constexpr auto fields() {
-    return std::tuple{field("point", &Self::point, "mount point"),
-                      field("type", &Self::type, "file system type"),
-                      field("source", &Self::source, "as proc/mounts names it"),
-                      field("read_only", &Self::read_only, "mounted read-only")};
-  }
-
-  bool operator==(const KernelMount&) const = default;
+  MUSTER_FIELDS(KernelMount,
+                MUSTER_FIELD(point, "mount point"),
+                MUSTER_FIELD(type, "file system type"),
+                MUSTER_FIELD(source, "as proc/mounts names it"),
+                MUSTER_FIELD(read_only, "mounted read-only"));
 };
 
 struct Mounts {
@@ -76,16 +64,13 @@ struct Mounts {
   std::vector<std::string> automounts;  // with nothing mounted on them
   Fact<std::vector<KernelMount>> kernel;
 
-  template <class Self = Mounts>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("mounts", &Self::mounts, "file systems that hold data; not proc, sysfs, cgroup …"),
-        field(
-            "automounts",
-            &Self::automounts,
-            "points at or below which the kernel mounts what is used (autofs), as nothing is yet"),
-        field("kernel", &Self::kernel, "the others, in the order of proc/mounts")};
-  }
+  MUSTER_FIELDS(
+      Mounts,
+      MUSTER_FIELD(mounts, "file systems that hold data; not proc, sysfs, cgroup …"),
+      MUSTER_FIELD(
+          automounts,
+          "points at or below which the kernel mounts what is used (autofs), as nothing is yet"),
+      MUSTER_FIELD(kernel, "the others, in the order of proc/mounts"));
 
   // The automount that would mount something at `point` once it is used; null for none.
   [[nodiscard]] const std::string* automount_of(std::string_view point) const {
@@ -95,8 +80,6 @@ struct Mounts {
     }
     return nullptr;
   }
-
-  bool operator==(const Mounts&) const = default;
 };
 
 }  // namespace muster

@@ -22,34 +22,23 @@ struct Interface {
   Fact<std::string> address;  // PCI address of its device
   std::string hca;            // verbs name of the device it belongs to; empty when none
 
-  template <class Self = Interface>
-  static constexpr auto fields() {
-    return std::tuple{field("name", &Self::name, "name"),
-                      field("type", &Self::type, "1 Ethernet, 32 InfiniBand"),
-                      field("operstate", &Self::operstate, "up, down, unknown …"),
-                      field("carrier", &Self::carrier, "link present"),
-                      field("speed_mbps", &Self::speed_mbps, "Mb/s"),
-                      field("mtu", &Self::mtu, "bytes"),
-                      field("carrier_down_count",
-                            &Self::carrier_down_count,
-                            "times the link was lost since the interface exists"),
-                      field("address", &Self::address, "PCI address"),
-                      field("hca", &Self::hca, "verbs device on the same function")};
-  }
-
-  bool operator==(const Interface&) const = default;
+  MUSTER_FIELDS(Interface,
+                MUSTER_FIELD(name, "name"),
+                MUSTER_FIELD(type, "1 Ethernet, 32 InfiniBand"),
+                MUSTER_FIELD(operstate, "up, down, unknown …"),
+                MUSTER_FIELD(carrier, "link present"),
+                MUSTER_FIELD(speed_mbps, "Mb/s"),
+                MUSTER_FIELD(mtu, "bytes"),
+                MUSTER_FIELD(carrier_down_count,
+                             "times the link was lost since the interface exists"),
+                MUSTER_FIELD(address, "PCI address"),
+                MUSTER_FIELD(hca, "verbs device on the same function"));
 };
 
 struct Network {
   std::vector<Interface> interfaces;  // without lo
 
-  template <class Self = Network>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("interfaces", &Self::interfaces, "network interfaces but the loopback")};
-  }
-
-  bool operator==(const Network&) const = default;
+  MUSTER_FIELDS(Network, MUSTER_FIELD(interfaces, "network interfaces but the loopback"));
 };
 
 }  // namespace muster

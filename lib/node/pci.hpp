@@ -2,8 +2,10 @@
 // Facts about devices on the PCI bus.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/fact.hpp"
@@ -16,17 +18,17 @@ struct AerCounts {
   std::uint64_t non_fatal = 0;
   std::uint64_t correctable = 0;
 
-  template <class Self = AerCounts>
-  static constexpr auto fields() {
-    return std::tuple{field("fatal", &Self::fatal, "uncorrectable fatal errors"),
-                      field("non_fatal", &Self::non_fatal, "uncorrectable non-fatal errors"),
-                      field("correctable", &Self::correctable, "correctable errors")};
-  }
-
-  bool operator==(const AerCounts&) const = default;
+  MUSTER_FIELDS(AerCounts,
+                MUSTER_FIELD(fatal, "uncorrectable fatal errors"),
+                MUSTER_FIELD(non_fatal, "uncorrectable non-fatal errors"),
+                MUSTER_FIELD(correctable, "correctable errors"));
 };
 
 enum class PciKind { gpu, nvswitch, hca, ethernet, nvme, bridge };
+
+// The kinds' names in JSON, in their order.
+inline constexpr std::array<std::string_view, 6> kPciKinds{
+    "gpu", "nvswitch", "hca", "ethernet", "nvme", "bridge"};
 
 struct PciDevice {
   std::string address;  // 0001:00:00.0
@@ -48,45 +50,34 @@ struct PciDevice {
   Fact<unsigned> acs_control;         // control word of the ACS capability; absent without one
   std::vector<std::string> upstream;  // bridges between the root and the device, nearest last
 
-  template <class Self = PciDevice>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("address", &Self::address, "domain:bus:device.function"),
-        field("kind", &Self::kind, "gpu, nvswitch, hca, ethernet, nvme or bridge"),
-        field("vendor", &Self::vendor, "PCI vendor id"),
-        field("device", &Self::device, "PCI device id"),
-        field("driver", &Self::driver, "bound driver, empty when none"),
-        field("virtual_function",
-              &Self::virtual_function,
-              "a virtual function of a device that is here, too (physfn); false in a guest"),
-        field("responding", &Self::responding, "config space does not read all ones"),
-        field("link_speed_gts", &Self::link_speed_gts, "current speed in GT/s"),
-        field("link_speed_max_gts", &Self::link_speed_max_gts, "maximum speed in GT/s"),
-        field("link_width", &Self::link_width, "current lanes"),
-        field("link_width_max", &Self::link_width_max, "maximum lanes"),
-        field("numa_node", &Self::numa_node, "sysfs numa_node; -1 unknown"),
-        field("local_cpus", &Self::local_cpus, "local_cpulist"),
-        field("aer", &Self::aer, "advanced error reporting, totals since boot"),
-        field("payload_bytes", &Self::payload_bytes, "maximum payload in force"),
-        field("payload_max_bytes", &Self::payload_max_bytes, "maximum payload the device can do"),
-        field("acs_control", &Self::acs_control, "access control services, control word"),
-        field("upstream", &Self::upstream, "bridges above it, nearest last")};
-  }
-
-  bool operator==(const PciDevice&) const = default;
+  MUSTER_FIELDS(
+      PciDevice,
+      MUSTER_FIELD(address, "domain:bus:device.function"),
+      MUSTER_FIELD(kind, "gpu, nvswitch, hca, ethernet, nvme or bridge"),
+      MUSTER_FIELD(vendor, "PCI vendor id"),
+      MUSTER_FIELD(device, "PCI device id"),
+      MUSTER_FIELD(driver, "bound driver, empty when none"),
+      MUSTER_FIELD(virtual_function,
+                   "a virtual function of a device that is here, too (physfn); false in a guest"),
+      MUSTER_FIELD(responding, "config space does not read all ones"),
+      MUSTER_FIELD(link_speed_gts, "current speed in GT/s"),
+      MUSTER_FIELD(link_speed_max_gts, "maximum speed in GT/s"),
+      MUSTER_FIELD(link_width, "current lanes"),
+      MUSTER_FIELD(link_width_max, "maximum lanes"),
+      MUSTER_FIELD(numa_node, "sysfs numa_node; -1 unknown"),
+      MUSTER_FIELD(local_cpus, "local_cpulist"),
+      MUSTER_FIELD(aer, "advanced error reporting, totals since boot"),
+      MUSTER_FIELD(payload_bytes, "maximum payload in force"),
+      MUSTER_FIELD(payload_max_bytes, "maximum payload the device can do"),
+      MUSTER_FIELD(acs_control, "access control services, control word"),
+      MUSTER_FIELD(upstream, "bridges above it, nearest last"));
 };
 
 struct Pci {
   std::vector<PciDevice>
       devices;  // GPUs, NVSwitches, HCAs, NICs, NVMe, and bridges above GPUs and HCAs
 
-  template <class Self = Pci>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("devices", &Self::devices, "devices that matter for work, sorted by address")};
-  }
-
-  bool operator==(const Pci&) const = default;
+  MUSTER_FIELDS(Pci, MUSTER_FIELD(devices, "devices that matter for work, sorted by address"));
 };
 
 }  // namespace muster

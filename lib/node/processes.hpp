@@ -20,25 +20,17 @@ struct Task {
   Fact<double> stuck_since_s;    // uptime at which an earlier run saw it so already
   Fact<double> awake_at_s;       // uptime of the run before that one, which did not
 
-  template <class Self = Task>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("pid", &Self::pid, "process id"),
-        field("name", &Self::name, "comm"),
-        field("start_ticks", &Self::start_ticks, "start time in clock ticks since boot"),
-        field("parent", &Self::parent, "pid of the parent"),
-        field("switches",
-              &Self::switches,
-              "context switches of both kinds, of a task in D state: they move when it wakes up"),
-        field("stuck_since_s",
-              &Self::stuck_since_s,
-              "uptime at which an earlier run saw it in this sleep"),
-        field("awake_at_s",
-              &Self::awake_at_s,
-              "uptime of the run before that one, which did not see it so")};
-  }
-
-  bool operator==(const Task&) const = default;
+  MUSTER_FIELDS(
+      Task,
+      MUSTER_FIELD(pid, "process id"),
+      MUSTER_FIELD(name, "comm"),
+      MUSTER_FIELD(start_ticks, "start time in clock ticks since boot"),
+      MUSTER_FIELD(parent, "pid of the parent"),
+      MUSTER_FIELD(
+          switches,
+          "context switches of both kinds, of a task in D state: they move when it wakes up"),
+      MUSTER_FIELD(stuck_since_s, "uptime at which an earlier run saw it in this sleep"),
+      MUSTER_FIELD(awake_at_s, "uptime of the run before that one, which did not see it so"));
 };
 
 struct Processes {
@@ -50,18 +42,14 @@ struct Processes {
   Fact<std::vector<Task>> uninterruptible;  // D state
   Fact<std::vector<Task>> zombies;
 
-  template <class Self = Processes>
-  static constexpr auto fields() {
-    return std::tuple{field("load1", &Self::load1, "load average, 1 minute"),
-                      field("load5", &Self::load5, "5 minutes"),
-                      field("load15", &Self::load15, "15 minutes"),
-                      field("running", &Self::running, "runnable tasks"),
-                      field("total", &Self::total, "all tasks"),
-                      field("uninterruptible", &Self::uninterruptible, "processes in D state"),
-                      field("zombies", &Self::zombies, "processes that nobody waited for")};
-  }
-
-  bool operator==(const Processes&) const = default;
+  MUSTER_FIELDS(Processes,
+                MUSTER_FIELD(load1, "load average, 1 minute"),
+                MUSTER_FIELD(load5, "5 minutes"),
+                MUSTER_FIELD(load15, "15 minutes"),
+                MUSTER_FIELD(running, "runnable tasks"),
+                MUSTER_FIELD(total, "all tasks"),
+                MUSTER_FIELD(uninterruptible, "processes in D state"),
+                MUSTER_FIELD(zombies, "processes that nobody waited for"));
 };
 
 }  // namespace muster

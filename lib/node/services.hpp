@@ -15,15 +15,10 @@ struct Services {
   Fact<std::vector<std::string>> failed;   // of those, none; kept where systemd says so in a file
   Fact<std::vector<std::string>> of_root;  // active units whose first process is root's
 
-  template <class Self = Services>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("active", &Self::active, "systemd units that are active"),
-        field("failed", &Self::failed, "systemd units that are known to have failed"),
-        field("of_root", &Self::of_root, "active units whose first process is root's")};
-  }
-
-  bool operator==(const Services&) const = default;
+  MUSTER_FIELDS(Services,
+                MUSTER_FIELD(active, "systemd units that are active"),
+                MUSTER_FIELD(failed, "systemd units that are known to have failed"),
+                MUSTER_FIELD(of_root, "active units whose first process is root's"));
 };
 
 }  // namespace muster

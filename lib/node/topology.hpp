@@ -15,26 +15,17 @@ struct Placement {
   std::vector<unsigned> numa_nodes;  // hwloc's word, from local_cpus; several when it is not one
   std::vector<std::string> bridges;  // hwloc's bridges above it, nearest last, as PCI addresses
 
-  template <class Self = Placement>
-  static constexpr auto fields() {
-    return std::tuple{field("address", &Self::address, "PCI address"),
-                      field("os_device", &Self::os_device, "the operating system's name"),
-                      field("numa_nodes", &Self::numa_nodes, "NUMA nodes it is local to, by hwloc"),
-                      field("bridges", &Self::bridges, "bridges above it, nearest last")};
-  }
-
-  bool operator==(const Placement&) const = default;
+  MUSTER_FIELDS(Placement,
+                MUSTER_FIELD(address, "PCI address"),
+                MUSTER_FIELD(os_device, "the operating system's name"),
+                MUSTER_FIELD(numa_nodes, "NUMA nodes it is local to, by hwloc"),
+                MUSTER_FIELD(bridges, "bridges above it, nearest last"));
 };
 
 struct Topology {
   std::vector<Placement> devices;  // GPUs, HCAs and NVMe, sorted by address
 
-  template <class Self = Topology>
-  static constexpr auto fields() {
-    return std::tuple{field("devices", &Self::devices, "GPUs, HCAs and NVMe as hwloc places them")};
-  }
-
-  bool operator==(const Topology&) const = default;
+  MUSTER_FIELDS(Topology, MUSTER_FIELD(devices, "GPUs, HCAs and NVMe as hwloc places them"));
 };
 
 }  // namespace muster
