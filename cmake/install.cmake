@@ -4,9 +4,7 @@ if(TARGET muster_mpi)
   # Beside the program's folder, where it looks for it: not in a library folder of the system.
   install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster COMPONENT mpi)
 endif()
-install(DIRECTORY configs/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/muster
-  FILES_MATCHING PATTERN "*.yaml")
-install(FILES configs/muster.yaml configs/xids.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
+install(FILES configs/muster.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)  # profiles are in the programs
 install(FILES docs/muster.1 docs/muster-bench.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 foreach(program muster muster-bench)
   install(FILES tools/completion/${program}.bash
@@ -23,10 +21,6 @@ install(SCRIPT cmake/install_scripts.cmake)
 install(FILES slurm/systemd/muster-sweep.timer DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/systemd)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
-# The program looks for share/muster beside its bin folder: the build tree has one, too.
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share)
-file(CREATE_LINK ${CMAKE_SOURCE_DIR}/configs ${CMAKE_BINARY_DIR}/share/muster SYMBOLIC)
 
 set(CPACK_PACKAGE_NAME muster)
 set(CPACK_PACKAGE_VENDOR "The muster authors")

@@ -73,7 +73,7 @@ confined() {
 }
 confined '#include <(hwloc|infiniband/)' 'lib/probes/'
 confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
-confined '#include <yaml\.h>' 'lib/profile/'
+confined '#include <yaml-cpp/' 'lib/profile/yaml\.cpp'
 confined '#include <simdjson' 'lib/node/'
 confined '#include <CLI/' 'lib/command/'
 confined '#include <sqlite3' 'slurm/history/'

@@ -3,14 +3,14 @@
 # default) to run every test too. Where it cannot install, it says exactly what is missing.
 set -euo pipefail
 
-debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-dev
+debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
   libopenmpi-dev libsqlite3-dev)
 debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14
   clang-14 libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
 # Installed where the release has it: the oldest compiler that builds muster.
 debian_offered=(g++-11)
-redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-devel
+redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
   openmpi-devel sqlite-devel)
 redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt

@@ -101,7 +101,7 @@ bool has_no_fabric(const std::filesystem::path& root) {
 }  // namespace
 
 Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& variables) {
-  const auto sources = sources_of(data_folder(variables), "/", command.settings);
+  const auto sources = sources_of(variables, "/", command.settings);
   const auto name = profile_name(sources, command.profile);
   if (!name) return tl::unexpected(name.error());
   if (*name) return named_profile(sources, **name, load_profile);

@@ -71,7 +71,8 @@ struct ExplainCommand {
 struct ProfilesCommand {
   static constexpr std::string_view kName = "profiles";
 
-  std::string show;  // empty: list them
+  std::string show;       // empty: list them
+  std::string export_to;  // the folder for the shipped files; empty: none
   std::vector<std::string> settings;
   std::string root = "/";
 };

@@ -75,7 +75,7 @@ Attempt<Examined> examine(const Errand& errand,
                           const std::map<std::string, std::string>& variables,
                           Clock::time_point started,
                           Deadline& deadline) {
-  const auto sources = sources_of(data_folder(variables), errand.root, errand.settings);
+  const auto sources = sources_of(variables, errand.root, errand.settings);
   const auto name = profile_name(sources, errand.profile);
   if (!name) return tl::unexpected(name.error());
   const auto root = open_root(errand.root);

@@ -129,8 +129,8 @@ int run_list(const ListCommand& command, const Caller& caller) {
   if (command.form == ListCommand::Form::text) return deliver(caller, "", as_text(), 0);
   if (command.form == ListCommand::Form::json) return deliver(caller, "", as_json(), 0);
   // The shipped defaults alone: a site's choices are not everybody's.
-  const ProfileSources shipped{
-      .shipped = data_folder(caller.variables) / "profiles", .site = {}, .settings = {}};
+  auto shipped = sources_of(caller.variables, "", {});
+  shipped.site.clear();
   const auto profile = load_profile(shipped, "generic");
   if (!profile) return fail(caller, bad_configuration(profile.error()).value());
   return deliver(caller, "", as_markdown(*profile), 0);

@@ -293,8 +293,9 @@ std::vector<CommandText> command_texts() {
       text_of<ExplainCommand>("CHECK [OPTION]...",
                               "What a check looks at, why, its limits and where they come from"),
       text_of<ProfilesCommand>(
-          "[show NAME] [OPTION]...",
-          "List the profiles, or show one merged with the origin of each value"),
+          "[show NAME | export DIR] [OPTION]...",
+          "List the profiles, show one merged with the origin of each value, or write the shipped "
+          "files"),
       text_of<HookCommand>("prolog|epilog|periodic|boot [OPTION]...",
                            "Check this node for Slurm, and drain or resume it by the site's rules"),
       text_of<DrainCommand>("HOSTLIST --reason TEXT [OPTION]...",

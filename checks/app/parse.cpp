@@ -84,9 +84,16 @@ Result<void> finish(ProfilesCommand& command, const Words& words) {
     if (command.settings.empty()) return {};
     return make_error("--set goes with show NAME");
   }
+  if (words.front() == "export") {
+    if (words.size() != 2)
+      return make_error("export expects one folder, as muster profiles export .");
+    if (!command.settings.empty()) return make_error("--set goes with show NAME");
+    command.export_to = words.back();
+    return {};
+  }
   if (words.front() != "show") {
-    return make_error(
-        fmt::format("expects show NAME or nothing, got \"{}\"", printable(words.front(), 80)));
+    return make_error(fmt::format("expects show NAME, export DIR or nothing, got \"{}\"",
+                                  printable(words.front(), 80)));
   }
   if (words.size() != 2)
     return make_error("show expects one profile, as muster profiles show generic");

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster profiles`: the names; `muster profiles show NAME`: the merged profile, each value with
-// the file and line that set it.
+// `muster profiles`: the names; `show NAME`: the merged profile, each value with the file and line
+// that set it; `export DIR`: the files that the program carries.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "checks/app/choice.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
+#include "lib/base/atomic_file.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/shipped.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
@@ -61,10 +65,37 @@ int show_profile(const ProfileSources& sources, const std::string& name, const C
   return deliver(caller, "", text, kExitHealthy);
 }
 
+Result<void> write_shipped(const std::filesystem::path& folder) {
+  for (const auto& file : shipped_files()) {
+    const auto path = folder / file.name;
+    std::error_code failure;
+    const auto status = std::filesystem::symlink_status(path, failure);
+    if (!std::filesystem::exists(status)) continue;
+    return make_error(fmt::format("{} is there already, and nothing was written", path.string()));
+  }
+  for (const auto& file : shipped_files()) {
+    const auto path = folder / file.name;
+    std::error_code failure;
+    std::filesystem::create_directories(path.parent_path(), failure);
+    if (failure) {
+      return make_error(
+          fmt::format("create {}: {}", path.parent_path().string(), failure.message()));
+    }
+    if (auto written = replace_file(path, file.text, 0644); !written) return written;
+  }
+  return {};
+}
+
 }  // namespace
 
 int run_profiles(const ProfilesCommand& command, const Caller& caller) {
-  const auto sources = sources_of(data_folder(caller.variables), command.root, command.settings);
+  if (!command.export_to.empty()) {
+    if (const auto done = write_shipped(command.export_to); !done) {
+      return fail(caller, undecided(done.error()).value());
+    }
+    return kExitHealthy;
+  }
+  const auto sources = sources_of(caller.variables, command.root, command.settings);
   return command.show.empty() ? list_profiles(sources, caller)
                               : show_profile(sources, command.show, caller);
 }

@@ -157,7 +157,7 @@ class Replay {
 int run_replay(const CheckCommand& command, const Caller& caller) {
   auto lines = nhc_conf_of(command);
   if (!lines) return fail(caller, lines.error());
-  const auto sources = sources_of(data_folder(caller.variables), command.root, command.settings);
+  const auto sources = sources_of(caller.variables, command.root, command.settings);
   const auto name = profile_name(sources, command.profile);
   if (!name) return fail(caller, name.error());
   ProfileCache profiles(sources);

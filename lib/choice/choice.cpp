@@ -10,20 +10,30 @@
 #include "lib/choice/hardware.hpp"
 
 namespace muster {
+namespace {
+
+// MUSTER_DATA_DIR, empty where it is not set.
+std::filesystem::path named_folder(const std::map<std::string, std::string>& variables) {
+  const auto named = variables.find("MUSTER_DATA_DIR");
+  if (named == variables.end()) return {};
+  return named->second;
+}
+
+}  // namespace
 
 std::filesystem::path data_folder(const std::map<std::string, std::string>& variables) {
-  const auto named = variables.find("MUSTER_DATA_DIR");
-  if (named != variables.end() && !named->second.empty()) return named->second;
+  if (auto named = named_folder(variables); !named.empty()) return named;
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure) return "/usr/share/muster";
   return program.parent_path().parent_path() / "share" / "muster";
 }
 
-ProfileSources sources_of(const std::filesystem::path& data,
+ProfileSources sources_of(const std::map<std::string, std::string>& variables,
                           std::string_view root,
                           std::vector<std::string> settings) {
-  return {.shipped = data / "profiles",
+  const auto named = named_folder(variables);
+  return {.shipped = named.empty() ? named : named / "profiles",
           .site = std::filesystem::path(root) / "etc" / "muster",
           .settings = std::move(settings)};
 }

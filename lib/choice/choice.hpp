@@ -24,12 +24,14 @@ struct Choice {
   std::vector<std::string> evidence;  // how it was chosen
 };
 
-// The folder with the shipped profiles: MUSTER_DATA_DIR, else share/muster beside the program's
-// bin.
+// The folder with what is installed beside the programs: MUSTER_DATA_DIR, else share/muster beside
+// the program's bin.
 [[nodiscard]] std::filesystem::path data_folder(
     const std::map<std::string, std::string>& variables);
 
-[[nodiscard]] ProfileSources sources_of(const std::filesystem::path& data,
+// The shipped profiles are those that the program carries, or those in MUSTER_DATA_DIR where the
+// environment names it; the site's are in /etc/muster below `root`.
+[[nodiscard]] ProfileSources sources_of(const std::map<std::string, std::string>& variables,
                                         std::string_view root,
                                         std::vector<std::string> settings);
 

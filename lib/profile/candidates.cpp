@@ -50,7 +50,9 @@ class Reader {
     const auto known = documents_.find(file.path);
     if (known != documents_.end()) return &known->second;
     auto document = file.of_site ? read_own(file) : read_sections(file, {"extends", "recognise"});
-    if (!document) return tl::unexpected(document.error());
+    if (!document && file.of_site) return tl::unexpected(document.error());
+    // One of another folder that is no YAML is an error where it is named, and no candidate here.
+    if (!document) document = Yaml{};
     return &documents_.emplace(file.path, std::move(*document)).first->second;
   }
 

@@ -29,10 +29,14 @@ std::string path_of_cycle(const std::vector<Document>& chain) {
   return path + chain.front().file.shown;
 }
 
+bool is_same(const ProfileFile& a, const ProfileFile& b) {
+  return a.path == b.path && a.carried == b.carried;
+}
+
 // Where `chain` comes back to a file that is in it.
 Result<void> refuse_cycle(const std::vector<Document>& chain, const ProfileFile& file) {
-  const auto again = std::ranges::find_if(
-      chain, [&](const Document& each) { return each.file.path == file.path; });
+  const auto again =
+      std::ranges::find_if(chain, [&](const Document& each) { return is_same(each.file, file); });
   if (again == chain.end()) return {};
   return make_error(
       fmt::format("{}: 'extends' goes in a circle: {}",

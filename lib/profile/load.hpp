@@ -14,7 +14,8 @@
 namespace muster {
 
 struct ProfileSources {
-  std::filesystem::path shipped;      // the folder with defaults.yaml and one file per SKU
+  // The folder with defaults.yaml and one file per SKU; empty for those that the program carries.
+  std::filesystem::path shipped;
   std::filesystem::path site;         // /etc/muster, below --root; need not exist
   std::vector<std::string> settings;  // --set KEY=VALUE, in order
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/profile/yaml_pack.hpp"
 
 namespace muster {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".yaml";
+constexpr std::string_view kFolder = "profiles";  // of the profiles that are carried
 constexpr std::string_view kSiteSchema = "muster.site/1";
 
 std::string shown_name(const fs::path& folder, const fs::path& file) {
@@ -39,21 +41,39 @@ Result<void> list_folder(const fs::path& folder, bool of_site, ProfileIndex& fou
   return {};
 }
 
-Result<ProfileIndex> list_shipped(const ProfileSources& sources) {
-  ProfileIndex found;
-  if (auto listed = list_folder(sources.shipped, false, found); !listed) {
-    return tl::unexpected(listed.error());
+ProfileFile carried_file(const ShippedFile& file) {
+  fs::path path(file.name);
+  std::string stem = path.stem().string();
+  return {.path = std::move(path),
+          .shown = std::string(file.name),
+          .stem = std::move(stem),
+          .carried = &file};
+}
+
+// None where the program carries no such file.
+const ShippedFile* carried_at(const fs::path& path) {
+  const auto files = shipped_files();
+  const auto found = std::ranges::find(files, path.native(), &ShippedFile::name);
+  return found == files.end() ? nullptr : &*found;
+}
+
+Result<void> list_shipped(const ProfileSources& sources, ProfileIndex& found) {
+  if (!sources.shipped.empty()) return list_folder(sources.shipped, false, found);
+  for (const auto& each : shipped_files()) {
+    ProfileFile file = carried_file(each);
+    if (file.path.parent_path() != kFolder || file.stem == kDefaults) continue;
+    found.try_emplace(file.stem, file);
   }
-  return found;
+  return {};
 }
 
 Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name) {
   std::vector<std::string> known;
   for (const auto& [stem, file] : files) {
-    auto document = read_sections(file, {"aliases"});
-    if (!document) return tl::unexpected(document.error());
+    const auto document = read_sections(file, {"aliases"});
     known.push_back(stem);
-    const Yaml* aliases = document->find("aliases");
+    // What is wrong with a file is said where its profile is read.
+    const Yaml* aliases = document ? document->find("aliases") : nullptr;
     if (aliases == nullptr) continue;
     for (const auto& alias : aliases->items) {
       if (alias.text == name) return file;
@@ -66,9 +86,14 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
                                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
-// An absolute `path` stands for itself.
-ProfileFile file_at(const fs::path& folder, std::string_view path) {
+// `path` begins at the folder of `from`, if there is such a file. An absolute one stands for
+// itself.
+ProfileFile file_at(const ProfileFile* from, std::string_view path) {
+  const fs::path folder = from == nullptr ? fs::path() : from->path.parent_path();
   fs::path full = (folder / path).lexically_normal();
+  if (from != nullptr && from->carried != nullptr) {
+    if (const auto* carried = carried_at(full)) return carried_file(*carried);
+  }
   std::string shown = full.string();
   std::string stem = full.stem().string();
   return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
@@ -119,13 +144,14 @@ Result<ProfileIndex> list_profiles(const ProfileSources& sources) {
     auto listed = list_folder(sources.site / "profiles", true, found);
     if (!listed) return tl::unexpected(listed.error());
   }
-  auto listed = list_folder(sources.shipped, false, found);
-  if (!listed) return tl::unexpected(listed.error());
+  if (auto listed = list_shipped(sources, found); !listed) return tl::unexpected(listed.error());
   return found;
 }
 
 ProfileFile defaults_file(const ProfileSources& sources) {
-  fs::path path = sources.shipped / fmt::format("{}{}", kDefaults, kSuffix);
+  const std::string name = fmt::format("{}{}", kDefaults, kSuffix);
+  if (sources.shipped.empty()) return carried_file(*carried_at(fs::path(kFolder) / name));
+  fs::path path = sources.shipped / name;
   std::string shown = shown_name(sources.shipped, path);
   return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
 }
@@ -135,7 +161,7 @@ Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
   const auto name = extends_of(document, defaults);
   if (!name) return tl::unexpected(name.error());
   if (name->empty()) return std::nullopt;
-  ProfileFile file = file_at(defaults.path.parent_path(), *name);
+  ProfileFile file = file_at(&defaults, *name);
   file.shown = file.path.filename().string();
   return file;
 }
@@ -145,7 +171,7 @@ Result<ProfileFile> find_profile(const ProfileSources& sources,
                                  std::string_view name,
                                  const ProfileFile* from) {
   if (name.find('/') != std::string_view::npos || name.ends_with(kSuffix)) {
-    return file_at(from == nullptr ? fs::path() : from->path.parent_path(), name);
+    return file_at(from, name);
   }
   const auto found = index.find(std::string(name));
   if (found == index.end()) return find_alias(index, name);
@@ -153,16 +179,14 @@ Result<ProfileFile> find_profile(const ProfileSources& sources,
   if (from == nullptr || !fs::equivalent(found->second.path, from->path, ignored)) {
     return found->second;
   }
-  const auto shipped = list_shipped(sources);
-  if (!shipped) return tl::unexpected(shipped.error());
-  const auto below = shipped->find(std::string(name));
-  return below == shipped->end() ? find_alias(*shipped, name) : below->second;
+  ProfileIndex shipped;
+  if (auto listed = list_shipped(sources, shipped); !listed) return tl::unexpected(listed.error());
+  const auto below = shipped.find(std::string(name));
+  return below == shipped.end() ? find_alias(shipped, name) : below->second;
 }
 
 Result<Yaml> read_profile(const ProfileFile& file) {
-  const auto text = read_yaml_text(file.path);
-  if (!text) return tl::unexpected(text.error());
-  auto document = parse_yaml(*text, file.shown);
+  auto document = read_sections(file, {});
   if (!document) return document;
   if (document->kind != Yaml::Kind::mapping) {
     return make_error(fmt::format("{}: a profile must be a mapping", file.shown));
@@ -181,9 +205,10 @@ Result<Yaml> read_profile(const ProfileFile& file) {
 }
 
 Result<Yaml> read_sections(const ProfileFile& file, const std::vector<std::string_view>& sections) {
+  if (file.carried != nullptr) return unpack_yaml(file.carried->packed, sections);
   const auto text = read_yaml_text(file.path);
   if (!text) return tl::unexpected(text.error());
-  return parse_yaml(only_sections(*text, sections), file.shown);
+  return parse_yaml(*text, file.shown);
 }
 
 Result<std::string> extends_of(const Yaml& document, const ProfileFile& file) {

@@ -11,6 +11,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/profile/load.hpp"
+#include "lib/profile/shipped.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
@@ -22,6 +23,7 @@ struct ProfileFile {
   std::string shown;  // what errors call it: "profiles/nd96isr_h100_v5.yaml"
   std::string stem;   // its name
   bool of_site = false;
+  const ShippedFile* carried = nullptr;  // where the program carries it, and nothing is read
 };
 
 using ProfileIndex = std::map<std::string, ProfileFile>;
@@ -43,9 +45,11 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
                                                std::string_view name,
                                                const ProfileFile* from = nullptr);
 
-// The document, with a schema and a name that are as they must be. `sections` narrows what is read,
-// and then nothing is checked.
+// The document, with a schema and a name that are as they must be.
 [[nodiscard]] Result<Yaml> read_profile(const ProfileFile& file);
+
+// The document without these checks, and of a file that is carried in the program only the
+// top-level keys in `sections`.
 [[nodiscard]] Result<Yaml> read_sections(const ProfileFile& file,
                                          const std::vector<std::string_view>& sections);
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the tree from libyaml's parse events.
+// Builds the tree from yaml-cpp's events.
 #include "lib/profile/yaml.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -25,90 +28,54 @@ namespace {
 constexpr std::size_t kMaxFile = 256UL * 1024;
 constexpr std::size_t kMaxDepth = 64;
 
-std::string_view view(const yaml_char_t* text, std::size_t size) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): unsigned bytes of UTF-8
-  return {reinterpret_cast<const char*>(text), size};
-}
-
-std::string_view view(const yaml_char_t* text) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): unsigned bytes of UTF-8
-  return text == nullptr ? std::string_view() : reinterpret_cast<const char*>(text);
-}
-
-int line_of(const yaml_mark_t& mark) { return static_cast<int>(mark.line) + 1; }
-
-// libyaml's parser over one text.
-class Events {
- public:
-  explicit Events(std::string_view text) {
-    yaml_parser_initialize(&parser_);
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): unsigned bytes of UTF-8
-    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-    yaml_parser_set_input_string(&parser_, bytes, text.size());
-  }
-
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-
-  ~Events() {
-    yaml_event_delete(&event_);
-    yaml_parser_delete(&parser_);
-  }
-
-  // None where the text is not YAML; it holds until the next call.
-  [[nodiscard]] const yaml_event_t* next() {
-    yaml_event_delete(&event_);
-    return yaml_parser_parse(&parser_, &event_) == 0 ? nullptr : &event_;
-  }
-
-  [[nodiscard]] Error trouble(std::string_view file) const {
-    const auto line = line_of(parser_.problem_mark);
-    const auto* what = parser_.problem == nullptr ? "no memory" : parser_.problem;
-    const auto while_doing =
-        parser_.context == nullptr ? "" : fmt::format(" {}", printable(parser_.context, 120));
-    return Error{
-        fmt::format("{}: not YAML: {}{}", at(file, line), printable(what, 200), while_doing)};
-  }
-
- private:
-  yaml_parser_t parser_{};
-  yaml_event_t event_{};
-};
-
 // Keeps the first thing that is wrong, and takes nothing in after it.
-class TreeBuilder {
+class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(std::string_view file) : file_(file) {}
 
-  // False once something is wrong.
-  bool take(const yaml_event_t& event) {
-    const int line = line_of(event.start_mark);
-    switch (event.type) {
-      case YAML_DOCUMENT_START_EVENT:
-        if (std::exchange(begun_, true)) refuse(line, "more than one document");
-        break;
-      case YAML_ALIAS_EVENT:
-        refuse(line, "aliases (*name) are not supported; write the value out, or quote it");
-        break;
-      case YAML_SCALAR_EVENT:
-        scalar(event.data.scalar, line);
-        break;
-      case YAML_SEQUENCE_START_EVENT:
-        open(Yaml::Kind::sequence, line, event.data.sequence_start.tag);
-        break;
-      case YAML_MAPPING_START_EVENT:
-        open(Yaml::Kind::mapping, line, event.data.mapping_start.tag);
-        break;
-      case YAML_SEQUENCE_END_EVENT:
-      case YAML_MAPPING_END_EVENT:
-        close();
-        break;
-      default:
-        break;
-    }
-    return !error_;
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (std::exchange(begun_, true)) refuse(line_of(mark), "more than one document");
   }
+
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    add({.kind = Yaml::Kind::null, .line = line_of(mark)});
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    refuse(line_of(mark), "aliases (*name) are not supported; write the value out, or quote it");
+  }
+
+  void OnScalar(const YAML::Mark& mark,
+                const std::string& tag,
+                YAML::anchor_t /*anchor*/,
+                const std::string& value) override {
+    check_tag(line_of(mark), tag);
+    add({.kind = Yaml::Kind::scalar, .line = line_of(mark), .text = value});
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark,
+                       const std::string& tag,
+                       YAML::anchor_t /*anchor*/,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(Yaml::Kind::sequence, line_of(mark), tag);
+  }
+
+  void OnMapStart(const YAML::Mark& mark,
+                  const std::string& tag,
+                  YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(Yaml::Kind::mapping, line_of(mark), tag);
+  }
+
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapEnd() override { close(); }
+
+  [[nodiscard]] static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+  [[nodiscard]] bool failed() const { return error_.has_value(); }
 
   [[nodiscard]] Result<Yaml> document() {
     if (error_) return make_error(*error_);
@@ -123,41 +90,20 @@ class TreeBuilder {
     std::map<std::string, int> lines;                // of the keys so far
   };
 
-  [[nodiscard]] static Yaml node(Yaml::Kind kind, int line) {
-    Yaml result;
-    result.kind = kind;
-    result.line = line;
-    return result;
-  }
-
   void refuse(int line, std::string_view why) {
     if (!error_) error_ = fmt::format("{}: {}", at(file_, line), why);
   }
 
-  void check_tag(int line, const yaml_char_t* tag) {
-    const auto text = view(tag);
-    // "!" says no more than that a value is text.
-    if (text.empty() || text == "!") return;
-    refuse(line, fmt::format("tags ({}) are not supported", printable(text, 40)));
+  void check_tag(int line, const std::string& tag) {
+    // "?" stands for no tag; "!" says no more than that a value is text.
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    refuse(line, fmt::format("tags ({}) are not supported", printable(tag, 40)));
   }
 
-  using Scalar = decltype(yaml_event_t{}.data.scalar);
-
-  void scalar(const Scalar& read, int line) {
-    check_tag(line, read.tag);
-    const auto text = view(read.value, read.length);
-    constexpr std::array<std::string_view, 5> kNull{"", "~", "null", "Null", "NULL"};
-    const bool plain = read.style == YAML_PLAIN_SCALAR_STYLE;
-    const bool null = plain && std::ranges::count(kNull, text) > 0;
-    Yaml scalar = node(null ? Yaml::Kind::null : Yaml::Kind::scalar, line);
-    if (!null) scalar.text = text;
-    add(std::move(scalar));
-  }
-
-  void open(Yaml::Kind kind, int line, const yaml_char_t* tag) {
+  void open(Yaml::Kind kind, int line, const std::string& tag) {
     check_tag(line, tag);
     if (open_.size() >= kMaxDepth) refuse(line, "nested too deeply");
-    open_.push_back(Open{node(kind, line), {}, {}});
+    open_.push_back({.node = {.kind = kind, .line = line}});
   }
 
   void close() {
@@ -167,6 +113,7 @@ class TreeBuilder {
   }
 
   void add(Yaml value) {
+    if (error_) return;
     if (open_.empty()) {
       document_ = std::move(value);
       return;
@@ -201,6 +148,33 @@ class TreeBuilder {
   bool begun_ = false;
 };
 
+// yaml-cpp says what was not found; which character would have been right helps more.
+std::string problem_of(const YAML::Exception& exception) {
+  const std::string_view problem = exception.msg;
+  if (problem == YAML::ErrorMsg::END_OF_SEQ_FLOW) {
+    return "did not find expected ',' or ']' while parsing a flow sequence";
+  }
+  if (problem == YAML::ErrorMsg::END_OF_MAP_FLOW) {
+    return "did not find expected ',' or '}' while parsing a flow mapping";
+  }
+  return printable(problem, 200);
+}
+
+// The line of the first byte that is no text, 0 where there is none: yaml-cpp takes control
+// characters in, and puts another character in place of what is not UTF-8.
+int line_of_no_text(std::string_view text) {
+  int line = 1;
+  while (!text.empty()) {
+    const auto length = utf8_length(text);
+    const char c = text.front();
+    const bool space = c == '\n' || c == '\r' || c == '\t';
+    if (length == 0 || (length == 1 && (c < ' ' || c == '\x7f') && !space)) return line;
+    if (c == '\n') ++line;
+    text.remove_prefix(length);
+  }
+  return 0;
+}
+
 std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
 
 Result<std::string> read_all(int descriptor, std::string_view path) {
@@ -218,13 +192,6 @@ Result<std::string> read_all(int descriptor, std::string_view path) {
   }
 }
 
-// The top-level key that a line begins, empty when it begins none.
-std::string_view key_of(std::string_view line) {
-  const auto colon = line.find(':');
-  if (colon == std::string_view::npos) return {};
-  return trim(line.substr(0, colon));
-}
-
 }  // namespace
 
 const Yaml* Yaml::find(std::string_view key) const {
@@ -237,13 +204,23 @@ std::string at(std::string_view file, int line) {
 }
 
 Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
-  Events events(text);
-  TreeBuilder builder(file);
-  for (;;) {
-    const auto* event = events.next();
-    if (event == nullptr) return tl::unexpected(events.trouble(file));
-    if (event->type == YAML_STREAM_END_EVENT || !builder.take(*event)) return builder.document();
+  if (const int line = line_of_no_text(text); line > 0) {
+    return make_error(fmt::format("{}: not YAML: a control character, or a byte that is not UTF-8",
+                                  at(file, line)));
   }
+  TreeBuilder builder(file);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (!builder.failed() && parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& exception) {
+    if (!builder.failed()) {
+      const int line = TreeBuilder::line_of(exception.mark);
+      return make_error(fmt::format("{}: not YAML: {}", at(file, line), problem_of(exception)));
+    }
+  }
+  return builder.document();
 }
 
 Result<std::string> read_yaml_text(const std::filesystem::path& path) {
@@ -264,27 +241,6 @@ Result<std::string> read_yaml_text(const std::filesystem::path& path) {
     return make_error(fmt::format("read {}: not a regular file", path.string()));
   }
   return read_all(file.get(), path.string());
-}
-
-std::string only_sections(std::string_view text, const std::vector<std::string_view>& keys) {
-  std::string kept;
-  std::size_t end = 0;  // of what is kept, without the blanked lines behind it
-  bool inside = false;
-  for (const std::string_view line : split_lines(text)) {
-    const char first = line.empty() ? ' ' : line.front();
-    // Not the plain form of a profile: leave it to the parser as it is.
-    if (std::string_view("{\"'?!&[").find(first) != std::string_view::npos)
-      return std::string(text);
-    const bool continues = std::string_view(" \t\r-}]").find(first) != std::string_view::npos;
-    if (!continues && first != '#') inside = std::ranges::count(keys, key_of(line)) > 0;
-    if (inside && first != '#') {
-      kept.append(line);
-      end = kept.size() + 1;
-    }
-    kept.push_back('\n');
-  }
-  kept.resize(std::min(end, kept.size()));
-  return kept;
 }
 
 }  // namespace muster

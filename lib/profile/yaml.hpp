@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A YAML document as a plain tree with line numbers. Everything that knows libyaml is behind it.
+// A YAML document as a plain tree with line numbers. Everything that knows yaml-cpp is behind it.
 // Stricter than YAML: no key twice, no aliases, no tags, one document, keys are text.
 #pragma once
 
@@ -41,10 +41,5 @@ struct YamlEntry {
 
 // A regular file of at most 256 KiB. The error is `missing` when it does not exist.
 [[nodiscard]] Result<std::string> read_yaml_text(const std::filesystem::path& path);
-
-// The text with all blanked out but the top-level keys in `keys`, on the same lines as before. A
-// tenth of a profile is enough to recognise a node, and scanning is what reading YAML costs.
-[[nodiscard]] std::string only_sections(std::string_view text,
-                                        const std::vector<std::string_view>& keys);
 
 }  // namespace muster

@@ -24,8 +24,7 @@ constexpr std::string_view kUsualState = "/var/lib/muster";
 Result<slurm::Rules> read_rules(std::string_view root,
                                 const std::map<std::string, std::string>& variables) {
   slurm::Rules rules;
-  const auto read =
-      read_slurm_block(sources_of(data_folder(variables), root, {}), rules, slurm::check_values);
+  const auto read = read_slurm_block(sources_of(variables, root, {}), rules, slurm::check_values);
   if (!read) return tl::unexpected(read.error());
   return rules;
 }

@@ -85,12 +85,12 @@ _muster_options() {
     sweep) options='--status --dry-run --format --root --state' ;;
     *) return ;;
   esac
-  [[ $command == profiles && $current != -* ]] && options='show'
+  [[ $command == profiles && $current != -* ]] && options='show export'
   if [[ $command == check && $current != -* ]]; then
     _muster_files "$current"
     return
   fi
-  [[ $options == show ]] || options+=' -h --help'
+  [[ $options == show* ]] || options+=' -h --help'
   _muster_words "$current" "$options"
 }
 

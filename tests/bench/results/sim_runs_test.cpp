@@ -21,8 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const Profile& nd_a100() {
-  static const auto profile = load_profile(
-      {.shipped = std::filesystem::path(MUSTER_SOURCE_DIR) / "configs/profiles"}, "nd96asr_v4");
+  static const auto profile = load_profile({}, "nd96asr_v4");
   EXPECT_TRUE(profile) << profile.error().message;
   return *profile;
 }

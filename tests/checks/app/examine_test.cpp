@@ -23,8 +23,7 @@ class ExamineTest : public ::testing::Test {
     const Errand errand{.profile = profile,
                         .root = (dir_.path() / "root").string(),
                         .probes = [](const Profile*) { return ProbeSet(Probe::environment); }};
-    const std::map<std::string, std::string> variables{
-        {"MUSTER_DATA_DIR", MUSTER_SOURCE_DIR "/configs"}, {"NCCL_DEBUG", "TRACE"}};
+    const std::map<std::string, std::string> variables{{"NCCL_DEBUG", "TRACE"}};
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     return examine(errand, variables, Clock::now(), deadline);
   }

@@ -93,6 +93,7 @@ TEST(ParseTest, OtherCommandsTakeTheirOwnOptions) {
             "host.memory");
   EXPECT_EQ(parsed<ProfilesCommand>({"profiles"}).show, "");
   EXPECT_EQ(parsed<ProfilesCommand>({"profiles", "show", "generic"}).show, "generic");
+  EXPECT_EQ(parsed<ProfilesCommand>({"profiles", "export", "x"}).export_to, "x");
 }
 
 TEST(ParseTest, HelpAndVersionAreAnswers) {
@@ -191,6 +192,7 @@ TEST(ParseTest, RefusesStrayWords) {
   EXPECT_THAT(refusal({"explain", "a", "b"}), StartsWith("explain: expects one check"));
   EXPECT_THAT(refusal({"profiles", "hide", "x"}), StartsWith("profiles: expects show NAME"));
   EXPECT_THAT(refusal({"profiles", "show"}), StartsWith("profiles: show expects one profile"));
+  EXPECT_THAT(refusal({"profiles", "export"}), StartsWith("profiles: export expects one folder"));
   EXPECT_THAT(refusal({"profiles", "--set", "a.b=1"}),
               StartsWith("profiles: --set goes with show"));
   EXPECT_THAT(refusal({"--root", "/", "check"}), StartsWith("unknown option --root"));

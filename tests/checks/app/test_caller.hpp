@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A console that keeps what commands say, and the shipped profiles as the data folder.
+// A console that keeps what commands say.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class TestCaller {
                           return {};
                         },
                         .note = [this](std::string_view line) { notes_ += line, notes_ += '\n'; }},
-            .variables = {{"MUSTER_DATA_DIR", MUSTER_SOURCE_DIR "/configs"}},
+            .variables = {},
             .started = Clock::now()};
   }
 

@@ -11,6 +11,7 @@
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/yaml.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -144,6 +145,40 @@ TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
                     HasSubstr("\ngpu.present.count: 7  # --set"),
                     ::testing::ContainsRegex(
                         "\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+; ")));
+}
+
+TEST_F(TextsTest, TheShippedProfilesAreExportedAsTheyAre) {
+  const TempDir dir;
+  const std::string folder = (dir.path() / "new").string();
+  EXPECT_EQ(run_profiles({.export_to = folder}, caller_.caller()), 0);
+  for (const auto& name : {"xids.yaml", "profiles/defaults.yaml", "profiles/generic.yaml"}) {
+    EXPECT_EQ(read_yaml_text(std::filesystem::path(folder) / name),
+              read_yaml_text(std::filesystem::path(MUSTER_SOURCE_DIR "/configs") / name))
+        << name;
+  }
+  auto caller = caller_.caller();
+  caller.variables["MUSTER_DATA_DIR"] = folder;
+  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5"}, caller), 0);
+}
+
+TEST_F(TextsTest, AnExportOverwritesNothing) {
+  const TempDir dir;
+  dir.write("profiles/generic.yaml", "ours");
+  EXPECT_EQ(run_profiles({.export_to = dir.path().string()}, caller_.caller()), kExitUndecided);
+  EXPECT_EQ(read_yaml_text(dir.path() / "profiles/generic.yaml"), "ours");
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "xids.yaml"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("generic.yaml is there already, and nothing was written"));
+}
+
+TEST_F(TextsTest, TheCarriedProfilesAreThoseOfTheFolder) {
+  const auto shown = [&](const std::string& folder) {
+    TestCaller own;
+    auto caller = own.caller();
+    caller.variables["MUSTER_DATA_DIR"] = folder;
+    EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5"}, caller), 0);
+    return own.out();
+  };
+  EXPECT_EQ(shown(""), shown(MUSTER_SOURCE_DIR "/configs"));
 }
 
 TEST_F(TextsTest, AProfileThatDoesNotExistIsBadConfiguration) {

@@ -18,10 +18,7 @@ inline constexpr double kNow = 1e9;  // seconds since 1970
 
 // What a shipped profile says.
 inline const Profile& profile() {
-  static const Profile loaded =
-      load_profile({.shipped = MUSTER_SOURCE_DIR "/configs/profiles", .site = {}, .settings = {}},
-                   "nd96isr_h100_v5")
-          .value();
+  static const Profile loaded = load_profile({}, "nd96isr_h100_v5").value();
   return loaded;
 }
 

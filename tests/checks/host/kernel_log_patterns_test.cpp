@@ -177,11 +177,7 @@ constexpr auto kForged = std::to_array<Line>({
 });
 
 const KernelLogLimits& shipped() {
-  static const auto loaded =
-      load_profile({.shipped = fmt::format("{}/configs/profiles", MUSTER_SOURCE_DIR),
-                    .site = {},
-                    .settings = {}},
-                   "generic");
+  static const auto loaded = load_profile({}, "generic");
   static const KernelLogLimits limits = loaded ? loaded->host->kernel_log : KernelLogLimits{};
   return limits;
 }

@@ -38,9 +38,7 @@ Snapshot h100_node() {
   return snapshot;
 }
 
-ProfileSources shipped() {
-  return {.shipped = MUSTER_SOURCE_DIR "/configs/profiles", .site = {}, .settings = {}};
-}
+ProfileSources shipped() { return {}; }
 
 TEST(HardwareTest, IsGatheredFromTheSnapshot) {
   const auto hardware = hardware_of(h100_node());

@@ -33,7 +33,7 @@ using ::testing::Optional;
 fs::path configs() { return fs::path(MUSTER_SOURCE_DIR) / "configs"; }
 
 ProfileSources shipped(fs::path site = {}) {
-  return {.shipped = configs() / "profiles", .site = std::move(site), .settings = {}};
+  return {.shipped = {}, .site = std::move(site), .settings = {}};
 }
 
 // One with a wrong name when it does not load, so that every expectation fails.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "lib/profile/yaml_pack.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -100,21 +101,32 @@ TEST(YamlTextTest, RefusesAHugeFile) {
             fmt::format("read {}/big.yaml: larger than 256 KiB", dir.path().string()));
 }
 
-TEST(YamlSectionsTest, KeepsTheNamedKeysOnTheirLines) {
-  EXPECT_EQ(only_sections("schema: x\nrecognise:\n  gpus: 8\n# why\n  hcas: 8\nhost: {}\nname: y\n",
-                          {"recognise"}),
-            "\nrecognise:\n  gpus: 8\n\n  hcas: 8\n");
+TEST(YamlTest, RefusesWhatIsNoText) {
+  EXPECT_EQ(error_of("a: 1\nb: \x01\n"),
+            "x.yaml:2: not YAML: a control character, or a byte that is not UTF-8");
+  EXPECT_EQ(error_of("a: \xff\n"),
+            "x.yaml:1: not YAML: a control character, or a byte that is not UTF-8");
 }
 
-TEST(YamlSectionsTest, KeepsListsAndBracesThatCloseAtTheMargin) {
-  EXPECT_EQ(
-      only_sections("aliases:\n- a\n- b\nhost: {\n}\nrecognise: {\n}\n", {"aliases", "recognise"}),
-      "aliases:\n- a\n- b\n\n\nrecognise: {\n}\n");
+TEST(YamlPackTest, KeepsEveryValueAndItsLine) {
+  const auto parsed = parse_yaml("a: ~\nb:\n  - {c: x, d: [1, '']}\n  - yes\n", "x.yaml");
+  ASSERT_TRUE(parsed.has_value());
+  const auto packed = pack_yaml(*parsed);
+  EXPECT_EQ(pack_yaml(unpack_yaml(packed)), packed);
+  const Yaml again = unpack_yaml(packed);
+  ASSERT_NE(again.find("b"), nullptr);
+  EXPECT_EQ(again.entries.at(1).line, 2);
+  EXPECT_EQ(again.find("b")->items.at(0).find("c")->text, "x");
+  EXPECT_EQ(again.find("b")->items.at(1).line, 4);
 }
 
-TEST(YamlSectionsTest, LeavesUnusualFormsToTheParser) {
-  EXPECT_EQ(only_sections("{name: x, recognise: {}}", {"recognise"}), "{name: x, recognise: {}}");
-  EXPECT_EQ(only_sections("\"recognise\": {}\n", {"recognise"}), "\"recognise\": {}\n");
+TEST(YamlPackTest, UnpacksTheNamedKeysOnTheirLines) {
+  const auto parsed = parse_yaml("schema: x\nrecognise:\n  gpus: 8\nname: y\n", "x.yaml");
+  ASSERT_TRUE(parsed.has_value());
+  const Yaml part = unpack_yaml(pack_yaml(*parsed), {"recognise"});
+  ASSERT_EQ(part.entries.size(), 1U);
+  EXPECT_EQ(part.entries.front().line, 2);
+  EXPECT_EQ(part.entries.front().value.find("gpus")->text, "8");
 }
 
 }  // namespace
