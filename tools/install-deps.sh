@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what muster needs: `install-deps.sh build` to build it, `install-deps.sh test` (the
-# default) to run every test too. Where it cannot install, it says exactly what is missing.
+# Installs what muster needs: `install-deps.sh build` to build it, `install-deps.sh package` to make packages
+# of it, `install-deps.sh test` (the default) to run every test too. Where it cannot install, it says exactly
+# what is missing.
 set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
@@ -10,14 +11,20 @@ debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libb
   clang-14 libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
 # Installed where the release has it: the oldest compiler that builds muster.
 debian_offered=(g++-11)
+<<<<<<< HEAD
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-cpp-devel
+=======
+debian_package=(binutils dpkg-dev rpm)
+redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-devel
+>>>>>>> ac31996 (build: Packages whose programs need nothing but glibc 2.34)
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
   openmpi-devel sqlite-devel)
 redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
   cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
+redhat_package=(binutils rpm-build)
 
 usage() {
-  echo "usage: tools/install-deps.sh [build|test]" >&2
+  echo "usage: tools/install-deps.sh [build|package|test]" >&2
   exit 64
 }
 
@@ -50,11 +57,12 @@ redhat_missing() {
 }
 
 scope=${1:-test}
-[[ $# -le 1 && ($scope == build || $scope == test) ]] || usage
+[[ $# -le 1 && $scope =~ ^(build|package|test)$ ]] || usage
 
 if command -v apt-get >/dev/null; then
   wanted=("${debian_build[@]}")
-  [[ $scope == build ]] || wanted+=("${debian_test[@]}" "${debian_offered[@]}")
+  [[ $scope != package ]] || wanted+=("${debian_package[@]}")
+  [[ $scope != test ]] || wanted+=("${debian_test[@]}" "${debian_offered[@]}")
   mapfile -t missing < <(debian_missing "${wanted[@]}")
   [[ ${#missing[@]} -eq 0 ]] && exit 0
   as_root apt-get update --quiet
@@ -66,7 +74,8 @@ if command -v apt-get >/dev/null; then
     "${missing[@]}"
 elif command -v dnf >/dev/null; then
   wanted=("${redhat_build[@]}")
-  [[ $scope == build ]] || wanted+=("${redhat_test[@]}")
+  [[ $scope != package ]] || wanted+=("${redhat_package[@]}")
+  [[ $scope != test ]] || wanted+=("${redhat_test[@]}")
   mapfile -t missing < <(redhat_missing "${wanted[@]}")
   [[ ${#missing[@]} -eq 0 ]] && exit 0
   echo "install-deps: on RHEL and its family some of these come from EPEL and CRB"
@@ -74,6 +83,6 @@ elif command -v dnf >/dev/null; then
 else
   echo "install-deps: neither apt-get nor dnf is here; install the equivalents of:" >&2
   echo "  ${debian_build[*]}" >&2
-  [[ $scope == build ]] || echo "  ${debian_test[*]}" >&2
+  [[ $scope != test ]] || echo "  ${debian_test[*]}" >&2
   exit 1
 fi

@@ -2,7 +2,7 @@
 # On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
 #   full   (the default) the sanitizers and a short run of the fuzz targets, then every test of `dev`
 #   quick  every test of `dev`
-#   deep   clang-tidy on every file first, then `full`
+#   deep   clang-tidy on every file first, then `full`, then the packages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -33,3 +33,4 @@ if [[ $mode != quick ]]; then
   run_preset tsan -DCMAKE_CXX_COMPILER="$(command -v g++-11 || command -v g++)"
 fi
 run_preset dev
+if [[ $mode == deep ]]; then tools/package.sh --test; fi
