@@ -7,16 +7,12 @@ set -euo pipefail
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
   libopenmpi-dev libsqlite3-dev)
-debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-tidy-14
-  clang-14 libclang-rt-14-dev cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
-# Installed where the release has it: the oldest compiler that builds muster.
-debian_offered=(g++-11)
-<<<<<<< HEAD
-redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-cpp-devel
-=======
+debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
+  cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
+# Installed where the release has them: the oldest compiler that builds muster, and the linters.
+debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev)
 debian_package=(binutils dpkg-dev rpm)
-redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel libyaml-devel
->>>>>>> ac31996 (build: Packages whose programs need nothing but glibc 2.34)
+redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
   openmpi-devel sqlite-devel)
 redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
