@@ -2,7 +2,6 @@
 // `muster-bench`: times collectives over the ranks of a job and judges what they reach.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <csignal>
 #include <exception>
 #include <span>
@@ -18,30 +17,28 @@ namespace {
 
 namespace bench = muster::bench;
 
-int run(std::span<const char* const> arguments, std::chrono::steady_clock::time_point started) {
-  const bench::World world{.console = muster::make_console(),
-                           .variables = muster::environment(),
-                           .asked = bench::common_words(arguments),
-                           .started = started};
+int run(std::span<const char* const> arguments) {
+  const bench::RunInput input{.console = muster::make_console(),
+                              .variables = muster::environment(),
+                              .asked = bench::common_words(arguments)};
   const auto invocation = bench::parse(arguments);
   if (!invocation) {
-    world.console.note(fmt::format("muster-bench: {}", invocation.error().message));
+    input.console.note(fmt::format("muster-bench: {}", invocation.error().message));
     return muster::kExitUsage;
   }
   if (const auto* say = std::get_if<bench::SayCommand>(&*invocation)) {
-    return world.console.out(say->text) ? muster::kExitHealthy : muster::kExitUndecided;
+    return input.console.out(say->text) ? muster::kExitHealthy : muster::kExitUndecided;
   }
-  return bench::run(std::get<bench::BenchCommand>(*invocation), world);
+  return bench::run(std::get<bench::BenchCommand>(*invocation), input);
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  const auto started = std::chrono::steady_clock::now();
   muster::keep_standard_streams();
   try {
     const std::span<const char* const> all(words, static_cast<std::size_t>(count));
-    return run(all.empty() ? all : all.subspan(1), started);
+    return run(all.empty() ? all : all.subspan(1));
   } catch (const std::exception& error) {
     fmt::print(stderr, "muster-bench: internal error: {}\n", error.what());
   }

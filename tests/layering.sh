@@ -30,7 +30,7 @@ bench/sockets : lib/base
 bench/launch : lib/base lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
 bench/backends : lib/base lib/process bench/collectives bench/sockets
-bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
+bench/results : lib/base lib/profile lib/report bench/collectives bench/backends bench/group
 bench/command : lib/base lib/process lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
 bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks

@@ -26,8 +26,6 @@ constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 // No value of a pattern: as a floating-point number it is none, and -1 as a signed integer.
 constexpr int kPoison = 0xff;
 
-std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
-
 bool in_one_buffer(const Operation& operation) {
   return operation.in_place || operation.collective == Collective::broadcast;
 }

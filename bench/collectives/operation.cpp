@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "lib/base/quantity.hpp"
+
 namespace muster::bench {
 namespace {
 
@@ -122,6 +124,8 @@ std::optional<Type> parse_type(std::string_view word) {
 std::optional<Reduction> parse_reduction(std::string_view word) {
   return at_name<Reduction>(kReductionNames, word);
 }
+
+std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
 
 std::size_t size_of(Type type) { return kTypes.at(static_cast<std::size_t>(type)).size; }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace muster::bench {
@@ -46,6 +47,9 @@ struct Operation {
 [[nodiscard]] std::optional<Collective> parse_collective(std::string_view word);
 [[nodiscard]] std::optional<Type> parse_type(std::string_view word);
 [[nodiscard]] std::optional<Reduction> parse_reduction(std::string_view word);
+
+// "8 MiB".
+[[nodiscard]] std::string size_text(std::uint64_t bytes);
 
 [[nodiscard]] std::size_t size_of(Type type);
 [[nodiscard]] bool reduces(Collective collective);   // all_reduce, reduce_scatter, reduce

@@ -53,8 +53,7 @@ Result<void> sizes_fit(const BenchCommand& command) {
   auto sizes = command.sizes;
   std::ranges::sort(sizes);
   if (const auto twice = std::ranges::adjacent_find(sizes); twice != sizes.end()) {
-    return make_error(
-        fmt::format("--sizes: {} is listed twice", to_string(Bytes{static_cast<double>(*twice)})));
+    return make_error(fmt::format("--sizes: {} is listed twice", size_text(*twice)));
   }
   if (command.min && command.max && *command.min > *command.max) {
     return make_error("--min is larger than --max");

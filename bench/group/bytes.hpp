@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and texts as bytes, the same on every machine.
+// Numbers and texts as bytes, the same on every machine. The fields of a type are listed once, by a
+// generic lambda that is called with a Writer or with a Reader.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,14 +14,16 @@ namespace muster::bench {
 
 class Writer {
  public:
-  Writer& number(std::uint64_t value, unsigned bytes = 8) {
+  template <class Number>
+  Writer& number(const Number& value, unsigned bytes = 8) {
+    const auto bits = static_cast<std::uint64_t>(value);
     for (unsigned at = 0; at < bytes; ++at) {
-      bytes_.push_back(static_cast<char>((value >> (8U * at)) & 0xffU));
+      bytes_.push_back(static_cast<char>((bits >> (8U * at)) & 0xffU));
     }
     return *this;
   }
 
-  Writer& raw(std::string_view bytes) {
+  Writer& raw(std::string_view bytes, std::size_t /*size*/ = 0) {
     bytes_.append(bytes);
     return *this;
   }
@@ -27,9 +32,11 @@ class Writer {
 
   Writer& ranks(const std::vector<int>& ranks) {
     number(ranks.size(), 4);
-    for (const int rank : ranks) number(static_cast<std::uint64_t>(rank), 4);
+    for (const int rank : ranks) number(rank, 4);
     return *this;
   }
+
+  Writer& duration(std::chrono::nanoseconds duration) { return number(duration.count()); }
 
   [[nodiscard]] std::string take() { return std::move(bytes_); }
 
@@ -42,17 +49,48 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
-  [[nodiscard]] std::uint64_t number(unsigned bytes = 8) {
-    std::uint64_t value = 0;
+  template <class Number>
+  Reader& number(Number& value, unsigned bytes = 8) {
+    std::uint64_t bits = 0;
     unsigned shift = 0;
-    for (const char byte : raw(bytes)) {
-      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(byte)) << shift;
+    for (const char byte : take(bytes)) {
+      bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(byte)) << shift;
       shift += 8;
     }
-    return value;
+    value = static_cast<Number>(bits);
+    return *this;
   }
 
-  [[nodiscard]] std::string_view raw(std::uint64_t count) {
+  Reader& raw(std::string& bytes, std::size_t size) {
+    bytes = take(size);
+    return *this;
+  }
+
+  Reader& text(std::string& text) {
+    std::uint64_t size = 0;
+    number(size, 4);
+    return raw(text, size);
+  }
+
+  Reader& ranks(std::vector<int>& ranks) {
+    std::uint64_t count = 0;
+    number(count, 4);
+    for (ranks.clear(); good_ && ranks.size() < count;) number(ranks.emplace_back(), 4);
+    return *this;
+  }
+
+  Reader& duration(std::chrono::nanoseconds& duration) {
+    std::int64_t count = 0;
+    number(count);
+    duration = std::chrono::nanoseconds(count);
+    return *this;
+  }
+
+  // Everything was there, and nothing is left.
+  [[nodiscard]] bool complete() const { return good_ && bytes_.empty(); }
+
+ private:
+  [[nodiscard]] std::string_view take(std::uint64_t count) {
     if (!good_ || count > bytes_.size()) {
       good_ = false;
       return {};
@@ -62,23 +100,23 @@ class Reader {
     return result;
   }
 
-  [[nodiscard]] std::string_view text() { return raw(number(4)); }
-
-  [[nodiscard]] std::vector<int> ranks() {
-    std::vector<int> result;
-    const auto count = number(4);
-    for (std::uint64_t at = 0; good_ && at < count; ++at) {
-      result.push_back(static_cast<int>(number(4)));
-    }
-    return result;
-  }
-
-  // Everything was there, and nothing is left.
-  [[nodiscard]] bool complete() const { return good_ && bytes_.empty(); }
-
- private:
   std::string_view bytes_;
   bool good_ = true;
 };
+
+template <class Fields, class T>
+[[nodiscard]] std::string encoded(const Fields& fields, const T& value) {
+  Writer writer;
+  fields(writer, value);
+  return writer.take();
+}
+
+// False if something is missing or left over. What could be read is in `value` all the same.
+template <class Fields, class T>
+[[nodiscard]] bool decode(const Fields& fields, std::string_view bytes, T& value) {
+  Reader reader(bytes);
+  fields(reader, value);
+  return reader.complete();
+}
 
 }  // namespace muster::bench

@@ -13,9 +13,10 @@
 
 namespace muster::bench {
 
-class Spoke {
+class Client {
  public:
-  Spoke(const JoinOptions& options, Board& board) : options_(options), board_(board) {}
+  Client(const JoinOptions& options, PhaseMonitor& monitor)
+      : options_(options), monitor_(monitor) {}
 
   void run();
 
@@ -23,7 +24,7 @@ class Spoke {
   // False where the thread has nothing more to do.
   [[nodiscard]] bool arrive();
   void wait();
-  void heed_board();
+  void handle_process();
   void hear();
   void take(const Message& message);
   void closed();
@@ -35,9 +36,9 @@ class Spoke {
   void flush(Clock::duration limit);
 
   const JoinOptions& options_;
-  Board& board_;
+  PhaseMonitor& monitor_;
   Poller poller_;
-  std::optional<Wire> wire_;  // nothing once rank 0 has left
+  std::optional<MessageSocket> socket_;  // nothing once rank 0 has left
   bool joined_ = false;
   bool ended_ = false;
   Clock::time_point start_ends_ = Clock::time_point::max();    // then rank 0 is taken for lost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds rank 0 at one of its addresses, again and again until it is there, and gets let in.
+// Connects to rank 0 at one of its addresses, again and again until it is there, and shakes hands.
 #pragma once
 
 #include <optional>
@@ -17,19 +17,19 @@
 namespace muster::bench {
 
 struct Welcome {
-  Wire wire;
+  MessageSocket socket;
   Clock::duration patience{};  // rank 0's, from now on
 };
 
-class Caller {
+class Connector {
  public:
-  explicit Caller(const JoinOptions& options) : options_(options) {}
+  explicit Connector(const JoinOptions& options) : options_(options) {}
 
-  // An error is rank 0's refusal. Nothing: nobody was there before
-  // `until`; why_not() then says what the last address answered.
-  [[nodiscard]] Result<std::optional<Welcome>> call(Clock::time_point until);
+  // Empty if nobody let this rank in before `until`: last_failure() then says what the last address
+  // answered. An error if rank 0 refused this rank.
+  [[nodiscard]] Result<std::optional<Welcome>> connect(Clock::time_point until);
 
-  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
 
  private:
   struct Target {
@@ -37,8 +37,8 @@ class Caller {
     std::string label;  // "node1 port 6105"
   };
 
-  struct Try {
-    Wire wire;
+  struct Candidate {
+    MessageSocket socket;
     std::string label;
     Clock::time_point deadline;
     Hello hello;
@@ -47,23 +47,23 @@ class Caller {
   };
 
   void look_up_targets();
-  // One try at each address, a little after each other. Whom the first one to let us in is.
-  [[nodiscard]] Result<std::optional<Welcome>> go_round(Clock::time_point until);
+  // Tries each address once, a little after each other. Returns the first that lets this rank in.
+  [[nodiscard]] Result<std::optional<Welcome>> try_all(Clock::time_point until);
   void begin(const Target& target);
   void wait(Clock::time_point until);
-  void advance(Try& attempt);
-  void take(Try& attempt, const Message& message);
-  void prove_to(Try& attempt, const Message& message);
-  void fail(Try& attempt, std::string_view why);
-  void refuse(Try& attempt, std::string_view why);
+  void advance(Candidate& attempt);
+  void take(Candidate& attempt, const Message& message);
+  void prove_to(Candidate& attempt, const Message& message);
+  void fail(Candidate& attempt, std::string_view why);
+  void refuse(Candidate& attempt, std::string_view why);
 
   const JoinOptions& options_;
   Poller poller_;
   std::vector<Target> targets_;
   Clock::time_point look_up_again_{};
-  std::vector<Try> tries_;
-  std::string why_not_;
-  std::string refusal_;  // rank 0's, or our own of a rank 0 without our secret
+  std::vector<Candidate> attempts_;
+  std::string last_failure_;
+  std::string refusal_;  // by rank 0; or of a rank 0 that does not have this rank's secret
   Clock::duration patience_{};
 };
 

@@ -20,8 +20,8 @@ namespace {
 // A process has one thread that speaks for it, and answers even while the process hangs.
 class TcpGroup final : public Group {
  public:
-  TcpGroup(JoinOptions options, std::unique_ptr<Board> board)
-      : options_(std::move(options)), board_(std::move(board)) {}
+  TcpGroup(JoinOptions options, std::unique_ptr<PhaseMonitor> monitor)
+      : options_(std::move(options)), monitor_(std::move(monitor)) {}
 
   TcpGroup(const TcpGroup&) = delete;
   TcpGroup(TcpGroup&&) = delete;
@@ -29,7 +29,7 @@ class TcpGroup final : public Group {
   TcpGroup& operator=(TcpGroup&&) = delete;
 
   ~TcpGroup() override {
-    board_->leave();
+    monitor_->leave();
     if (thread_.joinable()) thread_.join();
   }
 
@@ -41,7 +41,7 @@ class TcpGroup final : public Group {
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this] { work(); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return board_->wait_joined();
+    return monitor_->wait_joined();
   }
 
   [[nodiscard]] int rank() const override { return options_.rank; }
@@ -50,11 +50,12 @@ class TcpGroup final : public Group {
 
   [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override {
     if (options_.rank != 0) {
-      if (auto sent = board_->post(Kind::gather, mine); !sent) return tl::unexpected(sent.error());
+      if (auto sent = monitor_->post(Kind::gather, mine); !sent)
+        return tl::unexpected(sent.error());
       return std::vector<std::string>{};
     }
     if (mine.size() > kMaxText) return make_error("the text of rank 0 is too long");
-    auto others = board_->collect(Kind::gather);
+    auto others = monitor_->collect(Kind::gather);
     if (!others) return others;
     others->insert(others->begin(), std::string(mine));
     return others;
@@ -62,12 +63,12 @@ class TcpGroup final : public Group {
 
   [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
     if (options_.rank == 0) {
-      if (auto sent = board_->post(Kind::broadcast, text); !sent) {
+      if (auto sent = monitor_->post(Kind::broadcast, text); !sent) {
         return tl::unexpected(sent.error());
       }
       return std::string(text);
     }
-    auto received = board_->collect(Kind::broadcast);
+    auto received = monitor_->collect(Kind::broadcast);
     if (!received) return tl::unexpected(received.error());
     std::string told = std::move(received->front());
     return told;
@@ -75,31 +76,31 @@ class TcpGroup final : public Group {
 
   [[nodiscard]] Result<void> barrier() override {
     if (options_.rank != 0) {
-      if (auto sent = board_->post(Kind::barrier, {}); !sent) return sent;
+      if (auto sent = monitor_->post(Kind::barrier, {}); !sent) return sent;
     }
-    const auto met = board_->collect(Kind::barrier);
+    const auto met = monitor_->collect(Kind::barrier);
     if (!met) return tl::unexpected(met.error());
-    return options_.rank == 0 ? board_->post(Kind::barrier, {}) : Result<void>{};
+    return options_.rank == 0 ? monitor_->post(Kind::barrier, {}) : Result<void>{};
   }
 
-  void enter(std::string_view phase, Clock::duration limit, Headway headway) override {
-    board_->enter(phase, limit, std::move(headway));
+  void enter(std::string_view phase, Clock::duration limit, ProgressCounter counter) override {
+    monitor_->enter(phase, limit, std::move(counter));
   }
 
-  void give_up(std::string_view why) override { board_->give_up(why, 2 * options_.grace); }
+  void give_up(std::string_view why) override { monitor_->give_up(why, 2 * options_.grace); }
 
  private:
   void work() {
     if (options_.rank == 0) {
-      Hub(options_, *board_, std::move(options_.listener)).run();
+      Server(options_, *monitor_, std::move(options_.listener)).run();
     } else {
-      Spoke(options_, *board_).run();
+      Client(options_, *monitor_).run();
     }
-    board_->mark_ended();
+    monitor_->mark_ended();
   }
 
   JoinOptions options_;
-  std::unique_ptr<Board> board_;
+  std::unique_ptr<PhaseMonitor> monitor_;
   std::thread thread_;
 };
 
@@ -134,9 +135,9 @@ Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
       return tl::unexpected(enough.error());
     }
   }
-  auto board = Board::make(options.rank == 0 ? others : 1);
-  if (!board) return tl::unexpected(board.error());
-  auto group = std::make_unique<TcpGroup>(std::move(options), *std::move(board));
+  auto monitor = PhaseMonitor::make(options.rank == 0 ? others : 1);
+  if (!monitor) return tl::unexpected(monitor.error());
+  auto group = std::make_unique<TcpGroup>(std::move(options), *std::move(monitor));
   if (const auto joined = group->begin(); !joined) return tl::unexpected(joined.error());
   return group;
 }

@@ -12,34 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/group/trouble.hpp"
 #include "bench/launch/place.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
 
-using Clock = std::chrono::steady_clock;
-
-// Counts up while a process makes headway in a phase.
-using Headway = std::shared_ptr<const std::atomic<std::uint64_t>>;
-
-// Why a run cannot go on.
-struct Trouble {
-  enum class Kind {
-    absent,    // ranks that did not come to the rendezvous in time
-    lost,      // a rank's process has ended, or its node is gone
-    late,      // a phase took longer than it may
-    given_up,  // a rank reported an error of its own
-    stopped,   // this process was told to end by a signal
-  };
-  Kind kind = Kind::lost;
-  std::string phase;         // "rendezvous", "start NCCL", "all_reduce of 8 MiB"
-  std::string what;          // a sentence: what is known
-  std::vector<int> ranks;    // who is missing, gone or late; may be empty
-  std::vector<int> arrived;  // who was there, or further; for absent and late
-  // Rank 0 is gone or silent, and this process found that out by itself: rank 0 reports nothing.
-  bool without_rank_0 = false;
-};
+// Counts up while a process makes progress in a phase.
+using ProgressCounter = std::shared_ptr<const std::atomic<std::uint64_t>>;
 
 struct JoinOptions {
   int rank = 0;
@@ -47,7 +28,7 @@ struct JoinOptions {
   // Rank 0 listens there (port 0: any), the others connect there, trying each in turn.
   std::vector<Rendezvous> addresses;
   Descriptor listener;         // rank 0: already open; else it opens addresses.front()
-  std::string secret;          // shared by the job; empty: none, and only the hello is checked
+  std::string secret;          // shared by the job; empty: none, and ranks are believed
   std::string name;            // this process, for messages: "gpu-0007 (pid 123)"
   Clock::duration patience{};  // for all to arrive
   // Called once, on a thread of the group's own, when the run cannot go on. The process is expected
@@ -86,9 +67,11 @@ class Group {
 
   // From here on this process is in `phase`, and must enter the next one within `limit`; else
   // everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank enters
-  // the same phases in the same order: who has entered fewer is behind. Where there is a `headway`,
-  // the limit begins anew whenever that has moved.
-  virtual void enter(std::string_view phase, Clock::duration limit, Headway headway = nullptr) = 0;
+  // the same phases in the same order: who has entered fewer is behind. Where there is a `counter`,
+  // the limit begins anew whenever that has gone up.
+  virtual void enter(std::string_view phase,
+                     Clock::duration limit,
+                     ProgressCounter counter = nullptr) = 0;
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
   // Returns once they are told and rank 0 has ended, or after twice the grace.

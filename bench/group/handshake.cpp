@@ -7,7 +7,6 @@
 #include <openssl/hmac.h>
 
 #include <array>
-#include <climits>
 #include <cstring>
 
 #include "bench/group/bytes.hpp"
@@ -22,70 +21,82 @@ constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kNonce = 32;
 constexpr std::size_t kMostName = 120;
 
+// With the beginning by which a message of this protocol is known.
+template <class T>
+struct Versioned {
+  std::string magic{kMagic};
+  std::uint64_t version = kVersion;  // in a hello alone
+  T value;
+};
+
+constexpr auto kHelloFields = [](auto& bytes, auto& hello) {
+  bytes.raw(hello.magic, kMagic.size())
+      .number(hello.version, 2)
+      .number(hello.value.rank, 4)
+      .number(hello.value.world, 4)
+      .number(hello.value.has_secret, 1)
+      .raw(hello.value.nonce, kNonce)
+      .text(hello.value.name);
+};
+
+constexpr auto kChallengeFields = [](auto& bytes, auto& challenge) {
+  bytes.raw(challenge.magic, kMagic.size())
+      .raw(challenge.value.nonce, kNonce)
+      .text(challenge.value.proof);
+};
+
 }  // namespace
 
 Result<std::string> draw_nonce() { return random_bytes(kNonce); }
 
 std::string to_bytes(const Hello& hello) {
-  return Writer()
-      .raw(kMagic)
-      .number(kVersion, 2)
-      .number(static_cast<std::uint64_t>(hello.rank), 4)
-      .number(static_cast<std::uint64_t>(hello.world), 4)
-      .number(hello.has_secret ? 1 : 0, 1)
-      .raw(hello.nonce)
-      .text(printable(hello.name, kMostName))
-      .take();
+  Versioned<Hello> sent{.value = hello};
+  sent.value.name = printable(hello.name, kMostName);
+  return encoded(kHelloFields, sent);
 }
 
 std::string to_bytes(const Challenge& challenge) {
-  return Writer().raw(kMagic).raw(challenge.nonce).text(challenge.proof).take();
+  return encoded(kChallengeFields, Versioned<Challenge>{.value = challenge});
 }
 
 Result<Hello> read_hello(std::string_view bytes) {
-  Reader reader(bytes);
-  if (reader.raw(kMagic.size()) != kMagic) return make_error("it is no muster-bench");
-  if (const auto version = reader.number(2); version != kVersion) {
+  Versioned<Hello> read;
+  const bool complete = decode(kHelloFields, bytes, read);
+  if (read.magic != kMagic) return make_error("it is no muster-bench");
+  if (read.version != kVersion) {
     return make_error(
         fmt::format("its protocol is version {}, and this one's is {}: run the same "
                     "muster-bench everywhere",
-                    version,
+                    read.version,
                     kVersion));
   }
-  const auto rank = reader.number(4);
-  const auto world = reader.number(4);
-  Hello hello{.has_secret = reader.number(1) != 0};
-  hello.nonce = reader.raw(kNonce);
-  hello.name = printable(reader.text(), kMostName);
-  if (!reader.complete() || world > INT_MAX || rank >= world) {
+  auto& hello = read.value;
+  hello.name = printable(hello.name, kMostName);
+  if (!complete || hello.rank < 0 || hello.rank >= hello.world) {
     return make_error("its hello is malformed");
   }
-  hello.rank = static_cast<int>(rank);
-  hello.world = static_cast<int>(world);
   return hello;
 }
 
 std::optional<Challenge> read_challenge(std::string_view bytes) {
-  Reader reader(bytes);
-  if (reader.raw(kMagic.size()) != kMagic) return std::nullopt;
-  Challenge challenge{.nonce = std::string(reader.raw(kNonce))};
-  challenge.proof = reader.text();
-  return reader.complete() ? std::optional(challenge) : std::nullopt;
+  Versioned<Challenge> read;
+  if (!decode(kChallengeFields, bytes, read) || read.magic != kMagic) return std::nullopt;
+  return read.value;
 }
 
 std::string prove(Side side,
                   std::string_view secret,
                   const Hello& hello,
-                  std::string_view hub_nonce) {
+                  std::string_view server_nonce) {
   if (secret.empty()) return {};
   // Its configuration files say nothing about what is used here, and take milliseconds to read.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const auto claim = Writer()
-                         .text(side == Side::hub ? "muster-bench rank 0" : "muster-bench member")
+                         .text(side == Side::server ? "muster-bench rank 0" : "muster-bench member")
                          .text(hello.nonce)
-                         .text(hub_nonce)
-                         .number(static_cast<std::uint64_t>(hello.rank), 4)
-                         .number(static_cast<std::uint64_t>(hello.world), 4)
+                         .text(server_nonce)
+                         .number(hello.rank, 4)
+                         .number(hello.world, 4)
                          .take();
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned length = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank and rank 0 get to know each other: who is there, and that both have the job's secret.
-// Neither tells the secret; each proves it over a number that the other has drawn.
+// The handshake between a rank and rank 0: who the rank is, and that both have the job's secret.
+// Neither sends the secret; each proves it over a random number that the other has chosen.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct Challenge {
 [[nodiscard]] Result<Hello> read_hello(std::string_view bytes);
 [[nodiscard]] std::optional<Challenge> read_challenge(std::string_view bytes);
 
-enum class Side { hub, member };
+enum class Side { server, member };
 
 // What `side` sends to prove that it has the secret; empty where there is none.
 [[nodiscard]] std::string prove(Side side,
                                 std::string_view secret,
                                 const Hello& hello,
-                                std::string_view hub_nonce);
+                                std::string_view server_nonce);
 
-// In a time that does not tell where they differ.
+// Compares in a time that does not depend on where they differ.
 [[nodiscard]] bool same_bytes(std::string_view left, std::string_view right);
 
 }  // namespace muster::bench

@@ -18,24 +18,24 @@ constexpr std::size_t kRoomForStrangers = 64;
 
 }  // namespace
 
-Door::Door(Descriptor listener, DoorOptions options)
+RankListener::RankListener(Descriptor listener, ListenerOptions options)
     : listener_(std::move(listener)), options_(std::move(options)) {}
 
-void Door::watch(Poller& poller) {
+void RankListener::watch(Poller& poller) {
   const bool open = Clock::now() >= closed_until_;
   listener_slot_ = poller.add(open ? listener_.get() : -1);
   for (auto& newcomer : newcomers_) {
-    newcomer.slot = poller.add(newcomer.wire.descriptor(), newcomer.wire.is_sending());
+    newcomer.slot = poller.add(newcomer.socket.descriptor(), newcomer.socket.is_sending());
   }
 }
 
-Clock::time_point Door::next_deadline() const {
+Clock::time_point RankListener::next_deadline() const {
   auto next = closed_until_ > Clock::now() ? closed_until_ : Clock::time_point::max();
   for (const auto& newcomer : newcomers_) next = std::min(next, newcomer.deadline);
   return next;
 }
 
-std::vector<Arrival> Door::serve(const Poller& poller) {
+std::vector<Arrival> RankListener::serve(const Poller& poller) {
   const auto now = Clock::now();
   for (auto& newcomer : newcomers_) {
     if (poller.is_ready(newcomer.slot)) hear(newcomer);
@@ -51,7 +51,7 @@ std::vector<Arrival> Door::serve(const Poller& poller) {
   return collect();
 }
 
-void Door::accept_all() {
+void RankListener::accept_all() {
   const auto most = static_cast<std::size_t>(options_.world) + kRoomForStrangers;
   for (;;) {
     Address from;
@@ -70,7 +70,7 @@ void Door::accept_all() {
       refuse(newcomers_.front(), "too many connect at once", false);
       newcomers_.erase(newcomers_.begin());
     }
-    newcomers_.push_back({.wire = Wire(std::move(socket)),
+    newcomers_.push_back({.socket = MessageSocket(std::move(socket)),
                           .address = to_text(from),
                           .deadline = after(options_.hello_limit)});
     // Its hello may be here already.
@@ -78,16 +78,16 @@ void Door::accept_all() {
   }
 }
 
-void Door::hear(Newcomer& newcomer) {
-  newcomer.wire.flush();
-  const bool open = newcomer.wire.receive(kMaxGreeting);
+void RankListener::hear(Newcomer& newcomer) {
+  newcomer.socket.flush();
+  const bool open = newcomer.socket.receive(kMaxGreeting);
   while (newcomer.state == Newcomer::State::greeting) {
-    const auto message = newcomer.wire.next(kMaxGreeting);
+    const auto message = newcomer.socket.next(kMaxGreeting);
     if (!message) break;
     take(newcomer, *message);
   }
   if (newcomer.state != Newcomer::State::greeting) return;
-  if (newcomer.wire.is_bad()) {
+  if (newcomer.socket.is_bad()) {
     refuse(newcomer, "it is no muster-bench", false);
   } else if (!open && !newcomer.hello) {
     refuse(newcomer, "it left without saying who it is", false);
@@ -97,7 +97,7 @@ void Door::hear(Newcomer& newcomer) {
   }
 }
 
-void Door::take(Newcomer& newcomer, const Message& message) {
+void RankListener::take(Newcomer& newcomer, const Message& message) {
   if (!newcomer.hello) return challenge(newcomer, message);
   const auto wanted = prove(Side::member, options_.secret, *newcomer.hello, newcomer.nonce);
   const bool proved = options_.secret.empty() || !wanted.empty();
@@ -107,7 +107,7 @@ void Door::take(Newcomer& newcomer, const Message& message) {
   newcomer.state = Newcomer::State::arrived;
 }
 
-void Door::challenge(Newcomer& newcomer, const Message& message) {
+void RankListener::challenge(Newcomer& newcomer, const Message& message) {
   if (message.kind != Kind::hello) return refuse(newcomer, "it is no muster-bench", false);
   auto hello = read_hello(message.payload);
   if (!hello) return refuse(newcomer, hello.error().message, true);
@@ -129,34 +129,34 @@ void Door::challenge(Newcomer& newcomer, const Message& message) {
   newcomer.hello = *std::move(hello);
   const Challenge challenge{
       .nonce = newcomer.nonce,
-      .proof = prove(Side::hub, options_.secret, *newcomer.hello, newcomer.nonce)};
-  newcomer.wire.send(pack(Kind::challenge, to_bytes(challenge)));
+      .proof = prove(Side::server, options_.secret, *newcomer.hello, newcomer.nonce)};
+  newcomer.socket.send(pack(Kind::challenge, to_bytes(challenge)));
 }
 
-void Door::refuse(Newcomer& newcomer, std::string_view why, bool tell) {
+void RankListener::refuse(Newcomer& newcomer, std::string_view why, bool tell) {
   if (tell) {
-    newcomer.wire.send(pack(Kind::refused, why));
-    newcomer.wire.finish();
+    newcomer.socket.send(pack(Kind::refused, why));
+    newcomer.socket.finish();
   }
   newcomer.state = Newcomer::State::gone;
   note(newcomer.address, why);
 }
 
-void Door::turn_away(Arrival arrival, std::string_view why) {
-  arrival.wire.send(pack(Kind::refused, why));
-  arrival.wire.finish();
+void RankListener::turn_away(Arrival arrival, std::string_view why) {
+  arrival.socket.send(pack(Kind::refused, why));
+  arrival.socket.finish();
   note(arrival.address, why);
 }
 
 // A stranger that comes again and again is noted once.
-void Door::note(std::string_view address, std::string_view why) {
+void RankListener::note(std::string_view address, std::string_view why) {
   ++refused_;
   last_refusal_ = fmt::format("from {}: {}", address, why);
   if (noted_.size() >= kMostNotes || !noted_.insert(last_refusal_).second) return;
   if (options_.note) options_.note(fmt::format("refused a connection {}", last_refusal_));
 }
 
-std::string Door::refusals() const {
+std::string RankListener::refusals() const {
   std::string text;
   if (!why_closed_.empty()) {
     text = fmt::format("; rank 0 could not accept all connections: {}", why_closed_);
@@ -168,14 +168,14 @@ std::string Door::refusals() const {
                             last_refusal_);
 }
 
-std::vector<Arrival> Door::collect() {
+std::vector<Arrival> RankListener::collect() {
   std::vector<Arrival> arrivals;
   for (auto& newcomer : newcomers_) {
     if (newcomer.state != Newcomer::State::arrived) continue;
     arrivals.push_back({.rank = newcomer.hello->rank,
                         .name = newcomer.hello->name,
                         .address = newcomer.address,
-                        .wire = std::move(newcomer.wire)});
+                        .socket = std::move(newcomer.socket)});
   }
   std::erase_if(newcomers_, [](const Newcomer& newcomer) {
     return newcomer.state != Newcomer::State::greeting;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0's door: hears who knocks, all of them side by side, and lets in who proves to be a rank of
-// this run. Nobody there can cost more than a few hundred bytes and a few seconds.
+// Rank 0's listener: shakes hands with everybody who connects, side by side, and lets in who proves
+// to be a rank of this run. Nobody who connects can cost more than a few hundred bytes and a few
+// seconds.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@
 
 namespace muster::bench {
 
-struct DoorOptions {
+struct ListenerOptions {
   int world = 1;
   std::string secret;
   Clock::duration hello_limit{};
@@ -29,29 +30,29 @@ struct Arrival {
   int rank = 0;
   std::string name;
   std::string address;
-  Wire wire;
+  MessageSocket socket;
 };
 
-class Door {
+class RankListener {
  public:
-  Door(Descriptor listener, DoorOptions options);
+  RankListener(Descriptor listener, ListenerOptions options);
 
   void watch(Poller& poller);
-  // After the poller has waited: those who have proved who they are.
+  // To be called after the poller has waited. Returns those who have proved who they are.
   [[nodiscard]] std::vector<Arrival> serve(const Poller& poller);
-  // When the patience with somebody ends.
+  // When somebody's time to say who it is ends.
   [[nodiscard]] Clock::time_point next_deadline() const;
 
   // Tells an arrival why it cannot stay.
   void turn_away(Arrival arrival, std::string_view why);
 
-  // Who was turned away so far, and why others could not come in: "; 3 connections were refused,
-  // the last …", or nothing.
+  // How many were turned away so far, and why others could not be accepted: "; 3 connections were
+  // refused, the last …". Empty if there were none.
   [[nodiscard]] std::string refusals() const;
 
  private:
   struct Newcomer {
-    Wire wire;
+    MessageSocket socket;
     std::string address;
     Clock::time_point deadline;
     std::optional<Hello> hello{};
@@ -64,13 +65,13 @@ class Door {
   void hear(Newcomer& newcomer);
   void take(Newcomer& newcomer, const Message& message);
   void challenge(Newcomer& newcomer, const Message& message);
-  // Without an answer where `tell` is false: it does not speak our language.
+  // Tells the other side why, unless `tell` is false: it does not speak the protocol.
   void refuse(Newcomer& newcomer, std::string_view why, bool tell);
   void note(std::string_view address, std::string_view why);
   [[nodiscard]] std::vector<Arrival> collect();
 
   Descriptor listener_;
-  DoorOptions options_;
+  ListenerOptions options_;
   std::vector<Newcomer> newcomers_;
   std::size_t listener_slot_ = 0;
   Clock::time_point closed_until_{};

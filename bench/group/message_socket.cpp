@@ -18,18 +18,18 @@ bool would_block() { return errno == EAGAIN; }
 
 }  // namespace
 
-Parcel pack(Kind kind, std::string_view payload) {
+PackedMessage pack(Kind kind, std::string_view payload) {
   Writer writer;
   writer.number(payload.size(), 4).number(static_cast<std::uint8_t>(kind), 1).raw(payload);
   return std::make_shared<const std::string>(writer.take());
 }
 
-void Wire::send(Parcel parcel) {
-  unsent_.push_back(std::move(parcel));
+void MessageSocket::send(PackedMessage message) {
+  unsent_.push_back(std::move(message));
   if (unsent_.size() == 1) flush();
 }
 
-void Wire::flush() {
+void MessageSocket::flush() {
   while (!unsent_.empty()) {
     const auto rest = std::string_view(*unsent_.front()).substr(sent_);
     const auto sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -48,7 +48,7 @@ void Wire::flush() {
   }
 }
 
-bool Wire::receive(std::size_t max_payload) {
+bool MessageSocket::receive(std::size_t max_payload) {
   constexpr std::size_t kMost = 64UL * 1024;
   std::array<char, kMost> buffer;
   while (received_.size() - taken_ < max_payload + kHeader) {
@@ -62,12 +62,12 @@ bool Wire::receive(std::size_t max_payload) {
   return true;
 }
 
-std::optional<Message> Wire::next(std::size_t max_payload) {
+std::optional<Message> MessageSocket::next(std::size_t max_payload) {
   const auto rest = std::string_view(received_).substr(taken_);
   if (bad_ || rest.size() < kHeader) return std::nullopt;
-  Reader header(rest.substr(0, kHeader));
-  const auto length = header.number(4);
-  const auto kind = header.number(1);
+  std::uint64_t length = 0;
+  std::uint8_t kind = 0;
+  Reader(rest.substr(0, kHeader)).number(length, 4).number(kind, 1);
   if (length > max_payload || kind < static_cast<std::uint8_t>(Kind::hello) ||
       kind > static_cast<std::uint8_t>(Kind::goodbye)) {
     bad_ = true;
@@ -87,7 +87,7 @@ std::optional<Message> Wire::next(std::size_t max_payload) {
   return message;
 }
 
-void Wire::finish() {
+void MessageSocket::finish() {
   ::shutdown(socket_.get(), SHUT_WR);
   received_.clear();
   taken_ = 0;

@@ -42,37 +42,37 @@ struct Message {
 };
 
 // A message as it is sent, shared by all connections it goes to.
-using Parcel = std::shared_ptr<const std::string>;
+using PackedMessage = std::shared_ptr<const std::string>;
 
-[[nodiscard]] Parcel pack(Kind kind, std::string_view payload = {});
+[[nodiscard]] PackedMessage pack(Kind kind, std::string_view payload = {});
 
-class Wire {
+class MessageSocket {
  public:
-  explicit Wire(Descriptor socket) : socket_(std::move(socket)) {}
+  explicit MessageSocket(Descriptor socket) : socket_(std::move(socket)) {}
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
 
   // Sends what the socket takes now, and keeps the rest for flush().
-  void send(Parcel parcel);
+  void send(PackedMessage message);
   void flush();
 
   [[nodiscard]] bool is_sending() const { return !unsent_.empty(); }
 
-  // Takes what has come, not much more than one message of `max_payload` bytes. False where the
-  // connection has ended; what came before is still to be had from next().
+  // Reads what has come, up to little more than one message of `max_payload` bytes. False if the
+  // connection has ended; next() still returns the messages that came before.
   [[nodiscard]] bool receive(std::size_t max_payload);
-  // The next whole message. Something larger than `max_payload` is none, and makes the wire bad.
+  // The next whole message. One that is larger than `max_payload` makes the socket bad.
   [[nodiscard]] std::optional<Message> next(std::size_t max_payload);
 
   [[nodiscard]] bool is_bad() const { return bad_; }
 
-  // Says that nothing more will be sent, and drops what has come: a socket that is closed with
-  // unread bytes takes back what it sent.
+  // Tells the other side that nothing more will be sent, and drops what has come: closing a socket
+  // with unread bytes would also drop what was sent.
   void finish();
 
  private:
   Descriptor socket_;
-  std::deque<Parcel> unsent_;
+  std::deque<PackedMessage> unsent_;
   std::size_t sent_ = 0;  // of the first one unsent
   std::string received_;
   std::size_t taken_ = 0;  // of what was received

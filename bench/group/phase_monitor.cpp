@@ -13,76 +13,78 @@
 
 namespace muster::bench {
 
-Result<std::unique_ptr<Board>> Board::make(std::size_t sources) {
+Result<std::unique_ptr<PhaseMonitor>> PhaseMonitor::make(std::size_t sources) {
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_open()) return make_error(fmt::format("eventfd: {}", std::strerror(errno)));
-  return std::unique_ptr<Board>(new Board(sources, std::move(wake)));
+  return std::unique_ptr<PhaseMonitor>(new PhaseMonitor(sources, std::move(wake)));
 }
 
-void Board::wake() const {
+void PhaseMonitor::wake() const {
   const std::uint64_t one = 1;
   // It can only fail when the thread has been woken four thousand million times and not run.
   [[maybe_unused]] const auto count = ::write(wake_.get(), &one, sizeof one);
 }
 
-void Board::woken() {
+void PhaseMonitor::woken() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
 }
 
-void Board::enter(std::string_view phase, Clock::duration limit, Headway headway) {
+void PhaseMonitor::enter(std::string_view phase, Clock::duration limit, ProgressCounter counter) {
   const std::lock_guard lock(mutex_);
   ++stage_.number;
   stage_.phase = phase;
   stage_.limit = limit;
   stage_.deadline = after(limit);
-  stage_.counted = headway != nullptr;
-  headway_ = std::move(headway);
-  if (headway_) seen_ = headway_->load(std::memory_order_relaxed);
+  stage_.counted = counter != nullptr;
+  counter_ = std::move(counter);
+  if (counter_) seen_ = counter_->load(std::memory_order_relaxed);
   if (look() < armed_) wake();
 }
 
-void Board::heed_headway() {
-  if (!headway_) return;
-  const auto now = headway_->load(std::memory_order_relaxed);
+void PhaseMonitor::note_progress() {
+  if (!counter_) return;
+  const auto now = counter_->load(std::memory_order_relaxed);
   if (std::exchange(seen_, now) != now) stage_.deadline = after(stage_.limit);
 }
 
 // Often enough that a limit which begins anew ends soon after its time.
-Clock::time_point Board::look() const {
+Clock::time_point PhaseMonitor::look() const {
   constexpr int kLooks = 8;
-  return headway_ ? std::min(stage_.deadline, after(stage_.limit / kLooks)) : stage_.deadline;
+  return counter_ ? std::min(stage_.deadline, after(stage_.limit / kLooks)) : stage_.deadline;
 }
 
-Clock::time_point Board::next_look() {
+Clock::time_point PhaseMonitor::next_look() {
   const std::lock_guard lock(mutex_);
-  heed_headway();
+  note_progress();
   return look();
 }
 
-Result<void> Board::wait_joined() {
+Result<void> PhaseMonitor::wait_joined() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return joined_ || trouble_; });
   if (trouble_) return make_error(*trouble_);
   return {};
 }
 
-Result<void> Board::post(Kind kind, std::string_view text) {
+Result<void> PhaseMonitor::post(Kind kind, std::string_view text) {
   if (text.size() > kMaxText) {
     return make_error(
         fmt::format("a text of {} bytes is too long: at most {}", text.size(), kMaxText));
   }
-  auto parcel = pack(kind, text);
+  auto message = pack(kind, text);
   const std::lock_guard lock(mutex_);
   if (trouble_) return make_error(*trouble_);
-  posts_.push_back(std::move(parcel));
+  posts_.push_back(std::move(message));
   wake();
   return {};
 }
 
-bool Board::can_collect() const { return trouble_ || filled_ == inboxes_.size() || spent_ > 0; }
+bool PhaseMonitor::can_collect() const {
+  return trouble_ || filled_ == inboxes_.size() || spent_ > 0;
+}
 
-Result<std::vector<std::string>> Board::collect(Kind kind) {
+Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
   std::unique_lock lock(mutex_);
   stage_.waits = true;
   changed_.wait(lock, [this] { return can_collect(); });
@@ -106,48 +108,48 @@ Result<std::vector<std::string>> Board::collect(Kind kind) {
   return result;
 }
 
-void Board::give_up(std::string_view why, Clock::duration patience) {
+void PhaseMonitor::give_up(std::string_view why, Clock::duration patience) {
   std::unique_lock lock(mutex_);
   if (!giving_up_) giving_up_ = why;
   wake();
   changed_.wait_for(lock, patience, [this] { return ended_; });
 }
 
-void Board::leave() {
+void PhaseMonitor::leave() {
   const std::lock_guard lock(mutex_);
   leaving_ = true;
   wake();
 }
 
-std::vector<Parcel> Board::take_posts() {
+std::vector<PackedMessage> PhaseMonitor::take_posts() {
   const std::lock_guard lock(mutex_);
   return std::exchange(posts_, {});
 }
 
-Stage Board::stage() {
+Stage PhaseMonitor::stage() {
   const std::lock_guard lock(mutex_);
-  heed_headway();
+  note_progress();
   return stage_;
 }
 
-bool Board::is_leaving() {
+bool PhaseMonitor::is_leaving() {
   const std::lock_guard lock(mutex_);
   return leaving_;
 }
 
-std::optional<std::string> Board::giving_up() {
+std::optional<std::string> PhaseMonitor::giving_up() {
   const std::lock_guard lock(mutex_);
   return giving_up_;
 }
 
-void Board::arm(Clock::time_point until, bool heeds_deadlines) {
+void PhaseMonitor::arm(Clock::time_point until, bool watches_deadlines) {
   const std::lock_guard lock(mutex_);
-  armed_ = heeds_deadlines ? until : Clock::time_point::min();
+  armed_ = watches_deadlines ? until : Clock::time_point::min();
   // What was entered since `until` was chosen.
   if (stage_.deadline < armed_) wake();
 }
 
-bool Board::deliver(std::size_t source, Message message) {
+bool PhaseMonitor::deliver(std::size_t source, Message message) {
   const std::lock_guard lock(mutex_);
   auto& inbox = inboxes_[source];
   inbox.bytes += message.payload.size();
@@ -158,7 +160,7 @@ bool Board::deliver(std::size_t source, Message message) {
   return true;
 }
 
-void Board::mark_left(std::size_t source) {
+void PhaseMonitor::mark_left(std::size_t source) {
   const std::lock_guard lock(mutex_);
   auto& inbox = inboxes_[source];
   if (inbox.left) return;
@@ -167,19 +169,19 @@ void Board::mark_left(std::size_t source) {
   changed_.notify_all();
 }
 
-void Board::mark_joined() {
+void PhaseMonitor::mark_joined() {
   const std::lock_guard lock(mutex_);
   joined_ = true;
   changed_.notify_all();
 }
 
-void Board::fail(std::string why) {
+void PhaseMonitor::fail(std::string why) {
   const std::lock_guard lock(mutex_);
   if (!trouble_) trouble_ = std::move(why);
   changed_.notify_all();
 }
 
-void Board::mark_ended() {
+void PhaseMonitor::mark_ended() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_.notify_all();

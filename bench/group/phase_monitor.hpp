@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process and the thread that speaks for it tell each other.
+// What a process and the thread that speaks for it share: the phase that the process is in, and the
+// texts on their way between it and the other ranks.
 #pragma once
 
 #include <condition_variable>
@@ -19,23 +20,13 @@
 
 namespace muster::bench {
 
-// Which phase a process is in: the how-manieth of its life, and its name.
-struct Stage {
-  std::uint64_t number = 0;
-  bool waits = false;    // for the texts of others, and for nothing else
-  bool counted = false;  // the limit is that of one iteration
-  std::string phase = "start";
-  Clock::duration limit{};
-  Clock::time_point deadline = Clock::time_point::max();
-};
-
-class Board {
+class PhaseMonitor {
  public:
-  // From `sources` others come texts: all ranks but 0, or rank 0.
-  [[nodiscard]] static Result<std::unique_ptr<Board>> make(std::size_t sources);
+  // `sources`: how many other ranks send texts. On rank 0 all the others, elsewhere rank 0 alone.
+  [[nodiscard]] static Result<std::unique_ptr<PhaseMonitor>> make(std::size_t sources);
 
-  // The process' side. What waits ends with an error once there is trouble.
-  void enter(std::string_view phase, Clock::duration limit, Headway headway = nullptr);
+  // For the process. Whatever waits returns an error once the run cannot go on.
+  void enter(std::string_view phase, Clock::duration limit, ProgressCounter counter = nullptr);
   [[nodiscard]] Result<void> wait_joined();
   [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
   // One text from each source, in their order.
@@ -43,25 +34,25 @@ class Board {
   void give_up(std::string_view why, Clock::duration patience);
   void leave();
 
-  // The thread's side.
+  // For the thread.
   [[nodiscard]] int descriptor() const { return wake_.get(); }
 
   void woken();
-  [[nodiscard]] std::vector<Parcel> take_posts();
+  [[nodiscard]] std::vector<PackedMessage> take_posts();
   [[nodiscard]] Stage stage();
-  // When the stage is to be looked at again: its deadline, or earlier where there is a headway.
+  // When to look at the stage again: at its deadline, or earlier where there is a counter.
   [[nodiscard]] Clock::time_point next_look();
   [[nodiscard]] bool is_leaving();
   [[nodiscard]] std::optional<std::string> giving_up();
-  // The thread will sleep until then. Where it heeds the deadlines of the process, an earlier one
-  // wakes it.
-  void arm(Clock::time_point until, bool heeds_deadlines);
-  // False where more lies here than anybody may send ahead.
+  // The thread is about to sleep until then. With `watches_deadlines`, it is woken when the process
+  // enters a phase with an earlier deadline.
+  void arm(Clock::time_point until, bool watches_deadlines);
+  // False if the source has sent more than any rank may send ahead.
   [[nodiscard]] bool deliver(std::size_t source, Message message);
   void mark_left(std::size_t source);
   void mark_joined();
   void fail(std::string why);
-  void mark_ended();  // the thread does nothing any more
+  void mark_ended();  // the thread is about to end
 
  private:
   struct Inbox {
@@ -70,11 +61,11 @@ class Board {
     bool left = false;
   };
 
-  Board(std::size_t sources, Descriptor wake) : wake_(std::move(wake)), inboxes_(sources) {}
+  PhaseMonitor(std::size_t sources, Descriptor wake) : wake_(std::move(wake)), inboxes_(sources) {}
 
   void wake() const;
-  // With the mutex held.
-  void heed_headway();
+  // These are called with the mutex held.
+  void note_progress();
   [[nodiscard]] Clock::time_point look() const;
   [[nodiscard]] bool can_collect() const;
 
@@ -83,10 +74,10 @@ class Board {
   std::condition_variable changed_;
   std::vector<Inbox> inboxes_;
   std::size_t filled_ = 0;  // inboxes that hold something
-  std::size_t spent_ = 0;   // empty ones whose source has left
-  std::vector<Parcel> posts_;
+  std::size_t spent_ = 0;   // empty inboxes whose source has left
+  std::vector<PackedMessage> posts_;
   Stage stage_;
-  Headway headway_;  // may be null
+  ProgressCounter counter_;  // may be null
   std::uint64_t seen_ = 0;
   Clock::time_point armed_ = Clock::time_point::max();
   bool joined_ = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a process still there? Its kernel answers for it, as long as it keeps a listener open.
+// Whether a process is still there: its kernel accepts connections as long as it keeps a listener
+// open.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace muster::bench {
 
-// Whether a connection to any of these can be made in time. Loopback is left out: that would be
-// this node.
+// Whether a connection to one of these addresses can be made in time. Loopback addresses are left
+// out: they would lead to this node.
 [[nodiscard]] bool answers(const std::vector<Rendezvous>& addresses, Clock::duration patience);
 
 }  // namespace muster::bench

@@ -24,9 +24,9 @@ std::uint64_t milliseconds_until(Clock::time_point when) {
 
 }  // namespace
 
-Hub::Hub(const JoinOptions& options, Board& board, Descriptor listener)
+Server::Server(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener)
     : options_(options),
-      board_(board),
+      monitor_(monitor),
       peers_(static_cast<std::size_t>(options.world)),
       missing_(options.world - 1),
       patience_ends_(after(options.patience)) {
@@ -35,94 +35,95 @@ Hub::Hub(const JoinOptions& options, Board& board, Descriptor listener)
     start();
     return;
   }
-  door_.emplace(std::move(listener),
-                DoorOptions{.world = options.world,
-                            .secret = options.secret,
-                            .hello_limit = options.hello_limit,
-                            .note = options.note});
+  listener_.emplace(std::move(listener),
+                    ListenerOptions{.world = options.world,
+                                    .secret = options.secret,
+                                    .hello_limit = options.hello_limit,
+                                    .note = options.note});
 }
 
-void Hub::run() {
+void Server::run() {
   while (!ended_) {
     wait();
-    heed_board();
-    if (!ended_ && door_) open_door();
+    handle_process();
+    if (!ended_ && listener_) admit_arrivals();
     for (int rank = 1; rank < options_.world && !ended_; ++rank) hear(rank);
     if (!ended_) watch_times();
   }
 }
 
-void Hub::open_door() {
-  for (auto& arrival : door_->serve(poller_)) admit(std::move(arrival));
+void Server::admit_arrivals() {
+  for (auto& arrival : listener_->serve(poller_)) admit(std::move(arrival));
   if (missing_ == 0) start();
 }
 
-void Hub::wait() {
+void Server::wait() {
   auto until = std::min({patience_ends_, losses_end_, answers_end_});
-  const bool heeds_deadlines = !overdue_;
-  if (heeds_deadlines) until = std::min(until, board_.next_look());
-  if (door_) until = std::min(until, door_->next_deadline());
-  board_.arm(until, heeds_deadlines);
+  const bool watches_deadlines = !overdue_;
+  if (watches_deadlines) until = std::min(until, monitor_.next_look());
+  if (listener_) until = std::min(until, listener_->next_deadline());
+  monitor_.arm(until, watches_deadlines);
   poller_.clear();
-  poller_.add(board_.descriptor());
+  poller_.add(monitor_.descriptor());
   for (auto& peer : peers_) {
     const bool listens = peer.is_here();
     peer.slot =
-        poller_.add(listens ? peer.wire->descriptor() : -1, listens && peer.wire->is_sending());
+        poller_.add(listens ? peer.socket->descriptor() : -1, listens && peer.socket->is_sending());
   }
-  if (door_) door_->watch(poller_);
+  if (listener_) listener_->watch(poller_);
   poller_.wait(until);
 }
 
-void Hub::heed_board() {
-  if (poller_.is_ready(0)) board_.woken();
+void Server::handle_process() {
+  if (poller_.is_ready(0)) monitor_.woken();
   // Asked first: what was posted before it left is among the posts then.
-  const bool leaving = board_.is_leaving();
-  for (const auto& parcel : board_.take_posts()) send_all(parcel);
-  if (const auto why = board_.giving_up()) return give_up(0, board_.stage().phase, *why);
+  const bool leaving = monitor_.is_leaving();
+  for (const auto& message : monitor_.take_posts()) send_all(message);
+  if (const auto why = monitor_.giving_up()) return give_up(0, monitor_.stage().phase, *why);
   if (leaving) say_goodbye();
 }
 
-void Hub::admit(Arrival arrival) {
+void Server::admit(Arrival arrival) {
   auto& peer = peers_[static_cast<std::size_t>(arrival.rank)];
-  if (arrival.rank == 0 || peer.wire) {
+  if (arrival.rank == 0 || peer.socket) {
     const auto why = fmt::format("{} is here already", name_of(arrival.rank));
-    return door_->turn_away(std::move(arrival), why);
+    return listener_->turn_away(std::move(arrival), why);
   }
-  peer.wire = std::move(arrival.wire);
+  peer.socket = std::move(arrival.socket);
   peer.name = std::move(arrival.name);
   peer.slot = 0;  // not polled yet: what it has sent since is read in the next round
   --missing_;
-  peer.wire->send(pack(Kind::welcome, Writer().number(milliseconds_until(patience_ends_)).take()));
+  peer.socket->send(
+      pack(Kind::welcome, Writer().number(milliseconds_until(patience_ends_)).take()));
 }
 
-void Hub::start() {
-  door_.reset();
+void Server::start() {
+  listener_.reset();
   patience_ends_ = Clock::time_point::max();
   send_all(pack(Kind::start));
-  board_.mark_joined();
+  monitor_.mark_joined();
 }
 
-void Hub::hear(int rank) {
+void Server::hear(int rank) {
   auto& peer = peers_[static_cast<std::size_t>(rank)];
   if (!peer.is_here() || peer.slot == 0 || !poller_.is_ready(peer.slot)) return;
-  peer.wire->flush();
-  const bool open = peer.wire->receive(kMaxText);
+  peer.socket->flush();
+  const bool open = peer.socket->receive(kMaxText);
   while (!ended_) {
-    const auto message = peer.wire->next(kMaxText);
+    const auto message = peer.socket->next(kMaxText);
     if (!message) break;
     take(rank, *message);
   }
   if (ended_ || peer.left) return;
-  if (!open || peer.wire->is_bad()) lose(rank);
+  if (!open || peer.socket->is_bad()) lose(rank);
 }
 
-void Hub::take(int rank, const Message& message) {
+void Server::take(int rank, const Message& message) {
   auto& peer = peers_[static_cast<std::size_t>(rank)];
   switch (message.kind) {
     case Kind::gather:
     case Kind::barrier:
-      if (!board_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
+      if (!monitor_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
       break;
     case Kind::here:
       if (!peer.answer && overdue_) --unanswered_;
@@ -132,15 +133,16 @@ void Hub::take(int rank, const Message& message) {
       if (const auto stage = read_stage(message.payload)) ask_where(*stage);
       break;
     case Kind::give_up: {
-      Reader reader(message.payload);
-      const auto phase = printable(reader.text());
-      give_up(rank, phase, printable(reader.text(), 4096));
+      std::string phase;
+      std::string why;
+      Reader(message.payload).text(phase).text(why);
+      give_up(rank, printable(phase), printable(why, 4096));
       break;
     }
     case Kind::goodbye:
-      if (door_) return lose(rank);  // it has not waited for the others
+      if (listener_) return lose(rank);  // it has not waited for the others
       peer.left = true;
-      board_.mark_left(static_cast<std::size_t>(rank - 1));
+      monitor_.mark_left(static_cast<std::size_t>(rank - 1));
       if (overdue_ && !peer.answer) --unanswered_;
       break;
     default:
@@ -148,14 +150,14 @@ void Hub::take(int rank, const Message& message) {
   }
 }
 
-void Hub::lose(int rank) {
+void Server::lose(int rank) {
   auto& peer = peers_[static_cast<std::size_t>(rank)];
   if (peer.lost) return;
   peer.lost = true;
   losses_end_ = std::min(losses_end_, after(kLossesTogether));
 }
 
-void Hub::watch_times() {
+void Server::watch_times() {
   const auto now = Clock::now();
   if (now >= losses_end_) return declare_lost();
   if (now >= patience_ends_) return declare_absent();
@@ -165,13 +167,13 @@ void Hub::watch_times() {
     if (decided && losses_end_ == Clock::time_point::max()) declare_late();
     return;
   }
-  const auto stage = board_.stage();
+  const auto stage = monitor_.stage();
   if (now < stage.deadline) return;
   ask_where(stage);
   if (unanswered_ == 0) declare_late();
 }
 
-void Hub::ask_where(const Stage& overdue) {
+void Server::ask_where(const Stage& overdue) {
   if (overdue_) return;
   overdue_ = overdue;
   answers_end_ = after(options_.grace);
@@ -182,8 +184,8 @@ void Hub::ask_where(const Stage& overdue) {
   send_all(pack(Kind::where));
 }
 
-void Hub::declare_late() {
-  std::vector<Answer> answers{{.rank = 0, .name = peers_.front().name, .stage = board_.stage()}};
+void Server::declare_late() {
+  std::vector<Answer> answers{{.rank = 0, .name = peers_.front().name, .stage = monitor_.stage()}};
   for (int rank = 1; rank < options_.world; ++rank) {
     const auto& peer = peers_[static_cast<std::size_t>(rank)];
     if (peer.left) continue;
@@ -192,10 +194,10 @@ void Hub::declare_late() {
   end(late_trouble(*overdue_, answers));
 }
 
-void Hub::declare_absent() {
+void Server::declare_absent() {
   Trouble trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous"};
   for (int rank = 0; rank < options_.world; ++rank) {
-    const bool here = rank == 0 || peers_[static_cast<std::size_t>(rank)].wire;
+    const bool here = rank == 0 || peers_[static_cast<std::size_t>(rank)].socket;
     (here ? trouble.arrived : trouble.ranks).push_back(rank);
   }
   trouble.what = fmt::format("{} did not come to the rendezvous within {}; {} of {} came{}",
@@ -203,13 +205,13 @@ void Hub::declare_absent() {
                              in_words(options_.patience),
                              trouble.arrived.size(),
                              options_.world,
-                             door_->refusals());
+                             listener_->refusals());
   end(trouble);
 }
 
-void Hub::declare_lost() {
+void Server::declare_lost() {
   Trouble trouble{.kind = Trouble::Kind::lost,
-                  .phase = door_ ? "rendezvous" : board_.stage().phase};
+                  .phase = listener_ ? "rendezvous" : monitor_.stage().phase};
   for (int rank = 1; rank < options_.world; ++rank) {
     if (peers_[static_cast<std::size_t>(rank)].lost) trouble.ranks.push_back(rank);
   }
@@ -221,7 +223,7 @@ void Hub::declare_lost() {
   end(trouble);
 }
 
-void Hub::give_up(int rank, std::string_view phase, std::string_view why) {
+void Server::give_up(int rank, std::string_view phase, std::string_view why) {
   end({.kind = Trouble::Kind::given_up,
        .phase = std::string(phase),
        .what = std::string(why),
@@ -229,50 +231,50 @@ void Hub::give_up(int rank, std::string_view phase, std::string_view why) {
       rank == 0);
 }
 
-void Hub::end(const Trouble& trouble, bool own_doing) {
+void Server::end(const Trouble& trouble, bool own_doing) {
   ended_ = true;
   send_all(pack(Kind::trouble, to_bytes(trouble)));
   flush_all(options_.grace);
   if (!own_doing && options_.on_trouble) options_.on_trouble(trouble);
-  board_.fail(trouble.what);
+  monitor_.fail(trouble.what);
   for (auto& peer : peers_) {
-    if (peer.wire) peer.wire->finish();
+    if (peer.socket) peer.socket->finish();
   }
 }
 
-void Hub::say_goodbye() {
+void Server::say_goodbye() {
   ended_ = true;
   send_all(pack(Kind::goodbye));
   flush_all(kGoodbyeLimit);
   for (auto& peer : peers_) {
-    if (peer.wire) peer.wire->finish();
+    if (peer.socket) peer.socket->finish();
   }
 }
 
-void Hub::send_all(const Parcel& parcel) {
+void Server::send_all(const PackedMessage& message) {
   for (auto& peer : peers_) {
-    if (peer.is_here()) peer.wire->send(parcel);
+    if (peer.is_here()) peer.socket->send(message);
   }
 }
 
-void Hub::flush_all(Clock::duration limit) {
+void Server::flush_all(Clock::duration limit) {
   const auto until = after(limit);
   for (;;) {
     poller_.clear();
     bool waiting = false;
     for (auto& peer : peers_) {
-      if (!peer.is_here() || !peer.wire->is_sending()) continue;
-      peer.wire->flush();
-      if (!peer.wire->is_sending()) continue;
+      if (!peer.is_here() || !peer.socket->is_sending()) continue;
+      peer.socket->flush();
+      if (!peer.socket->is_sending()) continue;
       waiting = true;
-      poller_.add_writing(peer.wire->descriptor());
+      poller_.add_writing(peer.socket->descriptor());
     }
     if (!waiting || Clock::now() >= until) return;
     poller_.wait(until);
   }
 }
 
-std::string Hub::name_of(int rank) const {
+std::string Server::name_of(int rank) const {
   const auto& name = peers_[static_cast<std::size_t>(rank)].name;
   return name.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, name);
 }

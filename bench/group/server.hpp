@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0's thread: lets the others in, passes texts, and decides what has gone wrong.
+// Rank 0's thread: lets the other ranks in, passes texts, and decides what has gone wrong.
 #pragma once
 
 #include <optional>
@@ -14,28 +14,28 @@
 
 namespace muster::bench {
 
-class Hub {
+class Server {
  public:
-  // The listener is closed where there is nobody to wait for.
-  Hub(const JoinOptions& options, Board& board, Descriptor listener);
+  // With a single rank the listener is closed at once.
+  Server(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener);
 
   void run();
 
  private:
   struct Peer {
-    std::optional<Wire> wire{};
+    std::optional<MessageSocket> socket{};
     std::string name{};
     std::size_t slot = 0;
     bool left = false;  // said goodbye
     bool lost = false;
     std::optional<Stage> answer{};
 
-    [[nodiscard]] bool is_here() const { return wire && !left && !lost; }
+    [[nodiscard]] bool is_here() const { return socket && !left && !lost; }
   };
 
   void wait();
-  void heed_board();
-  void open_door();
+  void handle_process();
+  void admit_arrivals();
   void admit(Arrival arrival);
   void start();
   void hear(int rank);
@@ -50,15 +50,15 @@ class Hub {
   // Tells everybody, and this process unless it is its own doing.
   void end(const Trouble& trouble, bool own_doing = false);
   void say_goodbye();
-  void send_all(const Parcel& parcel);
+  void send_all(const PackedMessage& message);
   void flush_all(Clock::duration limit);
   [[nodiscard]] std::string name_of(int rank) const;
 
   const JoinOptions& options_;
-  Board& board_;
+  PhaseMonitor& monitor_;
   Poller poller_;
-  std::optional<Door> door_;  // until all are here
-  std::vector<Peer> peers_;   // by rank; 0 is this process
+  std::optional<RankListener> listener_;  // until all are here
+  std::vector<Peer> peers_;               // by rank; 0 is this process
   int missing_ = 0;
   bool ended_ = false;
   Clock::time_point patience_ends_ = Clock::time_point::max();

@@ -15,6 +15,22 @@
 namespace muster::bench {
 namespace {
 
+constexpr auto kTroubleFields = [](auto& bytes, auto& trouble) {
+  bytes.number(trouble.kind, 1)
+      .text(trouble.phase)
+      .text(trouble.what)
+      .ranks(trouble.ranks)
+      .ranks(trouble.arrived);
+};
+
+constexpr auto kStageFields = [](auto& bytes, auto& stage) {
+  bytes.number(stage.number)
+      .number(stage.waits, 1)
+      .number(stage.counted, 1)
+      .duration(stage.limit)
+      .text(stage.phase);
+};
+
 constexpr std::size_t kMostNamed = 8;
 
 std::string name_of(const Answer& answer) {
@@ -58,47 +74,21 @@ std::vector<bool> find_culprits(const std::vector<Answer>& answers) {
 
 }  // namespace
 
-std::string to_bytes(const Trouble& trouble) {
-  return Writer()
-      .number(static_cast<std::uint64_t>(trouble.kind), 1)
-      .text(trouble.phase)
-      .text(trouble.what)
-      .ranks(trouble.ranks)
-      .ranks(trouble.arrived)
-      .take();
-}
+std::string to_bytes(const Trouble& trouble) { return encoded(kTroubleFields, trouble); }
 
 std::optional<Trouble> read_trouble(std::string_view bytes) {
-  Reader reader(bytes);
-  const auto kind = reader.number(1);
-  if (kind > static_cast<std::uint64_t>(Trouble::Kind::stopped)) return std::nullopt;
-  Trouble trouble{.kind = static_cast<Trouble::Kind>(kind)};
-  trouble.phase = reader.text();
-  trouble.what = reader.text();
-  trouble.ranks = reader.ranks();
-  trouble.arrived = reader.ranks();
-  return reader.complete() ? std::optional(trouble) : std::nullopt;
+  Trouble trouble;
+  const bool complete = decode(kTroubleFields, bytes, trouble);
+  return complete && trouble.kind <= Trouble::Kind::stopped ? std::optional(trouble) : std::nullopt;
 }
 
-std::string to_bytes(const Stage& stage) {
-  const auto limit = std::chrono::duration_cast<std::chrono::nanoseconds>(stage.limit).count();
-  return Writer()
-      .number(stage.number)
-      .number(stage.waits ? 1 : 0, 1)
-      .number(stage.counted ? 1 : 0, 1)
-      .number(static_cast<std::uint64_t>(limit))
-      .text(stage.phase)
-      .take();
-}
+std::string to_bytes(const Stage& stage) { return encoded(kStageFields, stage); }
 
 std::optional<Stage> read_stage(std::string_view bytes) {
-  Reader reader(bytes);
-  Stage stage{.number = reader.number()};
-  stage.waits = reader.number(1) != 0;
-  stage.counted = reader.number(1) != 0;
-  stage.limit = std::chrono::nanoseconds(static_cast<std::int64_t>(reader.number()));
-  stage.phase = printable(reader.text());
-  return reader.complete() ? std::optional(stage) : std::nullopt;
+  Stage stage;
+  if (!decode(kStageFields, bytes, stage)) return std::nullopt;
+  stage.phase = printable(stage.phase);
+  return stage;
 }
 
 std::string ranks_in_words(const std::vector<int>& ranks) {

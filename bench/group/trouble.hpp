@@ -1,16 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trouble as bytes and in words.
+// Why a run cannot go on: as a value, as bytes between ranks, and in words.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/group/group.hpp"
-#include "bench/group/phase_monitor.hpp"
-
 namespace muster::bench {
+
+using Clock = std::chrono::steady_clock;
+
+// Why a run cannot go on.
+struct Trouble {
+  enum class Kind {
+    absent,    // ranks that did not come to the rendezvous in time
+    lost,      // a rank's process has ended, or its node is gone
+    late,      // a phase took longer than it may
+    given_up,  // a rank reported an error of its own
+    stopped,   // this process was told to end by a signal
+  };
+  Kind kind = Kind::lost;
+  std::string phase;         // "rendezvous", "start NCCL", "all_reduce of 8 MiB"
+  std::string what;          // a sentence: what is known
+  std::vector<int> ranks;    // who is missing, gone or late; may be empty
+  std::vector<int> arrived;  // who was there, or further; for absent and late
+  // Rank 0 is gone or silent, and this process found that out by itself: rank 0 reports nothing.
+  bool without_rank_0 = false;
+};
+
+// The phase that a process is in: its number, counted from the start of the process, and its name.
+struct Stage {
+  std::uint64_t number = 0;
+  bool waits = false;    // only for the texts of other ranks
+  bool counted = false;  // the limit holds for one iteration, not for the whole phase
+  std::string phase = "start";
+  Clock::duration limit{};
+  Clock::time_point deadline = Clock::time_point::max();
+};
 
 [[nodiscard]] std::string to_bytes(const Trouble& trouble);
 [[nodiscard]] std::optional<Trouble> read_trouble(std::string_view bytes);
@@ -30,9 +59,9 @@ struct Answer {
   std::optional<Stage> stage;  // where it is; nothing: it does not answer
 };
 
-// Who keeps the others waiting: those that do not answer, and those that have entered fewer phases
-// than others or are at work where others wait for them. Who is behind and waits is behind because
-// of somebody else, if there is somebody else.
+// The trouble of a phase that took too long. To blame are the ranks that do not answer, and those
+// that have entered fewer phases than others or still work where others wait for them. A rank that
+// is behind but waits itself is not to blame, unless nobody else is.
 [[nodiscard]] Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers);
 
 }  // namespace muster::bench

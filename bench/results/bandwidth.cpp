@@ -48,7 +48,7 @@ std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) 
 }
 
 // Two decimals, and more where the value lies so little below a limit that it would look the same.
-std::string in_gbps(double value, const Standard& standard) {
+std::string in_gbps(double value, const BandwidthLimit& standard) {
   constexpr int kMostDecimals = 4;
   const auto looks = [](double bytes_per_second, int decimals) {
     return fmt::format("{:.{}f}", bytes_per_second / kGiga, decimals);
@@ -63,7 +63,7 @@ std::string in_gbps(double value, const Standard& standard) {
   return looks(value, decimals);
 }
 
-std::string limits_text(const Standard& standard) {
+std::string limits_text(const BandwidthLimit& standard) {
   std::vector<std::string> parts;
   if (standard.expected) parts.push_back(fmt::format("expected {}", to_string(*standard.expected)));
   if (standard.warn_below) {
@@ -76,14 +76,14 @@ std::string limits_text(const Standard& standard) {
 }
 
 std::string message_of(const std::vector<Row>& rows,
-                       const Standard& standard,
+                       const BandwidthLimit& standard,
                        const std::vector<Value>& values,
                        double decided) {
   const auto collective = to_string(rows.front().operation.collective);
   auto text = fmt::format("{} GB/s for {} of {} {}",
                           in_gbps(decided, standard),
                           collective,
-                          to_string(Bytes{static_cast<double>(standard.bytes)}),
+                          size_text(standard.bytes),
                           values.front().placement);
   if (values.size() > 1) {
     std::vector<std::string> runs(values.size());
@@ -95,7 +95,7 @@ std::string message_of(const std::vector<Row>& rows,
 }
 
 Finding compare(const std::vector<Row>& rows,
-                const Standard& standard,
+                const BandwidthLimit& standard,
                 const std::vector<Value>& values) {
   std::vector<double> runs(values.size());
   std::ranges::transform(values, runs.begin(), &Value::bus);
@@ -144,9 +144,9 @@ double decide(const std::vector<double>& values) { return median_of(values); }
 std::optional<Operation> to_repeat(const std::vector<Row>& rows,
                                    const Profile& profile,
                                    const RunFacts& facts,
-                                   const Demand& demand) {
-  const auto found = standard_for(rows, profile, facts, demand);
-  const auto* standard = std::get_if<Standard>(&found);
+                                   const OwnLimit& demand) {
+  const auto found = limit_for(rows, profile, facts, demand);
+  const auto* standard = std::get_if<BandwidthLimit>(&found);
   if (standard == nullptr) return {};
   const auto values = values_of(rows, standard->bytes);
   if (values.size() != 1) return {};
@@ -164,17 +164,16 @@ std::optional<Operation> to_repeat(const std::vector<Row>& rows,
 Finding judge(const std::vector<Row>& rows,
               const Profile& profile,
               const RunFacts& facts,
-              const Demand& demand) {
-  const auto found = standard_for(rows, profile, facts, demand);
+              const OwnLimit& demand) {
+  const auto found = limit_for(rows, profile, facts, demand);
   if (const auto* finding = std::get_if<Finding>(&found)) return *finding;
-  const auto& standard = std::get<Standard>(found);
+  const auto& standard = std::get<BandwidthLimit>(found);
   const auto values = values_of(rows, standard.bytes);
   if (values.empty()) {
     return {.check = standard.check,
             .device = standard.device,
             .outcome = Outcome::unknown,
-            .message = fmt::format("{} has no times",
-                                   to_string(Bytes{static_cast<double>(standard.bytes)}))};
+            .message = fmt::format("{} has no times", size_text(standard.bytes))};
   }
   return compare(rows, standard, values);
 }

@@ -17,25 +17,14 @@
 
 namespace muster::bench {
 
-// What the limits of a profile ask about a run.
-struct RunFacts {
-  int nodes = 1;
-  int ranks = 1;
-  std::string node;       // the name of the only node; findings about several are about the "job"
-  std::string backend;    // nccl, mpi, tcp, sim
-  bool gpus = false;      // the data lie in GPU memory, or in a model of it
-  std::string algorithm;  // as NCCL or a profile names it; empty where it is not known
-  bool algorithm_asked = false;  // the environment says which one NCCL may take
-};
-
 // --min-busbw and --at, which come before the profile's limits.
-struct Demand {
+struct OwnLimit {
   std::optional<BytesPerSecond> min_busbw;
   std::optional<std::uint64_t> at;  // bytes; empty: the largest size that was run
 };
 
 // The limit that holds for this run, and the size it holds for.
-struct Standard {
+struct BandwidthLimit {
   std::string check;   // bench.node_all_reduce, bench.job_all_reduce, bench.min_busbw
   std::string device;  // "job", or the node's name
   std::uint64_t bytes = 0;
@@ -53,10 +42,10 @@ struct Standard {
 // Or a finding that says why nothing can be judged: a skip where there is no limit for such a run,
 // unknown where there is one that cannot be applied. A limit holds for the size, type, algorithm,
 // number of nodes and ranks per node that it names, and for no other.
-[[nodiscard]] std::variant<Standard, Finding> standard_for(const std::vector<Row>& rows,
-                                                           const Profile& profile,
-                                                           const RunFacts& facts,
-                                                           const Demand& demand = {});
+[[nodiscard]] std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
+                                                              const Profile& profile,
+                                                              const RunFacts& facts,
+                                                              const OwnLimit& demand = {});
 
 // Bus bandwidths in bytes per second. Is `value` below the limit, within 2% of it, or the limit
 // within the confidence interval of the value? Two more runs then decide together with the first.
@@ -71,13 +60,13 @@ struct Standard {
 [[nodiscard]] std::optional<Operation> to_repeat(const std::vector<Row>& rows,
                                                  const Profile& profile,
                                                  const RunFacts& facts,
-                                                 const Demand& demand = {});
+                                                 const OwnLimit& demand = {});
 inline constexpr int kRepeats = 2;
 
 // One finding. Of two placements the slower one is judged.
 [[nodiscard]] Finding judge(const std::vector<Row>& rows,
                             const Profile& profile,
                             const RunFacts& facts,
-                            const Demand& demand = {});
+                            const OwnLimit& demand = {});
 
 }  // namespace muster::bench

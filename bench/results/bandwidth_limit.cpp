@@ -22,12 +22,10 @@ std::string device_of(const RunFacts& facts) {
 
 // As the command line takes it: "8GiB".
 std::string as_flag(std::uint64_t bytes) {
-  auto text = to_string(Bytes{static_cast<double>(bytes)});
+  auto text = size_text(bytes);
   std::erase(text, ' ');
   return text;
 }
-
-std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
 
 bool was_run(const std::vector<Row>& rows, std::uint64_t bytes) {
   return std::ranges::any_of(rows, [&](const Row& row) { return row.operation.bytes == bytes; });
@@ -60,7 +58,7 @@ class Search {
   Search(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts)
       : rows_(rows), profile_(profile), facts_(facts), used_(algorithm_word(facts.algorithm)) {}
 
-  [[nodiscard]] std::variant<Standard, Finding> demanded(const Demand& demand) const {
+  [[nodiscard]] std::variant<BandwidthLimit, Finding> demanded(const OwnLimit& demand) const {
     if (facts_.ranks < 2) {
       return because(kMinBusbw, Outcome::unknown, "one rank alone has no bus bandwidth");
     }
@@ -74,14 +72,14 @@ class Search {
                                  size_text(bytes),
                                  as_flag(bytes)));
     }
-    return Standard{.check = std::string(kMinBusbw),
-                    .device = device_of(facts_),
-                    .bytes = bytes,
-                    .fail_below = demand.min_busbw,
-                    .from = "--min-busbw"};
+    return BandwidthLimit{.check = std::string(kMinBusbw),
+                          .device = device_of(facts_),
+                          .bytes = bytes,
+                          .fail_below = demand.min_busbw,
+                          .from = "--min-busbw"};
   }
 
-  [[nodiscard]] std::variant<Standard, Finding> of_profile() const {
+  [[nodiscard]] std::variant<BandwidthLimit, Finding> of_profile() const {
     if (rows_.empty()) return skip("nothing was run");
     if (const auto why = without_some_gpus(); !why.empty()) return unknown(why);
     const auto collective = rows_.front().operation.collective;
@@ -186,8 +184,8 @@ class Search {
                        nccl_name(wanted));
   }
 
-  [[nodiscard]] std::variant<Standard, Finding> at_its_size(const AllReduceLimit& limit,
-                                                            std::string other_algorithm) const {
+  [[nodiscard]] std::variant<BandwidthLimit, Finding> at_its_size(
+      const AllReduceLimit& limit, std::string other_algorithm) const {
     const auto type = table_name(rows_.front().operation.type);
     if (limit.type && *limit.type != type &&
         *limit.type != to_string(rows_.front().operation.type)) {
@@ -200,14 +198,14 @@ class Search {
                                  size_text(bytes),
                                  as_flag(bytes)));
     }
-    return Standard{.check = std::string(check()),
-                    .device = device_of(facts_),
-                    .bytes = bytes,
-                    .expected = limit.expected,
-                    .warn_below = limit.warn_below,
-                    .fail_below = limit.fail_below,
-                    .from = fmt::format("profile {}", profile_.name),
-                    .other_algorithm = std::move(other_algorithm)};
+    return BandwidthLimit{.check = std::string(check()),
+                          .device = device_of(facts_),
+                          .bytes = bytes,
+                          .expected = limit.expected,
+                          .warn_below = limit.warn_below,
+                          .fail_below = limit.fail_below,
+                          .from = fmt::format("profile {}", profile_.name),
+                          .other_algorithm = std::move(other_algorithm)};
   }
 
   const std::vector<Row>& rows_;
@@ -227,10 +225,10 @@ std::string algorithm_word(std::string_view name) {
   return word;
 }
 
-std::variant<Standard, Finding> standard_for(const std::vector<Row>& rows,
-                                             const Profile& profile,
-                                             const RunFacts& facts,
-                                             const Demand& demand) {
+std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
+                                                const Profile& profile,
+                                                const RunFacts& facts,
+                                                const OwnLimit& demand) {
   const Search search(rows, profile, facts);
   return demand.min_busbw ? search.demanded(demand) : search.of_profile();
 }

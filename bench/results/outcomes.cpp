@@ -68,7 +68,7 @@ std::string text_of(const WrongResult& result, const std::vector<Member>& member
                      value_of(operation.type, wrong.observed),
                      range_text(operation.type, wrong),
                      to_string(operation.collective),
-                     to_string(Bytes{static_cast<double>(operation.bytes)}),
+                     size_text(operation.bytes),
                      in_place ? "in place" : "out of place",
                      wrong.elements == 1 ? std::string("1 element is")
                                          : fmt::format("{} elements are", wrong.elements));
@@ -146,17 +146,17 @@ Finding data_is_right(const std::vector<Row>& rows) {
   return finding;
 }
 
-std::string_view verb_of(Stop::Kind kind, bool many) {
+std::string_view verb_of(Trouble::Kind kind, bool many) {
   switch (kind) {
-    case Stop::Kind::absent:
+    case Trouble::Kind::absent:
       return "did not come to";
-    case Stop::Kind::lost:
+    case Trouble::Kind::lost:
       return many ? "were lost in" : "was lost in";
-    case Stop::Kind::late:
+    case Trouble::Kind::late:
       return "did not finish";
-    case Stop::Kind::given_up:
+    case Trouble::Kind::given_up:
       return "gave up in";
-    case Stop::Kind::stopped:
+    case Trouble::Kind::stopped:
       break;
   }
   return many ? "were stopped in" : "was stopped in";
@@ -178,15 +178,15 @@ std::string node_of(const std::vector<int>& ranks, const std::vector<Member>& me
   return hosts.size() == 1 && !hosts.begin()->empty() ? *hosts.begin() : "job";
 }
 
-Remedy remedy_for(Stop::Kind kind) {
+Remedy remedy_for(Trouble::Kind kind) {
   switch (kind) {
-    case Stop::Kind::absent:
-    case Stop::Kind::given_up:
+    case Trouble::Kind::absent:
+    case Trouble::Kind::given_up:
       return Remedy::fix_config;
-    case Stop::Kind::late:
+    case Trouble::Kind::late:
       return Remedy::report_to_provider;
-    case Stop::Kind::lost:  // most are killed: for want of memory, or with their job
-    case Stop::Kind::stopped:
+    case Trouble::Kind::lost:  // most are killed: for want of memory, or with their job
+    case Trouble::Kind::stopped:
       break;
   }
   return Remedy::restart_app;
@@ -215,10 +215,10 @@ bool is_device_error(std::string_view what) {
 }
 
 // A back end says whose words these are: "rank 5 on gpu-0007 (gpu5): "; the sentence has that.
-std::string_view without_speaker(const Stop& stop) {
-  const std::string_view what = stop.what;
+std::string_view without_speaker(const Trouble& trouble) {
+  const std::string_view what = trouble.what;
   const auto speaker =
-      stop.ranks.size() == 1 ? fmt::format("rank {} on ", stop.ranks.front()) : std::string();
+      trouble.ranks.size() == 1 ? fmt::format("rank {} on ", trouble.ranks.front()) : std::string();
   const auto end = what.find("): ");
   if (speaker.empty() || !what.starts_with(speaker) || end == std::string_view::npos) return what;
   return what.substr(end + 3);
@@ -277,31 +277,34 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
                         *first.row)};
 }
 
-Outcome outcome_of(const Stop& stop) {
-  if (stop.kind == Stop::Kind::stopped) return Outcome::unknown;
-  const bool tried = stop.kind != Stop::Kind::given_up || !before_operations(stop.phase);
-  return tried || is_device_error(stop.what) ? Outcome::fail : Outcome::unknown;
+Outcome outcome_of(const Trouble& trouble) {
+  if (trouble.kind == Trouble::Kind::stopped) return Outcome::unknown;
+  const bool tried = trouble.kind != Trouble::Kind::given_up || !before_operations(trouble.phase);
+  return tried || is_device_error(trouble.what) ? Outcome::fail : Outcome::unknown;
 }
 
-Finding judge_completion(const Stop& stop, const std::vector<Member>& members) {
-  auto message = fmt::format(
-      "{} {} {}", who(stop.ranks, members), verb_of(stop.kind, stop.ranks.size() > 1), stop.phase);
-  if (stop.kind == Stop::Kind::absent && stop.what.starts_with("rank")) {
-    message = stop.what;  // says who, and where
-  } else if (!stop.what.empty()) {
-    message.append(fmt::format(": {}", without_speaker(stop)));
+Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {
+  auto message = fmt::format("{} {} {}",
+                             who(trouble.ranks, members),
+                             verb_of(trouble.kind, trouble.ranks.size() > 1),
+                             trouble.phase);
+  if (trouble.kind == Trouble::Kind::absent && trouble.what.starts_with("rank")) {
+    message = trouble.what;  // says who, and where
+  } else if (!trouble.what.empty()) {
+    message.append(fmt::format(": {}", without_speaker(trouble)));
   }
-  if (!stop.arrived.empty() && !stop.ranks.empty()) {
-    message.append(fmt::format(
-        "; {} {} there", who(stop.arrived, members), stop.arrived.size() == 1 ? "was" : "were"));
+  if (!trouble.arrived.empty() && !trouble.ranks.empty()) {
+    message.append(fmt::format("; {} {} there",
+                               who(trouble.arrived, members),
+                               trouble.arrived.size() == 1 ? "was" : "were"));
   }
-  const auto outcome = outcome_of(stop);
-  return {
-      .check = "bench.completion",
-      .device = node_of(stop.ranks, members),
-      .outcome = outcome,
-      .message = std::move(message),
-      .remedy = is_device_error(stop.what) ? Remedy::report_to_provider : remedy_for(stop.kind)};
+  const auto outcome = outcome_of(trouble);
+  return {.check = "bench.completion",
+          .device = node_of(trouble.ranks, members),
+          .outcome = outcome,
+          .message = std::move(message),
+          .remedy = is_device_error(trouble.what) ? Remedy::report_to_provider
+                                                  : remedy_for(trouble.kind)};
 }
 
 Finding completed(int ranks) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/group/trouble.hpp"
 #include "bench/results/row.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/finding.hpp"
@@ -19,29 +20,13 @@ namespace muster::bench {
 [[nodiscard]] std::vector<Finding> judge_data(const std::vector<Row>& rows,
                                               const std::vector<Member>& members);
 
-// Why a run did not come to its end.
-struct Stop {
-  enum class Kind {
-    absent,    // ranks that did not come to the rendezvous in time
-    lost,      // a rank's process has ended, or its node is gone
-    late,      // a phase took longer than it may
-    given_up,  // a rank reported an error of its own
-    stopped,   // told to end by a signal
-  };
-  Kind kind = Kind::lost;
-  std::string phase;         // "rendezvous", "all_reduce of 8 MiB"
-  std::string what;          // a sentence: what is known
-  std::vector<int> ranks;    // who is missing, gone or late; may be empty
-  std::vector<int> arrived;  // who was there, or further
-};
-
-// What such an end says of the nodes: a fail, but unknown where a signal ended the run, or where a
-// rank gave up before the first operation for another reason than its GPU: without a library, or
-// memory enough, nothing was tried.
-[[nodiscard]] Outcome outcome_of(const Stop& stop);
+// What the end of a run by this trouble says of the nodes: fail; but unknown if a signal ended the
+// run, or if a rank gave up before the first operation for another reason than its GPU. Without a
+// library, or without enough memory, nothing was tried.
+[[nodiscard]] Outcome outcome_of(const Trouble& trouble);
 
 // bench.completion. `members`: of the ranks that are known; may be empty.
-[[nodiscard]] Finding judge_completion(const Stop& stop, const std::vector<Member>& members);
+[[nodiscard]] Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members);
 [[nodiscard]] Finding completed(int ranks);
 
 // What the library's own log says it chose.

@@ -72,7 +72,7 @@ Bandwidth bandwidth_of(std::uint64_t bytes, double seconds, double factor) {
 Measurement measurement_of(const Row& row,
                            const Timing& timing,
                            bool in_place,
-                           const RunConditions& run) {
+                           const RunFacts& run) {
   const auto& [count, median, p5, p95, min, mean, confidence] = timing.statistics;
   const auto& operation = row.operation;
   Measurement measurement{
@@ -140,7 +140,7 @@ std::uint64_t wrong_elements(const Timing& timing) {
   return sum;
 }
 
-std::vector<Measurement> measurements_of(const Row& row, const RunConditions& run) {
+std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run) {
   std::vector<Measurement> measurements;
   if (row.out_of_place) {
     measurements.push_back(measurement_of(row, *row.out_of_place, false, run));

@@ -58,15 +58,19 @@ struct Row {
 
 [[nodiscard]] std::uint64_t wrong_elements(const Timing& timing);
 
-// The conditions that all rows of a run share.
-struct RunConditions {
+// What is the same for all rows of a run.
+struct RunFacts {
   int nodes = 1;
-  std::string backend;    // nccl
-  std::string library;    // NCCL 2.28.3
-  std::string algorithm;  // ring; empty where it is not known
+  int ranks = 1;
+  std::string node;       // the name of the only node; findings about several are about the "job"
+  std::string backend;    // nccl, mpi, tcp, sim
+  std::string library;    // "NCCL 2.28.3"
+  bool gpus = false;      // the data lie in GPU memory, or in a model of it
+  std::string algorithm;  // as NCCL or a profile names it; empty where it is not known
+  bool algorithm_asked = false;  // the environment says which one NCCL may take
 };
 
 // One for each placement that was run.
-[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row, const RunConditions& run);
+[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run);
 
 }  // namespace muster::bench

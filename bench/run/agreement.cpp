@@ -40,7 +40,7 @@ Result<void> same_run(const std::vector<Introduction>& introductions) {
 
 }  // namespace
 
-Agreement line_up(const std::vector<Introduction>& introductions) {
+Agreement agreement_of(const std::vector<Introduction>& introductions) {
   Agreement agreement;
   if (auto same = same_run(introductions); !same) {
     agreement.complaint = same.error().message;
@@ -57,7 +57,7 @@ Agreement line_up(const std::vector<Introduction>& introductions) {
   const auto deputy = static_cast<int>(elsewhere - introductions.begin());
   if (deputy > 1 && elsewhere != introductions.end()) {
     agreement.deputy = deputy;
-    agreement.doors = introductions[1].doors;
+    agreement.addresses = introductions[1].addresses;
   }
   return agreement;
 }
@@ -79,7 +79,7 @@ std::vector<std::string> other_profiles(const std::vector<Introduction>& introdu
 Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>& remarks) {
   std::vector<Introduction> all;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    auto parsed = parse_introduction(texts[rank], static_cast<int>(rank));
+    auto parsed = from_message<Introduction>(texts[rank], static_cast<int>(rank));
     if (!parsed) {
       Agreement none;
       none.complaint = parsed.error().message;
@@ -88,7 +88,7 @@ Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>&
     all.push_back(*std::move(parsed));
   }
   remarks = other_profiles(all);
-  return line_up(all);
+  return agreement_of(all);
 }
 
 std::string named(const std::vector<std::string>& hosts) {

@@ -13,13 +13,13 @@ namespace muster::bench {
 
 // The introductions of all ranks, in order. Ranks that would run other things than rank 0 are
 // named.
-[[nodiscard]] Agreement line_up(const std::vector<Introduction>& introductions);
+[[nodiscard]] Agreement agreement_of(const std::vector<Introduction>& introductions);
 
 // Nodes whose profile is not rank 0's, a sentence for each.
 [[nodiscard]] std::vector<std::string> other_profiles(
     const std::vector<Introduction>& introductions);
 
-// The same from what every rank sent; `remarks` are about nodes of other profiles.
+// The same from the texts that the ranks sent. `remarks` are set to those about other profiles.
 [[nodiscard]] Agreement agree(const std::vector<std::string>& texts,
                               std::vector<std::string>& remarks);
 

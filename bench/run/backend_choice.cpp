@@ -13,6 +13,7 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/backends/tcp/backend.hpp"
+#include "bench/launch/random.hpp"
 #include "bench/run/meeting.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/profile/limits/gpu.hpp"
@@ -44,7 +45,7 @@ Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
   return make_sim_backend(*std::move(cluster));
 }
 
-Result<std::unique_ptr<Backend>> make_tcp(const EngineParts& parts) {
+Result<std::unique_ptr<Backend>> make_tcp(const BackendParts& parts) {
   Group& group = *parts.group;
   auto drawn = random_secret();
   if (!drawn) return tl::unexpected(drawn.error());
@@ -58,7 +59,7 @@ Result<std::unique_ptr<Backend>> make_tcp(const EngineParts& parts) {
                     .broadcast = [&](std::string_view text) { return group.broadcast(text); }}});
 }
 
-Result<std::unique_ptr<Backend>> make_nccl(const EngineParts& parts) {
+Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
   Group& group = *parts.group;
   return make_nccl_backend(
       {.cuda = parts.command->cuda,
@@ -127,7 +128,7 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
   return over_mpi ? BackendKind::mpi : BackendKind::tcp;
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const EngineParts& parts) {
+Result<std::unique_ptr<Backend>> make_backend(const BackendParts& parts) {
   switch (parts.kind) {
     case BackendKind::nccl:
       return make_nccl(parts);

@@ -24,7 +24,7 @@ namespace muster::bench {
 
 [[nodiscard]] std::string_view to_string(BackendKind kind);
 
-struct EngineParts {
+struct BackendParts {
   const BenchCommand* command = nullptr;
   BackendKind kind = BackendKind::sim;
   Group* group = nullptr;
@@ -33,6 +33,6 @@ struct EngineParts {
   std::string host;
 };
 
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const EngineParts& parts);
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const BackendParts& parts);
 
 }  // namespace muster::bench

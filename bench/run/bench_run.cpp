@@ -27,29 +27,29 @@ int local_ranks(const BenchCommand& command, const Place& place) {
 
 }  // namespace
 
-int run(const BenchCommand& command, const World& world) {
-  if (command.backend == BackendKind::sim) return run_rank(command, world, {});
-  auto place = find_place(world.variables, command.launch);
+int run(const BenchCommand& command, const RunInput& input) {
+  if (command.backend == BackendKind::sim) return run_rank(command, input, {});
+  auto place = find_place(input.variables, command.launch);
   if (!place) {
-    world.console.note(fmt::format("muster-bench: {}", place.error().message));
+    input.console.note(fmt::format("muster-bench: {}", place.error().message));
     return kExitConfiguration;
   }
   const int count = local_ranks(command, *place);
-  if (count <= 1) return run_rank(command, world, {.place = *place});
+  if (count <= 1) return run_rank(command, input, {.place = *place});
   if (const auto may = may_become(*place, count); !may) {
-    world.console.note(fmt::format("muster-bench: {}", may.error().message));
+    input.console.note(fmt::format("muster-bench: {}", may.error().message));
     return kExitConfiguration;
   }
   auto forked = fork_local_ranks(*place, {.count = count});
   if (!forked) {
-    world.console.note(fmt::format("muster-bench: {}", forked.error().message));
+    input.console.note(fmt::format("muster-bench: {}", forked.error().message));
     return kExitUndecided;
   }
   if (auto* rank = std::get_if<LocalRank>(&*forked)) {
-    return run_rank(command, world, std::move(*rank));
+    return run_rank(command, input, std::move(*rank));
   }
   const auto& end = std::get<LocalEnd>(*forked);
-  for (const auto& note : end.notes) world.console.note(fmt::format("muster-bench: {}", note));
+  for (const auto& note : end.notes) input.console.note(fmt::format("muster-bench: {}", note));
   return end.status;
 }
 

@@ -3,22 +3,19 @@
 // ranks, or starts those of this node.
 #pragma once
 
-#include <chrono>
-
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
 #include "lib/command/output.hpp"
 
 namespace muster::bench {
 
-// What a run gets from the outside.
-struct World {
+// What a run gets from its process.
+struct RunInput {
   Console console;
   Variables variables;  // the environment
-  std::string asked;    // what all processes of the run were told alike, in words
-  std::chrono::steady_clock::time_point started;
+  std::string asked;    // the command line, less what each process has of its own
 };
 
-[[nodiscard]] int run(const BenchCommand& command, const World& world);
+[[nodiscard]] int run(const BenchCommand& command, const RunInput& input);
 
 }  // namespace muster::bench

@@ -10,102 +10,75 @@
 namespace muster::bench {
 namespace {
 
-Report begun(const Known& known) {
+Report begun(const RunRecord& record) {
   Report report;
-  report.node = named(known.hosts);
-  report.profile = known.choice.profile.name;
-  report.profile_evidence = known.choice.evidence;
+  report.node = named(record.hosts);
+  report.profile = record.choice.profile.name;
+  report.profile_evidence = record.choice.evidence;
   report.context = "manual";
-  report.started = known.started;
+  report.started = record.started;
   report.duration_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - known.begin)
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - record.begin)
           .count();
   report.muster = kVersion;
   return report;
-}
-
-Stop::Kind kind_of(Trouble::Kind kind) {
-  switch (kind) {
-    case Trouble::Kind::absent:
-      return Stop::Kind::absent;
-    case Trouble::Kind::lost:
-      return Stop::Kind::lost;
-    case Trouble::Kind::late:
-      return Stop::Kind::late;
-    case Trouble::Kind::given_up:
-      return Stop::Kind::given_up;
-    case Trouble::Kind::stopped:
-      break;
-  }
-  return Stop::Kind::stopped;
 }
 
 void add(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
 }
 
-void add_measurements(Report& report, const Known& known) {
-  const RunConditions conditions{.nodes = static_cast<int>(known.hosts.size()),
-                                 .backend = known.backend,
-                                 .library = known.library,
-                                 .algorithm = known.algorithm};
-  for (const auto& row : known.rows) {
-    std::ranges::move(measurements_of(row, conditions), std::back_inserter(report.measurements));
+void add_measurements(Report& report, const RunRecord& record) {
+  const auto facts = facts_of(record);
+  for (const auto& row : record.rows) {
+    std::ranges::move(measurements_of(row, facts), std::back_inserter(report.measurements));
   }
 }
 
 }  // namespace
 
-RunFacts facts_of(const Known& known) {
-  return {.nodes = static_cast<int>(known.hosts.size()),
-          .ranks = static_cast<int>(known.members.size()),
-          .node = known.hosts.empty() ? std::string() : known.hosts.front(),
-          .backend = known.backend,
-          .gpus = known.gpus,
-          .algorithm = known.algorithm,
-          .algorithm_asked = known.algorithm_asked};
+RunFacts facts_of(const RunRecord& record) {
+  return {.nodes = static_cast<int>(record.hosts.size()),
+          .ranks = static_cast<int>(record.members.size()),
+          .node = record.hosts.empty() ? std::string() : record.hosts.front(),
+          .backend = record.backend,
+          .library = record.library,
+          .gpus = record.gpus,
+          .algorithm = record.algorithm,
+          .algorithm_asked = record.algorithm_asked};
 }
 
-Demand demand_of(const BenchCommand& command) {
+OwnLimit own_limit_of(const BenchCommand& command) {
   return {.min_busbw = command.min_busbw, .at = command.at};
 }
 
-Stop stop_of(const Trouble& trouble) {
-  return {.kind = kind_of(trouble.kind),
-          .phase = trouble.phase,
-          .what = trouble.what,
-          .ranks = trouble.ranks,
-          .arrived = trouble.arrived};
-}
-
 int exit_status_of(const Trouble& trouble) {
-  return outcome_of(stop_of(trouble)) == Outcome::unknown ? kExitUndecided : kExitUnhealthy;
+  return outcome_of(trouble) == Outcome::unknown ? kExitUndecided : kExitUnhealthy;
 }
 
-Report report_of(const Known& known, const BenchCommand& command) {
-  auto report = begun(known);
-  const auto facts = facts_of(known);
-  add(report, judge_data(known.rows, known.members));
+Report report_of(const RunRecord& record, const BenchCommand& command) {
+  auto report = begun(record);
+  const auto facts = facts_of(record);
+  add(report, judge_data(record.rows, record.members));
   report.findings.push_back(completed(facts.ranks));
-  const auto& profile = known.choice.profile;
+  const auto& profile = record.choice.profile;
   const auto required =
-      required_transports(command.require_transport, profile, known.gpus, facts.nodes);
-  report.findings.push_back(judge_transport(required, known.transport));
-  report.findings.push_back(judge(known.rows, profile, facts, demand_of(command)));
-  add_measurements(report, known);
-  report.ways = known.ways;
-  report.warnings = known.warnings;
+      required_transports(command.require_transport, profile, record.gpus, facts.nodes);
+  report.findings.push_back(judge_transport(required, record.transport));
+  report.findings.push_back(judge(record.rows, profile, facts, own_limit_of(command)));
+  add_measurements(report, record);
+  report.ways = record.ways;
+  report.warnings = record.warnings;
   conclude(report);
   return report;
 }
 
-Report report_of(const Known& known, const Trouble& trouble) {
-  auto report = begun(known);
-  const auto stop = stop_of(trouble);
-  report.findings.push_back(judge_completion(stop, known.members));
-  if (!known.rows.empty()) add(report, judge_data(known.rows, known.members));
-  add_measurements(report, known);
-  report.warnings = known.warnings;
+Report report_of(const RunRecord& record, const Trouble& trouble) {
+  auto report = begun(record);
+  report.findings.push_back(judge_completion(trouble, record.members));
+  if (!record.rows.empty()) add(report, judge_data(record.rows, record.members));
+  add_measurements(report, record);
+  report.warnings = record.warnings;
   conclude(report);
   return report;
 }

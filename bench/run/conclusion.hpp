@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a run, and the report that comes of it, however the run ended.
+// What is known about a run, and the report of it, however the run ended.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace muster::bench {
 
-struct Known {
+struct RunRecord {
   Choice choice;  // the profile of rank 0's node, and why
   std::string started;
   std::chrono::steady_clock::time_point begin;
@@ -28,21 +28,20 @@ struct Known {
   TransportFacts transport;
   std::vector<std::string> ways;      // that the data took, with their pairs of ranks
   std::vector<std::string> warnings;  // of NCCL itself
-  std::string algorithm;              // as NCCL names it; empty where it is not known
+  std::string algorithm;              // as NCCL names it; empty if it is not known
   bool algorithm_asked = false;       // the environment says which one NCCL may take
   bool gpus = false;                  // the data lie in GPU memory, or in a model of it
 };
 
-[[nodiscard]] RunFacts facts_of(const Known& known);
-[[nodiscard]] Demand demand_of(const BenchCommand& command);
+[[nodiscard]] RunFacts facts_of(const RunRecord& record);
+[[nodiscard]] OwnLimit own_limit_of(const BenchCommand& command);
 
-[[nodiscard]] Stop stop_of(const Trouble& trouble);
-// That of every rank of a run that ends so.
+// The exit status of every rank of a run that ends so.
 [[nodiscard]] int exit_status_of(const Trouble& trouble);
 
 // A run that came to its end.
-[[nodiscard]] Report report_of(const Known& known, const BenchCommand& command);
+[[nodiscard]] Report report_of(const RunRecord& record, const BenchCommand& command);
 // A run that did not.
-[[nodiscard]] Report report_of(const Known& known, const Trouble& trouble);
+[[nodiscard]] Report report_of(const RunRecord& record, const Trouble& trouble);
 
 }  // namespace muster::bench

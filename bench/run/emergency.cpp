@@ -29,9 +29,9 @@ void call_within(Clock::duration patience, std::function<void()> call) {
 
 bool reports(const Trouble& trouble, int rank) { return rank == (trouble.without_rank_0 ? 1 : 0); }
 
-void Emergency::tell_by(Voice voice) {
+void Emergency::report_through(TroubleReporter reporter) {
   const auto held = hold();
-  voice_ = std::move(voice);
+  reporter_ = std::move(reporter);
 }
 
 void Emergency::watch(Backend* backend) {
@@ -70,14 +70,14 @@ void Emergency::report(const Trouble& trouble) {
 }
 
 void Emergency::tell(const Trouble& trouble) {
-  if (!voice_.report) return;
+  if (!reporter_.report) return;
   const bool stands_in = trouble.without_rank_0 && needed_ && needed_();
   if ((reports(trouble, rank_) || stands_in) && !reported_) {
     reported_ = true;
-    voice_.report(trouble);
+    reporter_.report(trouble);
   } else if (trouble.without_rank_0 || reported_) {
     // Whoever else has noticed may be gone, too.
-    voice_.note(trouble);
+    reporter_.note(trouble);
   }
 }
 
@@ -95,7 +95,7 @@ void Emergency::end(const Trouble& trouble) {
   if (!echo) tell(trouble);
   if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
   if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
-  if (voice_.last) call_within(patience_, voice_.last);
+  if (reporter_.before_exit) call_within(patience_, reporter_.before_exit);
   if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
   ::_exit(echo ? kExitUndecided : exit_status_of(trouble));
 }

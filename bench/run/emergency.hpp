@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a run that cannot go on: somebody is gone or hangs. The thread that notices reports
-// for everybody and ends this process, since the main thread may never come back.
+// The end of a run that cannot go on, because a rank is gone or hangs. The thread that notices it
+// reports for all ranks and ends this process, since the main thread may never come back.
 #pragma once
 
 #include <atomic>
@@ -13,41 +13,42 @@
 
 namespace muster::bench {
 
-// How this process tells of a trouble.
-struct Voice {
-  std::function<void(const Trouble&)> report;  // for the run; at most once
-  std::function<void(const Trouble&)> note;    // for this process alone
-  std::function<void()> last = nullptr;        // what else there is to write before the end
+// How this process reports that the run cannot go on.
+struct TroubleReporter {
+  std::function<void(const Trouble&)> report;   // writes the run's report; called at most once
+  std::function<void(const Trouble&)> note;     // writes a line about this process
+  std::function<void()> before_exit = nullptr;  // writes what else there is; may be null
 };
 
 class Emergency {
  public:
-  // `rank` is this process'. So long a main thread may write, and an abort of a back end or the
-  // last words take.
+  // `rank` is that of this process. `patience`: how long the main thread may keep writing, and how
+  // long aborting a back end or writing the last lines may take.
   explicit Emergency(int rank, Clock::duration patience = std::chrono::seconds(2))
       : rank_(rank), patience_(patience) {}
 
-  void tell_by(Voice voice);
-  // Whose calls may hang; null when it is gone.
+  void report_through(TroubleReporter reporter);
+  // The back end whose calls may hang, to be aborted before the end; null when there is none.
   void watch(Backend* backend);
-  // Who is told when this process stops by itself; null when it is gone.
+  // The group to tell when a signal ends this process; null when there is none.
   void watch(Group* group);
-  // Where rank 0 is gone, this process reports if `needed` then says so: rank 1 is gone, too.
+  // If rank 0 is gone, this process reports if `needed` returns true: rank 1 is gone, too.
   void stand_in(std::function<bool()> needed);
-  // Where rank 0 is gone, this process stays so long after it has told of it: who stands in for
-  // rank 1 sees that it is there, and no launcher ends that one before it has reported.
+  // If rank 0 is gone, this process stays for that time after it has reported. The rank that stands
+  // in for rank 1 then sees that this one is there, and no launcher ends that rank before its
+  // report.
   void stay(Clock::duration time);
-  // A signal has asked this process to end. What others do about theirs is no news from now on.
+  // A signal has asked this process to end. From now on, that other ranks end is not reported.
   void begin_stop();
 
-  // The main thread's own trouble: reports, unless that was done.
+  // Reports the main thread's own trouble, unless there is a report already.
   void report(const Trouble& trouble);
 
-  // With hold() held: the run's report is written, and stays the only one.
+  // To be called with hold() held: the run's report is written, and there will be no other.
   void mark_reported() { reported_ = true; }
 
-  // Reports, gives up the back end's work, and ends the process. Does not return; the first call
-  // counts, whichever thread it comes from.
+  // Reports, aborts the back end's work, and ends the process. Only the first call counts,
+  // whichever thread it comes from.
   [[noreturn]] void end(const Trouble& trouble);
 
   // Held while the main thread writes, or changes what would be reported.
@@ -55,7 +56,7 @@ class Emergency {
 
  private:
   void tell(const Trouble& trouble);
-  // It comes of the signal that this process has got, as others have.
+  // Whether the trouble is a consequence of the signal that this process has got, as others have.
   [[nodiscard]] bool is_echo(const Trouble& trouble) const;
 
   int rank_;
@@ -63,7 +64,7 @@ class Emergency {
   std::atomic<bool> ending_{false};
   std::atomic<Clock::time_point> stopping_since_{Clock::time_point::max()};
   std::mutex guard_;
-  Voice voice_;
+  TroubleReporter reporter_;
   std::function<bool()> needed_;  // may be empty
   Clock::duration stay_{};
   bool reported_ = false;
@@ -71,8 +72,7 @@ class Emergency {
   Group* group_ = nullptr;
 };
 
-// One of the ranks reports for all: rank 0, or rank 1 where that is gone. Where their node is gone
-// the one that stands in does.
+// Whether this rank reports for all: rank 0 does, or rank 1 if rank 0 is gone.
 [[nodiscard]] bool reports(const Trouble& trouble, int rank);
 
 }  // namespace muster::bench

@@ -5,9 +5,16 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "bench/backends/mpi_module.hpp"
+#include "bench/group/reachability.hpp"
+#include "bench/launch/random.hpp"
+#include "bench/run/agreement.hpp"
+#include "bench/run/backend_choice.hpp"
+#include "bench/run/messages.hpp"
 #include "bench/run/time_limit.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
@@ -52,6 +59,84 @@ Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
   if (!addresses) return tl::unexpected(addresses.error());
   options.secret = std::string(lines.front());
   options.addresses = *std::move(addresses);
+  return {};
+}
+
+// Fills in how the ranks find each other.
+Result<void> find_rank_0(const RankContext& self, const Met& met, JoinOptions& options) {
+  if (self.place.world == 1) return {};
+  if (met.mpi != nullptr) return meet_through_mpi(*met.mpi, options);
+  if (!self.place.rendezvous) {
+    return make_error(
+        "nothing says where rank 0 listens: give --rendezvous HOST:PORT, or set MASTER_ADDR and "
+        "MASTER_PORT");
+  }
+  options.addresses = {*self.place.rendezvous};
+  return {};
+}
+
+Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::string secret) {
+  const auto patience = to_duration(self.command.join_deadline);
+  std::optional<TimeLimit> limit;
+  // MPI says where rank 0 listens, and watches nobody.
+  if (met.mpi != nullptr) limit.emplace(self.emergency, self.place.rank, "meeting", 2 * patience);
+  JoinOptions options{
+      .rank = self.place.rank,
+      .world = self.place.world,
+      .addresses = {},
+      .listener = std::move(listener),
+      .secret = std::move(secret),
+      .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
+      .patience = patience,
+      .on_trouble = [&self](const Trouble& trouble) { self.emergency.end(trouble); },
+      .note = [&self](std::string_view line) { self.say(line); }};
+  if (auto found = find_rank_0(self, met, options); !found) return found;
+  auto group = Group::join(std::move(options));
+  if (!group) return tl::unexpected(group.error());
+  met.group = *std::move(group);
+  self.emergency.watch(met.group.get());
+  return {};
+}
+
+// Who does what if rank 0 is gone: the deputy looks whether rank 1 is gone, too.
+void take_part_in_loss(RankContext& self, const Agreement& agreed) {
+  constexpr auto kTogether = std::chrono::milliseconds(200);  // what dies with rank 0
+  constexpr auto kLook = std::chrono::milliseconds(300);
+  if (self.place.rank == agreed.deputy) {
+    self.emergency.stand_in([addresses = agreed.addresses, kTogether, kLook] {
+      std::this_thread::sleep_for(kTogether);
+      return !answers(addresses, kLook);
+    });
+  } else {
+    self.emergency.stay(2 * (kTogether + kLook));
+  }
+}
+
+// Every process says who it is, and rank 0 tells all what comes of it.
+Result<void> introduce(RankContext& self, Met& met) {
+  self.enter(*met.group, "introduction", to_duration(self.command.operation_deadline));
+  Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
+                            .pid = ::getpid(),
+                            .backend = std::string(to_string(self.kind)),
+                            .profile = self.reporter.record().choice.profile.name,
+                            .asked = self.input.asked,
+                            .addresses = {}};
+  if (self.place.rank == 1) {
+    if (auto listener = listen_anywhere()) {
+      met.presence = std::move(listener->socket);
+      introduction.addresses = std::move(listener->addresses);
+    }
+  }
+  const auto texts = met.group->gather(to_message(introduction));
+  if (!texts) return tl::unexpected(texts.error());
+  std::vector<std::string> remarks;
+  auto agreed = broadcast(*met.group, self.leads() ? agree(*texts, remarks) : Agreement());
+  if (!agreed) return tl::unexpected(agreed.error());
+  if (!agreed->complaint.empty()) return make_error(agreed->complaint);
+  met.local_rank = self.place.local_rank.value_or(
+      agreed->local_ranks.at(static_cast<std::size_t>(self.place.rank)));
+  if (agreed->deputy > 0) take_part_in_loss(self, *agreed);
+  self.reporter.set_hosts(std::move(agreed->hosts), remarks);
   return {};
 }
 
@@ -109,30 +194,28 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
   return std::string(trim(*secret));
 }
 
-Result<std::unique_ptr<Group>> meet(Meeting meeting) {
-  const Place& place = *meeting.place;
-  JoinOptions options{.rank = place.rank,
-                      .world = place.world,
-                      .addresses = {},
-                      .listener = std::move(meeting.listener),
-                      .secret = std::move(meeting.secret),
-                      .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
-                      .patience = to_duration(meeting.command->join_deadline),
-                      .on_trouble = std::move(meeting.on_trouble),
-                      .note = std::move(meeting.note)};
-  if (place.world == 1) return Group::join(std::move(options));
-  if (meeting.mpi != nullptr) {
-    if (auto met = meet_through_mpi(*meeting.mpi, options); !met) {
-      return tl::unexpected(met.error());
-    }
-  } else if (place.rendezvous) {
-    options.addresses = {*place.rendezvous};
-  } else {
-    return make_error(
-        "nothing says where rank 0 listens: give --rendezvous HOST:PORT, or set MASTER_ADDR and "
-        "MASTER_PORT");
+Result<void> meet(RankContext& self, Met& met, Descriptor listener, std::string secret) {
+  if (self.kind != BackendKind::sim) {
+    const TimeLimit limit(
+        self.emergency, self.place.rank, "start of MPI", to_duration(self.command.join_deadline));
+    auto mpi = join_mpi(self.place, self.kind == BackendKind::mpi);
+    if (!mpi) return tl::unexpected(mpi.error());
+    met.mpi = *std::move(mpi);
   }
-  return Group::join(std::move(options));
+  if (secret.empty()) {
+    auto given = job_secret(self.command, self.variables);
+    if (!given) return tl::unexpected(given.error());
+    secret = *std::move(given);
+  }
+  if (self.place.world > 1 && met.mpi == nullptr && secret.empty()) {
+    self.place.evidence.emplace_back(
+        "without a job secret nobody proved to be a rank of this run: MUSTER_JOB_SECRET or "
+        "--secret-file");
+  }
+  if (auto joined = join_group(self, met, std::move(listener), std::move(secret)); !joined) {
+    return joined;
+  }
+  return introduce(self, met);
 }
 
 }  // namespace muster::bench

@@ -3,22 +3,20 @@
 // that the launcher or the user names.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "bench/backends/mpi/module.hpp"
 #include "bench/command/bench_command.hpp"
 #include "bench/group/group.hpp"
 #include "bench/launch/place.hpp"
-#include "bench/launch/random.hpp"
+#include "bench/run/rank_context.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
 
-// Initialises MPI where its launcher started this process and its module can be opened. Null where
-// the run can do without, and that did not go well; `evidence` is told.
+// Initialises MPI if its launcher started this process and its module can be opened. Null if that
+// fails and MPI is not `needed`; the reason is added to the place's evidence.
 [[nodiscard]] Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed);
 
 // What MPI says of this process.
@@ -27,21 +25,25 @@ struct MpiSizes {
   int size = 1;
 };
 
-// Is that what the launcher says? Where it is not and MPI is needed, an error; else `evidence` is
-// told.
+// Whether that is what the launcher says. If it is not: an error where MPI is `needed`, else false,
+// and the contradiction is added to the place's evidence.
 [[nodiscard]] Result<bool> fits(const MpiSizes& told, Place& place, bool needed);
 
-struct Meeting {
-  const BenchCommand* command = nullptr;
-  const Place* place = nullptr;
-  MpiJob* mpi = nullptr;  // may be null
-  std::string secret;     // empty: none
-  Descriptor listener;    // where rank 0 has it open already
-  std::function<void(std::string_view)> note;
-  std::function<void(const Trouble&)> on_trouble;
+// What a rank has once it has met the others.
+struct Met {
+  std::unique_ptr<MpiJob> mpi;  // may be null
+  std::unique_ptr<Group> group;
+  int local_rank = 0;   // among the ranks of this node
+  Descriptor presence;  // of rank 1: listens, so that others see that this process is still there
 };
 
-[[nodiscard]] Result<std::unique_ptr<Group>> meet(Meeting meeting);
+// Meets the others, tells them who this rank is, and learns from rank 0 who runs where. `listener`
+// is rank 0's where it was open before this process began, and `secret` the job's where that is
+// known already. Where there is an error, `met` holds what there is by then.
+[[nodiscard]] Result<void> meet(RankContext& self,
+                                Met& met,
+                                Descriptor listener,
+                                std::string secret);
 
 // The secret that --secret-file or MUSTER_JOB_SECRET holds; empty where there is none.
 [[nodiscard]] Result<std::string> job_secret(const BenchCommand& command,

@@ -6,64 +6,27 @@
 #include <nlohmann/json.hpp>
 
 namespace muster::bench {
-namespace {
 
-using Json = nlohmann::json;
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Endpoint, host, port)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Samples, rank, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, rank, elements, first, observed, low, high)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, deputy, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BatchResult, samples, wrong)
 
-Json json_of(const Member& member) {
-  return {{"rank", member.rank},
-          {"host", member.host},
-          {"pid", member.pid},
-          {"device", member.device},
-          {"device_id", member.device_id},
-          {"pci_address", member.pci_address}};
+template <class T>
+std::string to_message(const T& value) {
+  using Json = nlohmann::json;
+  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Member member_from(const Json& json) {
-  return {.rank = json.at("rank"),
-          .host = json.at("host"),
-          .pid = json.at("pid"),
-          .device = json.at("device"),
-          .device_id = json.at("device_id"),
-          .pci_address = json.at("pci_address")};
-}
-
-Json json_of(const Wrong& wrong) {
-  return {{"rank", wrong.rank},
-          {"elements", wrong.elements},
-          {"first", wrong.first},
-          {"observed", wrong.observed},
-          {"low", wrong.low},
-          {"high", wrong.high}};
-}
-
-Wrong wrong_from(const Json& json) {
-  return {.rank = json.at("rank"),
-          .elements = json.at("elements"),
-          .first = json.at("first"),
-          .observed = json.at("observed"),
-          .low = json.at("low"),
-          .high = json.at("high")};
-}
-
-Json json_of(const std::vector<Rendezvous>& doors) {
-  Json list = Json::array();
-  for (const auto& each : doors) list.push_back({{"host", each.host}, {"port", each.port}});
-  return list;
-}
-
-std::vector<Rendezvous> doors_from(const Json& json) {
-  std::vector<Rendezvous> doors;
-  for (const auto& each : json) doors.push_back({.host = each.at("host"), .port = each.at("port")});
-  return doors;
-}
-
-// The texts of one version of this program on another node: whatever does not fit is that node's.
-template <class T, class Make>
-Result<T> parse(std::string_view text, int rank, const Make& make) {
+// All ranks run one version of this program: what cannot be read comes from another version.
+template <class T>
+Result<T> from_message(std::string_view text, int rank) {
   try {
-    return make(Json::parse(text));
-  } catch (const Json::exception& error) {
+    return nlohmann::json::parse(text).get<T>();
+  } catch (const nlohmann::json::exception& error) {
     return make_error(
         fmt::format("rank {} runs another version of muster-bench: its answer cannot be read ({})",
                     rank,
@@ -71,83 +34,19 @@ Result<T> parse(std::string_view text, int rank, const Make& make) {
   }
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+#define MUSTER_MESSAGE(...)                            \
+  template std::string to_message(const __VA_ARGS__&); \
+  template Result<__VA_ARGS__> from_message(std::string_view text, int rank);
 
-}  // namespace
+MUSTER_MESSAGE(Introduction)
+MUSTER_MESSAGE(Agreement)
+MUSTER_MESSAGE(BatchResult)
+MUSTER_MESSAGE(std::vector<Member>)
+MUSTER_MESSAGE(std::vector<std::uint64_t>)
+MUSTER_MESSAGE(std::uint64_t)
+MUSTER_MESSAGE(int)
+MUSTER_MESSAGE(std::string)
 
-std::string to_wire(const Introduction& introduction) {
-  return dump({{"host", introduction.host},
-               {"pid", introduction.pid},
-               {"backend", introduction.backend},
-               {"profile", introduction.profile},
-               {"asked", introduction.asked},
-               {"doors", json_of(introduction.doors)}});
-}
-
-std::string to_wire(const Agreement& agreement) {
-  return dump({{"complaint", agreement.complaint},
-               {"hosts", agreement.hosts},
-               {"local_ranks", agreement.local_ranks},
-               {"deputy", agreement.deputy},
-               {"doors", json_of(agreement.doors)}});
-}
-
-std::string to_wire(const std::vector<Member>& members) {
-  Json list = Json::array();
-  for (const auto& member : members) list.push_back(json_of(member));
-  return dump(list);
-}
-
-std::string to_wire(const Told& told) {
-  Json samples = Json::array();
-  for (const auto& each : told.samples) {
-    samples.push_back({{"rank", each.rank}, {"seconds", each.seconds}});
-  }
-  Json wrong = Json::array();
-  for (const auto& each : told.wrong) wrong.push_back(json_of(each));
-  return dump({{"samples", std::move(samples)}, {"wrong", std::move(wrong)}});
-}
-
-Result<Introduction> parse_introduction(std::string_view text, int rank) {
-  return parse<Introduction>(text, rank, [](const Json& json) {
-    return Introduction{.host = json.at("host"),
-                        .pid = json.at("pid"),
-                        .backend = json.at("backend"),
-                        .profile = json.at("profile"),
-                        .asked = json.at("asked"),
-                        .doors = doors_from(json.at("doors"))};
-  });
-}
-
-Result<Agreement> parse_agreement(std::string_view text) {
-  return parse<Agreement>(text, 0, [](const Json& json) {
-    return Agreement{.complaint = json.at("complaint"),
-                     .hosts = json.at("hosts").get<std::vector<std::string>>(),
-                     .local_ranks = json.at("local_ranks").get<std::vector<int>>(),
-                     .deputy = json.at("deputy"),
-                     .doors = doors_from(json.at("doors"))};
-  });
-}
-
-Result<std::vector<Member>> parse_members(std::string_view text, int rank) {
-  return parse<std::vector<Member>>(text, rank, [](const Json& json) {
-    std::vector<Member> members;
-    for (const auto& each : json) members.push_back(member_from(each));
-    return members;
-  });
-}
-
-Result<Told> parse_told(std::string_view text, int rank) {
-  return parse<Told>(text, rank, [](const Json& json) {
-    Told told;
-    for (const auto& each : json.at("samples")) {
-      told.samples.push_back({.rank = each.at("rank"), .seconds = each.at("seconds")});
-    }
-    for (const auto& each : json.at("wrong")) told.wrong.push_back(wrong_from(each));
-    return told;
-  });
-}
+#undef MUSTER_MESSAGE
 
 }  // namespace muster::bench

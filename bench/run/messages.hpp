@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks tell rank 0, as text: who they are, what they measured, what was wrong.
+// What ranks tell each other through their group, as values: who they are, what was agreed, what
+// they measured.
 #pragma once
 
 #include <cstdint>
@@ -9,48 +10,70 @@
 
 #include "bench/backends/backend.hpp"
 #include "bench/collectives/pattern.hpp"
+#include "bench/group/group.hpp"
 #include "bench/launch/place.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
 
-// At the start, from each process.
+// What each process says of itself at the start.
 struct Introduction {
   std::string host;
   std::int64_t pid = 0;
-  std::string backend;            // what it would run: "nccl"
-  std::string profile;            // that it would judge by
-  std::string asked;              // its command line, which must be everybody's
-  std::vector<Rendezvous> doors;  // where it listens, to be seen; rank 1 alone
+  std::string backend;                // what it would run: "nccl"
+  std::string profile;                // the profile that it would judge by
+  std::string asked;                  // its command line, which must be the same on all ranks
+  std::vector<Rendezvous> addresses;  // of rank 1, where others can see that it is still there
 };
 
-// What comes of the introductions, from rank 0 to all.
+// What rank 0 makes of the introductions, and tells all.
 struct Agreement {
-  std::string complaint;           // why there is none; else empty
+  std::string complaint;           // why the run cannot begin; empty if it can
   std::vector<std::string> hosts;  // each once, in the order of their first ranks
   std::vector<int> local_ranks;    // of every rank, among those of its host
-  // The first rank on another node than rank 0's, where rank 1 is not that: it reports where both
-  // of those are gone. Else 0.
+  // The first rank on another node than rank 0's, which reports if both rank 0 and rank 1 are gone.
+  // 0 if that is rank 1 itself, or if there is only one node.
   int deputy = 0;
-  std::vector<Rendezvous> doors;  // of rank 1, to see whether it is gone
+  std::vector<Rendezvous> addresses;  // of rank 1
 
   bool operator==(const Agreement&) const = default;
 };
 
-// After one measurement, from each process.
-struct Told {
+// What one process measured in one batch.
+struct BatchResult {
   std::vector<Samples> samples;
   std::vector<Wrong> wrong;
 };
 
-[[nodiscard]] std::string to_wire(const Introduction& introduction);
-[[nodiscard]] std::string to_wire(const Agreement& agreement);
-[[nodiscard]] std::string to_wire(const std::vector<Member>& members);
-[[nodiscard]] std::string to_wire(const Told& told);
-// An error says which rank's text it was.
-[[nodiscard]] Result<Introduction> parse_introduction(std::string_view text, int rank);
-[[nodiscard]] Result<Agreement> parse_agreement(std::string_view text);  // rank 0's
-[[nodiscard]] Result<std::vector<Member>> parse_members(std::string_view text, int rank);
-[[nodiscard]] Result<Told> parse_told(std::string_view text, int rank);
+// One of the types above, Members, a number or a list of numbers, as text and back. An error names
+// the rank whose text it was.
+template <class T>
+[[nodiscard]] std::string to_message(const T& value);
+template <class T>
+[[nodiscard]] Result<T> from_message(std::string_view text, int rank);
+
+// Every rank calls the same of these in the same order.
+
+// On rank 0 the values of all ranks, in order; elsewhere nothing.
+template <class T>
+[[nodiscard]] Result<std::vector<T>> gather(Group& group, const T& mine) {
+  const auto texts = group.gather(to_message(mine));
+  if (!texts) return tl::unexpected(texts.error());
+  std::vector<T> values;
+  for (std::size_t rank = 0; rank < texts->size(); ++rank) {
+    auto value = from_message<T>((*texts)[rank], static_cast<int>(rank));
+    if (!value) return tl::unexpected(value.error());
+    values.push_back(*std::move(value));
+  }
+  return values;
+}
+
+// Rank 0's value, on every rank.
+template <class T>
+[[nodiscard]] Result<T> broadcast(Group& group, const T& value) {
+  const auto text = group.broadcast(to_message(value));
+  if (!text) return tl::unexpected(text.error());
+  return from_message<T>(*text, 0);
+}
 
 }  // namespace muster::bench

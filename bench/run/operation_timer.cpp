@@ -36,33 +36,31 @@ void append(std::vector<Samples>& target, std::vector<Samples> more) {
 std::string describe(const Operation& operation) {
   return fmt::format("{} of {}{}",
                      to_string(operation.collective),
-                     to_string(Bytes{static_cast<double>(operation.bytes)}),
+                     size_text(operation.bytes),
                      operation.in_place ? ", in place" : "");
 }
 
-Result<void> Sweep::add_batch(const Operation& operation,
-                              const std::vector<Wrong>& wrong,
-                              Measured& measured) {
+Result<void> OperationTimer::add_batch(const Operation& operation,
+                                       const std::vector<Wrong>& wrong,
+                                       Measured& measured) {
   auto samples = backend_.measure(operation, plan_.pace, *progress_);
   if (!samples) return tl::unexpected(samples.error());
-  const auto texts = group_.gather(to_wire(Told{.samples = *std::move(samples), .wrong = wrong}));
-  if (!texts) return tl::unexpected(texts.error());
-  for (std::size_t rank = 0; rank < texts->size(); ++rank) {
-    auto told = parse_told((*texts)[rank], static_cast<int>(rank));
-    if (!told) return tl::unexpected(told.error());
-    append(measured.samples, std::move(told->samples));
-    measured.wrong.insert(measured.wrong.end(), told->wrong.begin(), told->wrong.end());
+  auto results = gather(group_, BatchResult{.samples = *std::move(samples), .wrong = wrong});
+  if (!results) return tl::unexpected(results.error());
+  for (auto& result : *results) {
+    append(measured.samples, std::move(result.samples));
+    measured.wrong.insert(measured.wrong.end(), result.wrong.begin(), result.wrong.end());
   }
   return {};
 }
 
-bool Sweep::precise(const Measured& measured) const {
+bool OperationTimer::precise(const Measured& measured) const {
   const auto timing =
       timing_of(measured.operation, backend_.ranks(), measured.samples, plan_.shared);
   return !timing || narrow_enough(timing->statistics, plan_.precision->value / 100);
 }
 
-bool Sweep::enough(Measured& measured, Clock::time_point end) const {
+bool OperationTimer::enough(Measured& measured, Clock::time_point end) const {
   if (!plan_.precision || measured.samples.empty()) return true;
   const auto count = measured.samples.front().seconds.size();
   const bool last = Clock::now() >= end || count >= kMostIterations;
@@ -74,7 +72,7 @@ bool Sweep::enough(Measured& measured, Clock::time_point end) const {
   return last;
 }
 
-Result<std::vector<Wrong>> Sweep::verify(const Operation& operation) {
+Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
   const double first = connected_ ? 0 : plan_.join_deadline.value;
   group_.enter(describe(operation), to_duration({plan_.operation_deadline.value + first}));
   auto wrong = plan_.pace.graph ? backend_.verify_graph(operation) : backend_.verify(operation);
@@ -82,14 +80,14 @@ Result<std::vector<Wrong>> Sweep::verify(const Operation& operation) {
   return wrong;
 }
 
-Result<void> Sweep::add_batches(const Operation& operation,
-                                std::vector<Wrong> wrong,
-                                Measured& measured) {
-  const Headway headway(progress_, &progress_->iteration);
+Result<void> OperationTimer::add_batches(const Operation& operation,
+                                         std::vector<Wrong> wrong,
+                                         Measured& measured) {
+  const ProgressCounter counter(progress_, &progress_->iteration);
   const auto limit = to_duration(plan_.operation_deadline);
   const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
   for (;;) {
-    group_.enter(describe(operation), limit, headway);
+    group_.enter(describe(operation), limit, counter);
     if (auto added = add_batch(operation, wrong, measured); !added) return added;
     wrong.clear();
     const auto word = group_.broadcast(enough(measured, end) ? kDone : kMore);
@@ -98,7 +96,7 @@ Result<void> Sweep::add_batches(const Operation& operation,
   }
 }
 
-Result<Measured> Sweep::run(const Operation& operation) {
+Result<Measured> OperationTimer::run(const Operation& operation) {
   Measured measured{.operation = operation, .samples = {}, .wrong = {}};
   auto wrong = verify(operation);
   if (!wrong) return tl::unexpected(wrong.error());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs operations one after the other on all ranks alike. Rank 0 gathers what was measured and
-// decides what comes next; the others are told.
+// Verifies and times operations, one after the other and on all ranks alike. Rank 0 gathers what
+// was measured, decides whether it is enough, and tells the others.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ struct Measured {
   Operation operation;
   std::vector<Samples> samples;  // of every rank, all batches
   std::vector<Wrong> wrong;      // of every rank that received something wrong
-  std::size_t look_at = 0;       // from so many iterations on it is looked at again
-  bool cut_short = false;        // its time was over before the median was known as well as asked
+  std::size_t look_at = 0;       // the number of iterations at which to look at the precision again
+  bool cut_short = false;        // time was up before the median was known as precisely as asked
 };
 
-struct SweepPlan {
+struct TimerPlan {
   Pace pace;
   std::optional<Percent> precision;  // go on until the median is known this well
   std::size_t shared = 1;            // so many iterations in a row are one mean
@@ -32,12 +32,12 @@ struct SweepPlan {
   Seconds join_deadline{60};         // more for the first, which makes the connections
 };
 
-// One size ends after so many operation deadlines, however noisy the machine is.
+// An operation ends after this many operation deadlines, however noisy the machine is.
 inline constexpr double kMostDeadlines = 10;
 
-class Sweep {
+class OperationTimer {
  public:
-  Sweep(Group& group, Backend& backend, const SweepPlan& plan)
+  OperationTimer(Group& group, Backend& backend, const TimerPlan& plan)
       : group_(group), backend_(backend), plan_(plan) {}
 
   // Verifies and times one operation. An error is this process' own: the others wait for it.
@@ -48,17 +48,17 @@ class Sweep {
                                        const std::vector<Wrong>& wrong,
                                        Measured& measured);
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation);
-  // Measures until it is enough.
+  // Measures batch after batch, until there is enough.
   [[nodiscard]] Result<void> add_batches(const Operation& operation,
                                          std::vector<Wrong> wrong,
                                          Measured& measured);
-  // Rank 0 alone knows; what the others say here does not count.
+  // Only rank 0's answer counts.
   [[nodiscard]] bool enough(Measured& measured, Clock::time_point end) const;
   [[nodiscard]] bool precise(const Measured& measured) const;
 
   Group& group_;
   Backend& backend_;
-  SweepPlan plan_;
+  TimerPlan plan_;
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   bool connected_ = false;
 };

@@ -21,8 +21,6 @@ constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
 constexpr std::uint64_t kParts = 10;
 constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
 
-std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
-
 // In place a rank needs no other.
 std::uint64_t buffers_of(const BenchCommand& command) {
   return command.placement == Placement::in ? 1 : 2;
@@ -92,15 +90,15 @@ Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
 
 Sizes sizes_of(const BenchCommand& command,
                const Profile& profile,
-               const Setting& setting,
+               const RunFacts& facts,
                const std::optional<Room>& room) {
-  const auto limit = setting.gpus ? largest_limit(profile, command.collective, setting.nodes) : 0;
-  const auto usual = setting.gpus ? kLargestOnGpu : kLargestOnHost;
-  const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, setting.ranks)));
+  const auto limit = facts.gpus ? largest_limit(profile, command.collective, facts.nodes) : 0;
+  const auto usual = facts.gpus ? kLargestOnGpu : kLargestOnHost;
+  const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, facts.ranks)));
   const auto wanted = limit == 0 ? usual : limit;
   const auto fitting = room ? room->bytes / kParts * (kParts - 1) / buffers_of(command) : wanted;
   if (fitting >= wanted || !command.sizes.empty() || command.max) {
-    return without_empty({sizes_of(command, smallest, wanted), {}}, command, setting.ranks);
+    return without_empty({sizes_of(command, smallest, wanted), {}}, command, facts.ranks);
   }
   Sizes sizes{.bytes = sizes_of(command, smallest, std::max(fitting, smallest)), .remark = {}};
   sizes.remark =
@@ -110,7 +108,7 @@ Sizes sizes_of(const BenchCommand& command,
                   size_text(wanted),
                   room->rank,
                   size_text(room->bytes));
-  return without_empty(std::move(sizes), command, setting.ranks);
+  return without_empty(std::move(sizes), command, facts.ranks);
 }
 
 Result<std::vector<Operation>> operations_of(const BenchCommand& command,

@@ -9,6 +9,7 @@
 
 #include "bench/backends/backend.hpp"
 #include "bench/command/bench_command.hpp"
+#include "bench/results/row.hpp"
 #include "lib/base/result.hpp"
 #include "lib/profile/profile.hpp"
 
@@ -30,18 +31,11 @@ struct Sizes {
   std::string remark;  // why there are fewer than were to be expected; else empty
 };
 
-// Among whom it runs, and where the data lie.
-struct Setting {
-  int nodes = 1;
-  int ranks = 1;
-  bool gpus = false;
-};
-
 // The sizes to run. They begin where each rank has an element; sizes that nobody asked for end
 // where memory does.
 [[nodiscard]] Sizes sizes_of(const BenchCommand& command,
                              const Profile& profile,
-                             const Setting& setting,
+                             const RunFacts& facts,
                              const std::optional<Room>& room = {});
 
 // The placements of the largest size, out of place first; an error where the smallest has no

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run tells: the table while it grows, the report at the end; or the report alone, where
+// What a run prints: the table line by line and the report at the end; or the report alone, where
 // another program reads it.
 #pragma once
 

@@ -7,6 +7,6 @@
 
 namespace muster::bench {
 
-[[nodiscard]] int run_rank(const BenchCommand& command, const World& world, LocalRank self);
+[[nodiscard]] int run_rank(const BenchCommand& command, const RunInput& input, LocalRank self);
 
 }  // namespace muster::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank 0 knows of a run and tells of it: the table while it grows, and the report, however the
-// run ends.
+// What rank 0 knows about a run, and what it writes: the table line by line, and the report,
+// however the run ends.
 #pragma once
 
 #include <optional>
@@ -18,23 +18,23 @@
 
 namespace muster::bench {
 
-// Each call that changes something holds the emergency: the thread that reports a trouble sees
-// either what was known before it, or all that is known after.
-class Account {
+// Each call that changes something holds the emergency, so that a thread that reports a trouble
+// never sees half a change.
+class Reporter {
  public:
-  // All three live longer.
-  Account(const BenchCommand& command, const Console& console, Emergency& emergency);
+  // All three must live longer.
+  Reporter(const BenchCommand& command, const Console& console, Emergency& emergency);
 
-  [[nodiscard]] const Known& known() const { return known_; }
+  [[nodiscard]] const RunRecord& record() const { return record_; }
 
   // Whether the report can be written in the end.
   [[nodiscard]] Result<void> can_conclude() const { return printer_.can_finish(); }
 
-  // Before there is anybody else. `variables` may tell NCCL which algorithm it is to use.
+  // To be called before the ranks meet. `variables` may tell NCCL which algorithm it is to use.
   void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
-  void line_up(std::vector<std::string> hosts, const std::vector<std::string>& remarks);
-  void enrol(std::vector<Member> members, std::string library, bool gpus);
-  void add(TransportAccount transport);
+  void set_hosts(std::vector<std::string> hosts, const std::vector<std::string>& remarks);
+  void set_members(std::vector<Member> members, std::string library, bool gpus);
+  void add(TransportReport transport);
 
   void begin_table(const std::vector<std::uint64_t>& sizes,
                    const std::vector<std::string>& evidence,
@@ -43,21 +43,21 @@ class Account {
   void remark(std::string_view line);
 
   [[nodiscard]] std::optional<Operation> to_repeat() const;
-  // The report; its exit status.
+  // Writes the report, and returns its exit status.
   [[nodiscard]] int conclude();
-  // The report of a run that cannot go on, with the emergency held already. `warnings`: of this
-  // rank's NCCL.
-  void tell(const Trouble& trouble, std::vector<std::string> warnings);
+  // Writes the report of a run that cannot go on. The emergency is held already. `warnings` are
+  // those of this rank's NCCL.
+  void report(const Trouble& trouble, std::vector<std::string> warnings);
 
  private:
-  void tell_warnings();
+  void print_warnings();
   [[nodiscard]] bool print(const Report& report);
 
   const BenchCommand& command_;
   const Console& console_;
   Emergency& emergency_;
   Printer printer_;
-  Known known_;
+  RunRecord record_;
   TableTotals totals_;
 };
 

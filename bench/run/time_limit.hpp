@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A deadline for what the group cannot watch: before it has met, and after it has parted.
+// A deadline for what the group cannot watch: before it has met, and after it has gone.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,11 @@
 
 namespace muster::bench {
 
-// While this lives. Overdue, it ends the process by `emergency`, which lives longer.
+// Ends the process through `emergency`, which must live longer, if this still exists at the
+// deadline.
 class TimeLimit {
  public:
-  // On another rank than 0 a moment later: rank 0 may be there, and then reports.
+  // On other ranks than 0 a moment later: rank 0 may be there, and then it reports.
   TimeLimit(Emergency& emergency, int rank, std::string phase, Clock::duration limit);
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;

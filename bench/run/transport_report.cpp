@@ -123,27 +123,27 @@ std::vector<std::string> nccl_warnings() {
   return {warnings.begin(), warnings.end()};
 }
 
-TransportAccount account_of(const std::vector<std::string>& logs,
-                            const std::vector<Member>& members,
-                            const std::vector<std::string>& required,
-                            Collective collective) {
+TransportReport transport_report(const std::vector<std::string>& logs,
+                                 const std::vector<Member>& members,
+                                 const std::vector<std::string>& required,
+                                 Collective collective) {
   Transport transport;
   for (const auto& log : logs) merge(transport, parse_transport(log));
-  TransportAccount account{
+  TransportReport report{
       .facts = {.known = !transport.empty(), .used = summary_of(transport, members)},
       .algorithm = algorithm_of(transport, collective),
       .pairs = pairs_of(transport),
       .warnings = {transport.warnings.begin(), transport.warnings.end()}};
   const auto ways = parse_ways(fmt::format("{}", fmt::join(required, ",")));
-  if (!account.facts.known || required.empty() || !ways) return account;
+  if (!report.facts.known || required.empty() || !ways) return report;
   for (const auto& taken : ways_taken(transport, nodes_of(members), *ways)) {
     const std::string way(to_string(taken.way));
     if (taken.answer == Taken::Answer::no) {
-      account.facts.missing.push_back({way, sentence(taken)});
+      report.facts.missing.push_back({way, sentence(taken)});
     }
-    if (taken.answer == Taken::Answer::unknown) account.facts.unclear.push_back(way);
+    if (taken.answer == Taken::Answer::unknown) report.facts.unclear.push_back(way);
   }
-  return account;
+  return report;
 }
 
 }  // namespace muster::bench

@@ -11,7 +11,7 @@
 
 namespace muster::bench {
 
-struct TransportAccount {
+struct TransportReport {
   TransportFacts facts;
   std::string algorithm;              // of the collective, where NCCL used one: RING
   std::vector<std::string> pairs;     // "NET/IB/GDRDMA: 0-7 to 8-15", a line for each way
@@ -19,10 +19,10 @@ struct TransportAccount {
 };
 
 // `members` of all ranks, in order; `required` words are known to be ways.
-[[nodiscard]] TransportAccount account_of(const std::vector<std::string>& logs,
-                                          const std::vector<Member>& members,
-                                          const std::vector<std::string>& required,
-                                          Collective collective);
+[[nodiscard]] TransportReport transport_report(const std::vector<std::string>& logs,
+                                               const std::vector<Member>& members,
+                                               const std::vector<std::string>& required,
+                                               Collective collective);
 
 // What NCCL has warned of in this process.
 [[nodiscard]] std::vector<std::string> nccl_warnings();

@@ -34,8 +34,6 @@ std::size_t index_of(std::size_t width) {
   return static_cast<std::size_t>(std::countr_zero(width));
 }
 
-std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
-
 }  // namespace
 
 bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected) {

@@ -57,25 +57,25 @@ class Limited {
   rlimit before_{};
 };
 
-TEST(DescriptorsTest, TheDoorTellsWhyItCouldNotLetSomebodyIn) {
+TEST(DescriptorsTest, TheListenerTellsWhyItCouldNotLetSomebodyIn) {
   auto listener = listen_here();
   const auto addresses = resolve(listener.addresses.front());
   ASSERT_TRUE(addresses);
   const auto caller = start_connecting(addresses->front());
   ASSERT_TRUE(caller);
-  Door door(std::move(listener.socket), {.world = 2, .hello_limit = kLong});
-  EXPECT_THAT(door.refusals(), IsEmpty());
+  RankListener rank_listener(std::move(listener.socket), {.world = 2, .hello_limit = kLong});
+  EXPECT_THAT(rank_listener.refusals(), IsEmpty());
   Poller poller;
   std::size_t let_in = 0;
   {
     // Nothing is asserted in here: a sanitizer needs descriptors to look at what it is shown.
     const Limited limited(3);
-    door.watch(poller);
+    rank_listener.watch(poller);
     poller.wait(after(kLong));
-    let_in = door.serve(poller).size();
+    let_in = rank_listener.serve(poller).size();
   }
   EXPECT_EQ(let_in, 0U);
-  EXPECT_THAT(door.refusals(),
+  EXPECT_THAT(rank_listener.refusals(),
               HasSubstr("rank 0 could not accept all connections: Too many open files"));
 }
 

@@ -151,11 +151,11 @@ TEST(GroupTest, AnAddressThatLeadsNowhereIsPassedOver) {
   auto ranks = first_ranks(2);
   const Setting setting{.world = 2};
   const auto work = [](Group& group) { ASSERT_TRUE(group.barrier()); };
-  auto hub = options_for(setting, listener, ranks[0]);
+  auto server = options_for(setting, listener, ranks[0]);
   auto member = options_for(setting, listener, ranks[1]);
   member.addresses.insert(member.addresses.begin(), elsewhere.addresses.front());
   std::thread other([&] { live(std::move(member), ranks[1], work); });
-  live(std::move(hub), ranks[0], work);
+  live(std::move(server), ranks[0], work);
   other.join();
   expect_calm(ranks);
 }

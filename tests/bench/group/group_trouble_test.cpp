@@ -172,7 +172,7 @@ TEST(LateTest, AStoppedProcessIsNamedAsNotAnswering) {
 TEST(LateTest, OthersDecideWhereRankZeroIsStopped) {
   auto listener = listen_here();
   const Setting setting{.world = 2, .grace = std::chrono::milliseconds(100)};
-  Process hub(setting, listener, 0, [](Group& group) {
+  Process server(setting, listener, 0, [](Group& group) {
     EXPECT_TRUE(group.gather(""));
     ::kill(::getpid(), SIGSTOP);
     ::pause();
@@ -238,7 +238,7 @@ TEST(LostTest, ThoseThatDieTogetherAreNamedTogether) {
 TEST(LostTest, EverybodyIsToldWhenRankZeroIsKilled) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
-  Process hub(setting, listener, 0, [](Group& group) {
+  Process server(setting, listener, 0, [](Group& group) {
     EXPECT_TRUE(group.gather(""));
     ::kill(::getpid(), SIGKILL);
   });
@@ -251,7 +251,7 @@ TEST(LostTest, EverybodyIsToldWhenRankZeroIsKilled) {
   live(options_for(setting, listener, rank), rank, work);
   expect_trouble(rank, Trouble::Kind::lost, "start", {0});
   EXPECT_EQ(other.wait(), Process::kTold);
-  EXPECT_EQ(hub.wait(), 128 + SIGKILL);
+  EXPECT_EQ(server.wait(), 128 + SIGKILL);
 }
 
 TEST(LostTest, AProcessKilledWhileOthersAreAwaitedIsNamedAtOnce) {
@@ -326,7 +326,7 @@ TEST(GiveUpTest, ASingleProcessGivesUpWithoutADelay) {
   EXPECT_EQ(ranks.front().troubles, 0);
 }
 
-TEST(TroubleTest, RankZeroReportsBeforeTheOthersEnd) {
+TEST(GroupTroubleTest, RankZeroReportsBeforeTheOthersEnd) {
   auto listener = listen_here();
   const Setting setting{.world = 2, .grace = kLong};
   Process other(setting, listener, 1, [](Group& group) {

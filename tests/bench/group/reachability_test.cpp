@@ -10,7 +10,7 @@
 namespace muster::bench {
 namespace {
 
-TEST(KnockTest, AListenerAnswersUntilItIsGone) {
+TEST(ReachabilityTest, AListenerAnswersUntilItIsGone) {
   auto listener = listen_anywhere();
   ASSERT_TRUE(listener);
   const bool alone = std::ranges::all_of(listener->addresses, is_loopback);
@@ -20,7 +20,7 @@ TEST(KnockTest, AListenerAnswersUntilItIsGone) {
   EXPECT_FALSE(answers(listener->addresses, kLong)) << "refused, which takes no time";
 }
 
-TEST(KnockTest, LoopbackIsThisNode) {
+TEST(ReachabilityTest, LoopbackIsThisNode) {
   const auto listener = listen_here();
   EXPECT_FALSE(answers({{.host = "127.0.0.1", .port = listener.addresses.front().port}}, kLong));
   EXPECT_FALSE(answers({}, kLong));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who knocks at rank 0's door and is no rank of this run: turned away, noted, and in nobody's way.
+// Who connects to rank 0 and is no rank of this run: turned away, noted, and in nobody's way.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -72,8 +72,8 @@ std::vector<std::string> notes_of(const Setting& setting,
   auto listener = listen_here();
   auto ranks = first_ranks(2);
   const auto work = [](Group& group) { EXPECT_TRUE(group.barrier()); };
-  auto hub = options_for(setting, listener, ranks[0]);
-  std::thread first([&] { live(std::move(hub), ranks[0], work); });
+  auto server = options_for(setting, listener, ranks[0]);
+  std::thread first([&] { live(std::move(server), ranks[0], work); });
   bother(listener);
   live(options_for(setting, listener, ranks[1]), ranks[1], work);
   first.join();
@@ -258,7 +258,7 @@ TEST(SecretTest, AProofIsGoodForOneConnectionAndOneSideOnly) {
   const auto proof = prove(Side::member, "s", hello, "nonce");
   EXPECT_EQ(proof, prove(Side::member, "s", hello, "nonce"));
   EXPECT_THAT(proof, SizeIs(32));
-  EXPECT_NE(proof, prove(Side::hub, "s", hello, "nonce"));
+  EXPECT_NE(proof, prove(Side::server, "s", hello, "nonce"));
   EXPECT_NE(proof, prove(Side::member, "t", hello, "nonce"));
   EXPECT_NE(proof, prove(Side::member, "s", hello, "other"));
   EXPECT_NE(proof, prove(Side::member, "s", hello_of(0, 2), "nonce"));
@@ -270,13 +270,13 @@ TEST(StrangerTest, TheRefusedAreCountedWhereRanksStayAway) {
   Rank rank{.rank = 0};
   auto options =
       options_for({.world = 2, .patience = std::chrono::milliseconds(200)}, listener, rank);
-  std::thread hub([&] { live(std::move(options), rank, [](Group& /*group*/) { FAIL(); }); });
+  std::thread server([&] { live(std::move(options), rank, [](Group& /*group*/) { FAIL(); }); });
   for (int count = 0; count < 3; ++count) {
     const Stranger stranger(listener);
     stranger.say("garbage");
     EXPECT_EQ(stranger.hear_out(), "");
   }
-  hub.join();
+  server.join();
   EXPECT_THAT(rank.error,
               AllOf(HasSubstr("rank 1 did not come"),
                     HasSubstr("3 connections were refused, the last from 127.0.0.1: it is no "

@@ -60,7 +60,7 @@ TEST(LateWordsTest, OfManyOnlySomeAreDescribed) {
   EXPECT_THAT(trouble.what, HasSubstr("rank 8 (n) is still in the phase \"fill\", and 11 more"));
 }
 
-TEST(WordsTest, TroubleIsReadBack) {
+TEST(TroubleTest, TroubleIsReadBack) {
   const Trouble trouble{.kind = Trouble::Kind::late,
                         .phase = "all_reduce",
                         .what = "why",
@@ -76,7 +76,7 @@ TEST(WordsTest, TroubleIsReadBack) {
   EXPECT_EQ(read->arrived, trouble.arrived);
 }
 
-TEST(WordsTest, BytesThatAreCutOrTooManyAreNothing) {
+TEST(TroubleTest, BytesThatAreCutOrTooManyAreNothing) {
   const auto trouble = to_bytes(Trouble{.phase = "p", .what = "w", .ranks = {1}});
   const auto stage = to_bytes(kOverdue);
   for (std::size_t length = 0; length < trouble.size(); ++length) {
@@ -90,7 +90,7 @@ TEST(WordsTest, BytesThatAreCutOrTooManyAreNothing) {
   EXPECT_FALSE(read_trouble("\x63"));
 }
 
-TEST(WordsTest, RanksAreNamedInShort) {
+TEST(TroubleTest, RanksAreNamedInShort) {
   EXPECT_EQ(ranks_in_words({}), "no rank");
   EXPECT_EQ(ranks_in_words({3}), "rank 3");
   EXPECT_EQ(ranks_in_words({3, 5, 6, 7}), "ranks 3,5-7");

@@ -371,7 +371,7 @@ TEST(DemandTest, ComesBeforeTheProfileOnAnyBackEnd) {
   auto facts = two_nodes();
   facts.gpus = false;
   facts.backend = "mpi";
-  const Demand demand{.min_busbw = BytesPerSecond{185e9}, .at = 8 * kGibibyte};
+  const OwnLimit demand{.min_busbw = BytesPerSecond{185e9}, .at = 8 * kGibibyte};
   EXPECT_EQ(judge(all_reduce_at(185), {}, facts, demand).outcome, Outcome::pass);
   const auto finding = judge(all_reduce_at(184.9), {}, facts, demand);
   EXPECT_EQ(finding.check, "bench.min_busbw");
@@ -391,7 +391,7 @@ TEST(DemandTest, IsAboutTheLargestSizeUnlessItSaysOtherwise) {
 }
 
 TEST(DemandTest, ThatCannotBeMetOrMissedIsUnknown) {
-  const Demand demand{.min_busbw = BytesPerSecond{1e9}, .at = 4 * kGibibyte};
+  const OwnLimit demand{.min_busbw = BytesPerSecond{1e9}, .at = 4 * kGibibyte};
   EXPECT_EQ(
       judge(all_reduce_at(187), {}, two_nodes(), demand),
       (Finding{.check = "bench.min_busbw",

@@ -121,7 +121,7 @@ TEST(DataTest, AnElementWithAToleranceNamesItsRange) {
 
 TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
   struct Case {
-    Stop stop;
+    Trouble stop;
     Finding expected;
   };
 
@@ -133,13 +133,13 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                    .remedy = remedy};
   };
   const std::vector<Case> cases{
-      {{Stop::Kind::absent, "the rendezvous", "waited 60 s", {5}, {0, 1, 2, 3, 4, 6}},
+      {{Trouble::Kind::absent, "the rendezvous", "waited 60 s", {5}, {0, 1, 2, 3, 4, 6}},
        finding("gpu-0007",
                Outcome::fail,
                "rank 5 (gpu5 on gpu-0007) did not come to the rendezvous: waited 60 s; ranks "
                "0-4,6 were there",
                Remedy::fix_config)},
-      {{Stop::Kind::absent,
+      {{Trouble::Kind::absent,
         "rendezvous",
         "ranks 1-2 did not come to the rendezvous within 60 s; 1 of 3 came",
         {1, 2},
@@ -149,22 +149,22 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                "ranks 1-2 did not come to the rendezvous within 60 s; 1 of 3 came; rank 0 (gpu0 on "
                "gpu-0007) was there",
                Remedy::fix_config)},
-      {{Stop::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
+      {{Trouble::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
        finding("gpu-0008",
                Outcome::fail,
                "ranks 8-9 were lost in all_reduce of 8 MiB: its connection is closed",
                Remedy::restart_app)},
-      {{Stop::Kind::late, "all_reduce of 8 MiB", "", {1, 9}, {0}},
+      {{Trouble::Kind::late, "all_reduce of 8 MiB", "", {1, 9}, {0}},
        finding("job",
                Outcome::fail,
                "ranks 1,9 did not finish all_reduce of 8 MiB; rank 0 (gpu0 on gpu-0007) was there",
                Remedy::report_to_provider)},
-      {{Stop::Kind::given_up, "start NCCL", "NCCL: unhandled system error", {0}, {}},
+      {{Trouble::Kind::given_up, "start NCCL", "NCCL: unhandled system error", {0}, {}},
        finding("gpu-0007",
                Outcome::unknown,
                "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: unhandled system error",
                Remedy::fix_config)},
-      {{Stop::Kind::given_up,
+      {{Trouble::Kind::given_up,
         "start of nccl",
         "rank 5 on gpu-0007 (gpu5): cuDevicePrimaryCtxRetain: uncorrectable ECC error encountered "
         "(CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
@@ -175,7 +175,7 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: cuDevicePrimaryCtxRetain: "
                "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
                Remedy::report_to_provider)},
-      {{Stop::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
+      {{Trouble::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
        finding("job",
                Outcome::unknown,
                "the job was stopped in all_reduce of 8 MiB: SIGTERM",
@@ -204,14 +204,14 @@ TEST(CompletionTest, GivingUpBeforeTheFirstOperationSaysNothingUnlessTheDeviceIs
       {"all_reduce of 8 GiB", "NCCL: unhandled system error", Outcome::fail},
       {"account of the transport", "NCCL: unhandled system error", Outcome::fail}};
   for (const auto& [phase, what, outcome] : cases) {
-    EXPECT_EQ(outcome_of({Stop::Kind::given_up, phase, what, {0}, {}}), outcome) << what;
+    EXPECT_EQ(outcome_of({Trouble::Kind::given_up, phase, what, {0}, {}}), outcome) << what;
   }
-  EXPECT_EQ(outcome_of({Stop::Kind::late, "start of nccl", "", {0}, {}}), Outcome::fail);
-  EXPECT_EQ(outcome_of({Stop::Kind::absent, "rendezvous", "", {0}, {}}), Outcome::fail);
+  EXPECT_EQ(outcome_of({Trouble::Kind::late, "start of nccl", "", {0}, {}}), Outcome::fail);
+  EXPECT_EQ(outcome_of({Trouble::Kind::absent, "rendezvous", "", {0}, {}}), Outcome::fail);
 }
 
 TEST(CompletionTest, RanksThatNobodyKnowsAreNumbers) {
-  const auto finding = judge_completion({Stop::Kind::absent, "the rendezvous", "", {5}, {}}, {});
+  const auto finding = judge_completion({Trouble::Kind::absent, "the rendezvous", "", {5}, {}}, {});
   EXPECT_EQ(finding.device, "job");
   EXPECT_EQ(finding.message, "rank 5 did not come to the rendezvous");
 }

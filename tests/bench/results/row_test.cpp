@@ -88,8 +88,7 @@ TEST(RowTest, HasAPlaceForEachPlacement) {
 
 TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
   const auto row = row_at(all_reduce_of(8 * kGibibyte), 16, 187);
-  const RunConditions run{
-      .nodes = 2, .backend = "nccl", .library = "NCCL 2.28.3", .algorithm = "ring"};
+  const RunFacts run{.nodes = 2, .backend = "nccl", .library = "NCCL 2.28.3", .algorithm = "ring"};
   const auto measurements = measurements_of(row, run);
   ASSERT_THAT(measurements, SizeIs(2));
   EXPECT_THAT(measurements[0].value, DoubleNear(187, 1e-9));

@@ -18,40 +18,40 @@ Introduction on(std::string host) {
           .asked = "all_reduce"};
 }
 
-TEST(LineupTest, CountsTheRanksOfEachHost) {
-  const auto lineup = line_up({on("b"), on("a"), on("b"), on("b"), on("a")});
-  EXPECT_EQ(lineup.complaint, "");
-  EXPECT_THAT(lineup.hosts, ElementsAre("b", "a"));
-  EXPECT_THAT(lineup.local_ranks, ElementsAre(0, 0, 1, 2, 1));
+TEST(AgreementTest, CountsTheRanksOfEachHost) {
+  const auto agreed = agreement_of({on("b"), on("a"), on("b"), on("b"), on("a")});
+  EXPECT_EQ(agreed.complaint, "");
+  EXPECT_THAT(agreed.hosts, ElementsAre("b", "a"));
+  EXPECT_THAT(agreed.local_ranks, ElementsAre(0, 0, 1, 2, 1));
 }
 
-TEST(LineupTest, TheFirstRankOfAnotherNodeIsTheDeputy) {
+TEST(AgreementTest, TheFirstRankOfAnotherNodeIsTheDeputy) {
   auto first = on("a");
-  first.doors = {{.host = "10.0.0.4", .port = 4000}};
-  const auto agreed = line_up({on("a"), first, on("b"), on("b"), on("c")});
+  first.addresses = {{.host = "10.0.0.4", .port = 4000}};
+  const auto agreed = agreement_of({on("a"), first, on("b"), on("b"), on("c")});
   EXPECT_EQ(agreed.deputy, 2);
-  EXPECT_EQ(agreed.doors, first.doors);
+  EXPECT_EQ(agreed.addresses, first.addresses);
   // Rank 1 reports anyhow.
-  EXPECT_EQ(line_up({on("a"), on("b"), on("a")}).deputy, 0);
-  EXPECT_EQ(line_up({on("a"), on("a"), on("a")}).deputy, 0);
+  EXPECT_EQ(agreement_of({on("a"), on("b"), on("a")}).deputy, 0);
+  EXPECT_EQ(agreement_of({on("a"), on("a"), on("a")}).deputy, 0);
 }
 
-TEST(LineupTest, NamesTheRankWithOtherArguments) {
+TEST(AgreementTest, NamesTheRankWithOtherArguments) {
   auto other = on("b");
   other.asked = "broadcast";
-  EXPECT_EQ(line_up({on("a"), on("a"), other}).complaint,
+  EXPECT_EQ(agreement_of({on("a"), on("a"), other}).complaint,
             "rank 2 on b was started with other arguments than rank 0: broadcast");
 }
 
-TEST(LineupTest, NamesTheRankWithAnotherBackend) {
+TEST(AgreementTest, NamesTheRankWithAnotherBackend) {
   auto other = on("b");
   other.backend = "tcp";
-  EXPECT_EQ(line_up({on("a"), other}).complaint,
+  EXPECT_EQ(agreement_of({on("a"), other}).complaint,
             "rank 0 on a would run the back end nccl and rank 1 on b tcp: is a GPU or a library "
             "missing on one of them? --backend decides");
 }
 
-TEST(LineupTest, NamesEachNodeOfAnotherKindOnce) {
+TEST(AgreementTest, NamesEachNodeOfAnotherKindOnce) {
   std::vector<Introduction> all{on("a"), on("a")};
   EXPECT_THAT(other_profiles(all), IsEmpty());
   for (const auto* host : {"b", "b", "c"}) {
@@ -63,7 +63,7 @@ TEST(LineupTest, NamesEachNodeOfAnotherKindOnce) {
                           "c looks like generic, and not like the node of rank 0"));
 }
 
-TEST(LineupTest, NamesAFewHostsAndCountsTheRest) {
+TEST(AgreementTest, NamesAFewHostsAndCountsTheRest) {
   EXPECT_EQ(named({}), "");
   EXPECT_EQ(named({"a"}), "a");
   EXPECT_EQ(named({"a", "b", "c", "d"}), "a, b, c, d");

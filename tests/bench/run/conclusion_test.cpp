@@ -13,8 +13,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-Known two_ranks() {
-  Known known;
+RunRecord two_ranks() {
+  RunRecord known;
   known.choice.profile.name = "generic";
   known.choice.evidence = {"named by --profile"};
   known.started = "2026-01-01T00:00:00Z";
@@ -80,7 +80,7 @@ TEST(ConclusionTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
 }
 
 TEST(ConclusionTest, ATroubleBeforeAnythingIsKnownIsAReport) {
-  Known known;
+  RunRecord known;
   known.hosts = {"a"};
   const auto report = report_of(
       known, Trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous", .ranks = {1, 2}});

@@ -39,8 +39,9 @@ TEST(EmergencyTest, Rank0ReportsAndRank1WhereThatIsGone) {
 class Voices {
  public:
   explicit Voices(Emergency& emergency) {
-    emergency.tell_by({.report = [this](const Trouble& it) { said.push_back("report " + it.what); },
-                       .note = [this](const Trouble& it) { said.push_back("note " + it.what); }});
+    emergency.report_through(
+        {.report = [this](const Trouble& it) { said.push_back("report " + it.what); },
+         .note = [this](const Trouble& it) { said.push_back("note " + it.what); }});
   }
 
   std::vector<std::string> said;
@@ -89,8 +90,9 @@ TEST(EmergencyTest, TheDeputyReportsWhereRank1IsGoneToo) {
 // Prints what it reports, and ends.
 [[noreturn]] void end_of(const Trouble& trouble) {
   Emergency emergency(0);
-  emergency.tell_by({.report = [](const Trouble& it) { fmt::print(stderr, "{}\n", it.what); },
-                     .note = [](const Trouble& /*it*/) {}});
+  emergency.report_through(
+      {.report = [](const Trouble& it) { fmt::print(stderr, "{}\n", it.what); },
+       .note = [](const Trouble& /*it*/) {}});
   emergency.end(trouble);
 }
 
@@ -114,13 +116,14 @@ TEST(EmergencyDeathTest, HasLastWordsUnlessNobodyReadsThem) {
     EXPECT_EXIT(
         {
           Emergency emergency(0, std::chrono::milliseconds(20));
-          emergency.tell_by({.report = [](const Trouble& it) { fmt::print(stderr, "{}", it.what); },
-                             .note = [](const Trouble& /*it*/) {},
-                             .last =
-                                 [hangs] {
-                                   fmt::print(stderr, ", and more\n");
-                                   if (hangs) std::this_thread::sleep_for(std::chrono::hours(1));
-                                 }});
+          emergency.report_through(
+              {.report = [](const Trouble& it) { fmt::print(stderr, "{}", it.what); },
+               .note = [](const Trouble& /*it*/) {},
+               .before_exit =
+                   [hangs] {
+                     fmt::print(stderr, ", and more\n");
+                     if (hangs) std::this_thread::sleep_for(std::chrono::hours(1));
+                   }});
           emergency.end(lost({1}));
         },
         ExitedWithCode(kExitUnhealthy),
@@ -133,8 +136,9 @@ TEST(EmergencyDeathTest, EndsWhileTheMainThreadHangs) {
   EXPECT_EXIT(
       {
         Emergency emergency(0, std::chrono::milliseconds(20));
-        emergency.tell_by({.report = [](const Trouble& it) { fmt::print(stderr, "{}\n", it.what); },
-                           .note = [](const Trouble& /*it*/) {}});
+        emergency.report_through(
+            {.report = [](const Trouble& it) { fmt::print(stderr, "{}\n", it.what); },
+             .note = [](const Trouble& /*it*/) {}});
         const auto held = emergency.hold();
         std::thread([&] { emergency.end(lost({1})); }).join();
       },
@@ -146,7 +150,7 @@ TEST(TimeLimitDeathTest, EndsWhatTakesTooLong) {
   EXPECT_EXIT(
       {
         Emergency emergency(0);
-        emergency.tell_by(
+        emergency.report_through(
             {.report = [](const Trouble& it) { fmt::print(stderr, "{}: {}\n", it.phase, it.what); },
              .note = [](const Trouble& /*it*/) {}});
         const TimeLimit limit(emergency, 0, "start of MPI", std::chrono::milliseconds(20));
@@ -160,7 +164,7 @@ TEST(TimeLimitDeathTest, Rank1ReportsWhereRank0DoesNot) {
   EXPECT_EXIT(
       {
         Emergency emergency(1);
-        emergency.tell_by(
+        emergency.report_through(
             {.report = [](const Trouble& it) { fmt::print(stderr, "report: {}\n", it.what); },
              .note = [](const Trouble& /*it*/) {}});
         const TimeLimit limit(emergency, 1, "start of MPI", std::chrono::milliseconds(20));

@@ -9,26 +9,27 @@ namespace {
 
 using ::testing::StartsWith;
 
-TEST(BenchWireTest, AnIntroductionComesBackAsItWas) {
+TEST(MessagesTest, AnIntroductionComesBackAsItWas) {
   const Introduction sent{.host = "gpu-0001",
                           .pid = 4711,
                           .backend = "nccl",
                           .profile = "nd96asr_v4",
                           .asked = "all_reduce --min 8",
-                          .doors = {{.host = "10.0.0.4", .port = 4000}}};
-  const auto got = parse_introduction(to_wire(sent), 3);
+                          .addresses = {{.host = "10.0.0.4", .port = 4000}}};
+  const auto got = from_message<Introduction>(to_message(sent), 3);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(got->host, sent.host);
   EXPECT_EQ(got->pid, sent.pid);
   EXPECT_EQ(got->backend, sent.backend);
   EXPECT_EQ(got->profile, sent.profile);
   EXPECT_EQ(got->asked, sent.asked);
-  EXPECT_EQ(got->doors, sent.doors);
+  EXPECT_EQ(got->addresses, sent.addresses);
 }
 
-TEST(BenchWireTest, MembersComeBackAsTheyWere) {
-  const auto got = parse_members(
-      to_wire(std::vector<Member>{{5, "gpu-0001", 7, "NVIDIA H100", "gpu5", "0001:00:00.0"}}), 5);
+TEST(MessagesTest, MembersComeBackAsTheyWere) {
+  const auto got = from_message<std::vector<Member>>(
+      to_message(std::vector<Member>{{5, "gpu-0001", 7, "NVIDIA H100", "gpu5", "0001:00:00.0"}}),
+      5);
   ASSERT_TRUE(got.has_value());
   ASSERT_EQ(got->size(), 1U);
   const auto& member = got->front();
@@ -41,16 +42,16 @@ TEST(BenchWireTest, MembersComeBackAsTheyWere) {
 }
 
 // Times and raw bits to the last digit.
-TEST(BenchWireTest, WhatWasMeasuredComesBackExactly) {
+TEST(MessagesTest, WhatWasMeasuredComesBackExactly) {
   constexpr std::uint64_t kAllBits = ~0ULL;
-  const Told sent{.samples = {{.rank = 1, .seconds = {0.1, 1e-9, 3.0000000000000004}}},
-                  .wrong = {{.rank = 1,
-                             .elements = 2,
-                             .first = 1ULL << 60U,
-                             .observed = kAllBits,
-                             .low = 3,
-                             .high = kAllBits - 1}}};
-  const auto got = parse_told(to_wire(sent), 1);
+  const BatchResult sent{.samples = {{.rank = 1, .seconds = {0.1, 1e-9, 3.0000000000000004}}},
+                         .wrong = {{.rank = 1,
+                                    .elements = 2,
+                                    .first = 1ULL << 60U,
+                                    .observed = kAllBits,
+                                    .low = 3,
+                                    .high = kAllBits - 1}}};
+  const auto got = from_message<BatchResult>(to_message(sent), 1);
   ASSERT_TRUE(got.has_value());
   ASSERT_EQ(got->samples.size(), 1U);
   EXPECT_EQ(got->samples[0].rank, 1);
@@ -58,40 +59,40 @@ TEST(BenchWireTest, WhatWasMeasuredComesBackExactly) {
   EXPECT_EQ(got->wrong, sent.wrong);
 }
 
-TEST(BenchWireTest, AnotherVersionsTextIsItsRanks) {
+TEST(MessagesTest, AnotherVersionsTextIsItsRanks) {
   constexpr auto kBeginning =
       "rank 7 runs another version of muster-bench: its answer cannot be read (";
   for (const auto* text :
        {"", "{", "[]", "7", "{}", R"({"host": 3, "pid": "x"})", R"({"samples": [{}]})"}) {
-    const auto introduction = parse_introduction(text, 7);
+    const auto introduction = from_message<Introduction>(text, 7);
     ASSERT_FALSE(introduction.has_value()) << text;
     EXPECT_THAT(introduction.error().message, StartsWith(kBeginning));
-    const auto told = parse_told(text, 7);
+    const auto told = from_message<BatchResult>(text, 7);
     ASSERT_FALSE(told.has_value()) << text;
     EXPECT_THAT(told.error().message, StartsWith(kBeginning));
   }
-  const auto members = parse_members("[{}]", 7);
+  const auto members = from_message<std::vector<Member>>("[{}]", 7);
   ASSERT_FALSE(members.has_value());
   EXPECT_THAT(members.error().message, StartsWith(kBeginning));
 }
 
-TEST(BenchWireTest, AnAgreementComesBackAsItWas) {
+TEST(MessagesTest, AnAgreementComesBackAsItWas) {
   const Agreement sent{.complaint = "",
                        .hosts = {"gpu-0001", "gpu-0002"},
                        .local_ranks = {0, 1, 0},
                        .deputy = 2,
-                       .doors = {{.host = "10.0.0.4", .port = 4000}}};
-  const auto got = parse_agreement(to_wire(sent));
+                       .addresses = {{.host = "10.0.0.4", .port = 4000}}};
+  const auto got = from_message<Agreement>(to_message(sent), 0);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(*got, sent);
-  EXPECT_FALSE(parse_agreement("[1]").has_value());
+  EXPECT_FALSE(from_message<Agreement>("[1]", 0).has_value());
 }
 
 // What is no UTF-8 is replaced, and breaks nothing.
-TEST(BenchWireTest, BytesThatAreNoTextBreakNothing) {
-  const auto got = parse_introduction(to_wire(Introduction{.host = "a\xff"
-                                                                   "b"}),
-                                      0);
+TEST(MessagesTest, BytesThatAreNoTextBreakNothing) {
+  const auto got = from_message<Introduction>(to_message(Introduction{.host = "a\xff"
+                                                                              "b"}),
+                                              0);
   ASSERT_TRUE(got.has_value());
   EXPECT_THAT(got->host, StartsWith("a"));
 }

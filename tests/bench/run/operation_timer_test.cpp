@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 struct Entered {
   std::string phase;
   double limit = 0;  // seconds
-  Headway headway;
+  ProgressCounter counter;
 };
 
 // The only rank.
@@ -37,10 +37,10 @@ class Alone final : public Group {
 
   [[nodiscard]] Result<void> barrier() override { return {}; }
 
-  void enter(std::string_view phase, Clock::duration limit, Headway headway) override {
+  void enter(std::string_view phase, Clock::duration limit, ProgressCounter counter) override {
     entered.push_back({.phase = std::string(phase),
                        .limit = std::chrono::duration<double>(limit).count(),
-                       .headway = std::move(headway)});
+                       .counter = std::move(counter)});
   }
 
   void give_up(std::string_view /*why*/) override {}
@@ -91,38 +91,39 @@ class Scripted final : public Backend {
 
 const Operation kOperation{.bytes = 4096};
 
-TEST(SweepTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConnect) {
+TEST(OperationTimerTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConnect) {
   Alone group;
   Scripted backend({1e-3});
-  Sweep sweep(group, backend, {.operation_deadline = Seconds{3}, .join_deadline = Seconds{40}});
-  ASSERT_TRUE(sweep.run(kOperation));
-  ASSERT_TRUE(sweep.run(kOperation));
+  OperationTimer timer(
+      group, backend, {.operation_deadline = Seconds{3}, .join_deadline = Seconds{40}});
+  ASSERT_TRUE(timer.run(kOperation));
+  ASSERT_TRUE(timer.run(kOperation));
   std::vector<double> limits;
   for (const auto& each : group.entered) {
     EXPECT_EQ(each.phase, "all_reduce of 4 KiB");
     limits.push_back(each.limit);
   }
   EXPECT_THAT(limits, ElementsAre(43, 3, 3, 3));
-  EXPECT_EQ(group.entered[0].headway, nullptr);
-  ASSERT_NE(group.entered[1].headway, nullptr);
-  EXPECT_EQ(*group.entered[1].headway, 40U) << "every iteration counts";
+  EXPECT_EQ(group.entered[0].counter, nullptr);
+  ASSERT_NE(group.entered[1].counter, nullptr);
+  EXPECT_EQ(*group.entered[1].counter, 40U) << "every iteration counts";
 }
 
-TEST(SweepTest, GoesOnUntilTheMedianIsKnownAsWellAsAsked) {
+TEST(OperationTimerTest, GoesOnUntilTheMedianIsKnownAsWellAsAsked) {
   Alone group;
   Scripted even({1e-3});
-  const SweepPlan plan{.precision = Percent{1}, .join_deadline = Seconds{1}};
-  const auto measured = Sweep(group, even, plan).run(kOperation);
+  const TimerPlan plan{.precision = Percent{1}, .join_deadline = Seconds{1}};
+  const auto measured = OperationTimer(group, even, plan).run(kOperation);
   ASSERT_TRUE(measured);
   EXPECT_EQ(even.batches, 1);
   EXPECT_FALSE(measured->cut_short);
 }
 
-TEST(SweepTest, EndsOneSizeInTimeHoweverNoisyItIs) {
+TEST(OperationTimerTest, EndsOneSizeInTimeHoweverNoisyItIs) {
   Alone group;
   Scripted noisy({1e-3, 9e-3});
-  const SweepPlan plan{.precision = Percent{1}, .operation_deadline = Seconds{1e-3}};
-  const auto measured = Sweep(group, noisy, plan).run(kOperation);
+  const TimerPlan plan{.precision = Percent{1}, .operation_deadline = Seconds{1e-3}};
+  const auto measured = OperationTimer(group, noisy, plan).run(kOperation);
   ASSERT_TRUE(measured);
   EXPECT_TRUE(measured->cut_short);
   ASSERT_THAT(measured->samples, SizeIs(1));

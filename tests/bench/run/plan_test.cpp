@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kGibibyte = 1ULL << 30U;
 
-constexpr Setting kGpus{.nodes = 1, .ranks = 8, .gpus = true};
+constexpr RunFacts kGpus{.nodes = 1, .ranks = 8, .gpus = true};
 
 Profile with_limit() {
   Profile profile;
@@ -29,7 +29,7 @@ TEST(PlanTest, SizesGoUpToTheLimitsOwnWhereNobodyAsksForOthers) {
   EXPECT_EQ(sizes.bytes.back(), 16 * kGibibyte);
   EXPECT_EQ(sizes.remark, "");
   EXPECT_EQ(sizes_of({}, Profile{}, kGpus).bytes.back(), 8 * kGibibyte);
-  EXPECT_EQ(sizes_of({}, with_limit(), Setting{}).bytes.back(), 64U << 20U);
+  EXPECT_EQ(sizes_of({}, with_limit(), RunFacts{}).bytes.back(), 64U << 20U);
 }
 
 TEST(PlanTest, SizesThatNobodyAskedForEndWhereMemoryDoes) {
@@ -55,7 +55,7 @@ TEST(PlanTest, SizesThatAreAskedForAreRunOrRefused) {
 }
 
 Sizes sizes_among(int ranks, const BenchCommand& command) {
-  return sizes_of(command, Profile{}, Setting{.ranks = ranks});
+  return sizes_of(command, Profile{}, RunFacts{.ranks = ranks});
 }
 
 TEST(PlanTest, SizesBeginWhereEachRankHasAnElement) {

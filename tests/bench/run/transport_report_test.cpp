@@ -31,9 +31,8 @@ std::string log_over(std::string_view way) {
                           way.find("Socket") == std::string_view::npos ? "IB" : "Socket"));
 }
 
-TransportAccount of(const std::vector<std::string>& logs,
-                    const std::vector<std::string>& required) {
-  return account_of(logs, members(), required, Collective::all_reduce);
+TransportReport of(const std::vector<std::string>& logs, const std::vector<std::string>& required) {
+  return transport_report(logs, members(), required, Collective::all_reduce);
 }
 
 TEST(TransportFactsTest, SayWhatWasUsedBetweenNodesAndInside) {

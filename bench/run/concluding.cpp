@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/concluding.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <string_view>
+#include <thread>
+
+#include "bench/backends/nccl/log.hpp"
+#include "bench/run/conclusion.hpp"
+#include "bench/run/stop_signals.hpp"
+#include "bench/run/time_limit.hpp"
+#include "lib/base/clock.hpp"
+
+namespace muster::bench {
+namespace {
+
+std::string_view signal_name(int number) {
+  if (number == SIGTERM) return "SIGTERM";
+  return number == SIGINT ? "SIGINT" : "SIGHUP";
+}
+
+// A launcher that ends all ranks because one has ended is not what went wrong: who notices the
+// loss has time to say so. Other ranks leave the report to rank 0.
+void stop(RankContext& self, const StopSignal& signal) {
+  constexpr auto kOthersFirst = std::chrono::milliseconds(300);
+  constexpr auto kReportFirst = std::chrono::seconds(2);
+  if (signal.lost) {
+    self.emergency.end({.kind = Trouble::Kind::lost,
+                        .phase = self.phase.name(),
+                        .what = fmt::format("rank {} has ended before all had met", *signal.lost),
+                        .ranks = {*signal.lost},
+                        .arrived = {},
+                        .without_rank_0 = *signal.lost == 0});
+  }
+  self.emergency.begin_stop();
+  std::this_thread::sleep_for(kOthersFirst);
+  if (!self.leads()) std::this_thread::sleep_for(kReportFirst);
+  self.emergency.end(
+      {.kind = Trouble::Kind::stopped,
+       .phase = self.phase.name(),
+       .what = fmt::format("it was told to end by the signal {}", signal_name(signal.number)),
+       .ranks = {self.place.rank},
+       .arrived = {}});
+}
+
+}  // namespace
+
+void end_on_signals(RankContext& self) {
+  on_stop_signal([&self](const StopSignal& signal) { stop(self, signal); });
+}
+
+int give_up(RankContext& self, Parts& parts, const Error& error) {
+  // Where another rank is lost, operations fail everywhere; the loss is the news, and the thread
+  // of the group ends this process with it.
+  constexpr auto kLossesFirst = std::chrono::milliseconds(300);
+  self.emergency.watch(static_cast<Backend*>(nullptr));
+  (void)parts.backend.release();
+  (void)parts.met.mpi.release();
+  auto* const group = parts.met.group.get();
+  if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
+  if (!self.leads() || group == nullptr) {
+    const bool named = error.message.starts_with(fmt::format("rank {} on ", self.place.rank));
+    self.say(fmt::format("{}{}", named ? "" : self.prefix(), error.message));
+  }
+  if (group == nullptr) return kExitUndecided;
+  const Trouble trouble{.kind = Trouble::Kind::given_up,
+                        .phase = self.phase.name(),
+                        .what = error.message,
+                        .ranks = {self.place.rank},
+                        .arrived = {}};
+  if (self.leads()) self.emergency.report(trouble);
+  group->give_up(error.message);
+  replay_nccl_log();
+  return exit_status_of(trouble);
+}
+
+void leave(RankContext& self, Parts& parts) {
+  self.emergency.watch(static_cast<Backend*>(nullptr));
+  parts.backend.reset();
+  self.emergency.watch(static_cast<Group*>(nullptr));
+  parts.met.group.reset();
+  if (parts.met.mpi == nullptr) return;
+  {
+    const auto held = self.emergency.hold();
+    self.emergency.mark_reported();  // by rank 0
+  }
+  const TimeLimit limit(
+      self.emergency, self.place.rank, "end of MPI", to_duration(self.command.operation_deadline));
+  if (auto finished = parts.met.mpi->finish(); !finished) self.say(finished.error().message);
+}
+
+}  // namespace muster::bench

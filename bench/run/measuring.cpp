@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/measuring.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bench/run/messages.hpp"
+#include "bench/run/plan.hpp"
+#include "bench/run/transport_report.hpp"
+#include "lib/base/clock.hpp"
+
+namespace muster::bench {
+
+Result<int> Measuring::prepare() {
+  if (auto agreed = agree_on_sizes(); !agreed) return tl::unexpected(agreed.error());
+  auto operations = operations_of(self_.command, sizes_, backend_);
+  const auto refusals =
+      gather(group_, operations ? std::string() : std::string(operations.error().message));
+  if (!refusals) return tl::unexpected(refusals.error());
+  const auto refusal = self_.leads() ? first_refusal(*refusals) : Failure{.status = kExitHealthy};
+  if (!refusal.message.empty()) self_.say(refusal.message);
+  if (operations) largest_ = *std::move(operations);
+  return broadcast(group_, refusal.status);
+}
+
+// Nodes may be of several kinds; rank 0's limits name the sizes.
+Result<void> Measuring::agree_on_sizes() {
+  const auto mine = backend_.memory_free();
+  const auto free = group_.gather(mine ? std::to_string(*mine) : "");
+  if (!free) return tl::unexpected(free.error());
+  const auto room = least_room(*free);
+  if (!room) return tl::unexpected(room.error());
+  const auto& record = self_.reporter.record();
+  auto facts = facts_of(record);
+  facts.ranks = backend_.ranks();  // rank 0 alone knows the members of all
+  const auto sizes = sizes_of(self_.command, record.choice.profile, facts, *room);
+  if (self_.leads() && !sizes.remark.empty()) self_.reporter.remark(sizes.remark);
+  auto agreed = broadcast(group_, sizes.bytes);
+  if (!agreed) return tl::unexpected(agreed.error());
+  sizes_ = *std::move(agreed);
+  return {};
+}
+
+// That of the first rank that cannot run it, or of a report that cannot be written in the end.
+Failure Measuring::first_refusal(const std::vector<std::string>& refusals) const {
+  for (std::size_t rank = 0; rank < refusals.size(); ++rank) {
+    const auto& text = refusals[rank];
+    if (text.empty()) continue;
+    return {.status = kExitUsage,
+            .message = rank == 0 ? text : fmt::format("rank {}: {}", rank, text)};
+  }
+  const auto can = self_.reporter.can_conclude();
+  if (can) return {.status = kExitHealthy, .message = {}};
+  return {.status = kExitUndecided, .message = fmt::format("--output: {}", can.error().message)};
+}
+
+Result<void> Measuring::run() {
+  const auto& command = self_.command;
+  self_.enter(group_, "reservation of memory", to_duration(command.operation_deadline));
+  // Out of place where both are run: it needs the most.
+  if (auto reserved = backend_.reserve(largest_.front()); !reserved) return reserved;
+  for (auto& remark : backend_.remarks()) self_.place.evidence.push_back(std::move(remark));
+  if (self_.leads()) self_.reporter.begin_table(sizes_, self_.place.evidence, self_.settings);
+  OperationTimer timer(group_,
+                       backend_,
+                       {.pace = pace_of(command),
+                        .precision = command.precision,
+                        .shared = shared(),
+                        .operation_deadline = command.operation_deadline,
+                        .join_deadline = command.join_deadline});
+  for (const auto size : sizes_) {
+    if (auto ran = run_size(timer, size); !ran) return ran;
+  }
+  if (auto gathered = gather_transport(); !gathered) return gathered;
+  return repeat(timer);
+}
+
+std::size_t Measuring::shared() const {
+  const bool means = self_.command.pipelined && self_.kind != BackendKind::nccl;
+  return means ? static_cast<std::size_t>(self_.command.iterations) : 1;
+}
+
+Result<void> Measuring::run_size(OperationTimer& timer, std::uint64_t size) {
+  auto operations = largest_;
+  for (auto& operation : operations) operation.bytes = size;
+  Row row = row_of(operations.front(), backend_.ranks());
+  for (const auto& operation : operations) {
+    if (auto timed = time_into(timer, operation, row); !timed) return timed;
+  }
+  if (self_.leads()) self_.reporter.add(std::move(row));
+  return {};
+}
+
+Result<void> Measuring::time_into(OperationTimer& timer, const Operation& operation, Row& row) {
+  self_.phase.set(describe(operation));
+  auto measured = timer.run(operation);
+  if (!measured) return tl::unexpected(measured.error());
+  if (!self_.leads()) return {};
+  if (measured->cut_short) {
+    self_.reporter.remark(fmt::format("{}: --precision was not reached with {} iterations",
+                                      describe(operation),
+                                      measured->samples.front().seconds.size()));
+  }
+  auto timing = timing_of(operation, backend_.ranks(), measured->samples, shared());
+  if (!timing) return tl::unexpected(timing.error());
+  timing->checked = true;
+  timing->wrong = std::move(measured->wrong);
+  placement_of(row, operation) = *std::move(timing);
+  return {};
+}
+
+// What the library says of the ways that the data took, in a pass of its own.
+Result<void> Measuring::gather_transport() {
+  self_.enter(group_, "account of the transport", to_duration(self_.command.operation_deadline));
+  if (auto logged = backend_.account_for(largest_.front()); !logged) return logged;
+  const auto logs = group_.gather(telling_lines(backend_.log()));
+  if (!logs) return tl::unexpected(logs.error());
+  if (!self_.leads()) return {};
+  const auto& record = self_.reporter.record();
+  const auto required = required_transports(self_.command.require_transport,
+                                            record.choice.profile,
+                                            record.gpus,
+                                            static_cast<int>(record.hosts.size()));
+  self_.reporter.add(transport_report(*logs, record.members, required, self_.command.collective));
+  return {};
+}
+
+// A value next to its limit or below is measured twice more, and the median of all decides.
+Result<void> Measuring::repeat(OperationTimer& timer) {
+  const auto wanted = self_.leads() ? self_.reporter.to_repeat() : std::nullopt;
+  const auto size = broadcast(group_, wanted ? wanted->bytes : std::uint64_t{0});
+  if (!size) return tl::unexpected(size.error());
+  if (*size == 0) return {};
+  if (self_.leads()) self_.reporter.remark("next to its limit or below: measured twice more");
+  for (int round = 0; round < kRepeats; ++round) {
+    if (auto ran = run_size(timer, *size); !ran) return ran;
+  }
+  return {};
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The middle of a rank's run: the ranks agree on what is run, and run it size by size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+#include "bench/group/group.hpp"
+#include "bench/results/row.hpp"
+#include "bench/run/operation_timer.hpp"
+#include "bench/run/rank_context.hpp"
+
+namespace muster::bench {
+
+// Every rank does the same; rank 0 gathers what was measured, and reports it.
+class Measuring {
+ public:
+  // All three must live longer.
+  Measuring(RankContext& self, Group& group, Backend& backend)
+      : self_(self), group_(group), backend_(backend) {}
+
+  // Settles which sizes are run. Returns the exit status of a run that cannot be, for all ranks;
+  // rank 0 has said why. kExitHealthy if the run may go on.
+  [[nodiscard]] Result<int> prepare();
+  // Runs all sizes. What was measured is with rank 0's reporter afterwards.
+  [[nodiscard]] Result<void> run();
+
+ private:
+  [[nodiscard]] Result<void> agree_on_sizes();
+  [[nodiscard]] Failure first_refusal(const std::vector<std::string>& refusals) const;
+  // How many iterations in a row are one mean.
+  [[nodiscard]] std::size_t shared() const;
+  [[nodiscard]] Result<void> run_size(OperationTimer& timer, std::uint64_t size);
+  [[nodiscard]] Result<void> time_into(OperationTimer& timer, const Operation& operation, Row& row);
+  [[nodiscard]] Result<void> gather_transport();
+  [[nodiscard]] Result<void> repeat(OperationTimer& timer);
+
+  RankContext& self_;
+  Group& group_;
+  Backend& backend_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<Operation> largest_;  // every placement of the largest size
+};
+
+}  // namespace muster::bench

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all parts of a rank's run share: who this rank is, what it was asked for, and through whom
+// it reports.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "bench/run/bench_run.hpp"
+#include "bench/run/emergency.hpp"
+#include "bench/run/reporter.hpp"
+
+namespace muster::bench {
+
+// The name of the phase that this process is in; any thread may ask for it.
+class CurrentPhase {
+ public:
+  void set(std::string name) {
+    const std::lock_guard lock(mutex_);
+    name_ = std::move(name);
+  }
+
+  [[nodiscard]] std::string name() const {
+    const std::lock_guard lock(mutex_);
+    return name_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string name_ = "start";
+};
+
+struct RankContext {
+  // Both references must live longer.
+  RankContext(const BenchCommand& asked, const RunInput& from_outside, Place own_place);
+
+  [[nodiscard]] bool leads() const { return place.rank == 0; }
+
+  // Writes a line to standard error, with the program's name.
+  void say(std::string_view line) const;
+  // "rank 3 on gpu-0007: ", to begin a line that several ranks may write; empty on rank 0.
+  [[nodiscard]] std::string prefix() const;
+  // "rank 3 on gpu-0007".
+  [[nodiscard]] std::string name() const;
+  // From here on this process is in that phase, and must enter the next one within `limit`.
+  void enter(Group& group, const std::string& name_of_phase, Clock::duration limit);
+
+  const BenchCommand& command;
+  const RunInput& input;
+  Variables variables;
+  Place place;
+  BackendKind kind = BackendKind::sim;
+  Settings settings;  // of the profile, as they were taken
+  Emergency emergency;
+  Reporter reporter;
+  CurrentPhase phase;
+};
+
+}  // namespace muster::bench
