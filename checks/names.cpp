@@ -17,9 +17,6 @@
 namespace muster {
 namespace {
 
-constexpr std::array<std::string_view, 7> kGroups{
-    "host", "pci", "gpu", "ib", "topo", "env", "muster"};
-
 const std::vector<std::string>& check_ids() {
   static const std::vector<std::string> ids = [] {
     std::vector<std::string> all;
@@ -40,8 +37,9 @@ bool is_known_check(const std::string& entry) {
   if (std::ranges::any_of(check_ids(), matches)) return true;
   const bool is_glob = entry.find_first_of("*?") != std::string::npos;
   const auto dot = entry.find('.');
+  const auto group = std::string_view(entry).substr(0, dot + 1);
   return is_glob && dot != std::string::npos &&
-         std::ranges::count(kGroups, std::string_view(entry).substr(0, dot)) > 0;
+         std::ranges::any_of(check_ids(), [&](const auto& id) { return id.starts_with(group); });
 }
 
 tl::unexpected<Error> wrong(const Profile& profile,

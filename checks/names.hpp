@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile names checks and probes; a name that nobody bears would leave them out in silence.
+// The names of checks and probes in a profile: a misspelt one would switch its check off without a
+// word, so it is an error.
 #pragma once
 
 #include "lib/base/result.hpp"
