@@ -56,8 +56,7 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
     const bool absent = section.status == Status::absent;
     if (absent && check.when_absent == WhenAbsent::judge) return;
     skip = skip && absent && check.when_absent == WhenAbsent::skip;
-    reasons.push_back(fmt::format(
-        "the {} probe says {}: {}", to_string(probe), to_string(section.status), section.reason));
+    reasons.push_back(why_missing(probe, section));
   });
   if (reasons.empty()) return {};
   return {{.device = "node",
@@ -78,15 +77,15 @@ Findings findings_of(const Snapshot& snapshot,
                                    : check.judge(snapshot, profile);
 }
 
-void forget_fault(Finding& finding) {
+void clear_fault_code(Finding& finding) {
   finding.code.clear();
   finding.category.clear();
 }
 
-Findings judge_one(const Snapshot& snapshot,
-                   const Profile& profile,
-                   const Context& context,
-                   const Check& check) {
+Findings judge_check(const Snapshot& snapshot,
+                     const Profile& profile,
+                     const Context& context,
+                     const Check& check) {
   Findings findings = findings_of(snapshot, profile, context, check);
   if (findings.empty()) {
     findings.push_back(
@@ -104,13 +103,13 @@ Findings judge_one(const Snapshot& snapshot,
       if (finding.code.empty()) finding.code = check.code;
       if (finding.category.empty()) finding.category = impact_category(finding.code);
     } else {
-      forget_fault(finding);
+      clear_fault_code(finding);
     }
   }
   return findings;
 }
 
-bool is_seen_in(const Finding& finding, const Finding& other) {
+bool is_same_fault(const Finding& finding, const Finding& other) {
   if (rank(other.outcome) > rank(finding.outcome) || other.outcome == Outcome::unknown)
     return false;
   return std::ranges::any_of(finding.seen_by, [&](const SeenBy& seen) {
@@ -118,8 +117,8 @@ bool is_seen_in(const Finding& finding, const Finding& other) {
   });
 }
 
-// Of two remedies for the same hardware, the one that goes further.
-Remedy further(Remedy a, Remedy b) {
+// The one of two remedies for the same hardware that does more.
+Remedy stronger(Remedy a, Remedy b) {
   constexpr std::array kLadder{Remedy::none,
                                Remedy::watch,
                                Remedy::reset_gpu,
@@ -131,20 +130,20 @@ Remedy further(Remedy a, Remedy b) {
   return place_b != kLadder.end() && place_a < place_b ? b : a;
 }
 
-// One fault is one finding: what a check of the hardware's own counters and states found, too, and
-// judges no milder, is left to it. What nobody else found stays.
-void leave_to_others(Findings& findings) {
+// One fault is one finding: where a check of the hardware's own counters and states found the same
+// fault and judges it no milder, its finding stays and this one becomes a skip.
+void merge_same_faults(Findings& findings) {
   for (Finding& finding : findings) {
     const bool concern = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
     const auto other = std::ranges::find_if(
-        findings, [&](const Finding& each) { return is_seen_in(finding, each); });
+        findings, [&](const Finding& each) { return is_same_fault(finding, each); });
     if (concern && other != findings.end()) {
-      other->remedy = further(other->remedy, finding.remedy);
+      other->remedy = stronger(other->remedy, finding.remedy);
       finding.outcome = Outcome::skip;
       finding.message =
           fmt::format("the same fault as {} {}: {}", other->check, other->device, finding.message);
       finding.remedy = Remedy::none;
-      forget_fault(finding);
+      clear_fault_code(finding);
     }
     finding.seen_by.clear();
   }
@@ -190,10 +189,10 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   std::vector<std::string> ids;
   for (const Check* check : select_checks(profile, selection)) {
     ids.emplace_back(check->id);
-    Findings findings = judge_one(snapshot, profile, context, *check);
+    Findings findings = judge_check(snapshot, profile, context, *check);
     std::ranges::move(findings, std::back_inserter(report.findings));
   }
-  leave_to_others(report.findings);
+  merge_same_faults(report.findings);
   conclude(report, ids, context.count_unknown);
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!section.asked()) return;

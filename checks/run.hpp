@@ -3,6 +3,8 @@
 // policy, fault codes, the verdict.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -22,6 +24,13 @@ struct Selection {
 // out, and nothing that the profile disabled.
 [[nodiscard]] std::vector<const Check*> select_checks(const Profile& profile,
                                                       const Selection& selection);
+
+// "the nvml probe says timeout: no answer within 2 s".
+template <class T>
+[[nodiscard]] std::string why_missing(Probe probe, const Section<T>& section) {
+  return fmt::format(
+      "the {} probe says {}: {}", to_string(probe), to_string(section.status), section.reason);
+}
 
 // What those checks need to be observed.
 [[nodiscard]] ProbeSet probes_needed(const std::vector<const Check*>& checks);

@@ -140,10 +140,10 @@ bool tells_bandwidth(const Report& report) {
 
 }  // namespace
 
-Result<Benchmark> all_reduce_benchmark(const Demand& demand, std::size_t gpus) {
-  const auto bandwidth = bandwidth_word(argument(demand.arguments, 0));
+Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) {
+  const auto bandwidth = bandwidth_word(argument(line.arguments, 0));
   if (!bandwidth) return tl::unexpected(bandwidth.error());
-  const auto attempts = parse_attempts(argument(demand.arguments, 1));
+  const auto attempts = parse_attempts(argument(line.arguments, 1));
   if (!attempts) return tl::unexpected(attempts.error());
   // On this node's GPUs and nowhere else, whatever job this is part of: host memory is no answer.
   Benchmark benchmark{.words = {"all_reduce",
@@ -156,7 +156,7 @@ Result<Benchmark> all_reduce_benchmark(const Demand& demand, std::size_t gpus) {
                       .environment = {},
                       .topology_file = {},
                       .attempts = *attempts};
-  if (const auto word = argument(demand.arguments, 2); !word.empty()) {
+  if (const auto word = argument(line.arguments, 2); !word.empty()) {
     const auto size = parse_message_size(word);
     if (!size) return tl::unexpected(size.error());
     benchmark.words.push_back(fmt::format("--sizes={}", *size));
@@ -165,19 +165,18 @@ Result<Benchmark> all_reduce_benchmark(const Demand& demand, std::size_t gpus) {
   return benchmark;
 }
 
-Result<Benchmark> loopback_benchmark(const Demand& demand, std::size_t gpus) {
-  auto benchmark = all_reduce_benchmark(demand, gpus);
+Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus) {
+  auto benchmark = all_reduce_benchmark(line, gpus);
   if (!benchmark) return benchmark;
-  if (!demand.unresolved.empty()) {
-    return make_error(
-        fmt::format("the variable ${} is not known", printable(demand.unresolved, 40)));
+  if (!line.unresolved.empty()) {
+    return make_error(fmt::format("the variable ${} is not known", printable(line.unresolved, 40)));
   }
   benchmark->words.emplace_back("--require-transport=ib");
   benchmark->environment = {{"NCCL_P2P_DISABLE", "1"},
                             {"NCCL_SHM_DISABLE", "1"},
                             {"NCCL_NET_GDR_LEVEL", "5"},
                             {"NCCL_IB_PCI_RELAXED_ORDERING", "1"}};
-  benchmark->topology_file = argument(demand.arguments, 3);
+  benchmark->topology_file = argument(line.arguments, 3);
   if (!benchmark->topology_file.empty()) {
     benchmark->environment["NCCL_TOPO_FILE"] = benchmark->topology_file;
   }
@@ -186,12 +185,12 @@ Result<Benchmark> loopback_benchmark(const Demand& demand, std::size_t gpus) {
 
 std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& snapshot) {
   std::vector<BenchmarkLine> lines;
-  for (const auto& demand : demands_on(config, snapshot.identity->hostname)) {
-    const Row* row = row_named(demand.check);
+  for (const auto& line : check_lines_on(config, snapshot.identity->hostname)) {
+    const Row* row = row_named(line.check);
     if (row == nullptr || row->benchmark == nullptr) continue;
     const auto gpus = gpus_of(snapshot.nvml);
-    lines.push_back({.number = demand.number,
-                     .benchmark = gpus ? row->benchmark(demand, *gpus)
+    lines.push_back({.number = line.number,
+                     .benchmark = gpus ? row->benchmark(line, *gpus)
                                        : Result<Benchmark>(tl::unexpected(gpus.error()))});
   }
   return lines;

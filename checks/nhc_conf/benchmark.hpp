@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines that ask for a benchmark: what muster-bench is to be asked for each, and what its
-// answer says. Pure: who runs it is no part of this.
+// The lines that ask for a benchmark: the arguments of muster-bench for each, and the findings that
+// its answer amounts to. Pure: the caller runs it.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ struct Benchmark {
 
 // `gpus`: one rank is run on each. Of the variables of a line only those that are needed have to be
 // known.
-[[nodiscard]] Result<Benchmark> all_reduce_benchmark(const Demand& demand, std::size_t gpus);
-// The same with NCCL's ways within the node closed, so that all goes through the adapters.
-[[nodiscard]] Result<Benchmark> loopback_benchmark(const Demand& demand, std::size_t gpus);
+[[nodiscard]] Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus);
+// The same with NCCL's paths within the node switched off, so that all data pass the adapters.
+[[nodiscard]] Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus);
 
 struct BenchmarkLine {
   int number = 0;
@@ -37,8 +37,8 @@ struct BenchmarkLine {
 [[nodiscard]] std::vector<BenchmarkLine> benchmarks_on(const Config& config,
                                                        const Snapshot& snapshot);
 
-// How muster-bench ended. What is no whole report that agrees with the exit status, and with
-// itself, is unknown.
+// How muster-bench ended. Its findings are one `unknown` where it printed no whole report, or one
+// that contradicts the exit status or itself.
 struct Answer {
   int status = 0;
   std::string out, err;
@@ -46,7 +46,7 @@ struct Answer {
 
 [[nodiscard]] std::vector<Finding> findings_of(const Answer& answer);
 
-// By the number of the line.
+// The findings of the benchmarks that were run, by the number of the line.
 using Measured = std::map<int, std::vector<Finding>>;
 
 }  // namespace muster::nhc

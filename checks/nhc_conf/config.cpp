@@ -71,10 +71,10 @@ Result<bool> is_for(const Line& line, std::string_view node) {
   return matches(line.target, node);
 }
 
-void add_command(const Line& line, Variables& variables, std::vector<Demand>& demands) {
+void add_command(const Line& line, Variables& variables, std::vector<CheckLine>& check_lines) {
   auto command = read_command(line.command, variables);
   if (!command) {
-    demands.push_back({.number = line.number, .complaint = command.error().message});
+    check_lines.push_back({.number = line.number, .complaint = command.error().message});
     return;
   }
   for (auto& setting : command->settings) {
@@ -82,33 +82,33 @@ void add_command(const Line& line, Variables& variables, std::vector<Demand>& de
     if (command->words.empty()) variables[setting.name] = std::move(setting.value);
   }
   if (command->words.empty()) return;
-  Demand demand{.number = line.number, .check = std::move(command->words.front())};
-  demand.arguments.assign(std::make_move_iterator(command->words.begin() + 1),
-                          std::make_move_iterator(command->words.end()));
-  demand.unresolved = std::move(command->unresolved);
-  demands.push_back(std::move(demand));
+  CheckLine check_line{.number = line.number, .check = std::move(command->words.front())};
+  check_line.arguments.assign(std::make_move_iterator(command->words.begin() + 1),
+                              std::make_move_iterator(command->words.end()));
+  check_line.unresolved = std::move(command->unresolved);
+  check_lines.push_back(std::move(check_line));
 }
 
 using Chooses = std::function<Result<bool>(const Line&)>;
 
-std::vector<Demand> demands_of(const Config& config,
-                               std::string_view node,
-                               const Chooses& chooses) {
+std::vector<CheckLine> check_lines_of(const Config& config,
+                                      std::string_view node,
+                                      const Chooses& chooses) {
   auto variables = variables_of(node);
-  std::vector<Demand> demands;
+  std::vector<CheckLine> check_lines;
   for (const auto& line : config.lines) {
     if (!line.complaint.empty()) {
-      demands.push_back({.number = line.number, .complaint = line.complaint});
+      check_lines.push_back({.number = line.number, .complaint = line.complaint});
       continue;
     }
     const auto chosen = chooses(line);
     if (!chosen) {
-      demands.push_back({.number = line.number, .complaint = chosen.error().message});
+      check_lines.push_back({.number = line.number, .complaint = chosen.error().message});
     } else if (*chosen) {
-      add_command(line, variables, demands);
+      add_command(line, variables, check_lines);
     }
   }
-  return demands;
+  return check_lines;
 }
 
 }  // namespace
@@ -123,12 +123,12 @@ Config parse_config(std::string file, std::string_view text) {
   return config;
 }
 
-std::vector<Demand> demands_on(const Config& config, std::string_view node) {
-  return demands_of(config, node, [&](const Line& line) { return is_for(line, node); });
+std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node) {
+  return check_lines_of(config, node, [&](const Line& line) { return is_for(line, node); });
 }
 
-std::vector<Demand> all_demands(const Config& config) {
-  return demands_of(config, {}, [](const Line&) { return true; });
+std::vector<CheckLine> all_check_lines(const Config& config) {
+  return check_lines_of(config, {}, [](const Line&) { return true; });
 }
 
 }  // namespace muster::nhc

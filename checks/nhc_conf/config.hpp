@@ -30,22 +30,22 @@ struct Config {
 
 [[nodiscard]] Config parse_config(std::string file, std::string_view text);
 
-// One line that is for a node, its variables replaced.
-struct Demand {
+// A line that applies to a node, its variables replaced by their values.
+struct CheckLine {
   int number = 0;
   std::string check;  // empty where there is only a complaint, or a setting that is not known
   std::vector<std::string> arguments;
   std::string complaint;   // why it cannot be judged
   std::string unresolved;  // a variable that the arguments need and nobody sets
 
-  bool operator==(const Demand&) const = default;
+  bool operator==(const CheckLine&) const = default;
 };
 
-// In the file's order. Settings are taken over as they come. Of a node without a name only lines
-// for all nodes are understood.
-[[nodiscard]] std::vector<Demand> demands_on(const Config& config, std::string_view node);
+// The lines for this node, in the file's order; a setting holds for the lines after it. Where
+// `node` is empty only lines for all nodes can be told, and the others are complaints.
+[[nodiscard]] std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node);
 
-// What any node may be asked for, whatever its name: what has to be observed goes by this.
-[[nodiscard]] std::vector<Demand> all_demands(const Config& config);
+// The lines for all nodes, whatever their names: what has to be observed follows from these.
+[[nodiscard]] std::vector<CheckLine> all_check_lines(const Config& config);
 
 }  // namespace muster::nhc

@@ -21,9 +21,9 @@ constexpr std::size_t kLongestName = 60;
 constexpr std::size_t kLongestDevice = 120;
 constexpr std::size_t kLongestMessage = 300;
 
-std::string id_of(const Demand& demand) {
-  if (demand.check.empty()) return std::string(kLine);
-  return fmt::format("{}{}", kGroup, printable(demand.check, kLongestName));
+std::string id_of(const CheckLine& line) {
+  if (line.check.empty()) return std::string(kLine);
+  return fmt::format("{}{}", kGroup, printable(line.check, kLongestName));
 }
 
 std::string unknown_check(std::string_view name) {
@@ -50,47 +50,46 @@ std::string wrong_arity(const Row& row, std::size_t given) {
   return fmt::format("{} takes {}, got {}", row.name, wanted, given);
 }
 
-// Why the row cannot be asked at all.
+// Why the line cannot be judged at all; empty where it can.
 std::optional<std::string> obstacle(const Snapshot& snapshot,
                                     const Row& row,
-                                    const Demand& demand) {
-  if (!demand.unresolved.empty()) {
-    return fmt::format("the variable ${} is not known", printable(demand.unresolved, 40));
+                                    const CheckLine& line) {
+  if (!line.unresolved.empty()) {
+    return fmt::format("the variable ${} is not known", printable(line.unresolved, 40));
   }
-  const auto given = demand.arguments.size();
+  const auto given = line.arguments.size();
   if (given < row.least || given > row.most) return wrong_arity(row, given);
   std::optional<std::string> missing;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     const bool counts = row.absence_counts && section.status == Status::absent && section.asked();
     if (!row.needs.contains(probe) || section.ok() || counts || missing) return;
-    missing = fmt::format(
-        "the {} probe says {}: {}", to_string(probe), to_string(section.status), section.reason);
+    missing = why_missing(probe, section);
   });
   return missing;
 }
 
-// The lines in the making: findings of those that are judged here, and what the others ask of
-// muster's own checks.
+// Collects what the lines come to: the findings of those that are judged here, and for the others
+// which of muster's own checks run, with which limits.
 class Lines {
  public:
   Lines(const Snapshot& snapshot, const Config& config, const Measured& measured)
       : snapshot_(snapshot), config_(config), measured_(measured) {}
 
-  void take(const Demand& demand) {
-    if (!demand.complaint.empty()) return refuse(demand, demand.complaint);
-    const Row* row = row_named(demand.check);
-    if (row == nullptr) return refuse(demand, unknown_check(demand.check));
-    if (const auto found = measured_.find(demand.number); found != measured_.end()) {
-      return add(demand, found->second);
+  void take(const CheckLine& line) {
+    if (!line.complaint.empty()) return refuse(line, line.complaint);
+    const Row* row = row_named(line.check);
+    if (row == nullptr) return refuse(line, unknown_check(line.check));
+    if (const auto found = measured_.find(line.number); found != measured_.end()) {
+      return add(line, found->second);
     }
     if (!row->why.empty()) {
       auto finding = not_judged(row->why);
       finding.outcome = row->otherwise;
-      return add(demand, {std::move(finding)});
+      return add(line, {std::move(finding)});
     }
-    if (const auto why = obstacle(snapshot_, *row, demand)) return refuse(demand, *why);
-    if (row->judge != nullptr) return add(demand, row->judge(snapshot_, demand.arguments));
-    translate(demand, *row);
+    if (const auto why = obstacle(snapshot_, *row, line)) return refuse(line, *why);
+    if (row->judge != nullptr) return add(line, row->judge(snapshot_, line.arguments));
+    translate(line, *row);
   }
 
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
@@ -102,10 +101,10 @@ class Lines {
   [[nodiscard]] const Findings& findings() const { return findings_; }
 
  private:
-  void refuse(const Demand& demand, std::string_view why) { add(demand, {not_judged(why)}); }
+  void refuse(const CheckLine& line, std::string_view why) { add(line, {not_judged(why)}); }
 
-  void add(const Demand& demand, Findings findings) {
-    const auto id = id_of(demand);
+  void add(const CheckLine& line, Findings findings) {
+    const auto id = id_of(line);
     list(id);
     for (auto& finding : findings) {
       finding.check = id;
@@ -113,7 +112,7 @@ class Lines {
       finding.message = fmt::format("{} ({}:{})",
                                     printable(finding.message, kLongestMessage),
                                     printable(config_.file, kLongestDevice),
-                                    demand.number);
+                                    line.number);
       findings_.push_back(std::move(finding));
     }
   }
@@ -122,14 +121,14 @@ class Lines {
     if (std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
   }
 
-  void translate(const Demand& demand, const Row& row) {
+  void translate(const CheckLine& line, const Row& row) {
     Result<std::vector<Preset>> presets;
-    if (row.translate != nullptr) presets = row.translate(demand.arguments);
-    if (!presets) return refuse(demand, presets.error().message);
+    if (row.translate != nullptr) presets = row.translate(line.arguments);
+    if (!presets) return refuse(line, presets.error().message);
     for (const auto& preset : *presets) {
       const auto earlier = std::ranges::find(presets_, preset.key, &Preset::key);
       if (earlier != presets_.end() && earlier->value != preset.value) {
-        return refuse(demand,
+        return refuse(line,
                       fmt::format("a line before sets {} to {}, this one to {}",
                                   preset.key,
                                   printable(earlier->value, 40),
@@ -168,14 +167,14 @@ void adapt(Profile& profile, const Lines& lines, const std::string& context) {
 Needs needs_of(const Config& config, bool active) {
   Needs needs{.probes = Probe::identity};
   std::vector<std::string> checks;
-  for (const auto& demand : all_demands(config)) {
-    const Row* row = row_named(demand.check);
+  for (const auto& line : all_check_lines(config)) {
+    const Row* row = row_named(line.check);
     if (row == nullptr) continue;
     needs.probes = needs.probes | row->needs;
     if (active && row->benchmark != nullptr) needs.probes = needs.probes | Probe::nvml;
     for (const auto check : row->checks) checks.emplace_back(check);
     if (row->judge != judge_file_test) continue;
-    for (auto& file : tested_files(demand.arguments)) needs.files.push_back(std::move(file));
+    for (auto& file : tested_files(line.arguments)) needs.files.push_back(std::move(file));
   }
   if (checks.empty()) return needs;
   const auto selected = select_checks(Profile{}, {.only = std::move(checks)});
@@ -191,9 +190,9 @@ Report judge(const Snapshot& snapshot,
              const Measured& measured) {
   const auto& node = snapshot.identity->hostname;
   Lines lines(snapshot, config, measured);
-  const auto demands = demands_on(config, node);
-  for (const auto& demand : demands) lines.take(demand);
-  if (demands.empty()) {
+  const auto check_lines = check_lines_on(config, node);
+  for (const auto& line : check_lines) lines.take(line);
+  if (check_lines.empty()) {
     lines.take({.number = static_cast<int>(config.lines.size()),
                 .complaint = fmt::format("no line is for {}", node.empty() ? "this node" : node)});
   }

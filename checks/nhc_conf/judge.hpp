@@ -12,7 +12,7 @@
 
 namespace muster::nhc {
 
-// What has to be observed for any of the lines, whichever node they are for.
+// What has to be observed to judge all lines, whichever node they are for.
 struct Needs {
   ProbeSet probes;
   NvmlParts parts;

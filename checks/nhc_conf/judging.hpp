@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NHC's own checks, judged on a snapshot: pure functions from facts and the arguments of a line to
-// findings. Who calls them adds the check's name and the place of the line.
+// findings. The caller adds the check's name and the place of the line.
 #pragma once
 
 #include <fmt/format.h>
@@ -47,18 +47,24 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 [[nodiscard]] Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments);
 
-// The files that a line's check_file_test is about: they have to be looked for.
+// The files that a line of check_file_test names: they have to be observed.
 [[nodiscard]] std::vector<std::string> tested_files(const Arguments& arguments);
 
 // The last mount of a point, which lies on top of the others; null for none.
 [[nodiscard]] const Mount* mount_at(const Snapshot& snapshot, std::string_view point);
 
-// A line that nobody can judge, and why.
+// What is said of a line that cannot be judged.
 [[nodiscard]] inline Finding not_judged(std::string_view why,
                                         std::string_view device = checks::kNode) {
   return {.device = std::string(device),
           .outcome = Outcome::unknown,
           .message = fmt::format("not judged: {}", why)};
+}
+
+// "512 kB", "1870.2 GiB".
+[[nodiscard]] inline std::string size_in_words(double bytes) {
+  return bytes < 1024.0 * 1024 * 1024 ? fmt::format("{:.0f} kB", bytes / 1024)
+                                      : checks::in_gib(bytes);
 }
 
 // The argument at `index`, or the empty string, which NHC takes for none.

@@ -9,8 +9,8 @@
 
 namespace muster::nhc {
 
-// An error says why the expression cannot be understood; NHC takes such a one for one that does
-// not match. A range is read as Slurm reads it: "n[1-10]" are n1 to n10.
+// An error says why the expression cannot be understood; NHC lets such an expression match nothing.
+// A range is read as Slurm reads it: "n[1-10]" are n1 to n10.
 [[nodiscard]] Result<bool> matches(std::string_view expression, std::string_view text);
 
 // As bash matches in [[ … == … ]].

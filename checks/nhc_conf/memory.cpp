@@ -8,11 +8,6 @@ namespace {
 
 using Size = Fact<std::uint64_t>;
 
-std::string in_words(double bytes) {
-  return bytes < 1024.0 * 1024 * 1024 ? fmt::format("{:.0f} kB", bytes / 1024)
-                                      : checks::in_gib(bytes);
-}
-
 Value bytes_value(double bytes) { return checks::count_value(static_cast<std::uint64_t>(bytes)); }
 
 struct Range {
@@ -22,20 +17,14 @@ struct Range {
 
 Result<Range> range_of(const Arguments& arguments) {
   Range range;
-  const auto least = argument(arguments, 0);
-  const auto most = argument(arguments, 1);
-  const auto fudge = argument(arguments, 2);
-  if (!least.empty()) {
-    const auto size = parse_size(least);
+  for (const auto& [index, limit] : {std::pair{0U, &range.least}, std::pair{1U, &range.most}}) {
+    const auto word = argument(arguments, index);
+    if (word.empty()) continue;
+    const auto size = parse_size(word);
     if (!size) return tl::unexpected(size.error());
-    range.least = *size;
+    *limit = *size;
   }
-  if (!most.empty()) {
-    const auto size = parse_size(most);
-    if (!size) return tl::unexpected(size.error());
-    range.most = *size;
-  }
-  if (!fudge.empty()) {
+  if (const auto fudge = argument(arguments, 2); !fudge.empty()) {
     const auto amount = parse_amount(fudge, parse_size);
     if (!amount) return tl::unexpected(amount.error());
     range.fudge = *amount;
@@ -55,7 +44,7 @@ Findings judge_range(const Snapshot& snapshot,
   const double band = range->fudge.percent ? seen * range->fudge.value / 100 : range->fudge.value;
   const bool low = seen + band < range->least;
   const bool high = range->most >= 0 && seen - band > range->most;
-  auto message = fmt::format("{} of {}", in_words(seen), what);
+  auto message = fmt::format("{} of {}", size_in_words(seen), what);
   if (!low && !high) return {checks::passed(std::move(message))};
   const double limit = low ? range->least : range->most;
   const std::string within =
@@ -63,8 +52,11 @@ Findings judge_range(const Snapshot& snapshot,
   return {
       {.device = std::string(checks::kNode),
        .outcome = Outcome::fail,
-       .message = fmt::format(
-           "{}, {} than the {} wanted{}", message, low ? "less" : "more", in_words(limit), within),
+       .message = fmt::format("{}, {} than the {} wanted{}",
+                              message,
+                              low ? "less" : "more",
+                              size_in_words(limit),
+                              within),
        .observed = bytes_value(seen),
        .limit = bytes_value(limit),
        .unit = "B",
@@ -78,11 +70,11 @@ Findings judge_least(std::string_view what, const Size& size, const Arguments& a
   if (!size)
     return {checks::not_known(checks::kNode, fmt::format("how much {} is free", what), size)};
   const auto seen = static_cast<double>(*size);
-  auto message = fmt::format("{} of {} free", in_words(seen), what);
+  auto message = fmt::format("{} of {} free", size_in_words(seen), what);
   if (seen >= *least) return {checks::passed(std::move(message))};
   return {{.device = std::string(checks::kNode),
            .outcome = Outcome::fail,
-           .message = fmt::format("{}, less than the {} wanted", message, in_words(*least)),
+           .message = fmt::format("{}, less than the {} wanted", message, size_in_words(*least)),
            .observed = bytes_value(seen),
            .limit = bytes_value(*least),
            .unit = "B",

@@ -14,7 +14,7 @@ namespace muster::nhc {
 [[nodiscard]] Result<double> parse_size(std::string_view text);   // bytes
 [[nodiscard]] Result<double> parse_count(std::string_view text);  // of inodes
 
-// Percent, or an amount.
+// A share in percent, or an absolute amount.
 struct Amount {
   double value = 0;
   bool percent = false;

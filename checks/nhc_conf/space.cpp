@@ -10,8 +10,8 @@
 namespace muster::nhc {
 namespace {
 
-// One kind of thing that a file system has so many of.
-struct Stock {
+// The bytes or the inodes of a file system.
+struct Usage {
   ParseAmount parse;
   double total = 0, used = 0, available = 0;
 
@@ -20,19 +20,18 @@ struct Stock {
 
   [[nodiscard]] std::string words(double amount) const {
     if (parse == parse_count) return fmt::format("{:.0f} inodes", amount);
-    return amount < 1024.0 * 1024 * 1024 ? fmt::format("{:.0f} kB", amount / 1024)
-                                         : checks::in_gib(amount);
+    return size_in_words(amount);
   }
 };
 
-Stock bytes_of(const Space& space) {
+Usage bytes_of(const Space& space) {
   return {.parse = parse_size,
           .total = static_cast<double>(space.total_bytes),
           .used = static_cast<double>(space.used_bytes),
           .available = static_cast<double>(space.available_bytes)};
 }
 
-Stock inodes_of(const Space& space) {
+Usage inodes_of(const Space& space) {
   const auto total = static_cast<double>(space.inodes_total);
   const auto free = static_cast<double>(space.inodes_free);
   return {.parse = parse_count, .total = total, .used = total - free, .available = free};
@@ -40,7 +39,7 @@ Stock inodes_of(const Space& space) {
 
 struct Subject {
   std::string point;
-  Stock stock;
+  Usage usage;
 };
 
 Finding failed(const Subject& subject, std::string message, Remedy remedy) {
@@ -50,12 +49,12 @@ Finding failed(const Subject& subject, std::string message, Remedy remedy) {
           .remedy = remedy};
 }
 
-// `judge` is asked where there is something to judge. NHC passes where nothing is mounted, and on
-// file systems without space; here it is said.
+// Calls `judge` where there is something to judge. Where nothing is mounted, and on file systems
+// without space, NHC passes; muster skips and says why.
 template <class Rule>
 Findings on_mount(const Snapshot& snapshot,
                   const Arguments& arguments,
-                  Stock (*stock_of)(const Space&),
+                  Usage (*usage_of)(const Space&),
                   const Rule& judge) {
   const std::string point = printable(argument(arguments, 0));
   const Mount* mount = mount_at(snapshot, argument(arguments, 0));
@@ -71,8 +70,8 @@ Findings on_mount(const Snapshot& snapshot,
   if (!mount->space) {
     return {checks::not_known(point, fmt::format("the space of {}", point), mount->space)};
   }
-  const Subject subject{.point = point, .stock = stock_of(*mount->space)};
-  if (subject.stock.total <= 0) {
+  const Subject subject{.point = point, .usage = usage_of(*mount->space)};
+  if (subject.usage.total <= 0) {
     auto finding = skipped;
     finding.message = fmt::format("{} counts none", point);
     return {std::move(finding)};
@@ -88,13 +87,13 @@ struct Missed {
   bool low = false;
 };
 
-Result<std::optional<Missed>> missed_by(const Stock& stock, const Arguments& arguments) {
+Result<std::optional<Missed>> missed_by(const Usage& usage, const Arguments& arguments) {
   for (const bool low : {true, false}) {
     const auto word = argument(arguments, low ? 1 : 2);
     if (word.empty()) continue;
-    const auto limit = stock.parse(word);
+    const auto limit = usage.parse(word);
     if (!limit) return tl::unexpected(limit.error());
-    const bool well = low ? stock.total >= *limit : stock.total <= *limit;
+    const bool well = low ? usage.total >= *limit : usage.total <= *limit;
     if (!well) return Missed{.limit = *limit, .low = low};
   }
   return std::nullopt;
@@ -102,55 +101,46 @@ Result<std::optional<Missed>> missed_by(const Stock& stock, const Arguments& arg
 
 Findings judge_total(const Snapshot& snapshot,
                      const Arguments& arguments,
-                     Stock (*stock_of)(const Space&)) {
-  return on_mount(snapshot, arguments, stock_of, [&](const Subject& subject) -> Result<Finding> {
-    const auto& stock = subject.stock;
-    const auto missed = missed_by(stock, arguments);
+                     Usage (*usage_of)(const Space&)) {
+  return on_mount(snapshot, arguments, usage_of, [&](const Subject& subject) -> Result<Finding> {
+    const auto& usage = subject.usage;
+    const auto missed = missed_by(usage, arguments);
     if (!missed) return tl::unexpected(missed.error());
-    auto message = fmt::format("{} has {}", subject.point, stock.words(stock.total));
+    auto message = fmt::format("{} has {}", subject.point, usage.words(usage.total));
     if (!*missed) return checks::passed(std::move(message), subject.point);
     return failed(subject,
                   fmt::format("{}, {} than the {} wanted",
                               message,
                               (*missed)->low ? "less" : "more",
-                              stock.words((*missed)->limit)),
+                              usage.words((*missed)->limit)),
                   Remedy::fix_config);
   });
 }
 
-Findings judge_rest(const Snapshot& snapshot,
+// What is free has to reach the limit, what is in use has to stay below it.
+Findings judge_part(const Snapshot& snapshot,
                     const Arguments& arguments,
-                    Stock (*stock_of)(const Space&)) {
-  return on_mount(snapshot, arguments, stock_of, [&](const Subject& subject) -> Result<Finding> {
-    const auto& stock = subject.stock;
-    const auto least = parse_amount(argument(arguments, 1), stock.parse);
-    if (!least) return tl::unexpected(least.error());
-    const double share = 100 - stock.used_percent();
-    auto message =
-        fmt::format("{} has {} free ({:g}%)", subject.point, stock.words(stock.available), share);
-    const bool well = least->percent ? share >= least->value : stock.available >= least->value;
+                    Usage (*usage_of)(const Space&),
+                    bool free) {
+  return on_mount(snapshot, arguments, usage_of, [&](const Subject& subject) -> Result<Finding> {
+    const auto& usage = subject.usage;
+    const auto limit = parse_amount(argument(arguments, 1), usage.parse);
+    if (!limit) return tl::unexpected(limit.error());
+    const double amount = free ? usage.available : usage.used;
+    const double percent = free ? 100 - usage.used_percent() : usage.used_percent();
+    const double seen = limit->percent ? percent : amount;
+    auto message = fmt::format("{} has {} {} ({:g}%)",
+                               subject.point,
+                               usage.words(amount),
+                               free ? "free" : "in use",
+                               percent);
+    const bool well = free ? seen >= limit->value : seen < limit->value;
     if (well) return checks::passed(std::move(message), subject.point);
-    return failed(subject,
-                  fmt::format("{}, less than the {} wanted", message, argument(arguments, 1)),
-                  Remedy::fix_config);
-  });
-}
-
-Findings judge_use(const Snapshot& snapshot,
-                   const Arguments& arguments,
-                   Stock (*stock_of)(const Space&)) {
-  return on_mount(snapshot, arguments, stock_of, [&](const Subject& subject) -> Result<Finding> {
-    const auto& stock = subject.stock;
-    const auto most = parse_amount(argument(arguments, 1), stock.parse);
-    if (!most) return tl::unexpected(most.error());
-    const double share = stock.used_percent();
-    auto message =
-        fmt::format("{} has {} in use ({:g}%)", subject.point, stock.words(stock.used), share);
-    const bool well = most->percent ? share < most->value : stock.used < most->value;
-    if (well) return checks::passed(std::move(message), subject.point);
-    return failed(subject,
-                  fmt::format("{}, less than {} wanted", message, argument(arguments, 1)),
-                  Remedy::fix_config);
+    return failed(
+        subject,
+        fmt::format(
+            "{}, less than {}{} wanted", message, free ? "the " : "", argument(arguments, 1)),
+        Remedy::fix_config);
   });
 }
 
@@ -161,11 +151,11 @@ Findings judge_fs_size(const Snapshot& snapshot, const Arguments& arguments) {
 }
 
 Findings judge_fs_free(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_rest(snapshot, arguments, bytes_of);
+  return judge_part(snapshot, arguments, bytes_of, true);
 }
 
 Findings judge_fs_used(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_use(snapshot, arguments, bytes_of);
+  return judge_part(snapshot, arguments, bytes_of, false);
 }
 
 Findings judge_fs_inodes(const Snapshot& snapshot, const Arguments& arguments) {
@@ -173,11 +163,11 @@ Findings judge_fs_inodes(const Snapshot& snapshot, const Arguments& arguments) {
 }
 
 Findings judge_fs_ifree(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_rest(snapshot, arguments, inodes_of);
+  return judge_part(snapshot, arguments, inodes_of, true);
 }
 
 Findings judge_fs_iused(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_use(snapshot, arguments, inodes_of);
+  return judge_part(snapshot, arguments, inodes_of, false);
 }
 
 }  // namespace muster::nhc

@@ -27,7 +27,7 @@ struct Preset {
 using Translate = Result<std::vector<Preset>> (*)(const Arguments&);
 
 // What muster-bench is asked for a line.
-using PlanBenchmark = Result<Benchmark> (*)(const Demand& demand, std::size_t gpus);
+using PlanBenchmark = Result<Benchmark> (*)(const CheckLine& line, std::size_t gpus);
 
 inline constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 

@@ -91,8 +91,8 @@ Finding service_finding(const Snapshot& snapshot, const std::string& name, std::
   return checks::passed(fmt::format("{} is active, and root's", unit), unit);
 }
 
-// What follows is nothing where the facts do not tell. Root is who runs NHC: where anybody may do
-// something, so may root, and where nobody may, it depends.
+// The answers below are empty where the facts do not tell. NHC runs as root: what anybody may do,
+// root may do too, and where nobody may, it depends.
 std::optional<bool> is_of_type(const FileFact& file, std::string_view type) {
   if (file.directory || type == "directory") return file.directory && type == "directory";
   if (file.executable) return type == "regular";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command of a line of NHC's configuration, split into words as a shell would, and nothing of
-// it carried out: what would need a shell is refused by name.
+// Splits the command of a line of NHC's configuration into words as a shell would. Nothing is
+// carried out: what would need a shell is an error that names it.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace muster::nhc {
 
-// Nothing for a value that is set and that muster cannot know.
+// A variable is empty where it is set to something that muster cannot know.
 using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
 
 struct Setting {

@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 
 std::vector<Line> lines_of(std::string_view text) { return parse_config("nhc.conf", text).lines; }
 
-std::vector<Demand> demands(std::string_view text, std::string_view node = "n3.cluster") {
-  return demands_on(parse_config("nhc.conf", text), node);
+std::vector<CheckLine> check_lines(std::string_view text, std::string_view node = "n3.cluster") {
+  return check_lines_on(parse_config("nhc.conf", text), node);
 }
 
 TEST(NhcConfigTest, LeavesOutBlankLinesAndComments) {
@@ -55,62 +55,63 @@ TEST(NhcConfigTest, BackslashesJoinLinesAndLeaveTheCharacterBehindThem) {
 }
 
 TEST(NhcDemandsTest, AreThoseForTheNode) {
-  EXPECT_THAT(demands("* || check_a 1\n"
-                      "!n3* || check_b\n"
-                      "{n[1-4].cluster} || check_c\n"
-                      "/^x/ || check_d\n"
-                      "n3 || check_e\n"),
-              ElementsAre(Demand{.number = 1, .check = "check_a", .arguments = {"1"}},
-                          Demand{.number = 3, .check = "check_c"}));
+  EXPECT_THAT(check_lines("* || check_a 1\n"
+                          "!n3* || check_b\n"
+                          "{n[1-4].cluster} || check_c\n"
+                          "/^x/ || check_d\n"
+                          "n3 || check_e\n"),
+              ElementsAre(CheckLine{.number = 1, .check = "check_a", .arguments = {"1"}},
+                          CheckLine{.number = 3, .check = "check_c"}));
 }
 
 TEST(NhcDemandsTest, SettingsHoldForLaterLinesOfTheNodesTheyAreFor) {
   EXPECT_THAT(
-      demands("* || A=1\n"
-              "x* || A=2\n"
-              "* || check_a $A\n"
-              "* || export A=\"$A$A\"\n"
-              "* || A=5 check_b $A\n"
-              "* || check_c $A $HOSTNAME ${HOSTNAME_S}\n"),
+      check_lines("* || A=1\n"
+                  "x* || A=2\n"
+                  "* || check_a $A\n"
+                  "* || export A=\"$A$A\"\n"
+                  "* || A=5 check_b $A\n"
+                  "* || check_c $A $HOSTNAME ${HOSTNAME_S}\n"),
       ElementsAre(
-          Demand{.number = 3, .check = "check_a", .arguments = {"1"}},
-          Demand{.number = 5, .check = "check_b", .arguments = {"11"}},
-          Demand{.number = 6, .check = "check_c", .arguments = {"11", "n3.cluster", "n3"}}));
+          CheckLine{.number = 3, .check = "check_a", .arguments = {"1"}},
+          CheckLine{.number = 5, .check = "check_b", .arguments = {"11"}},
+          CheckLine{.number = 6, .check = "check_c", .arguments = {"11", "n3.cluster", "n3"}}));
 }
 
 TEST(NhcDemandsTest, TheSearchPathThatNhcSetsIsKnown) {
-  EXPECT_THAT(demands("* || export PATH=\"$PATH:/opt/bin\"\n* || check_a $PATH\n"),
-              ElementsAre(Demand{.number = 2,
-                                 .check = "check_a",
-                                 .arguments = {"/sbin:/usr/sbin:/bin:/usr/bin:/opt/bin"}}));
+  EXPECT_THAT(check_lines("* || export PATH=\"$PATH:/opt/bin\"\n* || check_a $PATH\n"),
+              ElementsAre(CheckLine{.number = 2,
+                                    .check = "check_a",
+                                    .arguments = {"/sbin:/usr/sbin:/bin:/usr/bin:/opt/bin"}}));
 }
 
 TEST(NhcDemandsTest, NameWhatIsNotKnown) {
-  EXPECT_THAT(
-      demands("* || A=$OTHER\n* || check_a $A\n"),
-      ElementsAre(Demand{.number = 2, .check = "check_a", .arguments = {"$A"}, .unresolved = "A"}));
+  EXPECT_THAT(check_lines("* || A=$OTHER\n* || check_a $A\n"),
+              ElementsAre(CheckLine{
+                  .number = 2, .check = "check_a", .arguments = {"$A"}, .unresolved = "A"}));
 }
 
 TEST(NhcDemandsTest, KeepTheComplaintsOfLinesThatCannotBeRead) {
   EXPECT_THAT(
-      demands("x\n* || A=$(date)\n/(/ || check_a\n"),
+      check_lines("x\n* || A=$(date)\n/(/ || check_a\n"),
       ElementsAre(
-          Demand{.number = 1, .complaint = "no || in \"x\""},
-          Demand{.number = 2,
-                 .complaint = "the command substitution $(…) needs a shell, and muster runs none"},
-          Demand{.number = 3, .complaint = "the expression /(/: Unmatched ( or \\("}));
+          CheckLine{.number = 1, .complaint = "no || in \"x\""},
+          CheckLine{
+              .number = 2,
+              .complaint = "the command substitution $(…) needs a shell, and muster runs none"},
+          CheckLine{.number = 3, .complaint = "the expression /(/: Unmatched ( or \\("}));
 }
 
 TEST(NhcDemandsTest, OfANodeWithoutANameOnlyLinesForAllAreUnderstood) {
-  EXPECT_THAT(demands("* || check_a\nn* || check_b\n", ""),
-              ElementsAre(Demand{.number = 1, .check = "check_a"},
-                          Demand{.number = 2, .complaint = "the node's own name is not known"}));
+  EXPECT_THAT(check_lines("* || check_a\nn* || check_b\n", ""),
+              ElementsAre(CheckLine{.number = 1, .check = "check_a"},
+                          CheckLine{.number = 2, .complaint = "the node's own name is not known"}));
 }
 
 TEST(NhcDemandsTest, AllDemandsAreThoseOfEveryNode) {
-  EXPECT_THAT(all_demands(parse_config("f", "a || check_a\nb || check_b\n")),
-              ElementsAre(Demand{.number = 1, .check = "check_a"},
-                          Demand{.number = 2, .check = "check_b"}));
+  EXPECT_THAT(all_check_lines(parse_config("f", "a || check_a\nb || check_b\n")),
+              ElementsAre(CheckLine{.number = 1, .check = "check_a"},
+                          CheckLine{.number = 2, .check = "check_b"}));
 }
 
 }  // namespace

@@ -17,13 +17,13 @@ inline void PrintTo(const Line& line, std::ostream* out) {
 }
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-inline void PrintTo(const Demand& demand, std::ostream* out) {
+inline void PrintTo(const CheckLine& line, std::ostream* out) {
   *out << fmt::format("{}: {} [{}] {} {}",
-                      demand.number,
-                      demand.check,
-                      fmt::join(demand.arguments, "] ["),
-                      demand.complaint,
-                      demand.unresolved);
+                      line.number,
+                      line.check,
+                      fmt::join(line.arguments, "] ["),
+                      line.complaint,
+                      line.unresolved);
 }
 
 }  // namespace muster::nhc
