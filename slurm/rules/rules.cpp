@@ -13,22 +13,24 @@
 namespace muster::slurm {
 namespace {
 
-std::string quoted(std::string_view word) { return fmt::format("is \"{}\"", printable(word, 60)); }
+std::string in_quotes(std::string_view word) {
+  return fmt::format("is \"{}\"", printable(word, 60));
+}
 
 // slurmd kills a health check after 60 s, and a hook that is killed can say nothing.
 constexpr double kLongestHook = 55;
 
 BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
-    return {"on_trouble", quoted(rules.on_trouble) + "; write pass or fail"};
+    return {"on_trouble", in_quotes(rules.on_trouble) + "; write pass or fail"};
   }
   // A hook is started in whichever folder slurmd is in.
   if (!rules.nhc_conf.empty() && !rules.nhc_conf.starts_with('/')) {
-    return {"nhc_conf", quoted(rules.nhc_conf) + "; write the whole path"};
+    return {"nhc_conf", in_quotes(rules.nhc_conf) + "; write the whole path"};
   }
   for (const auto& [check, word] : rules.unknown) {
     if (word == "keep" || word == "drain") continue;
-    return {fmt::format("unknown.{}", check), quoted(word) + "; write keep or drain"};
+    return {fmt::format("unknown.{}", check), in_quotes(word) + "; write keep or drain"};
   }
   return {};
 }
