@@ -45,6 +45,10 @@ set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME muster)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_RECOMMENDS "muster-mpi, libibverbs1")
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME muster-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "muster (= ${PROJECT_VERSION})")
+if(MUSTER_SELF_CONTAINED)  # for any release's Open MPI, and HPC-X's, which is no package
+  set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
+  set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "libopenmpi3 | libopenmpi3t64 | libopenmpi40")
+endif()
 set(CPACK_COMPONENT_MPI_DESCRIPTION "The MPI back end of muster-bench, for the Open MPI of this distribution.")
 
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)

@@ -32,7 +32,10 @@ cmake --build "$build"
 made=$(mktemp --directory)
 trap 'rm -rf "$made"' EXIT
 for kind in TGZ DEB RPM; do
-  cpack --config "$build/CPackConfig.cmake" -G "$kind" -B "$made" >"$made/log" 2>&1 || {
+  prefix=/usr
+  [[ $kind != TGZ ]] || prefix=/ # unpacked anywhere
+  cpack --config "$build/CPackConfig.cmake" -G "$kind" -B "$made" \
+    -D CPACK_PACKAGING_INSTALL_PREFIX="$prefix" >"$made/log" 2>&1 || {
     cat "$made/log" >&2
     exit 1
   }

@@ -22,13 +22,17 @@ tar --extract --gzip --strip-components=1 --directory "$folder/root/opt" --file 
   fail "$tarball cannot be unpacked"
 programs=("$folder/root/opt/bin/muster" "$folder/root/opt/bin/muster-bench")
 modules=("$folder"/root/opt/lib/muster/*.so)
+for object in "${programs[@]}" "${modules[@]}"; do
+  [[ -f $object ]] && continue
+  echo "not ok: $object is not in the package" >&2
+  exit 1
+done
 
 kilobytes=$(du --summarize --apparent-size --block-size=1000 "$folder/root/opt" | cut --fields=1)
 ((kilobytes <= 20000)) || fail "unpacked it has $kilobytes kB, expected at most 20000"
 
 # What they want of other objects: glibc's, and of the module Open MPI's.
 for object in "${programs[@]}" "${modules[@]}"; do
-  [[ -f $object ]] || fail "$object is not in the package"
   others=$(readelf --dynamic "$object" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
     grep --invert-match --extended-regexp '^(libc\.so\.6|libm\.so\.6|ld-linux.*)$')
   [[ $object != *_mpi.so ]] || others=$(grep --invert-match '^libmpi\.so' <<<"$others")
