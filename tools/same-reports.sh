@@ -49,7 +49,7 @@ done
 "$old/muster-node" list >"$work/list"
 nodes=$(sed -n '/^nodes:/,/^faults:/s/^  \([^ ]*\).*/\1/p' "$work/list")
 faults=$(sed -n '/^faults:/,$s/^  \([^ ]*\).*/\1/p' "$work/list")
-tree=$reports/node state=$work/state  # messages may name the node's folder: it is always the same
+tree=$reports/node state=$work/state # messages may name the node's folder: it is always the same
 for node in $nodes; do
   for fault in healthy $faults; do
     rm -rf "$tree" "$state"
