@@ -4,51 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <type_traits>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/all.hpp"
+#include "lib/profile/types.hpp"
 
 namespace muster::app {
 namespace {
 
-template <class Struct, class T>
-T member_type(T Struct::*);
-
-template <class T>
-constexpr bool kIsLimit = false;
-template <class T>
-constexpr bool kIsLimit<Limit<T>> = true;
-
-template <Described T>
-void add_keys(std::string_view prefix, std::vector<LimitKey>& keys) {
-  for_each_field<T>([&](const auto& each) {
-    using Member = decltype(member_type(each.member));
-    if constexpr (Described<Member>) {
-      add_keys<Member>(fmt::format("{}{}.", prefix, each.name), keys);
-    } else {
-      keys.push_back({.name = fmt::format("{}{}", prefix, each.name),
-                      .about = std::string(each.about),
-                      .optional = kIsLimit<Member>});
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
+void add_keys(std::string_view prefix, const Type& block, std::vector<LimitKey>& keys) {
+  for (const auto& member : block.members) {
+    const auto name = fmt::format("{}{}", prefix, member.name);
+    if (member.type->shape == Type::Shape::block) {
+      add_keys(fmt::format("{}.", name), *member.type, keys);
+      continue;
     }
-  });
+    keys.push_back({.name = name,
+                    .about = std::string(member.about),
+                    .optional = member.type->shape == Type::Shape::limit});
+  }
 }
-
-template <Described Group>
-void add_check(std::string_view name, std::vector<LimitKey>& keys) {
-  for_each_field<Group>([&](const auto& each) {
-    if (each.name != name) return;
-    using Block = decltype(member_type(each.member));
-    add_keys<Block>("", keys);
-  });
-}
-
-// The groups are the members of a profile whose members are the checks' blocks.
-template <class T>
-concept GroupOfChecks = std::is_same_v<T, Owned<HostLimits>> ||
-    std::is_same_v<T, Owned<PciLimits>> || std::is_same_v<T, Owned<GpuLimits>> ||
-    std::is_same_v<T, Owned<IbLimits>> || std::is_same_v<T, Owned<TopoLimits>> ||
-    std::is_same_v<T, Owned<EnvLimits>> || std::is_same_v<T, Owned<MusterLimits>>;
 
 constexpr std::size_t kLongestValue = 4096;
 
@@ -63,13 +38,10 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   const auto group = check.substr(0, dot);
   const auto name = dot == std::string_view::npos ? std::string_view() : check.substr(dot + 1);
   std::vector<LimitKey> keys;
-  for_each_field<Profile>([&](const auto& each) {
-    using Member = decltype(member_type(each.member));
-    if constexpr (GroupOfChecks<Member>) {
-      using Group = std::remove_reference_t<decltype(*std::declval<Member&>())>;
-      if (each.name == group) add_check<Group>(name, keys);
-    }
-  });
+  const auto* of_group = profile_type().find(group);
+  if (of_group == nullptr || of_group->type->shape != Type::Shape::owned) return keys;
+  const auto* block = of_group->type->item->find(name);
+  if (block != nullptr) add_keys("", *block->type, keys);
   return keys;
 }
 

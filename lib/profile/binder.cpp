@@ -2,6 +2,8 @@
 // Plain values, the words that a value may be, and the texts of errors.
 #include "lib/profile/binder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -103,6 +105,9 @@ std::string hint(std::string_view key,
                       : fmt::format("did you mean '{}'?", near);
 }
 
+// The keys that say where a block's values come from.
+bool is_reserved(std::string_view key) { return key == "source" || key == "as_of"; }
+
 }  // namespace
 
 Place below(const Place& block, std::string_view key, int line) {
@@ -113,8 +118,6 @@ Place below(const Place& block, std::string_view key, int line) {
           .as_of = block.as_of,
           .sources = {}};
 }
-
-bool is_reserved(std::string_view key) { return key == "source" || key == "as_of"; }
 
 Yaml mapping_of(std::string_view key, const Yaml& value) {
   Yaml mapping;
@@ -145,9 +148,25 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block,
                fmt::format("unknown key '{}'; {}", unknown.path, hint(key, known, candidates)));
 }
 
-Result<void> Binder::enter(const Yaml& node,
+Result<void> Binder::block(const Yaml& node,
                            Place& place,
-                           const std::vector<std::string>& keys) const {
+                           const Keys& keys,
+                           const Visit& visit) const {
+  if (auto entered = enter(node, place, keys); !entered) return entered;
+  for (const auto& entry : node.entries) {
+    if (is_reserved(entry.key)) continue;
+    const auto dot = setting_ ? entry.key.find('.') : std::string::npos;
+    const std::string_view key = std::string_view(entry.key).substr(0, dot);
+    Result<void> done =
+        dot == std::string::npos
+            ? visit(key, entry.line, entry.value)
+            : visit(key, entry.line, mapping_of(entry.key.substr(dot + 1), entry.value));
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> Binder::enter(const Yaml& node, Place& place, const Keys& keys) const {
   if (node.kind != Yaml::Kind::mapping) {
     if (place.path.empty()) return wrong(node.line, "a mapping is expected here");
     return wrong_type(node, place, "a mapping");
@@ -170,9 +189,7 @@ Result<void> Binder::take_date(const YamlEntry& entry, Place& place) const {
   return {};
 }
 
-Result<void> Binder::take_source(const YamlEntry& entry,
-                                 Place& place,
-                                 const std::vector<std::string>& keys) const {
+Result<void> Binder::take_source(const YamlEntry& entry, Place& place, const Keys& keys) const {
   const Place here = below(place, entry.key, entry.line);
   if (entry.value.kind == Yaml::Kind::scalar) {
     place.source = entry.value.text;
@@ -181,8 +198,9 @@ Result<void> Binder::take_source(const YamlEntry& entry,
   if (entry.value.kind != Yaml::Kind::mapping) {
     return wrong_type(entry.value, here, "text, or a mapping from key to text");
   }
+  const auto known = keys();
   for (const auto& [key, line, source] : entry.value.entries) {
-    if (std::ranges::count(keys, key) == 0) return unknown_key(here, key, line, keys);
+    if (std::ranges::count(known, key) == 0) return unknown_key(here, key, line, known);
     if (source.kind != Yaml::Kind::scalar) {
       return wrong_type(source, below(here, key, line), "text");
     }
@@ -191,7 +209,7 @@ Result<void> Binder::take_source(const YamlEntry& entry,
   return {};
 }
 
-Result<void> Binder::value(const Yaml& node, const Place& place, bool& out) {
+Result<void> Binder::truth(const Yaml& node, const Place& place, bool& out) {
   if (node.text != "true" && node.text != "false") {
     return wrong_type(node, place, "true or false");
   }
@@ -200,7 +218,7 @@ Result<void> Binder::value(const Yaml& node, const Place& place, bool& out) {
   return {};
 }
 
-Result<void> Binder::value(const Yaml& node, const Place& place, int& out) {
+Result<void> Binder::whole(const Yaml& node, const Place& place, int& out) {
   const auto parsed = parse_signed(node.text);
   if (!parsed || *parsed > std::numeric_limits<int>::max()) {
     return wrong_type(node, place, "a whole number");
@@ -213,7 +231,7 @@ Result<void> Binder::value(const Yaml& node, const Place& place, int& out) {
   return {};
 }
 
-Result<void> Binder::value(const Yaml& node, const Place& place, double& out) {
+Result<void> Binder::number(const Yaml& node, const Place& place, double& out) {
   const auto parsed = parse_number(node.text);
   if (!parsed) return wrong_type(node, place, "a number");
   if (*parsed < 0) {
@@ -224,7 +242,7 @@ Result<void> Binder::value(const Yaml& node, const Place& place, double& out) {
   return {};
 }
 
-Result<void> Binder::value(const Yaml& node, const Place& place, std::string& out) {
+Result<void> Binder::text(const Yaml& node, const Place& place, std::string& out) {
   if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
   if (auto known = check_choice(place, node.text); !known) return known;
   out = node.text;
@@ -232,7 +250,7 @@ Result<void> Binder::value(const Yaml& node, const Place& place, std::string& ou
   return {};
 }
 
-Result<void> Binder::value(const Yaml& node, const Place& place, Words& out) {
+Result<void> Binder::words(const Yaml& node, const Place& place, Words& out) {
   if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list");
   Words read;
   for (const auto& item : node.items) {
@@ -245,6 +263,135 @@ Result<void> Binder::value(const Yaml& node, const Place& place, Words& out) {
   out = std::move(read);
   record(place, fmt::format("[{}]", fmt::join(out, ", ")));
   return {};
+}
+
+Result<void> Binder::quantity(const Yaml& node, const Place& place, Slot out) {
+  if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "a number with a unit");
+  const auto parsed = out.type->parse(node.text);
+  if (!parsed) {
+    return wrong(place.line, fmt::format("'{}': {}", place.path, parsed.error().message));
+  }
+  *static_cast<double*>(out.value) = *parsed;
+  record(place, node.text);
+  return {};
+}
+
+Result<void> Binder::limit(const Yaml& node, const Place& place, Slot out) {
+  if (node.kind != Yaml::Kind::null) {
+    return value(node, place, {out.type->enter(out.value), out.type->item});
+  }
+  out.type->clear(out.value);
+  record(place, "null");
+  return {};
+}
+
+Result<void> Binder::list(const Yaml& node, const Place& place, Slot out) {
+  if (setting_ && node.kind == Yaml::Kind::mapping) return item(node, place, out);
+  if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list of mappings");
+  forget(place.path);
+  out.type->clear(out.value);
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    const Place item_place = below(place, fmt::format("{}", i), node.items[i].line);
+    const Slot read{out.type->enter(out.value), out.type->item};
+    if (auto done = value(node.items[i], item_place, read); !done) return done;
+  }
+  if (node.items.empty()) record(place, "[]");
+  return {};
+}
+
+// --set bench.job_all_reduce.0.fail_below=…: one item of a list that is there
+// already.
+Result<void> Binder::item(const Yaml& node, const Place& place, Slot list) {
+  for (const auto& entry : node.entries) {
+    if (is_reserved(entry.key)) continue;
+    const auto dot = entry.key.find('.');
+    const auto key = std::string_view(entry.key).substr(0, dot);
+    const auto index = index_of(place, key, list.type->size(list.value));
+    if (!index) return tl::unexpected(index.error());
+    const Slot out{list.type->at(list.value, *index), list.type->item};
+    const Place item_place = below(place, key, entry.line);
+    auto done = dot == std::string::npos
+                    ? value(entry.value, item_place, out)
+                    : value(mapping_of(entry.key.substr(dot + 1), entry.value), item_place, out);
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> Binder::map(const Yaml& node, const Place& place, Slot out) {
+  if (node.kind != Yaml::Kind::mapping) return wrong_type(node, place, "a mapping");
+  const bool of_blocks = out.type->item->shape == Type::Shape::block;
+  for (const auto& entry : node.entries) {
+    // The keys of a map may have dots of their own: what is left of a setting's
+    // path is the key, but for the member behind the last dot where the values
+    // are blocks.
+    const auto dot = setting_ && of_blocks ? entry.key.rfind('.') : std::string::npos;
+    const std::string key = entry.key.substr(0, dot);
+    const Place key_place = below(place, key, entry.line);
+    if (dot == std::string::npos && entry.value.kind == Yaml::Kind::null) {
+      out.type->erase(out.value, key);
+      forget(key_place.path);
+      continue;
+    }
+    const Slot read{out.type->at_key(out.value, key), out.type->item};
+    auto done = dot == std::string::npos
+                    ? value(entry.value, key_place, read)
+                    : value(mapping_of(entry.key.substr(dot + 1), entry.value), key_place, read);
+    if (!done) return done;
+  }
+  return {};
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
+Result<void> Binder::value(const Yaml& node, const Place& place, Slot out) {
+  using Shape = Type::Shape;
+  switch (out.type->shape) {
+    case Shape::truth:
+      return truth(node, place, *static_cast<bool*>(out.value));
+    case Shape::whole:
+      return whole(node, place, *static_cast<int*>(out.value));
+    case Shape::number:
+      return number(node, place, *static_cast<double*>(out.value));
+    case Shape::text:
+      return text(node, place, *static_cast<std::string*>(out.value));
+    case Shape::words:
+      return words(node, place, *static_cast<Words*>(out.value));
+    case Shape::quantity:
+      return quantity(node, place, out);
+    case Shape::limit:
+      return limit(node, place, out);
+    case Shape::owned:
+      return value(node, place, {out.type->enter(out.value), out.type->item});
+    case Shape::list:
+      return list(node, place, out);
+    case Shape::map:
+      return map(node, place, out);
+    case Shape::block:
+      break;
+  }
+  Place inside = place;
+  const auto keys = [&] { return out.type->keys(); };
+  return block(node, inside, keys, [&](std::string_view key, int line, const Yaml& entry) {
+    const auto* member = out.type->find(key);
+    if (member == nullptr) return Result<void>(unknown_key(inside, key, line, keys()));
+    return value(entry, below(inside, key, line), out.of(*member));
+  });
+}
+
+Result<void> Binder::check(const Yaml& node, Place place, Slot out) {
+  const Type& policy = policy_type();
+  const auto keys = [&] {
+    auto names = out.type->keys();
+    for (auto& name : policy.keys()) names.push_back(std::move(name));
+    return names;
+  };
+  return block(node, place, keys, [&](std::string_view key, int line, const Yaml& entry) {
+    const Place inside = below(place, key, line);
+    if (const auto* member = out.type->find(key)) return value(entry, inside, out.of(*member));
+    const auto* of_policy = policy.find(key);
+    if (of_policy == nullptr) return Result<void>(unknown_key(place, key, line, keys()));
+    return value(entry, inside, Slot{&profile_.policies[place.path], &policy}.of(*of_policy));
+  });
 }
 
 Result<void> Binder::check_choice(const Place& place, std::string_view word) const {

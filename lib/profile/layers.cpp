@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a profile above its blocks: groups of checks, bench, contexts, and the rest.
+// The shape of a profile above its blocks: groups of checks, bench, contexts,
+// and the rest.
 #include "lib/profile/layers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <concepts>
-#include <optional>
 #include <utility>
 
-#include "lib/profile/limits/all.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster {
 namespace {
 
-// Its blocks are checks: `<group>.<name>`.
-template <class T>
-concept CheckGroup = std::same_as<T, Owned<HostLimits>> || std::same_as<T, Owned<PciLimits>> ||
-    std::same_as<T, Owned<GpuLimits>> || std::same_as<T, Owned<IbLimits>> ||
-    std::same_as<T, Owned<TopoLimits>> || std::same_as<T, Owned<EnvLimits>> ||
-    std::same_as<T, Owned<MusterLimits>>;
-
-// What says how a node is judged, as opposed to which profile this is.
-template <class T>
-concept Judging = CheckGroup<T> || std::same_as<T, Owned<BenchLimits>> ||
-    std::same_as<T, std::map<std::string, Context>>;
+// Whether a profile's member is a group of checks: its blocks are
+// `<group>.<name>`.
+bool is_group(const Member& member) {
+  return member.type->shape == Type::Shape::owned && member.name != "bench";
+}
 
 // The block of a check that has no limits.
 struct NoLimits {
@@ -36,7 +28,8 @@ bool is_known_to_loader(std::string_view key) {
   return key == "schema" || key == "name" || key == "extends";
 }
 
-// [..] and {..} and quoted text are YAML; all other text is the value as it is, so that `*` and
+// [..] and {..} and quoted text are YAML; all other text is the value as it is,
+// so that `*` and
 // `: ` need no quotes on a command line.
 Result<Yaml> value_of_setting(std::string_view text) {
   const char first = text.empty() ? ' ' : text.front();
@@ -50,16 +43,19 @@ Result<Yaml> value_of_setting(std::string_view text) {
   return value;
 }
 
+// The members that say how a node is judged, as opposed to which profile this
+// is.
 std::vector<std::string> judging_keys() {
   std::vector<std::string> keys;
-  for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
-    if (Judging<Member>) keys.emplace_back(each.name);
-  });
+  for (const auto& member : profile_type().members) {
+    const bool judges = member.type->shape == Type::Shape::owned || member.name == "contexts";
+    if (judges) keys.emplace_back(member.name);
+  }
   return keys;
 }
 
 std::vector<std::string> keys_of_file() {
-  std::vector<std::string> keys = keys_of<Profile>();
+  std::vector<std::string> keys = profile_type().keys();
   keys.insert(keys.end(), {"schema", "name", "extends"});
   return keys;
 }
@@ -78,7 +74,8 @@ void clear_lines(Yaml& node) {
 Result<void> Layers::add_file(const Yaml& document, const std::string& file, bool defaults) {
   binder_.begin(file);
   declares_ = defaults;
-  // Other names of the same hardware are this file's, never those of what it extends.
+  // Other names of the same hardware are this file's, never those of what it
+  // extends.
   profile_.aliases.clear();
   profile_.origins.erase("aliases");
   profile_.values.erase("aliases");
@@ -118,65 +115,57 @@ Result<void> Layers::add_recognise(const Yaml& recognise, const std::string& fil
   Place place;
   place.path = "recognise";
   place.line = recognise.line;
-  return binder_.value(recognise, place, profile_.recognise);
+  return binder_.value(
+      recognise, place, {&profile_.recognise, profile_type().find("recognise")->type});
 }
 
 Result<void> Layers::check_keys(const Yaml& document, const std::string& file) {
   binder_.begin(file);
   const auto keys = keys_of_file();
   Place place;
-  if (auto entered = binder_.enter(document, place, keys); !entered) return entered;
-  return binder_.each(document, [&](std::string_view key, int line, const Yaml& /*value*/) {
-    if (std::ranges::count(keys, key) > 0) return Result<void>{};
-    return Result<void>(binder_.unknown_key(place, key, line, keys));
-  });
+  const auto known = [&] { return keys; };
+  return binder_.block(
+      document, place, known, [&](std::string_view key, int line, const Yaml& /*value*/) {
+        if (std::ranges::count(keys, key) > 0) return Result<void>{};
+        return Result<void>(binder_.unknown_key(place, key, line, keys));
+      });
 }
 
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
   const std::vector<std::string> keys = whole_file ? keys_of_file() : judging_keys();
-  if (auto entered = binder_.enter(document, place, keys); !entered) return entered;
-
-  return binder_.each(document, [&](std::string_view key, int line, const Yaml& value) {
-    if (whole_file && is_known_to_loader(key)) return Result<void>{};
-    if (std::ranges::count(keys, key) == 0) {
-      return Result<void>(binder_.unknown_key(place, key, line, keys));
-    }
-    return add_member(key, value, below(place, key, line));
-  });
+  const auto known = [&] { return keys; };
+  return binder_.block(
+      document, place, known, [&](std::string_view key, int line, const Yaml& value) {
+        if (whole_file && is_known_to_loader(key)) return Result<void>{};
+        if (std::ranges::count(keys, key) == 0) {
+          return Result<void>(binder_.unknown_key(place, key, line, keys));
+        }
+        const Slot all{&profile_, &profile_type()};
+        const Member& member = *all.type->find(key);
+        const Place inside = below(place, key, line);
+        return is_group(member) ? add_group(value, inside, all.of(member))
+                                : binder_.value(value, inside, all.of(member));
+      });
 }
 
-Result<void> Layers::add_member(std::string_view key, const Yaml& value, const Place& place) {
-  Result<void> done;
-  for_each_field<Profile>([&]<class Member>(const Field<Profile, Member>& each) {
-    if (each.name != key) return;
-    if constexpr (CheckGroup<Member>) {
-      done = add_group(value, place, *(profile_.*each.member));
-    } else {
-      done = binder_.value(value, place, profile_.*each.member);
-    }
-  });
-  return done;
-}
-
-template <Described Group>
-Result<void> Layers::add_group(const Yaml& node, Place place, Group& group) {
-  std::vector<std::string> keys = keys_of<Group>();
-  for (auto& name : declared_in(place.path)) keys.push_back(std::move(name));
-  if (auto entered = binder_.enter(node, place, keys); !entered) return entered;
-
-  return binder_.each(node, [&](std::string_view key, int line, const Yaml& value) {
+Result<void> Layers::add_group(const Yaml& node, Place place, Slot owned) {
+  const Slot group{owned.type->enter(owned.value), owned.type->item};
+  const auto keys = [&] {
+    std::vector<std::string> names = group.type->keys();
+    for (auto& name : declared_in(place.path)) names.push_back(std::move(name));
+    return names;
+  };
+  return binder_.block(node, place, keys, [&](std::string_view key, int line, const Yaml& value) {
     const Place block = below(place, key, line);
-    std::optional<Result<void>> done;
-    for_each_field<Group>([&](const auto& each) {
-      if (each.name == key) done = binder_.block(value, block, group.*each.member, true);
-    });
-    if (done) return *done;
+    if (const auto* member = group.type->find(key)) {
+      return binder_.check(value, block, group.of(*member));
+    }
     if (declares_) declared_.insert(block.path);
     if (!declared_.contains(block.path)) {
-      return Result<void>(binder_.unknown_key(place, key, line, keys));
+      return Result<void>(binder_.unknown_key(place, key, line, keys()));
     }
     NoLimits none;
-    return binder_.block(value, block, none, true);
+    return binder_.check(value, block, slot_of(none));
   });
 }
 

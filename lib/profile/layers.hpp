@@ -18,8 +18,9 @@ class Layers {
  public:
   explicit Layers(Profile& profile) : profile_(profile), binder_(profile) {}
 
-  // A whole profile's file. `schema`, `name` and `extends` are the caller's. Only defaults.yaml may
-  // declare checks that have no limits, by giving them a block.
+  // A whole profile's file. `schema`, `name` and `extends` are the caller's.
+  // Only defaults.yaml may declare checks that have no limits, by giving them a
+  // block.
   [[nodiscard]] Result<void> add_file(const Yaml& document, const std::string& file, bool defaults);
 
   // The site's `overrides`: groups, bench and contexts.
@@ -28,7 +29,8 @@ class Layers {
   // KEY=VALUE of the command line.
   [[nodiscard]] Result<void> add_setting(std::string_view setting);
 
-  // Whether all top-level keys of a whole profile's file are known; nothing is laid over anything.
+  // Whether all top-level keys of a whole profile's file are known; nothing is
+  // laid over anything.
   [[nodiscard]] Result<void> check_keys(const Yaml& document, const std::string& file);
 
   // The block `recognise` alone.
@@ -36,11 +38,7 @@ class Layers {
 
  private:
   [[nodiscard]] Result<void> add(const Yaml& document, Place place, bool whole_file);
-  [[nodiscard]] Result<void> add_member(std::string_view key,
-                                        const Yaml& value,
-                                        const Place& place);
-  template <Described Group>
-  [[nodiscard]] Result<void> add_group(const Yaml& node, Place place, Group& group);
+  [[nodiscard]] Result<void> add_group(const Yaml& node, Place place, Slot owned);
   [[nodiscard]] std::vector<std::string> declared_in(std::string_view group) const;
 
   Profile& profile_;

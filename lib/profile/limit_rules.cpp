@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
+#include <cstddef>
 #include <map>
 #include <string_view>
 #include <utility>
 
-#include "lib/profile/limits/all.hpp"
+#include "lib/profile/types.hpp"
 
 namespace muster {
 namespace {
@@ -22,61 +22,54 @@ struct Number {
   bool time = false;
 };
 
-// Every number of a profile by its path.
-class Numbers {
- public:
-  template <Described T>
-  void add(const std::string& path, const T& block) {
-    for_each_field<T>([&](const auto& each) {
-      add(path.empty() ? std::string(each.name) : fmt::format("{}.{}", path, each.name),
-          block.*each.member);
-    });
+using Numbers = std::map<std::string, Number>;  // by path
+
+// Adds what has an order: all numbers of a value, and none of its lists.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
+void collect(const std::string& path, const Type& type, const void* value, Numbers& found) {
+  using Shape = Type::Shape;
+  const auto add = [&](double number, std::string shown) {
+    found[path] = {
+        .value = number, .shown = std::move(shown), .share = type.share, .time = type.time};
+  };
+  switch (type.shape) {
+    case Shape::whole:
+      add(*static_cast<const int*>(value),
+          fmt::format("{:g}", static_cast<double>(*static_cast<const int*>(value))));
+      return;
+    case Shape::number:
+      add(*static_cast<const double*>(value),
+          fmt::format("{:g}", *static_cast<const double*>(value)));
+      return;
+    case Shape::quantity:
+      add(*static_cast<const double*>(value), type.show(*static_cast<const double*>(value)));
+      return;
+    case Shape::limit:
+    case Shape::owned:
+    case Shape::map:
+      type.each(value, [&](const std::string& key, const void* item) {
+        const bool keyed = type.shape == Shape::map;
+        collect(keyed ? fmt::format("{}.{}", path, key) : path, *type.item, item, found);
+      });
+      return;
+    case Shape::block:
+      for (const auto& member : type.members) {
+        collect(fmt::format("{}.{}", path, member.name),
+                *member.type,
+                static_cast<const std::byte*>(value) + member.offset,
+                found);
+      }
+      return;
+    case Shape::truth:
+    case Shape::text:
+    case Shape::words:
+    case Shape::list:
+      return;
   }
+}
 
-  template <class Kind>
-  void add(const std::string& path, const Quantity<Kind>& quantity) {
-    found_[path] = {.value = quantity.value,
-                    .shown = to_string(quantity),
-                    .share = std::same_as<Quantity<Kind>, Percent>,
-                    .time = std::same_as<Quantity<Kind>, Seconds>};
-  }
-
-  template <class T>
-  void add(const std::string& path, const Owned<T>& group) {
-    add(path, *group);
-  }
-
-  template <class T>
-  void add(const std::string& path, const Limit<T>& limit) {
-    if (limit) add(path, *limit);
-  }
-
-  template <class T>
-  void add(const std::string& path, const std::map<std::string, T>& blocks) {
-    for (const auto& [key, block] : blocks) add(fmt::format("{}.{}", path, key), block);
-  }
-
-  void add(const std::string& path, double number) {
-    found_[path] = {.value = number, .shown = fmt::format("{:g}", number)};
-  }
-
-  void add(const std::string& path, int number) { add(path, static_cast<double>(number)); }
-
-  // What is no number has no order.
-  void add(const std::string& /*path*/, bool /*value*/) {}
-
-  void add(const std::string& /*path*/, const std::string& /*value*/) {}
-
-  template <class T>
-  void add(const std::string& /*path*/, const std::vector<T>& /*values*/) {}
-
-  [[nodiscard]] const std::map<std::string, Number>& found() const { return found_; }
-
- private:
-  std::map<std::string, Number> found_;
-};
-
-// "host.disk.inodes_warn_above" to "host.disk.inodes_fail_above"; empty where it is no warning.
+// "host.disk.inodes_warn_above" to "host.disk.inodes_fail_above"; empty where
+// it is no warning.
 std::string failure_of(std::string_view path, std::string_view suffix) {
   constexpr std::string_view kWarn = "warn_";
   const auto warn = path.rfind(kWarn);
@@ -91,8 +84,8 @@ std::optional<BrokenLimit> judge_order(const Numbers& numbers,
                                        const Number& warn) {
   for (const std::string_view side : {"above", "below"}) {
     const auto failure = failure_of(path, side);
-    const auto fail = numbers.found().find(failure);
-    if (failure.empty() || fail == numbers.found().end()) continue;
+    const auto fail = numbers.find(failure);
+    if (failure.empty() || fail == numbers.end()) continue;
     const double beyond = fail->second.value - warn.value;
     if (side == "above" ? beyond >= 0 : beyond <= 0) continue;
     return BrokenLimit{path,
@@ -125,11 +118,12 @@ std::optional<BrokenLimit> judge_number(const Profile& profile,
 
 std::optional<BrokenLimit> find_broken_limit(const Profile& profile) {
   Numbers numbers;
-  for_each_field<Profile>([&](const auto& each) {
-    // Its limits have an order of their own.
-    if (each.name != "bench") numbers.add(std::string(each.name), profile.*each.member);
-  });
-  for (const auto& [path, number] : numbers.found()) {
+  for (const auto& member : profile_type().members) {
+    if (member.name == "bench") continue;  // its limits have an order of their own
+    const auto* value = static_cast<const std::byte*>(static_cast<const void*>(&profile));
+    collect(std::string(member.name), *member.type, value + member.offset, numbers);
+  }
+  for (const auto& [path, number] : numbers) {
     if (auto broken = judge_number(profile, path, number)) return broken;
     if (auto broken = judge_order(numbers, path, number)) return broken;
   }

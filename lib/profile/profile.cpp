@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/profile/profile.hpp"
 
-#include "lib/profile/limits/all.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/probes.hpp"
+#include "lib/profile/limits/topology.hpp"
+#include "lib/profile/types.hpp"
 
 namespace muster {
 
-template class Owned<HostLimits>;
+// The two largest groups have a source file of their own in limits/.
+extern template const Type& type_of<HostLimits>();
+extern template const Type& type_of<GpuLimits>();
+
 template class Owned<PciLimits>;
-template class Owned<GpuLimits>;
 template class Owned<IbLimits>;
 template class Owned<TopoLimits>;
 template class Owned<EnvLimits>;
 template class Owned<MusterLimits>;
 template class Owned<BenchLimits>;
+
+const Type& profile_type() { return type_of<Profile>(); }
+
+const Type& policy_type() { return type_of<Policy>(); }
 
 bool expects_gpus(const Profile& profile) { return profile.gpu->present.count.value_or(0) > 0; }
 

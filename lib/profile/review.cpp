@@ -9,23 +9,25 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/profile/binder.hpp"
 #include "lib/profile/ceilings.hpp"
 #include "lib/profile/load.hpp"
+#include "lib/profile/types.hpp"
+#include "lib/profile/yaml.hpp"
 
 namespace muster {
 namespace {
 
-// Nothing that is measured comes nearer to its ceiling than this (links reach 96 to 98%).
+// Nothing that is measured comes nearer to its ceiling than this (links reach
+// 96 to 98%).
 constexpr double kNearCeiling = 0.98;
 
-// Blocks of the checks and of bench say where their values come from; what a run does needs no
-// witness.
+// Blocks of the checks and of bench say where their values come from; what a
+// run does needs no witness.
 bool needs_source(std::string_view path) {
   const std::string_view group = path.substr(0, path.find('.'));
   const std::string_view key = path.substr(path.rfind('.') + 1);
   constexpr std::array<std::string_view, 4> kOthers{"summary", "aliases", "recognise", "contexts"};
-  return std::ranges::count(kOthers, group) == 0 && std::ranges::count(keys_of<Policy>(), key) == 0;
+  return std::ranges::count(kOthers, group) == 0 && policy_type().find(key) == nullptr;
 }
 
 std::string location_of(const Profile& profile, const std::string& path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the site's muster.yaml that are nobody's profile: each is a described struct of the
-// part that uses it.
+// The blocks of the site's muster.yaml that are nobody's profile: each is a
+// described struct of the part that uses it.
 #pragma once
 
 #include <string_view>
@@ -12,9 +12,9 @@
 
 namespace muster {
 
-// Reads the block `slurm` over the defaults in `out`; a site without that block, or without a file,
-// changes nothing. `check` says what is wrong with the values: a key and the rest of a sentence, or
-// an empty key.
+// Reads the block `slurm` over the defaults in `out`; a site without that
+// block, or without a file, changes nothing. `check` says what is wrong with
+// the values: a key and the rest of a sentence, or an empty key.
 template <Described T, class Check>
 [[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources,
                                             T& out,
@@ -26,7 +26,7 @@ template <Described T, class Check>
   Binder binder(scratch);
   binder.begin(site->shown);
   const Place place{.path = "slurm", .line = site->slurm.line};
-  if (auto read = binder.block(site->slurm, place, out, false); !read) return read;
+  if (auto read = binder.value(site->slurm, place, slot_of(out)); !read) return read;
   const auto broken = check(out);
   if (broken.key.empty()) return {};
   const auto path = fmt::format("slurm.{}", broken.key);
