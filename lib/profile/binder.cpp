@@ -1,64 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain values, the words that a value may be, and the texts of errors.
+// Values of each shape, and the texts of errors.
 #include "lib/profile/binder.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/ib_speeds.hpp"
 
 namespace muster {
 namespace {
-
-struct Choice {
-  std::string_view path;  // a glob
-  std::vector<std::string> words;
-};
-
-std::vector<std::string> names_of_ib_speeds() {
-  std::vector<std::string> names(kIbSpeeds.size());
-  std::ranges::transform(
-      kIbSpeeds, names.begin(), [](const IbSpeed& speed) { return std::string(speed.name); });
-  return names;
-}
-
-// Values of which only some words mean anything.
-const std::vector<Choice>& choices() {
-  static const std::vector<std::string> remedies{"none",
-                                                 "watch",
-                                                 "restart_app",
-                                                 "reset_gpu",
-                                                 "restart_service",
-                                                 "reboot",
-                                                 "reseat_or_replace",
-                                                 "fix_config",
-                                                 "report_to_provider"};
-  static const std::vector<Choice> all{
-      {"*.fail_as", {"fail", "warn", "pass"}},
-      {"*.warn_as", {"fail", "warn", "pass"}},
-      {"host.kernel_log.kinds.*", {"fail", "warn", "pass"}},
-      {"gpu.xid.kinds.*", {"fail", "warn", "pass"}},
-      {"gpu.sxid.kinds.*", {"fail", "warn", "pass"}},
-      {"*.remedy", remedies},
-      {"*.remedy_in_vm", remedies},
-      {"host.sysctl.transparent_hugepage", {"always", "madvise", "never"}},
-      {"pci.link.unmeasurable", {"skip", "unknown"}},
-      {"gpu.present.vendor", {"nvidia", "amd"}},
-      {"gpu.compute_mode.expected", {"default", "exclusive_process", "prohibited"}},
-      {"ib.rate.width", {"1X", "2X", "4X"}},
-      {"ib.rate.speed", names_of_ib_speeds()},
-      {"ib.pkey.require", {"non_default_full_member", "default_full_member", "any_full_member"}},
-      {"topo.pairing.nearest", {"", "same_switch", "same_numa"}},
-      {"topo.nvlink_matrix.ends_in", {"", "switch", "gpu"}},
-      {"bench.transport.require", {"ib", "gdr", "sharp"}},
-      {"bench.*.memory", {"gpu", "host"}},
-      {"bench.*.algorithm", {"ring", "tree", "nvls", "collnet", "any"}}};
-  return all;
-}
 
 std::string shown(const Yaml& node) {
   switch (node.kind) {
@@ -81,7 +33,7 @@ bool is_date(std::string_view text) {
   });
 }
 
-std::string or_list(const std::vector<std::string>& words) {
+std::string or_list(std::span<const std::string_view> words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool last = i + 1 == words.size();
@@ -242,26 +194,26 @@ Result<void> Binder::number(const Yaml& node, const Place& place, double& out) {
   return {};
 }
 
-Result<void> Binder::text(const Yaml& node, const Place& place, std::string& out) {
+Result<void> Binder::text(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
-  if (auto known = check_choice(place, node.text); !known) return known;
-  out = node.text;
+  if (auto known = check_choice(place, node.text, out.words); !known) return known;
+  *static_cast<std::string*>(out.value) = node.text;
   record(place, node.text);
   return {};
 }
 
-Result<void> Binder::words(const Yaml& node, const Place& place, Words& out) {
+Result<void> Binder::words(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list");
   Words read;
   for (const auto& item : node.items) {
     const Place item_place{
         .path = place.path, .line = item.line, .source = {}, .as_of = {}, .sources = {}};
     if (item.kind != Yaml::Kind::scalar) return wrong_type(item, item_place, "a list of text");
-    if (auto known = check_choice(item_place, item.text); !known) return known;
+    if (auto known = check_choice(item_place, item.text, out.words); !known) return known;
     read.push_back(item.text);
   }
-  out = std::move(read);
-  record(place, fmt::format("[{}]", fmt::join(out, ", ")));
+  record(place, fmt::format("[{}]", fmt::join(read, ", ")));
+  *static_cast<Words*>(out.value) = std::move(read);
   return {};
 }
 
@@ -278,7 +230,7 @@ Result<void> Binder::quantity(const Yaml& node, const Place& place, Slot out) {
 
 Result<void> Binder::limit(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::null) {
-    return value(node, place, {out.type->enter(out.value), out.type->item});
+    return value(node, place, out.item(out.type->enter(out.value)));
   }
   out.type->clear(out.value);
   record(place, "null");
@@ -292,7 +244,7 @@ Result<void> Binder::list(const Yaml& node, const Place& place, Slot out) {
   out.type->clear(out.value);
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     const Place item_place = below(place, fmt::format("{}", i), node.items[i].line);
-    const Slot read{out.type->enter(out.value), out.type->item};
+    const Slot read = out.item(out.type->enter(out.value));
     if (auto done = value(node.items[i], item_place, read); !done) return done;
   }
   if (node.items.empty()) record(place, "[]");
@@ -308,7 +260,7 @@ Result<void> Binder::item(const Yaml& node, const Place& place, Slot list) {
     const auto key = std::string_view(entry.key).substr(0, dot);
     const auto index = index_of(place, key, list.type->size(list.value));
     if (!index) return tl::unexpected(index.error());
-    const Slot out{list.type->at(list.value, *index), list.type->item};
+    const Slot out = list.item(list.type->at(list.value, *index));
     const Place item_place = below(place, key, entry.line);
     auto done = dot == std::string::npos
                     ? value(entry.value, item_place, out)
@@ -333,7 +285,7 @@ Result<void> Binder::map(const Yaml& node, const Place& place, Slot out) {
       forget(key_place.path);
       continue;
     }
-    const Slot read{out.type->at_key(out.value, key), out.type->item};
+    const Slot read = out.item(out.type->at_key(out.value, key));
     auto done = dot == std::string::npos
                     ? value(entry.value, key_place, read)
                     : value(mapping_of(entry.key.substr(dot + 1), entry.value), key_place, read);
@@ -353,15 +305,15 @@ Result<void> Binder::value(const Yaml& node, const Place& place, Slot out) {
     case Shape::number:
       return number(node, place, *static_cast<double*>(out.value));
     case Shape::text:
-      return text(node, place, *static_cast<std::string*>(out.value));
+      return text(node, place, out);
     case Shape::words:
-      return words(node, place, *static_cast<Words*>(out.value));
+      return words(node, place, out);
     case Shape::quantity:
       return quantity(node, place, out);
     case Shape::limit:
       return limit(node, place, out);
     case Shape::owned:
-      return value(node, place, {out.type->enter(out.value), out.type->item});
+      return value(node, place, out.item(out.type->enter(out.value)));
     case Shape::list:
       return list(node, place, out);
     case Shape::map:
@@ -394,16 +346,14 @@ Result<void> Binder::check(const Yaml& node, Place place, Slot out) {
   });
 }
 
-Result<void> Binder::check_choice(const Place& place, std::string_view word) const {
-  for (const auto& [path, words] : choices()) {
-    if (!matches_glob(path, place.path)) continue;
-    if (std::ranges::count(words, word) > 0) return {};
-    return wrong(
-        place.line,
-        fmt::format(
-            "'{}' is \"{}\"; it must be {}", place.path, printable(word, 60), or_list(words)));
-  }
-  return {};
+Result<void> Binder::check_choice(const Place& place,
+                                  std::string_view word,
+                                  std::span<const std::string_view> choice) const {
+  if (choice.empty() || std::ranges::count(choice, word) > 0) return {};
+  return wrong(
+      place.line,
+      fmt::format(
+          "'{}' is \"{}\"; it must be {}", place.path, printable(word, 60), or_list(choice)));
 }
 
 Result<std::size_t> Binder::index_of(const Place& place,

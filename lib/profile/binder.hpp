@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,12 +71,14 @@ class Binder {
   [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node,
                                                  const Place& place,
                                                  std::string_view wanted) const;
-  [[nodiscard]] Result<void> check_choice(const Place& place, std::string_view word) const;
+  [[nodiscard]] Result<void> check_choice(const Place& place,
+                                          std::string_view word,
+                                          std::span<const std::string_view> choice) const;
   [[nodiscard]] Result<void> truth(const Yaml& node, const Place& place, bool& out);
   [[nodiscard]] Result<void> whole(const Yaml& node, const Place& place, int& out);
   [[nodiscard]] Result<void> number(const Yaml& node, const Place& place, double& out);
-  [[nodiscard]] Result<void> text(const Yaml& node, const Place& place, std::string& out);
-  [[nodiscard]] Result<void> words(const Yaml& node, const Place& place, Words& out);
+  [[nodiscard]] Result<void> text(const Yaml& node, const Place& place, Slot out);
+  [[nodiscard]] Result<void> words(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> quantity(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> limit(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> list(const Yaml& node, const Place& place, Slot out);

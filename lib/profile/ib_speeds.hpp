@@ -25,6 +25,12 @@ inline constexpr std::array kIbSpeeds{IbSpeed{"SDR", 1, 2.5e9},
                                       IbSpeed{"NDR", 128, 100e9},
                                       IbSpeed{"XDR", 256, 200e9}};
 
+inline constexpr auto kIbSpeedNames = [] {
+  std::array<std::string_view, kIbSpeeds.size()> names;
+  std::ranges::transform(kIbSpeeds, names.begin(), &IbSpeed::name);
+  return names;
+}();
+
 // The end of the table where it has none of that name: after all others.
 [[nodiscard]] constexpr auto ib_speed_named(std::string_view name) {
   return std::ranges::find(kIbSpeeds, name, &IbSpeed::name);

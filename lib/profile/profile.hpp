@@ -95,9 +95,10 @@ struct Policy {
 
   template <class Self = Policy>
   static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(enabled, "run it at all"),
-                      MUSTER_FIELD(fail_as, "outcome of a failed rule: fail, warn or pass"),
-                      MUSTER_FIELD(warn_as, "outcome of a warning: fail, warn or pass")};
+    return std::tuple{
+        MUSTER_FIELD(enabled, "run it at all"),
+        MUSTER_CHOICE(fail_as, kOutcomeWords, "outcome of a failed rule: fail, warn or pass"),
+        MUSTER_CHOICE(warn_as, kOutcomeWords, "outcome of a warning: fail, warn or pass")};
   }
 };
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
+#include "lib/profile/limits/limit.hpp"
 #include "lib/profile/owned.hpp"
 
 namespace muster {
@@ -28,6 +30,7 @@ struct Member {
   std::string_view name, about;  // as in the struct's fields()
   std::size_t offset = 0;        // in bytes, from the start of the struct
   const Type* type = nullptr;
+  std::span<const std::string_view> words{};  // the only ones that its text may be; empty for any
 };
 
 struct Type {
@@ -74,11 +77,15 @@ struct Type {
 struct Slot {
   void* value = nullptr;
   const Type* type = nullptr;
+  std::span<const std::string_view> words{};
 
   // Of a block: one of its members.
   [[nodiscard]] Slot of(const Member& member) const {
-    return {static_cast<std::byte*>(value) + member.offset, member.type};
+    return {static_cast<std::byte*>(value) + member.offset, member.type, member.words};
   }
+
+  // Of a limit, an owned group, a list or a map: what is in it, at the address that its type gave.
+  [[nodiscard]] Slot item(void* at) const { return {at, type->item, words}; }
 };
 
 template <class T>
@@ -208,6 +215,13 @@ Member member_of(const Struct& sample, const Field<Struct, T>& field) {
           .offset = static_cast<std::size_t>(static_cast<const std::byte*>(member) -
                                              static_cast<const std::byte*>(start)),
           .type = &type_of<T>()};
+}
+
+template <class Struct, class T>
+Member member_of(const Struct& sample, const ChoiceField<Struct, T>& choice) {
+  Member member = member_of(sample, static_cast<const Field<Struct, T>&>(choice));
+  member.words = choice.words;
+  return member;
 }
 
 template <Described T>

@@ -3,8 +3,10 @@
 // healthy hardware does, below `warn_below` it is looked at, below `fail_below` it is taken out.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/fields.hpp"
@@ -12,6 +14,11 @@
 #include "lib/profile/limits/limit.hpp"
 
 namespace muster {
+
+inline constexpr std::array<std::string_view, 2> kMemoryWords{"gpu", "host"};
+
+inline constexpr std::array<std::string_view, 5> kAlgorithmWords{
+    "ring", "tree", "nvls", "collnet", "any"};
 
 template <class Q>
 struct BenchLimit {
@@ -23,9 +30,9 @@ struct BenchLimit {
 
   template <class Self = BenchLimit>
   static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(memory, "gpu or host"),
+    return std::tuple{MUSTER_CHOICE(memory, kMemoryWords, "gpu or host"),
                       MUSTER_FIELD(type, "element type"),
-                      MUSTER_FIELD(algorithm, "ring, tree, nvls, collnet or any"),
+                      MUSTER_CHOICE(algorithm, kAlgorithmWords, "ring, tree, nvls, collnet or any"),
                       MUSTER_FIELD(size, "message size; a limit holds for this size only"),
                       MUSTER_FIELD(duration, "how long it runs"),
                       MUSTER_FIELD(nodes_at_least, "nodes in the job"),
@@ -35,12 +42,15 @@ struct BenchLimit {
   }
 };
 
+inline constexpr std::array<std::string_view, 3> kTransportWords{"ib", "gdr", "sharp"};
+
 struct BenchTransport {
   Words require;
 
   template <class Self = BenchTransport>
   static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(require, "what NCCL must use between nodes: ib, gdr, sharp")};
+    return std::tuple{MUSTER_CHOICE(
+        require, kTransportWords, "what NCCL must use between nodes: ib, gdr, sharp")};
   }
 };
 

@@ -2,7 +2,9 @@
 // The limits of the checks gpu.*. The bus, recognition and physical ceilings read them too.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -10,6 +12,8 @@
 #include "lib/profile/limits/xid.hpp"
 
 namespace muster {
+
+inline constexpr std::array<std::string_view, 2> kVendorWords{"nvidia", "amd"};
 
 struct GpuPresentLimits {
   Limit<int> count;
@@ -21,7 +25,7 @@ struct GpuPresentLimits {
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(count, "GPUs"),
                       MUSTER_FIELD(model, "NVML's name"),
-                      MUSTER_FIELD(vendor, "nvidia or amd"),
+                      MUSTER_CHOICE(vendor, kVendorWords, "nvidia or amd"),
                       MUSTER_FIELD(memory, "memory of one GPU"),
                       MUSTER_FIELD(tolerance, "band around the memory, both ways")};
   }
@@ -207,12 +211,16 @@ struct GpuDirectRdmaLimits {
   }
 };
 
+inline constexpr std::array<std::string_view, 3> kComputeModeWords{
+    "default", "exclusive_process", "prohibited"};
+
 struct GpuComputeModeLimits {
   Limit<std::string> expected;
 
   template <class Self = GpuComputeModeLimits>
   static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(expected, "default, exclusive_process or prohibited")};
+    return std::tuple{
+        MUSTER_CHOICE(expected, kComputeModeWords, "default, exclusive_process or prohibited")};
   }
 };
 

@@ -2,11 +2,14 @@
 // The limits of the checks ib.*: which HCAs there are, and how their ports run.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/profile/ib_speeds.hpp"
 #include "lib/profile/limits/limit.hpp"
 
 namespace muster {
@@ -23,6 +26,8 @@ struct IbPresentLimits {
   }
 };
 
+inline constexpr std::array<std::string_view, 3> kIbWidthWords{"1X", "2X", "4X"};
+
 struct IbRateLimits {
   Limit<BitsPerSecond> expected;
   Limit<std::string> width, speed;
@@ -30,8 +35,8 @@ struct IbRateLimits {
   template <class Self = IbRateLimits>
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(expected, "rate of a port"),
-                      MUSTER_FIELD(width, "lanes, as 4X"),
-                      MUSTER_FIELD(speed, "lane speed, as NDR")};
+                      MUSTER_CHOICE(width, kIbWidthWords, "lanes, as 4X"),
+                      MUSTER_CHOICE(speed, kIbSpeedNames, "lane speed, as NDR")};
   }
 };
 
@@ -47,13 +52,16 @@ struct IbFirmwareLimits {
   }
 };
 
+inline constexpr std::array<std::string_view, 3> kPkeyWords{
+    "non_default_full_member", "default_full_member", "any_full_member"};
+
 struct IbPkeyLimits {
   std::string require = "any_full_member";
 
   template <class Self = IbPkeyLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(require, "non_default_full_member, default_full_member or any_full_member")};
+    return std::tuple{MUSTER_CHOICE(
+        require, kPkeyWords, "non_default_full_member, default_full_member or any_full_member")};
   }
 };
 

@@ -2,8 +2,10 @@
 // Which kernel runs, with which parameters, settings and modules, and how well its clock is set.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -23,14 +25,17 @@ struct KernelLimits {
   }
 };
 
+inline constexpr std::array<std::string_view, 3> kHugePageWords{"always", "madvise", "never"};
+
 struct SysctlLimits {
   std::map<std::string, std::string> values;
   Words transparent_hugepage;
 
   template <class Self = SysctlLimits>
   static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(values, "key to expected value; alternatives separated by |"),
-                      MUSTER_FIELD(transparent_hugepage, "allowed: always, madvise, never")};
+    return std::tuple{
+        MUSTER_FIELD(values, "key to expected value; alternatives separated by |"),
+        MUSTER_CHOICE(transparent_hugepage, kHugePageWords, "allowed: always, madvise, never")};
   }
 };
 

@@ -22,7 +22,7 @@ struct KernelLogPattern {
     return std::tuple{
         MUSTER_FIELD(pattern, "text with * for anything; ^ first for the start of the message"),
         MUSTER_FIELD(kind, "class: see kinds"),
-        MUSTER_FIELD(remedy, "what to do")};
+        MUSTER_CHOICE(remedy, kRemedyWords, "what to do")};
   }
 };
 
@@ -36,7 +36,7 @@ struct KernelLogLimits {
     return std::tuple{
         MUSTER_FIELD(window, "how far back, never beyond the boot"),
         MUSTER_FIELD(coalesce, "lines of one class and device this near are one incident"),
-        MUSTER_FIELD(kinds, "class to outcome: fail, warn or pass"),
+        MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
         MUSTER_FIELD(patterns, "what each line means")};
   }
 };

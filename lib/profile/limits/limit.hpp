@@ -2,14 +2,47 @@
 // What limits are made of. A limit that is not set is not judged, and the check says so.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "lib/base/fields.hpp"
 
 namespace muster {
 
 template <class T>
 using Limit = std::optional<T>;
 using Words = std::vector<std::string>;
+
+// A member whose text, or each text in it, is one of a few words.
+template <class Struct, class T>
+struct ChoiceField : Field<Struct, T> {
+  std::span<const std::string_view> words;
+};
+
+template <class Struct, class T>
+constexpr ChoiceField<Struct, T> choice(std::string_view name,
+                                        T Struct::*member,
+                                        std::span<const std::string_view> words,
+                                        std::string_view about) {
+  return {{name, member, about}, words};
+}
+
+// An entry of fields() with the words that the member may be: an array of string_view.
+#define MUSTER_CHOICE(member, words, about) ::muster::choice(#member, &Self::member, words, about)
+
+inline constexpr std::array<std::string_view, 3> kOutcomeWords{"fail", "warn", "pass"};
+inline constexpr std::array<std::string_view, 9> kRemedyWords{"none",
+                                                              "watch",
+                                                              "restart_app",
+                                                              "reset_gpu",
+                                                              "restart_service",
+                                                              "reboot",
+                                                              "reseat_or_replace",
+                                                              "fix_config",
+                                                              "report_to_provider"};
 
 }  // namespace muster

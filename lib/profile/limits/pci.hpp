@@ -2,7 +2,9 @@
 // The limits of the checks pci.*: which devices the bus has, and how their links run.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -31,16 +33,19 @@ struct LinkLimit {
   }
 };
 
+inline constexpr std::array<std::string_view, 2> kUnmeasurableWords{"skip", "unknown"};
+
 struct PciLinkLimits {
   LinkLimit gpu, hca;
   std::string unmeasurable = "unknown";
 
   template <class Self = PciLinkLimits>
   static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(gpu, "GPUs"),
-        MUSTER_FIELD(hca, "InfiniBand HCAs"),
-        MUSTER_FIELD(unmeasurable, "outcome where the kernel says Unknown: skip or unknown")};
+    return std::tuple{MUSTER_FIELD(gpu, "GPUs"),
+                      MUSTER_FIELD(hca, "InfiniBand HCAs"),
+                      MUSTER_CHOICE(unmeasurable,
+                                    kUnmeasurableWords,
+                                    "outcome where the kernel says Unknown: skip or unknown")};
   }
 };
 

@@ -2,8 +2,10 @@
 // The limits of the checks topo.*: which devices are near which.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/profile/limits/limit.hpp"
@@ -21,6 +23,8 @@ struct TopoNumaLimits {
   }
 };
 
+inline constexpr std::array<std::string_view, 3> kNearestWords{"", "same_switch", "same_numa"};
+
 struct TopoPairingLimits {
   std::map<std::string, std::string> pairs;
   std::string nearest;
@@ -28,9 +32,11 @@ struct TopoPairingLimits {
   template <class Self = TopoPairingLimits>
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(pairs, "PCI address of a GPU to that of its HCA"),
-                      MUSTER_FIELD(nearest, "same_switch or same_numa")};
+                      MUSTER_CHOICE(nearest, kNearestWords, "same_switch or same_numa")};
   }
 };
+
+inline constexpr std::array<std::string_view, 3> kNvlinkEndWords{"", "switch", "gpu"};
 
 struct TopoNvlinkLimits {
   std::string ends_in;
@@ -40,7 +46,7 @@ struct TopoNvlinkLimits {
   template <class Self = TopoNvlinkLimits>
   static constexpr auto fields() {
     return std::tuple{
-        MUSTER_FIELD(ends_in, "what the NVLinks of a GPU lead to: switch or gpu"),
+        MUSTER_CHOICE(ends_in, kNvlinkEndWords, "what the NVLinks of a GPU lead to: switch or gpu"),
         MUSTER_FIELD(neighbours, "other GPUs that the NVLinks of each GPU lead to directly"),
         MUSTER_FIELD(pairs,
                      "PCI address of a GPU to those of GPUs that it is linked with directly")};

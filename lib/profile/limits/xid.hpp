@@ -24,8 +24,9 @@ struct XidRule {
         MUSTER_FIELD(xids, "the numbers"),
         MUSTER_FIELD(meaning, "in a few words"),
         field("class", &Self::kind, "fatal, degraded, application, ignore or decode"),
-        MUSTER_FIELD(remedy, "what to do"),
-        MUSTER_FIELD(remedy_in_vm, "the same in a virtual machine, where it differs"),
+        MUSTER_CHOICE(remedy, kRemedyWords, "what to do"),
+        MUSTER_CHOICE(
+            remedy_in_vm, kRemedyWords, "the same in a virtual machine, where it differs"),
         MUSTER_FIELD(code, "Azure's fault code, where this number has one of its own"),
         MUSTER_FIELD(context, "what else to know or to look at"),
         MUSTER_FIELD(settled_by,
@@ -41,7 +42,7 @@ struct XidAction {
   template <class Self = XidAction>
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(meaning, "in a few words"),
-                      MUSTER_FIELD(remedy, "what to do; none where all is well")};
+                      MUSTER_CHOICE(remedy, kRemedyWords, "what to do; none where all is well")};
   }
 };
 
@@ -91,7 +92,7 @@ struct XidLimits {
                      "an application's XID in this many jobs on one GPU is degraded; 0 for never"),
         MUSTER_FIELD(jobs_window, "within this time, over reboots too"),
         MUSTER_FIELD(of_programs, "believe lines that programs wrote to /dev/kmsg too, for trials"),
-        MUSTER_FIELD(kinds, "class to outcome: fail, warn or pass"),
+        MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
         MUSTER_FIELD(classes, "number to class, in place of the rules'"),
         MUSTER_FIELD(rules, "what each number means"),
         MUSTER_FIELD(actions, "what an XID 154 calls for, by its value"),
@@ -109,7 +110,7 @@ struct SxidLimits {
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(window, "how far back what is not fatal counts"),
                       MUSTER_FIELD(coalesce, "SXIDs of one NVSwitch this near are one incident"),
-                      MUSTER_FIELD(kinds, "class to outcome: fail, warn or pass"),
+                      MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
                       MUSTER_FIELD(classes, "number to class, in place of the rules'"),
                       MUSTER_FIELD(rules, "what each number means, where the line does not say")};
   }
