@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "bench/collectives/definition.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
@@ -27,7 +28,7 @@ constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 constexpr int kPoison = 0xff;
 
 bool in_one_buffer(const Operation& operation) {
-  return operation.in_place || operation.collective == Collective::broadcast;
+  return operation.in_place || definition_of(operation.collective).one_buffer;
 }
 
 }  // namespace
@@ -129,6 +130,17 @@ std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers&
       buffers.receive, size_of(operation.type), expected_of(operation, rank_, ranks_), wrong);
   if (wrong.elements == 0) return {};
   return {wrong};
+}
+
+HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers) {
+  const auto width = size_of(operation.type);
+  const auto& shape = buffers.shape;
+  return {.operation = operation,
+          .width = width,
+          .part = shape.count * width,
+          .send = {buffers.send, shape.send * width},
+          .receive = {buffers.receive, shape.receive * width},
+          .combine = combine_of(operation.type, operation.reduction)};
 }
 
 std::optional<std::uint64_t> host_memory_available() {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench/backends/backend.hpp"
+#include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/operation.hpp"
 #include "bench/collectives/pattern.hpp"
 #include "lib/base/result.hpp"
@@ -66,6 +67,9 @@ class HostMemory {
   std::optional<std::uint64_t> room_;
   Pair short_, long_;
 };
+
+// The same for what runs over connections between ranks.
+[[nodiscard]] HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers);
 
 // What Linux can give on this machine without swapping; empty where it does not say. It shrinks
 // while other ranks reserve theirs: to be asked before any of them does.

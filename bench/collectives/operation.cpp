@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bench/collectives/definition.hpp"
 #include "lib/base/quantity.hpp"
 
 namespace muster::bench {
@@ -24,15 +25,10 @@ constexpr std::array kTypes{
     TypeRow{Type::u8, "u8", "uint8", 1},
 };
 
-constexpr std::array<std::string_view, kCollectives> kCollectiveNames{"all_reduce",
-                                                                      "all_gather",
-                                                                      "reduce_scatter",
-                                                                      "broadcast",
-                                                                      "reduce",
-                                                                      "alltoall",
-                                                                      "sendrecv",
-                                                                      "gather",
-                                                                      "scatter"};
+#define MUSTER_COLLECTIVE(name) &collectives::name,
+constexpr std::array<const CollectiveDefinition*, kCollectives> kDefinitions{
+    MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)};
+#undef MUSTER_COLLECTIVE
 
 constexpr std::array<std::string_view, 4> kReductionNames{"sum", "min", "max", "avg"};
 
@@ -44,62 +40,19 @@ std::optional<Enum> at_name(const std::array<std::string_view, Size>& names,
   return static_cast<Enum>(found - names.begin());
 }
 
-// Whether the size asked for is that of all ranks' parts together.
-bool in_parts(Collective collective) {
-  switch (collective) {
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::alltoall:
-    case Collective::gather:
-    case Collective::scatter:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // A part begins at a multiple of 16 bytes, as in nccl-tests.
 std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ranks) {
   const std::uint64_t unit = 16 / size;
   return elements / ranks / unit * unit;
 }
 
-Shape shape_of_parts(const Operation& operation, std::uint64_t rank, std::uint64_t ranks) {
-  const auto size = size_of(operation.type);
-  const auto part = part_of(operation.bytes / size, size, ranks);
-  const auto all = part * ranks;
-  const bool is_root = rank == static_cast<std::uint64_t>(operation.root);
-  Shape shape{.count = part, .send = all, .receive = all, .bytes = all * size};
-  switch (operation.collective) {
-    case Collective::all_gather:
-      shape.send = part;
-      shape.send_at = rank * part;
-      break;
-    case Collective::reduce_scatter:
-      shape.receive = part;
-      shape.receive_at = rank * part;
-      break;
-    case Collective::gather:
-      shape.send = part;
-      shape.receive = is_root ? all : 0;
-      shape.send_at = is_root ? rank * part : 0;
-      break;
-    case Collective::scatter:
-      shape.send = is_root ? all : 0;
-      shape.receive = part;
-      shape.receive_at = is_root ? rank * part : 0;
-      break;
-    default:
-      break;
-  }
-  return shape;
-}
-
 }  // namespace
 
-std::string_view to_string(Collective collective) {
-  return kCollectiveNames.at(static_cast<std::size_t>(collective));
+const CollectiveDefinition& definition_of(Collective collective) {
+  return *kDefinitions.at(static_cast<std::size_t>(collective));
 }
+
+std::string_view to_string(Collective collective) { return definition_of(collective).name; }
 
 std::string_view to_string(Type type) { return kTypes.at(static_cast<std::size_t>(type)).name; }
 
@@ -112,7 +65,10 @@ std::string_view table_name(Type type) {
 }
 
 std::optional<Collective> parse_collective(std::string_view word) {
-  return at_name<Collective>(kCollectiveNames, word);
+  const auto* const found = std::ranges::find(
+      kDefinitions, word, [](const CollectiveDefinition* each) { return each->name; });
+  if (found == kDefinitions.end()) return std::nullopt;
+  return static_cast<Collective>(found - kDefinitions.begin());
 }
 
 std::optional<Type> parse_type(std::string_view word) {
@@ -129,35 +85,26 @@ std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<
 
 std::size_t size_of(Type type) { return kTypes.at(static_cast<std::size_t>(type)).size; }
 
-bool reduces(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
-         collective == Collective::reduce;
-}
+bool reduces(Collective collective) { return definition_of(collective).reduces; }
 
-bool has_root(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce ||
-         collective == Collective::gather || collective == Collective::scatter;
-}
+bool has_root(Collective collective) { return definition_of(collective).has_root; }
 
 Shape shape_of(const Operation& operation, int rank, int ranks) {
-  if (in_parts(operation.collective)) {
-    return shape_of_parts(
-        operation, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(ranks));
+  const auto& definition = definition_of(operation.collective);
+  const auto size = size_of(operation.type);
+  const auto elements = operation.bytes / size;
+  const auto parts = definition.in_parts ? static_cast<std::uint64_t>(ranks) : 1;
+  const auto count = definition.in_parts ? part_of(elements, size, parts) : elements;
+  const auto all = count * parts;
+  Shape shape{.count = count, .send = all, .receive = all, .bytes = all * size};
+  if (definition.shape != nullptr) {
+    definition.shape(shape, {.rank = rank, .ranks = ranks, .root = operation.root});
   }
-  const auto count = operation.bytes / size_of(operation.type);
-  Shape shape{
-      .count = count, .send = count, .receive = count, .bytes = count * size_of(operation.type)};
-  if (rank == operation.root) return shape;
-  if (operation.collective == Collective::broadcast) shape.send = 0;
-  if (operation.collective == Collective::reduce) shape.receive = 0;
   return shape;
 }
 
 double bus_factor(Collective collective, int ranks) {
-  if (ranks <= 1) return 0;
-  const auto n = static_cast<double>(ranks);
-  if (collective == Collective::all_reduce) return 2 * (n - 1) / n;
-  return in_parts(collective) ? (n - 1) / n : 1;
+  return ranks <= 1 ? 0 : definition_of(collective).bus_factor(ranks);
 }
 
 }  // namespace muster::bench

@@ -12,18 +12,26 @@
 
 namespace muster::bench {
 
-enum class Collective {
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  broadcast,
-  reduce,
-  alltoall,
-  sendrecv,
-  gather,
-  scatter,
-};
-inline constexpr std::size_t kCollectives = 9;
+// The table of collectives, a row for each, in the order of help texts. What a row stands for is
+// defined in the file of its name in this folder.
+#define MUSTER_COLLECTIVES(ROW) \
+  ROW(all_reduce)               \
+  ROW(all_gather)               \
+  ROW(reduce_scatter)           \
+  ROW(broadcast)                \
+  ROW(reduce)                   \
+  ROW(alltoall)                 \
+  ROW(sendrecv)                 \
+  ROW(gather)                   \
+  ROW(scatter)
+
+#define MUSTER_COLLECTIVE(name) name,
+enum class Collective { MUSTER_COLLECTIVES(MUSTER_COLLECTIVE) };
+#undef MUSTER_COLLECTIVE
+
+#define MUSTER_COLLECTIVE(name) +1
+inline constexpr std::size_t kCollectives = MUSTER_COLLECTIVES(MUSTER_COLLECTIVE);
+#undef MUSTER_COLLECTIVE
 
 enum class Type { f32, f64, f16, bf16, i32, u8 };
 enum class Reduction { sum, min, max, avg };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "bench/collectives/definition.hpp"
 #include "bench/collectives/half.hpp"
 
 namespace muster::bench {
@@ -238,32 +239,22 @@ Fill input_of(const Operation& operation, int rank, int ranks) {
 std::vector<Segment> expected_of(const Operation& operation, int rank, int ranks) {
   const auto shape = shape_of(operation, rank, ranks);
   if (shape.receive == 0) return {};
-  const auto own_part = unsigned_of(rank) * shape.count;
+  const auto& received = definition_of(operation.collective).received;
+  const auto begin = received.own_part ? unsigned_of(rank) * shape.count : 0;
   std::vector<Segment> segments;
-  switch (operation.collective) {
-    case Collective::all_reduce:
-    case Collective::reduce:
+  switch (received.what) {
+    case Received::What::reduction:
       segments.push_back(reduced(operation, unsigned_of(ranks)));
+      segments.front().shift = begin % segments.front().low.size();
       break;
-    case Collective::reduce_scatter:
-      segments.push_back(reduced(operation, unsigned_of(ranks)));
-      segments.front().shift = own_part % segments.front().low.size();
+    case Received::What::one_rank: {
+      const int from = received.from({.rank = rank, .ranks = ranks, .root = operation.root});
+      segments.push_back(moved(operation, from, ranks, begin));
       break;
-    case Collective::broadcast:
-      segments.push_back(moved(operation, operation.root, ranks, 0));
-      break;
-    case Collective::scatter:
-      segments.push_back(moved(operation, operation.root, ranks, own_part));
-      break;
-    case Collective::sendrecv:
-      segments.push_back(moved(operation, (rank + ranks - 1) % ranks, ranks, 0));
-      break;
-    case Collective::all_gather:
-    case Collective::gather:
-    case Collective::alltoall:
+    }
+    case Received::What::every_rank:
       for (int from = 0; from < ranks; ++from) {
-        const bool addressed = operation.collective == Collective::alltoall;
-        segments.push_back(moved(operation, from, ranks, addressed ? own_part : 0));
+        segments.push_back(moved(operation, from, ranks, begin));
         segments.back().first = unsigned_of(from) * shape.count;
       }
       break;

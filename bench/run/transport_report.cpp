@@ -8,6 +8,7 @@
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/requirements.hpp"
+#include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
 namespace {
@@ -35,27 +36,10 @@ std::string sentence(const Taken& taken) {
   return taken.cause.empty() ? taken.what : fmt::format("{}: {}", taken.what, taken.cause);
 }
 
-// As NCCL calls the collectives that it has algorithms for.
-std::string_view nccl_name(Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return "AllReduce";
-    case Collective::all_gather:
-      return "AllGather";
-    case Collective::reduce_scatter:
-      return "ReduceScatter";
-    case Collective::broadcast:
-      return "Broadcast";
-    case Collective::reduce:
-      return "Reduce";
-    default:
-      return "";
-  }
-}
-
 // Of "RING/SIMPLE"; empty where ranks or passes differ.
 std::string algorithm_of(const Transport& transport, Collective collective) {
-  const auto found = transport.algorithms.find(std::string(nccl_name(collective)));
+  const auto found =
+      transport.algorithms.find(std::string(definition_of(collective).nccl.log_name));
   if (found == transport.algorithms.end()) return {};
   std::set<std::string> names;
   for (const auto& each : found->second) names.insert(each.substr(0, each.find('/')));

@@ -63,7 +63,7 @@ class MpiBackend : public Backend {
     samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
     int code = MPI_SUCCESS;
     const auto run = [&] {
-      code = plan.run(plan);
+      code = plan.run();
       return code == MPI_SUCCESS;
     };
     const auto barrier = [&] {
@@ -71,7 +71,7 @@ class MpiBackend : public Backend {
       return code == MPI_SUCCESS;
     };
     if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
-      return tl::unexpected(check(code, plan.name).error());
+      return tl::unexpected(check(code, plan.name()).error());
     }
     return std::vector{std::move(samples)};
   }
@@ -81,15 +81,14 @@ class MpiBackend : public Backend {
     if (!buffers) return tl::unexpected(buffers.error());
     memory_.poison_and_fill(operation, *buffers);
     const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
-    if (auto run = check(plan.run(plan), plan.name); !run) return tl::unexpected(run.error());
+    if (auto run = check(plan.run(), plan.name()); !run) return tl::unexpected(run.error());
     return memory_.verify(operation, *buffers);
   }
 
  private:
-  // In place, MPI leaves what a rank gets of a reduce_scatter where the buffer begins.
   [[nodiscard]] Result<HostMemory::Buffers> lay_out(const Operation& operation) const {
     auto buffers = memory_.lay_out(operation);
-    if (buffers && operation.collective == Collective::reduce_scatter) {
+    if (buffers && definition_of(operation.collective).mpi.received_first) {
       buffers->receive = buffers->whole;
     }
     return buffers;

@@ -6,140 +6,10 @@
 #include <algorithm>
 #include <array>
 
-#include "bench/backends/host_arithmetic.hpp"
+#include "bench/collectives/host_arithmetic.hpp"
 
 namespace muster::bench::mpi {
 namespace {
-
-const void* sent(const Plan& plan) { return plan.send_in_place ? MPI_IN_PLACE : plan.send; }
-
-void* received(const Plan& plan) { return plan.receive_in_place ? MPI_IN_PLACE : plan.receive; }
-
-int count_of(const Plan& plan) { return static_cast<int>(plan.count); }
-
-int all_reduce(const Plan& plan) {
-  return MPI_Allreduce(
-      sent(plan), plan.receive, count_of(plan), plan.datatype, plan.op, MPI_COMM_WORLD);
-}
-
-int all_gather(const Plan& plan) {
-  return MPI_Allgather(sent(plan),
-                       count_of(plan),
-                       plan.datatype,
-                       plan.receive,
-                       count_of(plan),
-                       plan.datatype,
-                       MPI_COMM_WORLD);
-}
-
-int reduce_scatter(const Plan& plan) {
-  return MPI_Reduce_scatter_block(
-      sent(plan), plan.receive, count_of(plan), plan.datatype, plan.op, MPI_COMM_WORLD);
-}
-
-int broadcast(const Plan& plan) {
-  return MPI_Bcast(plan.receive, count_of(plan), plan.datatype, plan.root, MPI_COMM_WORLD);
-}
-
-int reduce(const Plan& plan) {
-  return MPI_Reduce(
-      sent(plan), plan.receive, count_of(plan), plan.datatype, plan.op, plan.root, MPI_COMM_WORLD);
-}
-
-int alltoall(const Plan& plan) {
-  return MPI_Alltoall(sent(plan),
-                      count_of(plan),
-                      plan.datatype,
-                      plan.receive,
-                      count_of(plan),
-                      plan.datatype,
-                      MPI_COMM_WORLD);
-}
-
-int sendrecv(const Plan& plan) {
-  return MPI_Sendrecv(plan.send,
-                      count_of(plan),
-                      plan.datatype,
-                      plan.next,
-                      0,
-                      plan.receive,
-                      count_of(plan),
-                      plan.datatype,
-                      plan.previous,
-                      0,
-                      MPI_COMM_WORLD,
-                      MPI_STATUS_IGNORE);
-}
-
-int sendrecv_replace(const Plan& plan) {
-  return MPI_Sendrecv_replace(plan.receive,
-                              count_of(plan),
-                              plan.datatype,
-                              plan.next,
-                              0,
-                              plan.previous,
-                              0,
-                              MPI_COMM_WORLD,
-                              MPI_STATUS_IGNORE);
-}
-
-int gather(const Plan& plan) {
-  return MPI_Gather(sent(plan),
-                    count_of(plan),
-                    plan.datatype,
-                    plan.receive,
-                    count_of(plan),
-                    plan.datatype,
-                    plan.root,
-                    MPI_COMM_WORLD);
-}
-
-int scatter(const Plan& plan) {
-  return MPI_Scatter(plan.send,
-                     count_of(plan),
-                     plan.datatype,
-                     received(plan),
-                     count_of(plan),
-                     plan.datatype,
-                     plan.root,
-                     MPI_COMM_WORLD);
-}
-
-int in_chunks(const Plan& plan) {
-  auto chunk = plan;
-  for (std::uint64_t left = plan.count; left != 0; left -= chunk.count) {
-    chunk.count = std::min(left, plan.chunk);
-    const int code = plan.call(chunk);
-    if (code != MPI_SUCCESS) return code;
-    chunk.send += plan.chunk_bytes;
-    chunk.receive += plan.chunk_bytes;
-  }
-  return MPI_SUCCESS;
-}
-
-int and_divided(const Plan& plan) {
-  const int code = plan.whole(plan);
-  if (code == MPI_SUCCESS) divide(plan.type, plan.divided, plan.divided_count, plan.ranks);
-  return code;
-}
-
-struct Row {
-  Collective collective;
-  std::string_view name;
-  Call call;
-};
-
-constexpr std::array kCalls{
-    Row{Collective::all_reduce, "MPI_Allreduce", all_reduce},
-    Row{Collective::all_gather, "MPI_Allgather", all_gather},
-    Row{Collective::reduce_scatter, "MPI_Reduce_scatter_block", reduce_scatter},
-    Row{Collective::broadcast, "MPI_Bcast", broadcast},
-    Row{Collective::reduce, "MPI_Reduce", reduce},
-    Row{Collective::alltoall, "MPI_Alltoall", alltoall},
-    Row{Collective::sendrecv, "MPI_Sendrecv", sendrecv},
-    Row{Collective::gather, "MPI_Gather", gather},
-    Row{Collective::scatter, "MPI_Scatter", scatter},
-};
 
 template <Type type, Reduction reduction>
 // NOLINTNEXTLINE(readability-non-const-parameter): the signature is MPI's
@@ -147,15 +17,111 @@ void combine(void* one, void* both, int* count, MPI_Datatype* /*datatype*/) {
   combine_of(type, reduction)(one, both, static_cast<std::uint64_t>(*count));
 }
 
-// What may be done in several calls, one after the other.
-bool divisible(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::broadcast ||
-         collective == Collective::reduce || collective == Collective::sendrecv;
-}
-
 std::uint64_t elements_of_block(Type type) { return 16 / size_of(type); }
 
 }  // namespace
+
+int Plan::all_reduce() const {
+  return MPI_Allreduce(sent(), parts_.receive, count(), parts_.datatype, parts_.op, MPI_COMM_WORLD);
+}
+
+int Plan::all_gather() const {
+  return MPI_Allgather(
+      sent(), count(), parts_.datatype, parts_.receive, count(), parts_.datatype, MPI_COMM_WORLD);
+}
+
+int Plan::reduce_scatter_block() const {
+  return MPI_Reduce_scatter_block(
+      sent(), parts_.receive, count(), parts_.datatype, parts_.op, MPI_COMM_WORLD);
+}
+
+int Plan::broadcast() const {
+  return MPI_Bcast(parts_.receive, count(), parts_.datatype, parts_.self.root, MPI_COMM_WORLD);
+}
+
+int Plan::reduce() const {
+  return MPI_Reduce(sent(),
+                    parts_.receive,
+                    count(),
+                    parts_.datatype,
+                    parts_.op,
+                    parts_.self.root,
+                    MPI_COMM_WORLD);
+}
+
+int Plan::alltoall() const {
+  return MPI_Alltoall(
+      sent(), count(), parts_.datatype, parts_.receive, count(), parts_.datatype, MPI_COMM_WORLD);
+}
+
+int Plan::sendrecv() const {
+  if (parts_.in_place) {
+    return MPI_Sendrecv_replace(parts_.receive,
+                                count(),
+                                parts_.datatype,
+                                parts_.self.next(),
+                                0,
+                                parts_.self.previous(),
+                                0,
+                                MPI_COMM_WORLD,
+                                MPI_STATUS_IGNORE);
+  }
+  return MPI_Sendrecv(parts_.send,
+                      count(),
+                      parts_.datatype,
+                      parts_.self.next(),
+                      0,
+                      parts_.receive,
+                      count(),
+                      parts_.datatype,
+                      parts_.self.previous(),
+                      0,
+                      MPI_COMM_WORLD,
+                      MPI_STATUS_IGNORE);
+}
+
+int Plan::gather() const {
+  return MPI_Gather(sent(),
+                    count(),
+                    parts_.datatype,
+                    parts_.receive,
+                    count(),
+                    parts_.datatype,
+                    parts_.self.root,
+                    MPI_COMM_WORLD);
+}
+
+int Plan::scatter() const {
+  void* const to = parts_.receive_in_place ? MPI_IN_PLACE : parts_.receive;
+  return MPI_Scatter(parts_.send,
+                     count(),
+                     parts_.datatype,
+                     to,
+                     count(),
+                     parts_.datatype,
+                     parts_.self.root,
+                     MPI_COMM_WORLD);
+}
+
+int Plan::in_chunks() const {
+  auto chunk = *this;
+  for (std::uint64_t left = parts_.count; left != 0; left -= chunk.parts_.count) {
+    chunk.parts_.count = std::min(left, parts_.chunk);
+    const int code = chunk.call();
+    if (code != MPI_SUCCESS) return code;
+    chunk.parts_.send += parts_.chunk_bytes;
+    chunk.parts_.receive += parts_.chunk_bytes;
+  }
+  return MPI_SUCCESS;
+}
+
+int Plan::run() const {
+  const int code = parts_.chunk == 0 ? call() : in_chunks();
+  if (code == MPI_SUCCESS && parts_.averages) {
+    divide(parts_.type, parts_.receive, parts_.received, parts_.self.ranks);
+  }
+  return code;
+}
 
 // Where one of these fails, what needs it fails later, with a message.
 Types::Types() {
@@ -208,7 +174,7 @@ MPI_Op Types::op(Type type, Reduction reduction) const {
 
 Result<void> can_count(const Operation& operation, int rank, int ranks, std::uint64_t most) {
   const auto count = shape_of(operation, rank, ranks).count;
-  if (divisible(operation.collective) || count <= most) return {};
+  if (definition_of(operation.collective).mpi.divisible || count <= most) return {};
   if (!reduces(operation.collective) && count / elements_of_block(operation.type) <= most) {
     return {};
   }
@@ -226,40 +192,31 @@ Plan plan_of(const Operation& operation,
              int rank,
              int ranks,
              std::uint64_t most) {
-  const auto& row = kCalls.at(static_cast<std::size_t>(operation.collective));
+  const auto& definition = definition_of(operation.collective);
   const auto& shape = buffers.shape;
   const bool is_root = rank == operation.root;
-  Plan plan{.name = row.name,
-            .call = row.call,
-            .whole = row.call,
-            .send = buffers.send,
-            .receive = buffers.receive,
-            .count = shape.count,
-            .datatype = Types::datatype(operation.type),
-            .op = types.op(operation.type, operation.reduction),
-            .root = operation.root,
-            .next = (rank + 1) % ranks,
-            .previous = (rank + ranks - 1) % ranks,
-            .divided = buffers.receive,
-            .divided_count = shape.receive,
-            .type = operation.type,
-            .ranks = ranks};
-  if (operation.in_place) {
-    plan.send_in_place = !has_root(operation.collective) || is_root;
-    plan.receive_in_place = operation.collective == Collective::scatter && is_root;
-    if (operation.collective == Collective::sendrecv) plan.call = plan.whole = sendrecv_replace;
-  }
-  if (shape.count > most && divisible(operation.collective)) {
-    plan.whole = in_chunks;
-    plan.chunk = most / 4096 * 4096;
-    plan.chunk_bytes = plan.chunk * size_of(operation.type);
+  const bool averages = definition.reduces && operation.reduction == Reduction::avg;
+  PlanParts parts{.use = &definition.mpi,
+                  .send = buffers.send,
+                  .receive = buffers.receive,
+                  .in_place = operation.in_place,
+                  .send_in_place = operation.in_place && (!definition.has_root || is_root),
+                  .receive_in_place = operation.in_place && is_root,
+                  .count = shape.count,
+                  .datatype = Types::datatype(operation.type),
+                  .op = types.op(operation.type, operation.reduction),
+                  .self = {.rank = rank, .ranks = ranks, .root = operation.root},
+                  .averages = averages && shape.receive != 0,
+                  .received = shape.receive,
+                  .type = operation.type};
+  if (shape.count > most && definition.mpi.divisible) {
+    parts.chunk = most / 4096 * 4096;
+    parts.chunk_bytes = parts.chunk * size_of(operation.type);
   } else if (shape.count > most) {
-    plan.count = shape.count / elements_of_block(operation.type);
-    plan.datatype = types.block();
+    parts.count = shape.count / elements_of_block(operation.type);
+    parts.datatype = types.block();
   }
-  const bool averages = reduces(operation.collective) && operation.reduction == Reduction::avg;
-  plan.run = averages && shape.receive != 0 ? and_divided : plan.whole;
-  return plan;
+  return Plan(parts);
 }
 
 }  // namespace muster::bench::mpi

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operation as calls of MPI: all is decided before the timed loop, which calls `run` only.
+// One operation as calls of MPI. Everything is decided before the timed loop, which only calls
+// run().
 #pragma once
 
 #include <mpi.h>
@@ -8,37 +9,64 @@
 #include <string_view>
 
 #include "bench/backends/host_memory.hpp"
+#include "bench/collectives/definition.hpp"
 #include "bench/collectives/operation.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench::mpi {
 
-struct Plan;
-using Call = int (*)(const Plan& plan);
-
-struct Plan {
-  std::string_view name;  // of MPI's function, for messages
-  Call call = nullptr;    // one call of it
-  Call whole = nullptr;   // as many calls as its counts, which are ints, make necessary
-  Call run = nullptr;     // and what is left to do on this rank
-
+struct PlanParts {
+  const MpiUse* use = nullptr;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  bool send_in_place = false;
+  bool in_place = false;
+  bool send_in_place = false;  // the send buffer is MPI_IN_PLACE
   bool receive_in_place = false;
   std::uint64_t count = 0;  // of `datatype`
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
-  int root = 0;
-  int next = 0, previous = 0;
+  Participant self;
 
   // Averages are divided here.
-  std::byte* divided = nullptr;
-  std::uint64_t divided_count = 0;
+  bool averages = false;
+  std::uint64_t received = 0;  // elements
   Type type = Type::f32;
-  int ranks = 1;
-  std::uint64_t chunk = 0;  // elements of a call where there are several
+  std::uint64_t chunk = 0;  // elements of a call where there are several; else 0
   std::uint64_t chunk_bytes = 0;
+};
+
+class Plan final : public MpiCalls {
+ public:
+  explicit Plan(const PlanParts& parts) : parts_(parts) {}
+
+  [[nodiscard]] std::string_view name() const { return parts_.use->name; }
+
+  // Runs the whole operation. Returns MPI's result code.
+  [[nodiscard]] int run() const;
+
+  [[nodiscard]] int all_reduce() const override;
+  [[nodiscard]] int all_gather() const override;
+  [[nodiscard]] int reduce_scatter_block() const override;
+  [[nodiscard]] int broadcast() const override;
+  [[nodiscard]] int reduce() const override;
+  [[nodiscard]] int alltoall() const override;
+  [[nodiscard]] int sendrecv() const override;
+  [[nodiscard]] int gather() const override;
+  [[nodiscard]] int scatter() const override;
+
+ private:
+  // One call, or as many as its counts, which are ints, make necessary.
+  [[nodiscard]] int call() const { return (this->*parts_.use->call)(); }
+
+  [[nodiscard]] int in_chunks() const;
+
+  [[nodiscard]] const void* sent() const {
+    return parts_.send_in_place ? MPI_IN_PLACE : parts_.send;
+  }
+
+  [[nodiscard]] int count() const { return static_cast<int>(parts_.count); }
+
+  PlanParts parts_;
 };
 
 // The types and operations that MPI lacks; made and freed with MPI running.

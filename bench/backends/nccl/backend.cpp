@@ -15,6 +15,7 @@
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/nccl/ordinal.hpp"
+#include "bench/collectives/definition.hpp"
 #include "lib/base/quantity.hpp"
 
 namespace muster::bench {
@@ -42,11 +43,6 @@ Sizes bytes_of(const Operation& operation, const Shape& shape) {
   if (!operation.in_place) return {.send = shape.send * width, .receive = shape.receive * width};
   const auto end = std::max(shape.send_at + shape.send, shape.receive_at + shape.receive);
   return {.send = 0, .receive = end * width};
-}
-
-bool made_of_sends(Collective collective) {
-  return collective == Collective::alltoall || collective == Collective::sendrecv ||
-         collective == Collective::gather || collective == Collective::scatter;
 }
 
 class NcclBackend final : public Backend {
@@ -216,14 +212,14 @@ Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace)
       version_ < kAverageSince) {
     return lacks("average");
   }
-  if (made_of_sends(operation.collective) &&
+  const auto& use = definition_of(operation.collective).nccl;
+  if (use.sends != nullptr &&
       (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
     return lacks(
         fmt::format("sends and receives, which {} is made of", to_string(operation.collective)));
   }
   // What is sent would be overwritten by what is received at the same time.
-  if (operation.in_place && (operation.collective == Collective::alltoall ||
-                             operation.collective == Collective::sendrecv)) {
+  if (operation.in_place && !use.in_place) {
     return lacks(fmt::format("{} in place", to_string(operation.collective)));
   }
   return pace.graph ? supports_graphs() : Result<void>{};

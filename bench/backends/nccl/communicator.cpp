@@ -10,6 +10,7 @@
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/names.hpp"
+#include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
 namespace {
@@ -23,6 +24,87 @@ constexpr auto kAbortLimit = std::chrono::seconds(1);
 void* address(cuda::Pointer memory) {
   return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): as NCCL takes it
 }
+
+// One operation, as NCCL's functions take it.
+struct Job {
+  const Operation& operation;
+  std::uint64_t count = 0;
+  Buffers buffers;
+  nccl::Communicator handle = nullptr;
+  cuda::Stream stream = nullptr;
+};
+
+class Calls final : public NcclCalls {
+ public:
+  Calls(const nccl::Library& library, const Participant& self, const Job& job)
+      : NcclCalls(self),
+        library_(library),
+        job_(job),
+        type_(nccl::type_of(job.operation.type)),
+        reduction_(nccl::reduction_of(job.operation.reduction)),
+        part_(job.count * size_of(job.operation.type)) {}
+
+  int all_reduce() override {
+    return library_.all_reduce.call(
+        send_at(0), receive_at(0), job_.count, type_, reduction_, job_.handle, job_.stream);
+  }
+
+  int all_gather() override {
+    return library_.all_gather.call(
+        send_at(0), receive_at(0), job_.count, type_, job_.handle, job_.stream);
+  }
+
+  int reduce_scatter() override {
+    return library_.reduce_scatter.call(
+        send_at(0), receive_at(0), job_.count, type_, reduction_, job_.handle, job_.stream);
+  }
+
+  int broadcast() override {
+    return library_.broadcast.call(
+        send_at(0), receive_at(0), job_.count, type_, root, job_.handle, job_.stream);
+  }
+
+  int reduce() override {
+    return library_.reduce.call(
+        send_at(0), receive_at(0), job_.count, type_, reduction_, root, job_.handle, job_.stream);
+  }
+
+  void send(int peer, int part) override {
+    note(library_.send.call(send_at(part), job_.count, type_, peer, job_.handle, job_.stream));
+  }
+
+  void receive(int peer, int part) override {
+    note(
+        library_.receive.call(receive_at(part), job_.count, type_, peer, job_.handle, job_.stream));
+  }
+
+  void begin_group() { failed_ = library_.group_start.call(); }
+
+  [[nodiscard]] int end_group() {
+    const int ended = library_.group_end.call();
+    return failed_ == nccl::kSuccess ? ended : failed_;
+  }
+
+ private:
+  void note(int code) {
+    if (failed_ == nccl::kSuccess && code != nccl::kInProgress) failed_ = code;
+  }
+
+  [[nodiscard]] void* send_at(int part) const {
+    return address(job_.buffers.send + static_cast<std::uint64_t>(part) * part_);
+  }
+
+  [[nodiscard]] void* receive_at(int part) const {
+    return address(job_.buffers.receive + static_cast<std::uint64_t>(part) * part_);
+  }
+
+  const nccl::Library& library_;
+  Job job_;
+  int type_;
+  int reduction_;
+  std::uint64_t part_;  // bytes
+  int failed_ = nccl::kSuccess;
+};
 
 }  // namespace
 
@@ -110,80 +192,20 @@ int Communicator::call(const Operation& operation,
                        const Shape& shape,
                        const Buffers& buffers,
                        cuda::Stream stream) {
-  const void* send = address(buffers.send);
-  void* receive = address(buffers.receive);
-  const int type = nccl::type_of(operation.type);
-  const int reduction = nccl::reduction_of(operation.reduction);
-  auto* handle = handle_.load();
-  switch (operation.collective) {
-    case Collective::all_reduce:
-      return library_.all_reduce.call(send, receive, shape.count, type, reduction, handle, stream);
-    case Collective::all_gather:
-      return library_.all_gather.call(send, receive, shape.count, type, handle, stream);
-    case Collective::reduce_scatter:
-      return library_.reduce_scatter.call(
-          send, receive, shape.count, type, reduction, handle, stream);
-    case Collective::broadcast:
-      return library_.broadcast.call(
-          send, receive, shape.count, type, operation.root, handle, stream);
-    case Collective::reduce:
-      return library_.reduce.call(
-          send, receive, shape.count, type, reduction, operation.root, handle, stream);
-    case Collective::alltoall:
-    case Collective::sendrecv:
-    case Collective::gather:
-    case Collective::scatter:
-      return call_in_parts(operation, shape, buffers, stream);
-  }
-  return nccl::kInvalidArgument;
-}
-
-// NCCL before 2.28 has no functions for these, and makes them of sends and receives in one group,
-// as programs do.
-int Communicator::call_in_parts(const Operation& operation,
-                                const Shape& shape,
-                                const Buffers& buffers,
-                                cuda::Stream stream) {
-  const int type = nccl::type_of(operation.type);
-  const std::uint64_t part = shape.count * size_of(operation.type);
-  int failed = library_.group_start.call();
-  const auto note = [&](int code) {
-    if (failed == nccl::kSuccess && code != nccl::kInProgress) failed = code;
-  };
-  const auto send = [&](int peer, std::uint64_t index) {
-    note(library_.send.call(
-        address(buffers.send + index * part), shape.count, type, peer, handle_.load(), stream));
-  };
-  const auto receive = [&](int peer, std::uint64_t index) {
-    note(library_.receive.call(
-        address(buffers.receive + index * part), shape.count, type, peer, handle_.load(), stream));
-  };
-  const bool is_root = rank_ == operation.root;
-  switch (operation.collective) {
-    case Collective::alltoall:
-      for (int peer = 0; peer < ranks_; ++peer) {
-        send(peer, static_cast<std::uint64_t>(peer));
-        receive(peer, static_cast<std::uint64_t>(peer));
-      }
-      break;
-    case Collective::gather:
-      send(operation.root, 0);
-      for (int peer = 0; is_root && peer < ranks_; ++peer) {
-        receive(peer, static_cast<std::uint64_t>(peer));
-      }
-      break;
-    case Collective::scatter:
-      for (int peer = 0; is_root && peer < ranks_; ++peer) {
-        send(peer, static_cast<std::uint64_t>(peer));
-      }
-      receive(operation.root, 0);
-      break;
-    default:
-      send((rank_ + 1) % ranks_, 0);
-      receive((rank_ + ranks_ - 1) % ranks_, 0);
-  }
-  const int ended = library_.group_end.call();
-  return failed == nccl::kSuccess ? ended : failed;
+  Calls calls(library_,
+              {.rank = rank_, .ranks = ranks_, .root = operation.root},
+              {.operation = operation,
+               .count = shape.count,
+               .buffers = buffers,
+               .handle = handle_.load(),
+               .stream = stream});
+  const auto& use = definition_of(operation.collective).nccl;
+  if (use.call != nullptr) return use.call(calls);
+  // NCCL before 2.28 has no functions for these, and makes them of sends and receives in one
+  // group, as programs do.
+  calls.begin_group();
+  use.sends(calls);
+  return calls.end_group();
 }
 
 void Communicator::leave() {

@@ -52,10 +52,6 @@ class Communicator {
                          const Shape& shape,
                          const Buffers& buffers,
                          cuda::Stream stream);
-  [[nodiscard]] int call_in_parts(const Operation& operation,
-                                  const Shape& shape,
-                                  const Buffers& buffers,
-                                  cuda::Stream stream);
   // The state of the communicator, as far as it can be asked.
   [[nodiscard]] int state(int& asked);
   // Waits until a call that answered "in progress" is done.

@@ -6,28 +6,17 @@
 #include <algorithm>
 #include <bit>
 
+#include "bench/collectives/definition.hpp"
+
 namespace muster::bench {
 namespace {
 
 constexpr double kBitsPerByte = 8;
 
-// In bytes per second, of the slowest part: everybody waits for it.
-struct Rates {
-  double network;  // all that a node sends to others
-  double hca;      // what one rank sends to another node
-  double link;     // one GPU inside its node
-};
-
 // Next to each other in the ring of nodes.
 bool are_neighbours(const SimCluster& cluster, std::uint64_t a, std::uint64_t b) {
   const auto apart = a < b ? b - a : a - b;
   return apart == 1 || apart + 1 == static_cast<std::uint64_t>(cluster.nodes);
-}
-
-// A ring and a tree use the edges of the ring of nodes only.
-bool uses_every_pair(Collective collective) {
-  return collective == Collective::alltoall || collective == Collective::gather ||
-         collective == Collective::scatter;
 }
 
 double slowest_link(const SimCluster& cluster) {
@@ -45,15 +34,16 @@ double slowest_network(const SimCluster& cluster, Collective collective) {
   for (const auto& fault : cluster.faults) {
     const bool on_node =
         fault.kind == SimFault::Kind::slow_hca || fault.kind == SimFault::Kind::slow_node;
-    const bool on_edge =
-        fault.kind == SimFault::Kind::slow_link &&
-        (uses_every_pair(collective) || are_neighbours(cluster, fault.first, fault.second));
+    const bool on_edge = fault.kind == SimFault::Kind::slow_link &&
+                         (definition_of(collective).sim.every_pair ||
+                          are_neighbours(cluster, fault.first, fault.second));
     if (on_node || on_edge) factor = std::min(factor, fault.factor);
   }
   return factor;
 }
 
-Rates rates_of(const SimCluster& cluster, Collective collective) {
+// Of the slowest part: everybody waits for it.
+SimRates rates_of(const SimCluster& cluster, Collective collective) {
   const bool tcp = uses_tcp(cluster);
   const double hcas = tcp ? 1 : cluster.hcas;
   const double rate =
@@ -61,31 +51,9 @@ Rates rates_of(const SimCluster& cluster, Collective collective) {
   const double hca = rate * slowest_network(cluster, collective);
   return {.network = hcas * hca,
           .hca = hca,
-          .link = cluster.link_rate.value * cluster.link_efficiency * slowest_link(cluster)};
-}
-
-// What crosses the network of a node, as bus bandwidth.
-double network_bandwidth(const SimCluster& cluster, const Rates& rates, Collective collective) {
-  const double k = cluster.nodes;
-  const double g = cluster.gpus;
-  const double n = k * g;
-  switch (collective) {
-    case Collective::all_reduce:
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-      return cluster.tree ? rates.network * (n - 1) / (g * (k - 1)) : rates.network;
-    case Collective::broadcast:
-    case Collective::reduce:
-      return rates.network;
-    case Collective::alltoall:
-      return rates.network * (n - 1) / (g * (n - g));
-    case Collective::sendrecv:
-      return rates.hca;
-    case Collective::gather:
-    case Collective::scatter:
-      break;
-  }
-  return rates.hca * (n - 1) / (n - g);
+          .nodes = static_cast<double>(cluster.nodes),
+          .gpus = static_cast<double>(cluster.gpus),
+          .tree = cluster.tree};
 }
 
 double steps(int parts) { return std::bit_width(static_cast<unsigned>(parts) - 1U); }
@@ -97,7 +65,7 @@ double latency_of(const SimCluster& cluster, Collective collective) {
   const double between = cluster.latency.value * (uses_tcp(cluster) ? kTcp : 1);
   const double inside = cluster.latency.value * kInside;
   const double there = std::max(1.0, steps(cluster.gpus)) * inside + steps(cluster.nodes) * between;
-  return collective == Collective::all_reduce ? 2 * there : there;
+  return definition_of(collective).sim.passes * there;
 }
 
 // A fixed mixing of the bits of a counter (SplitMix64), so that every machine has the same noise.
@@ -122,11 +90,12 @@ double seconds_of(const SimCluster& cluster, const Operation& operation) {
   const double latency = latency_of(cluster, operation.collective);
   const double factor = bus_factor(operation.collective, ranks);
   if (ranks < 2) return latency;
+  // Of one GPU inside its node, and of what crosses the network of a node.
+  const double link = cluster.link_rate.value * cluster.link_efficiency * slowest_link(cluster);
   const auto rates = rates_of(cluster, operation.collective);
   const double bandwidth =
-      cluster.nodes == 1
-          ? rates.link
-          : std::min(rates.link, network_bandwidth(cluster, rates, operation.collective));
+      cluster.nodes == 1 ? link
+                         : std::min(link, definition_of(operation.collective).sim.bandwidth(rates));
   const auto bytes = static_cast<double>(shape_of(operation, 0, ranks).bytes);
   return latency + bytes * factor / bandwidth;
 }

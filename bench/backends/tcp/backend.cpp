@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "bench/backends/host_memory.hpp"
-#include "bench/backends/tcp/collectives.hpp"
 #include "bench/backends/timing.hpp"
+#include "bench/collectives/definition.hpp"
 
 namespace muster::bench::tcp {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 class TcpBackend : public Backend {
  public:
   TcpBackend(Mesh mesh, std::optional<std::uint64_t> room)
-      : mesh_(std::move(mesh)), collectives_(mesh_), memory_(mesh_.rank(), mesh_.ranks(), room) {}
+      : mesh_(std::move(mesh)), peers_(mesh_), memory_(mesh_.rank(), mesh_.ranks(), room) {}
 
   [[nodiscard]] std::string library() const override { return "TCP of muster-bench"; }
 
@@ -43,12 +43,14 @@ class TcpBackend : public Backend {
     Samples samples{.rank = mesh_.rank(), .seconds = {}};
     samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
     Result<void> last;
+    const auto job = job_of(operation, *buffers);
+    auto* const collective = definition_of(operation.collective).tcp;
     const auto run = [&] {
-      last = collectives_.run(operation, *buffers);
+      last = collective(peers_, job);
       return last.has_value();
     };
     const auto barrier = [&] {
-      last = collectives_.barrier();
+      last = peers_.barrier();
       return last.has_value();
     };
     if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
@@ -61,7 +63,7 @@ class TcpBackend : public Backend {
     const auto buffers = memory_.lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
     memory_.poison_and_fill(operation, *buffers);
-    auto run = collectives_.run(operation, *buffers);
+    auto run = definition_of(operation.collective).tcp(peers_, job_of(operation, *buffers));
     if (!run) return tl::unexpected(run.error());
     return memory_.verify(operation, *buffers);
   }
@@ -70,7 +72,7 @@ class TcpBackend : public Backend {
 
  private:
   Mesh mesh_;
-  Collectives collectives_;
+  HostAlgorithms peers_;
   HostMemory memory_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/backends/tcp/connection.hpp"
+#include "bench/collectives/host_algorithms.hpp"
 
 namespace muster::bench::tcp {
 
@@ -19,7 +20,7 @@ struct Exchange {
   std::function<Result<std::string>(std::string_view text)> broadcast;
 };
 
-class Mesh {
+class Mesh final : public Peers {
  public:
   // `token` is known to the job's ranks only; who connects and does not know it is turned away.
   [[nodiscard]] static Result<Mesh> connect(int rank,
@@ -28,26 +29,17 @@ class Mesh {
                                             const Exchange& exchange,
                                             std::chrono::milliseconds patience);
 
-  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int rank() const override { return rank_; }
 
-  [[nodiscard]] int ranks() const { return static_cast<int>(sockets_.size()); }
+  [[nodiscard]] int ranks() const override { return static_cast<int>(sockets_.size()); }
 
   // On this machine, this rank among them.
   [[nodiscard]] int ranks_here() const { return ranks_here_; }
 
-  // Both at once; either may be empty. Not with this rank itself.
   [[nodiscard]] Result<void> exchange(int to,
                                       std::span<const std::byte> out,
                                       int from,
-                                      std::span<std::byte> in) const;
-
-  [[nodiscard]] Result<void> send(int to, std::span<const std::byte> bytes) const {
-    return exchange(to, bytes, to, {});
-  }
-
-  [[nodiscard]] Result<void> receive(int from, std::span<std::byte> bytes) const {
-    return exchange(from, {}, from, bytes);
-  }
+                                      std::span<std::byte> in) const override;
 
   // From any thread: whoever waits for one of these connections gets an error, on both ends.
   void shut_down() const noexcept;

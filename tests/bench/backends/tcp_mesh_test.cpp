@@ -8,8 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/backends/tcp/collectives.hpp"
+#include "bench/backends/host_memory.hpp"
 #include "bench/backends/tcp/mesh.hpp"
+#include "bench/collectives/definition.hpp"
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/tcp_ranks.hpp"
 
@@ -186,7 +187,8 @@ TEST(TcpCollectivesTest, LetOneWrongElementBeFound) {
     ASSERT_TRUE(buffers);
     memory.poison_and_fill(operation, *buffers);
     if (rank == 1) buffers->send[kElement * 4 + 3] ^= std::byte{0x80};
-    ASSERT_TRUE(Collectives(*mesh).run(operation, *buffers));
+    HostAlgorithms peers(*mesh);
+    ASSERT_TRUE(definition_of(operation.collective).tcp(peers, job_of(operation, *buffers)));
     const auto wrongs = memory.verify(operation, *buffers);
     ASSERT_EQ(wrongs.size(), 1);
     EXPECT_EQ(wrongs.front().rank, rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/host_arithmetic.hpp"
+#include "bench/collectives/host_arithmetic.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rank gets its part of what each rank puts in, in the order of the ranks.
+#include "bench/collectives/definition.hpp"
+
+namespace muster::bench {
+namespace {
+
+// In each round the ranks are in pairs, so that in place, too, nothing is lost.
+Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
+  for (int round = 0; round < peers.ranks(); ++round) {
+    const int peer = (round - peers.rank() + peers.ranks()) % peers.ranks();
+    const auto out = job.sent_part(peer);
+    const auto in = job.received_part(peer);
+    if (peer == peers.rank()) {
+      copy_bytes(out, in);
+      continue;
+    }
+    auto moved = job.operation.in_place ? peers.exchange_in_place(peer, peer, in)
+                                        : peers.exchange(peer, out, peer, in);
+    if (!moved) return moved;
+  }
+  return {};
+}
+
+}  // namespace
+
+constinit const CollectiveDefinition collectives::alltoall{
+    .name = "alltoall",
+    .in_parts = true,
+    .received = {.what = Received::What::every_rank, .own_part = true},
+    .bus_factor = factor_of_parts,
+    .nccl = {.sends =
+                 [](NcclCalls& nccl) {
+                   for (int peer = 0; peer < nccl.ranks; ++peer) {
+                     nccl.send(peer, peer);
+                     nccl.receive(peer, peer);
+                   }
+                 },
+             .in_place = false},
+    .mpi = {.name = "MPI_Alltoall", .call = &MpiCalls::alltoall},
+    .tcp = over_tcp,
+    .sim = {.bandwidth =
+                [](const SimRates& rates) {
+                  const double others = rates.gpus * (rates.ranks() - rates.gpus);
+                  return rates.network * (rates.ranks() - 1) / others;
+                },
+            .every_pair = true},
+};
+
+}  // namespace muster::bench

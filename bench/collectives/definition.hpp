@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective is: its name, what each rank puts in and gets, how its bandwidth is counted,
+// and what each back end calls for it. Each has a file of its own, which defines one of these.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "bench/collectives/host_algorithms.hpp"
+#include "bench/collectives/operation.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+// One rank of a collective, and its root.
+struct Participant {
+  int rank = 0;
+  int ranks = 1;
+  int root = 0;
+
+  [[nodiscard]] bool is_root() const { return rank == root; }
+
+  [[nodiscard]] int next() const { return (rank + 1) % ranks; }
+
+  [[nodiscard]] int previous() const { return (rank + ranks - 1) % ranks; }
+};
+
+// What is in a receive buffer after a collective.
+struct Received {
+  enum class What {
+    reduction,   // of what all ranks put in
+    one_rank,    // what the rank `from` put in
+    every_rank,  // the part of each rank, in their order
+  };
+  What what = What::reduction;
+  bool own_part = false;  // of what was put in, the receiver's part; else the beginning
+  int (*from)(const Participant& self) = nullptr;  // of `one_rank`
+};
+
+// The functions of NCCL, with the operation's buffers. They return NCCL's result codes.
+class NcclCalls : public Participant {
+ public:
+  explicit NcclCalls(const Participant& self) : Participant(self) {}
+
+  [[nodiscard]] virtual int all_reduce() = 0;
+  [[nodiscard]] virtual int all_gather() = 0;
+  [[nodiscard]] virtual int reduce_scatter() = 0;
+  [[nodiscard]] virtual int broadcast() = 0;
+  [[nodiscard]] virtual int reduce() = 0;
+  // One part of the buffer, counted from 0. What goes wrong is the result of the whole group.
+  virtual void send(int peer, int part) = 0;
+  virtual void receive(int peer, int part) = 0;
+
+ protected:
+  ~NcclCalls() = default;
+};
+
+struct NcclUse {
+  int (*call)(NcclCalls& nccl) = nullptr;    // one function of NCCL; or
+  void (*sends)(NcclCalls& nccl) = nullptr;  // sends and receives, which are one group
+  bool in_place = true;
+  std::string_view log_name = {};  // in NCCL's log; empty where it has no algorithms for it
+};
+
+// The functions of MPI, with the operation's buffers. They return MPI's result codes.
+class MpiCalls {
+ public:
+  [[nodiscard]] virtual int all_reduce() const = 0;
+  [[nodiscard]] virtual int all_gather() const = 0;
+  [[nodiscard]] virtual int reduce_scatter_block() const = 0;
+  [[nodiscard]] virtual int broadcast() const = 0;
+  [[nodiscard]] virtual int reduce() const = 0;
+  [[nodiscard]] virtual int alltoall() const = 0;
+  [[nodiscard]] virtual int sendrecv() const = 0;  // to the next rank, from the previous one
+  [[nodiscard]] virtual int gather() const = 0;
+  [[nodiscard]] virtual int scatter() const = 0;
+
+ protected:
+  ~MpiCalls() = default;
+};
+
+struct MpiUse {
+  std::string_view name;  // of MPI's function, for messages
+  int (MpiCalls::*call)() const = nullptr;
+  bool divisible = false;  // it may be done in several calls, one after the other
+  // In place, what a rank receives lies where the one buffer begins.
+  bool received_first = false;
+};
+
+// What the model of a cluster has, in bytes per second.
+struct SimRates {
+  double network = 0;  // all that a node sends to others
+  double hca = 0;      // what one rank sends to another node
+  double nodes = 1;
+  double gpus = 1;  // of a node
+  bool tree = false;
+
+  [[nodiscard]] double ranks() const { return nodes * gpus; }
+
+  // The bus bandwidth of what goes around the ring of nodes, or up and down their tree.
+  [[nodiscard]] double ring_or_tree() const {
+    return tree ? network * (ranks() - 1) / (gpus * (nodes - 1)) : network;
+  }
+
+  // And of what all ranks send to one, or one to all of them.
+  [[nodiscard]] double one_rank() const { return hca * (ranks() - 1) / (ranks() - gpus); }
+};
+
+struct SimUse {
+  double (*bandwidth)(const SimRates& rates) = nullptr;  // between nodes, as bus bandwidth
+  bool every_pair = false;  // every two nodes talk to each other, not only neighbours
+  double passes = 1;        // through the tree that small messages take
+};
+
+struct CollectiveDefinition {
+  std::string_view name;
+  bool in_parts = false;    // the size asked for is that of all ranks' parts together
+  bool reduces = false;     // --redop counts
+  bool has_root = false;    // --root counts
+  bool one_buffer = false;  // on host memory out of place, too
+  // What differs from sending and receiving everything; null for nothing.
+  void (*shape)(Shape& shape, const Participant& self) = nullptr;
+  Received received;
+  double (*bus_factor)(double ranks) = nullptr;  // for two ranks or more
+  NcclUse nccl;
+  MpiUse mpi;
+  Result<void> (*tcp)(HostAlgorithms& peers, const HostJob& job) = nullptr;
+  SimUse sim;
+};
+
+[[nodiscard]] const CollectiveDefinition& definition_of(Collective collective);
+
+// Bus factors that several have.
+[[nodiscard]] constexpr double factor_of_parts(double ranks) { return (ranks - 1) / ranks; }
+
+[[nodiscard]] constexpr double factor_of_one(double /*ranks*/) { return 1; }
+
+namespace collectives {
+
+#define MUSTER_COLLECTIVE(name) extern const CollectiveDefinition name;
+MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)
+#undef MUSTER_COLLECTIVE
+
+}  // namespace collectives
+}  // namespace muster::bench

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What collectives on host memory are made of where ranks have a connection to each other: long
+// vectors go around rings in blocks, short ones up and down trees.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "bench/collectives/host_arithmetic.hpp"
+#include "bench/collectives/operation.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+// The connections of this rank to all others.
+class Peers {
+ public:
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+  // Both at once; either may be empty. Not with this rank itself.
+  [[nodiscard]] virtual Result<void> exchange(int to,
+                                              std::span<const std::byte> out,
+                                              int from,
+                                              std::span<std::byte> in) const = 0;
+
+  [[nodiscard]] Result<void> send(int to, std::span<const std::byte> bytes) const {
+    return exchange(to, bytes, to, {});
+  }
+
+  [[nodiscard]] Result<void> receive(int from, std::span<std::byte> bytes) const {
+    return exchange(from, {}, from, bytes);
+  }
+
+ protected:
+  Peers() = default;
+  Peers(const Peers&) = default;
+  Peers(Peers&&) = default;
+  Peers& operator=(const Peers&) = default;
+  Peers& operator=(Peers&&) = default;
+  ~Peers() = default;
+};
+
+// An operation in bytes.
+struct HostJob {
+  Operation operation;
+  std::size_t width = 0;  // of an element
+  std::size_t part = 0;   // one rank's, where data are in parts
+  std::span<const std::byte> send;
+  std::span<std::byte> receive;
+  Combine combine = nullptr;
+
+  [[nodiscard]] std::span<const std::byte> sent_part(int rank) const {
+    return send.subspan(static_cast<std::size_t>(rank) * part, part);
+  }
+
+  [[nodiscard]] std::span<std::byte> received_part(int rank) const {
+    return receive.subspan(static_cast<std::size_t>(rank) * part, part);
+  }
+};
+
+void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to);
+// Not worth the steps around a ring.
+[[nodiscard]] bool is_short(std::span<const std::byte> vector);
+// The next block of a vector that is worked off from its front.
+[[nodiscard]] std::span<std::byte> take_block(std::span<std::byte>& rest);
+[[nodiscard]] std::span<const std::byte> take_block(std::span<const std::byte>& rest);
+
+// Every rank calls the same of these in the same order.
+class HostAlgorithms {
+ public:
+  using Bytes = std::span<std::byte>;
+  using ConstBytes = std::span<const std::byte>;
+
+  explicit HostAlgorithms(const Peers& peers);
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+  [[nodiscard]] int ranks() const { return ranks_; }
+
+  // The rank so many places after this one.
+  [[nodiscard]] int at_distance(int distance) const;
+
+  [[nodiscard]] Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const {
+    return peers_.exchange(to, out, from, in);
+  }
+
+  [[nodiscard]] Result<void> send(int to, ConstBytes bytes) const { return peers_.send(to, bytes); }
+
+  [[nodiscard]] Result<void> receive(int from, Bytes bytes) const {
+    return peers_.receive(from, bytes);
+  }
+
+  [[nodiscard]] Result<void> barrier() const;
+  // Sends one vector while another one comes, which is combined with `both`.
+  [[nodiscard]] Result<void> exchange_and_combine(
+      const HostJob& job, int to, ConstBytes out, int from, Bytes both);
+  // Sends a vector, and puts what comes in its place.
+  [[nodiscard]] Result<void> exchange_in_place(int to, int from, Bytes vector);
+  // The reduction of what is in all ranks' receive buffers, in each of them.
+  [[nodiscard]] Result<void> reduce_around(const HostJob& job);
+  // Every rank has one segment, the one `first` places after its own, and gets all.
+  [[nodiscard]] Result<void> gather_around(Bytes vector, std::size_t width, int first) const;
+  // Adds up at `root`, in the vector of every rank, which changes on all of them.
+  [[nodiscard]] Result<void> reduce_up(const HostJob& job, Bytes vector, int root);
+  [[nodiscard]] Result<void> broadcast_down(Bytes vector, int root) const;
+  [[nodiscard]] Result<void> broadcast_along(Bytes vector, int root) const;
+
+  // Makes averages of sums, where the operation asks for them.
+  void average(const HostJob& job, Bytes sums) const;
+  // The whole elements of this rank, as even as they come.
+  [[nodiscard]] Bytes own_segment(Bytes vector, std::size_t width) const;
+
+  // Memory for a block that is on its way, of at most so many bytes as take_block() takes.
+  [[nodiscard]] Bytes outgoing_block(std::size_t size) { return Bytes(outgoing_).first(size); }
+
+ private:
+  const Peers& peers_;
+  int rank_, ranks_;
+  std::vector<std::byte> incoming_, outgoing_;  // one block each
+};
+
+}  // namespace muster::bench

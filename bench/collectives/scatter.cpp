@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rank gets its part of what the root puts in.
+#include "bench/collectives/definition.hpp"
+
+namespace muster::bench {
+namespace {
+
+Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
+  const int root = job.operation.root;
+  if (peers.rank() != root) return peers.receive(root, job.receive);
+  for (int to = 0; to < peers.ranks(); ++to) {
+    if (to == root) {
+      copy_bytes(job.sent_part(to), job.receive);
+    } else if (auto gone = peers.send(to, job.sent_part(to)); !gone) {
+      return gone;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+constinit const CollectiveDefinition collectives::scatter{
+    .name = "scatter",
+    .in_parts = true,
+    .has_root = true,
+    .shape =
+        [](Shape& shape, const Participant& self) {
+          shape.receive = shape.count;
+          if (!self.is_root()) shape.send = 0;
+          if (self.is_root()) {
+            shape.receive_at = static_cast<std::uint64_t>(self.rank) * shape.count;
+          }
+        },
+    .received = {.what = Received::What::one_rank,
+                 .own_part = true,
+                 .from = [](const Participant& self) { return self.root; }},
+    .bus_factor = factor_of_parts,
+    .nccl = {.sends =
+                 [](NcclCalls& nccl) {
+                   for (int peer = 0; nccl.is_root() && peer < nccl.ranks; ++peer) {
+                     nccl.send(peer, peer);
+                   }
+                   nccl.receive(nccl.root, 0);
+                 }},
+    .mpi = {.name = "MPI_Scatter", .call = &MpiCalls::scatter},
+    .tcp = over_tcp,
+    .sim = {.bandwidth = [](const SimRates& rates) { return rates.one_rank(); },
+            .every_pair = true},
+};
+
+}  // namespace muster::bench
