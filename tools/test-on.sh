@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Builds and tests muster on another release of Debian, in a root of its own that debootstrap makes of
+# this machine's mirror. Run as root.
+#
+#   tools/test-on.sh [--build] RELEASE [DIR]
+#
+#   RELEASE   bookworm, trixie, sid
+#   DIR       where the root is made and stays, so that a second run is fast; by default a temporary
+#             folder, which is removed
+#   --build   compiles everything and runs nothing
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build_only=no
+if [[ ${1:-} == --build ]]; then
+  build_only=yes
+  shift
+fi
+if [[ $# -lt 1 || $# -gt 2 || $1 == -* ]]; then
+  sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
+  exit 64
+fi
+release=$1
+if [[ $(id --user) -ne 0 ]]; then
+  echo "test-on.sh: only root makes a root folder of another release" >&2
+  exit 1
+fi
+command -v debootstrap >/dev/null || apt-get install --quiet --yes --no-install-recommends debootstrap
+
+# The mirror that this machine's own release comes from.
+own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+# shellcheck disable=SC2016 # fields of apt
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' |
+  awk -v own="$own" '$2 == own { print $1; exit }')
+if [[ -z $mirror ]]; then
+  echo "test-on.sh: apt knows no mirror of Debian $own" >&2
+  exit 1
+fi
+
+if [[ $# -eq 2 ]]; then
+  mkdir -p "$2"
+  root=$(cd "$2" && pwd)
+else
+  root=$(mktemp --directory)
+fi
+if [[ $root == "$PWD"/* ]]; then
+  echo "test-on.sh: $root lies in the source tree" >&2
+  exit 64
+fi
+
+# Runs a command in the root, with what programs expect to find there.
+# shellcheck disable=SC2016 # expanded by the inner shell
+inside() {
+  unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" bash -c '
+    mount --rbind --make-rslave /dev "$0/dev"
+    mount --rbind --make-rslave /sys "$0/sys"
+    exec chroot "$0" env --ignore-environment HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
+    "$root" "$@"
+}
+
+clean_up() {
+  [[ $# -eq 2 ]] || rm -rf --one-file-system "$root"
+}
+trap 'clean_up "$@"' EXIT
+
+[[ -f $root/etc/debian_version ]] || debootstrap --variant=minbase "$release" "$root" "$mirror"
+cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
+mkdir -p "$root/src"
+find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+# As it stands here, with what is not committed yet; git is there for the tests that ask it for files.
+git ls-files -z --cached --others --exclude-standard |
+  tar --create --ignore-failed-read --null --files-from=- | tar --extract --directory "$root/src"
+
+inside apt-get install --quiet --quiet --yes --no-install-recommends git ca-certificates
+inside git config --global --replace-all safe.directory /src
+inside sh -c 'cd /src && git init --quiet && git add --all'
+inside sh -c 'cd /src && tools/install-deps.sh test'
+if [[ $build_only == yes ]]; then
+  inside sh -c 'cd /src && cmake --preset dev && cmake --build --preset dev'
+else
+  inside sh -c 'cd /src && tools/test.sh quick'
+fi
