@@ -24,7 +24,8 @@ namespace muster::checks::gpu {
 // Whether the profile expects GPUs that NVML can tell about.
 [[nodiscard]] inline bool expected(const Profile& profile) {
   const auto& present = profile.gpu->present;
-  return present.count.value_or(0) > 0 && present.vendor.value_or("nvidia") == "nvidia";
+  return present.count.value_or(0) > 0 &&
+         present.vendor.value_or(GpuVendor::nvidia) == GpuVendor::nvidia;
 }
 
 // Those that answer: a GPU that is lost or hangs is gpu.present's finding and nobody else's.

@@ -59,7 +59,7 @@ std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& prof
   }
   if (gpus < 2) return std::nullopt;
   const int wanted = *profile.gpu->nvlink_state.links;
-  const bool switched = profile.topo->nvlink_matrix.ends_in == "switch";
+  const bool switched = profile.topo->nvlink_matrix.ends_in == NvlinkEnd::nvswitch;
   return Finding{.device = std::string(kNode),
                  .outcome = Outcome::fail,
                  .message = fmt::format(
@@ -173,7 +173,7 @@ std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& s
 // Where links lead directly to other GPUs, one that is gone takes the links to it down.
 std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile) {
   std::vector<SeenBy> gone;
-  if (profile.topo->nvlink_matrix.ends_in != "gpu") return gone;
+  if (profile.topo->nvlink_matrix.ends_in != NvlinkEnd::gpu) return gone;
   for (const auto& each : snapshot.nvml->gpus) {
     if (each.lost.empty() && each.stuck.empty()) continue;
     gone.push_back({.check = "gpu.present", .device = gpu::name_of(each)});

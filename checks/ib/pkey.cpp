@@ -19,27 +19,20 @@ constexpr unsigned kFullMember = 0x8000;
 constexpr unsigned kBase =
     0x7fff;  // the default partition, and the mask of a key without membership
 
-enum class Want { non_default, default_key, any };
-
-bool is_wanted(unsigned key, Want want) {
+bool is_wanted(unsigned key, PkeyWanted want) {
   const unsigned base = key & kBase;
   if ((key & kFullMember) == 0 || base == 0) return false;
-  if (want == Want::any) return true;
-  return (base == kBase) == (want == Want::default_key);
+  if (want == PkeyWanted::any_full_member) return true;
+  return (base == kBase) == (want == PkeyWanted::default_full_member);
 }
 
-Want want_of(const IbPkeyLimits& limits) {
-  if (limits.require == "non_default_full_member") return Want::non_default;
-  return limits.require == "default_full_member" ? Want::default_key : Want::any;
-}
-
-std::string_view describe_want(Want want) {
+std::string_view describe_want(PkeyWanted want) {
   switch (want) {
-    case Want::non_default:
+    case PkeyWanted::non_default_full_member:
       return "full-member partition key other than the default";
-    case Want::default_key:
+    case PkeyWanted::default_full_member:
       return "full-member key of the default partition";
-    case Want::any:
+    case PkeyWanted::any_full_member:
       break;
   }
   return "full-member partition key";
@@ -67,7 +60,7 @@ Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsi
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const Want want = want_of(profile.ib->pkey);
+  const PkeyWanted want = profile.ib->pkey.require;
   Findings findings;
   std::vector<Said> usable;
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
@@ -85,7 +78,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
           failed(at,
                  fmt::format("no {} at index 0 or 1: found {}", describe_want(want), to_text(keys)),
                  keys));
-    } else if (want == Want::non_default && wanted.size() > 1 && wanted[0] != wanted[1]) {
+    } else if (want == PkeyWanted::non_default_full_member && wanted.size() > 1 &&
+               wanted[0] != wanted[1]) {
       findings.push_back(failed(
           at,
           fmt::format("more than one {} at index 0 and 1: {}", describe_want(want), to_text(keys)),

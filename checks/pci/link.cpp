@@ -154,7 +154,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     judge_link(*device, limit, hardware_remedy(snapshot), links);
   }
   const bool all_well = links.findings.empty() && links.judged > 0;
-  const bool skip = profile.pci->link.unmeasurable == "skip";
+  const bool skip = profile.pci->link.unmeasurable == Unmeasurable::skip;
   pci::add_for_all(links.findings,
                    skip ? Outcome::skip : Outcome::unknown,
                    links.unmeasurable,

@@ -164,7 +164,7 @@ std::optional<Finding> wrong_pair(const Snapshot& snapshot,
 }
 
 bool is_direct(const TopoNvlinkLimits& limits) {
-  return limits.ends_in == "gpu" || limits.neighbours || !limits.pairs.empty();
+  return limits.ends_in == NvlinkEnd::gpu || limits.neighbours || !limits.pairs.empty();
 }
 
 std::optional<Finding> judge_places(const Snapshot& snapshot,
@@ -208,7 +208,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   const bool direct = is_direct(limits);
-  if (limits.ends_in == "switch") {
+  if (limits.ends_in == NvlinkEnd::nvswitch) {
     if (auto finding = wrong_kind(snapshot, gpu, LinkPeer::nvswitch)) return finding;
   } else if (auto finding = wrong_kind(snapshot, gpu, LinkPeer::gpu)) {
     return finding;
@@ -240,10 +240,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!fabric.knows_types && !fabric.knows_places) {
     return {skipped("NVML does not tell here what NVLinks lead to")};
   }
-  std::string message = fmt::format("NVLinks of {} lead to {}",
-                                    counted(well, "GPU"),
-                                    limits.ends_in == "switch" ? "switches" : "the expected GPUs");
-  if (limits.ends_in != "switch" && !fabric.knows_places) {
+  std::string message =
+      fmt::format("NVLinks of {} lead to {}",
+                  counted(well, "GPU"),
+                  limits.ends_in == NvlinkEnd::nvswitch ? "switches" : "the expected GPUs");
+  if (limits.ends_in != NvlinkEnd::nvswitch && !fabric.knows_places) {
     message = fmt::format("NVLinks of {} lead to GPUs; which they are NVML does not tell here",
                           counted(well, "GPU"));
   }
@@ -253,7 +254,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
-  if (limits.ends_in.empty() && !is_direct(limits)) {
+  if (limits.ends_in == NvlinkEnd::not_told && !is_direct(limits)) {
     return not_expected("connection of GPUs by NVLink");
   }
   return gpu::none_to_judge(snapshot, profile);

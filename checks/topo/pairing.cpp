@@ -96,7 +96,7 @@ void judge_pair(const Snapshot& snapshot, const Profile& profile, const Pair& pa
   }
   ++tally.judged;
   std::optional<Finding> finding;
-  if (profile.topo->pairing.nearest != "same_switch") {
+  if (profile.topo->pairing.nearest != Nearest::same_switch) {
     finding = judge_numa(snapshot, pair);
   } else if (hides_switches(snapshot, pair)) {
     ++tally.hidden;
@@ -144,7 +144,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (tally.judged == 0) {
     return {skipped("no pair is complete and in place: pci.devices and topo.numa judge that")};
   }
-  return or_pass(std::move(tally.findings), summary(tally, limits.nearest == "same_switch"));
+  return or_pass(std::move(tally.findings), summary(tally, limits.nearest == Nearest::same_switch));
 }
 
 }  // namespace

@@ -202,6 +202,16 @@ Result<void> Binder::text(const Yaml& node, const Place& place, Slot out) {
   return {};
 }
 
+Result<void> Binder::word(const Yaml& node, const Place& place, Slot out) {
+  if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
+  const auto choice = out.type->choice;
+  if (auto known = check_choice(place, node.text, choice); !known) return known;
+  const auto found = std::ranges::find(choice, std::string_view(node.text));
+  out.type->choose(out.value, static_cast<std::size_t>(found - choice.begin()));
+  record(place, node.text);
+  return {};
+}
+
 Result<void> Binder::words(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list");
   Words read;
@@ -306,6 +316,8 @@ Result<void> Binder::value(const Yaml& node, const Place& place, Slot out) {
       return number(node, place, *static_cast<double*>(out.value));
     case Shape::text:
       return text(node, place, out);
+    case Shape::word:
+      return word(node, place, out);
     case Shape::words:
       return words(node, place, out);
     case Shape::quantity:

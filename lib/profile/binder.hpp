@@ -78,6 +78,7 @@ class Binder {
   [[nodiscard]] Result<void> whole(const Yaml& node, const Place& place, int& out);
   [[nodiscard]] Result<void> number(const Yaml& node, const Place& place, double& out);
   [[nodiscard]] Result<void> text(const Yaml& node, const Place& place, Slot out);
+  [[nodiscard]] Result<void> word(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> words(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> quantity(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> limit(const Yaml& node, const Place& place, Slot out);

@@ -62,6 +62,7 @@ void collect(const std::string& path, const Type& type, const void* value, Numbe
       return;
     case Shape::truth:
     case Shape::text:
+    case Shape::word:
     case Shape::words:
     case Shape::list:
       return;

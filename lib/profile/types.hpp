@@ -34,7 +34,20 @@ struct Member {
 };
 
 struct Type {
-  enum class Shape { truth, whole, number, text, words, quantity, limit, owned, list, map, block };
+  enum class Shape {
+    truth,
+    whole,
+    number,
+    text,
+    word,
+    words,
+    quantity,
+    limit,
+    owned,
+    list,
+    map,
+    block
+  };
   using Visit = std::function<void(const std::string& key, const void* value)>;
 
   Shape shape = Shape::block;
@@ -43,6 +56,10 @@ struct Type {
   bool share = false,
        time = false;  // of a quantity: it is a percentage, it is in seconds
 
+  // Of a word, which is an enumerator: its words, in the enumerators' order; sets it to one of
+  // them.
+  std::span<const std::string_view> choice{};
+  void (*choose)(void* value, std::size_t index) = nullptr;
   // Of a quantity: its value in its base unit; and the text of such a value.
   Result<double> (*parse)(std::string_view text) = nullptr;
   std::string (*show)(double value) = nullptr;
@@ -122,6 +139,20 @@ struct MakeType<std::string> {
 template <>
 struct MakeType<std::vector<std::string>> {
   static Type make() { return {.shape = Type::Shape::words}; }
+};
+
+// words_of() has a word for each enumerator.
+template <class Enum>
+requires std::is_enum_v<Enum>
+
+struct MakeType<Enum> {
+  static Type make() {
+    return {.shape = Type::Shape::word,
+            .choice = words_of(Enum{}),
+            .choose = [](void* value, std::size_t index) {
+              *static_cast<Enum*>(value) = static_cast<Enum>(index);
+            }};
+  }
 };
 
 template <class Kind>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,11 +14,16 @@
 
 namespace muster {
 
+enum class GpuVendor { nvidia, amd };
+
 inline constexpr std::array<std::string_view, 2> kVendorWords{"nvidia", "amd"};
+
+constexpr std::span<const std::string_view> words_of(GpuVendor /*of*/) { return kVendorWords; }
 
 struct GpuPresentLimits {
   Limit<int> count;
-  Limit<std::string> model, vendor;
+  Limit<std::string> model;
+  Limit<GpuVendor> vendor;
   Limit<Bytes> memory;
   Percent tolerance{};
 
@@ -25,7 +31,7 @@ struct GpuPresentLimits {
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(count, "GPUs"),
                       MUSTER_FIELD(model, "NVML's name"),
-                      MUSTER_CHOICE(vendor, kVendorWords, "nvidia or amd"),
+                      MUSTER_FIELD(vendor, "nvidia or amd"),
                       MUSTER_FIELD(memory, "memory of one GPU"),
                       MUSTER_FIELD(tolerance, "band around the memory, both ways")};
   }

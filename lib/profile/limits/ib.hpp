@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -52,11 +53,15 @@ struct IbFirmwareLimits {
   }
 };
 
+enum class PkeyWanted { non_default_full_member, default_full_member, any_full_member };
+
 inline constexpr std::array<std::string_view, 3> kPkeyWords{
     "non_default_full_member", "default_full_member", "any_full_member"};
 
+constexpr std::span<const std::string_view> words_of(PkeyWanted /*of*/) { return kPkeyWords; }
+
 struct IbPkeyLimits {
-  std::string require = "any_full_member";
+  PkeyWanted require = PkeyWanted::any_full_member;
 
   template <class Self = IbPkeyLimits>
   static constexpr auto fields() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,19 +34,24 @@ struct LinkLimit {
   }
 };
 
+enum class Unmeasurable { skip, unknown };
+
 inline constexpr std::array<std::string_view, 2> kUnmeasurableWords{"skip", "unknown"};
+
+constexpr std::span<const std::string_view> words_of(Unmeasurable /*of*/) {
+  return kUnmeasurableWords;
+}
 
 struct PciLinkLimits {
   LinkLimit gpu, hca;
-  std::string unmeasurable = "unknown";
+  Unmeasurable unmeasurable = Unmeasurable::unknown;
 
   template <class Self = PciLinkLimits>
   static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(gpu, "GPUs"),
-                      MUSTER_FIELD(hca, "InfiniBand HCAs"),
-                      MUSTER_CHOICE(unmeasurable,
-                                    kUnmeasurableWords,
-                                    "outcome where the kernel says Unknown: skip or unknown")};
+    return std::tuple{
+        MUSTER_FIELD(gpu, "GPUs"),
+        MUSTER_FIELD(hca, "InfiniBand HCAs"),
+        MUSTER_FIELD(unmeasurable, "outcome where the kernel says Unknown: skip or unknown")};
   }
 };
 

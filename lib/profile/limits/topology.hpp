@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,30 +24,38 @@ struct TopoNumaLimits {
   }
 };
 
+enum class Nearest { not_told, same_switch, same_numa };
+
 inline constexpr std::array<std::string_view, 3> kNearestWords{"", "same_switch", "same_numa"};
+
+constexpr std::span<const std::string_view> words_of(Nearest /*of*/) { return kNearestWords; }
 
 struct TopoPairingLimits {
   std::map<std::string, std::string> pairs;
-  std::string nearest;
+  Nearest nearest = Nearest::not_told;
 
   template <class Self = TopoPairingLimits>
   static constexpr auto fields() {
     return std::tuple{MUSTER_FIELD(pairs, "PCI address of a GPU to that of its HCA"),
-                      MUSTER_CHOICE(nearest, kNearestWords, "same_switch or same_numa")};
+                      MUSTER_FIELD(nearest, "same_switch or same_numa")};
   }
 };
 
+enum class NvlinkEnd { not_told, nvswitch, gpu };
+
 inline constexpr std::array<std::string_view, 3> kNvlinkEndWords{"", "switch", "gpu"};
 
+constexpr std::span<const std::string_view> words_of(NvlinkEnd /*of*/) { return kNvlinkEndWords; }
+
 struct TopoNvlinkLimits {
-  std::string ends_in;
+  NvlinkEnd ends_in = NvlinkEnd::not_told;
   Limit<int> neighbours;
   std::map<std::string, Words> pairs;
 
   template <class Self = TopoNvlinkLimits>
   static constexpr auto fields() {
     return std::tuple{
-        MUSTER_CHOICE(ends_in, kNvlinkEndWords, "what the NVLinks of a GPU lead to: switch or gpu"),
+        MUSTER_FIELD(ends_in, "what the NVLinks of a GPU lead to: switch or gpu"),
         MUSTER_FIELD(neighbours, "other GPUs that the NVLinks of each GPU lead to directly"),
         MUSTER_FIELD(pairs,
                      "PCI address of a GPU to those of GPUs that it is linked with directly")};

@@ -176,7 +176,7 @@ TEST(GpuDirectRdmaTest, OnlyWhereGpusAndHcasAreExpected) {
   const auto nothing = skips("no GPUDirect RDMA expected by this profile");
   EXPECT_THAT(judge(with_dma_buf(), gpu_node::profile()), ElementsAre(nothing));
   Profile amd = profile();
-  amd.gpu->present.vendor = std::string("amd");
+  amd.gpu->present.vendor = GpuVendor::amd;
   EXPECT_THAT(judge(with_dma_buf(), amd), ElementsAre(nothing));
   Profile without = profile();
   without.gpu->direct_rdma.expected = false;

@@ -75,7 +75,7 @@ inline Gpu& gpu(Snapshot& snapshot, std::size_t index) { return snapshot.nvml->g
 inline Profile profile() {
   Profile profile;
   profile.gpu->present.count = 2;
-  profile.gpu->present.vendor = std::string("nvidia");
+  profile.gpu->present.vendor = GpuVendor::nvidia;
   profile.gpu->present.model = std::string("NVIDIA H100 80GB HBM3");
   profile.gpu->present.memory = Bytes{85520809984.0};
   profile.gpu->present.tolerance = Percent{2};

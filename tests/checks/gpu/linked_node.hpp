@@ -92,7 +92,7 @@ inline Profile profile() {
                                 .window = Seconds{24 * 3600.0}};
   profile.gpu->clocks.application_sm = Hertz{1980e6};
   profile.gpu->compute_mode.expected = std::string("default");
-  profile.topo->nvlink_matrix.ends_in = "switch";
+  profile.topo->nvlink_matrix.ends_in = NvlinkEnd::nvswitch;
   return profile;
 }
 

@@ -137,7 +137,7 @@ TEST(GpuNvlinkStateTest, SaysOnceThatNoGpuHasAnyLink) {
       Fact<std::vector<NvLink>>::absent("nvmlDeviceGetNvLinkState: Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(dead(Remedy::restart_service)));
   Profile without_switches = linked_node::profile();
-  without_switches.topo->nvlink_matrix.ends_in = "gpu";
+  without_switches.topo->nvlink_matrix.ends_in = NvlinkEnd::gpu;
   EXPECT_THAT(judge(node, without_switches), ElementsAre(dead(Remedy::reboot)));
 }
 

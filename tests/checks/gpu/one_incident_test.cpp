@@ -67,7 +67,7 @@ TEST(OneIncidentTest, AGpuThatIsGoneTakesDirectLinksToItDown) {
   gpu_node::gpu(gone, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
   for (auto& link : *gpu_node::gpu(gone, 0).nvlinks) link.state = 0U;
   Profile direct = profile();
-  direct.topo->nvlink_matrix = {.ends_in = "gpu", .neighbours = 1};
+  direct.topo->nvlink_matrix = {.ends_in = NvlinkEnd::gpu, .neighbours = 1};
   EXPECT_THAT(faults(gone, direct), ElementsAre("fail gpu.present gpu1 NHC2009"));
   EXPECT_THAT(faults(gone, profile()),
               ElementsAre("fail gpu.present gpu1 NHC2009", "fail gpu.nvlink_state gpu0 NHC2016"));

@@ -109,7 +109,7 @@ inline Profile profile() {
   Profile profile;
   profile.ib->present = {.count = 4, .name = "mlx5_ib*", .exclude = "mlx5_an*"};
   profile.ib->rate = {.expected = BitsPerSecond{400e9}, .width = "4X", .speed = "NDR"};
-  profile.ib->pkey.require = "non_default_full_member";
+  profile.ib->pkey.require = PkeyWanted::non_default_full_member;
   profile.ib->mtu.active = Bytes{4096};
   profile.ib->errors.window = Seconds{24 * 3600.0};
   profile.ib->errors.counters = {

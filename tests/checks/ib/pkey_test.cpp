@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
-Findings judge(const Snapshot& snapshot, const std::string& require = "non_default_full_member") {
+Findings judge(const Snapshot& snapshot, PkeyWanted require = PkeyWanted::non_default_full_member) {
   Profile profile = ib_node::profile();
   profile.ib->pkey.require = require;
   return ask(checks::ib_pkey, snapshot, profile);
@@ -89,7 +89,7 @@ TEST(IbPkeyTest, FailsTheHcaWithAnotherKeyThanItsNeighbours) {
 TEST(IbPkeyTest, AcceptsTheDefaultPartitionWhereTheProfileAsksForIt) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) set_keys(node, i, {0xffff});
-  EXPECT_THAT(judge(node, "default_full_member"),
+  EXPECT_THAT(judge(node, PkeyWanted::default_full_member),
               ElementsAre(Field(&Finding::message, "4 ports with partition key 0xffff")));
   EXPECT_THAT(judge(node), Contains(Field(&Finding::outcome, Outcome::fail)));
 }
@@ -97,7 +97,7 @@ TEST(IbPkeyTest, AcceptsTheDefaultPartitionWhereTheProfileAsksForIt) {
 TEST(IbPkeyTest, FailsAnEmptyTableForAnyRequirement) {
   Snapshot node = ib_node::node();
   set_keys(node, 1, {});
-  for (const char* require : {"any_full_member", "default_full_member"}) {
+  for (const auto require : {PkeyWanted::any_full_member, PkeyWanted::default_full_member}) {
     EXPECT_THAT(judge(node, require), Contains(Field(&Finding::device, "mlx5_ib1")));
   }
 }

@@ -108,7 +108,7 @@ TEST(PciLinkTest, WhatTheKernelDoesNotKnowIsTheProfilesToCall) {
                   .outcome = Outcome::pass,
                   .message = "1 PCIe link at full width; the current speed of GPUs is not judged, "
                              "idle ones slow their link down"}));
-  profile.pci->link.unmeasurable = "skip";
+  profile.pci->link.unmeasurable = Unmeasurable::skip;
   EXPECT_EQ(judged(node, profile).front().outcome, Outcome::skip);
 }
 
@@ -116,7 +116,7 @@ TEST(PciLinkTest, UnreadableIsUnknownWhateverTheProfileCallsUnmeasurable) {
   auto node = small_node();
   device(node, kHca).link_width = Fact<unsigned>::unreadable("not a link width");
   auto profile = one_gpu_and_hca();
-  profile.pci->link.unmeasurable = "skip";
+  profile.pci->link.unmeasurable = Unmeasurable::skip;
   EXPECT_THAT(judged(node, profile),
               ElementsAre(Finding{.device = "0000:03:00.0",
                                   .outcome = Outcome::unknown,

@@ -23,7 +23,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
 Profile direct(Limit<int> neighbours = {}, std::map<std::string, Words> pairs = {}) {
   Profile profile = linked_node::profile();
   profile.topo->nvlink_matrix = {
-      .ends_in = "gpu", .neighbours = neighbours, .pairs = std::move(pairs)};
+      .ends_in = NvlinkEnd::gpu, .neighbours = neighbours, .pairs = std::move(pairs)};
   return profile;
 }
 

@@ -76,7 +76,7 @@ TEST(TopoPairingTest, FailsAPairAcrossNumaNodes) {
   Finding finding = too_far("on NUMA node 0, its HCA 0101:00:00.0 on 1, expected the same");
   finding.observed = std::int64_t{1};
   finding.limit = std::int64_t{0};
-  for (const char* nearest : {"same_numa", "same_switch"}) {
+  for (const auto nearest : {Nearest::same_numa, Nearest::same_switch}) {
     EXPECT_THAT(judge(node, topo_node::pairs_only(nearest)), ElementsAre(finding));
   }
 }
@@ -103,7 +103,7 @@ TEST(TopoPairingTest, DoesNotKnowAPairWithoutNumaNodes) {
   topo_node::pci(node, 2).numa_node = -1;
   topo_node::placement(node, 2).numa_nodes = {0, 1};
   EXPECT_THAT(
-      judge(node, topo_node::pairs_only("same_numa")),
+      judge(node, topo_node::pairs_only(Nearest::same_numa)),
       ElementsAre(Finding{.device = topo_node::kGpu0,
                           .outcome = Outcome::unknown,
                           .message = "the NUMA node of its HCA 0101:00:00.0 is not known"}));

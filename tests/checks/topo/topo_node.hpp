@@ -52,14 +52,14 @@ inline Profile profile() {
   Profile profile;
   profile.topo->numa.gpu = {{kGpu0, 0}, {kGpu1, 1}};
   profile.topo->numa.hca = {{kHca0, 0}, {kHca1, 1}};
-  profile.topo->pairing.nearest = "same_switch";
+  profile.topo->pairing.nearest = Nearest::same_switch;
   profile.topo->pairing.pairs = {{kGpu0, kHca0}, {kGpu1, kHca1}};
   profile.topo->nccl_file.path = "/opt/topo.xml";
   return profile;
 }
 
 // A profile with the pairs and nothing said about NUMA nodes.
-inline Profile pairs_only(const std::string& nearest) {
+inline Profile pairs_only(Nearest nearest) {
   Profile profile;
   profile.topo->pairing = topo_node::profile().topo->pairing;
   profile.topo->pairing.nearest = nearest;
