@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/nccl/ordinal.hpp"
+#include "bench/backends/nccl/stream_timing.hpp"
 #include "bench/collectives/definition.hpp"
 #include "lib/base/quantity.hpp"
 
@@ -28,9 +28,6 @@ constexpr int kGraphsSince = 20900;    // 2.9.0
 
 // The buffers of NCCL's connections, which are made with the first operation, come on top.
 constexpr std::uint64_t kLeftToNccl = 1UL << 30;
-
-// Of operations put on the stream: asking after each would make short ones slower.
-constexpr std::size_t kCountEvery = 64;
 
 // What a buffer is read from, and written to; in place both lie in the second.
 struct Sizes {
@@ -135,17 +132,9 @@ class NcclBackend final : public Backend {
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, bool graph);
   // On data filled anew.
   [[nodiscard]] Result<void> run_once(const Run& run, bool graph);
-  [[nodiscard]] Result<std::vector<double>> one_by_one(const Run& run,
-                                                       const Pace& pace,
-                                                       Progress& progress);
-  [[nodiscard]] Result<void> enqueue_all(const Run& run, const Pace& pace, Progress& progress);
-  [[nodiscard]] Result<std::vector<double>> back_to_back(const Run& run,
-                                                         const Pace& pace,
-                                                         Progress& progress);
 
-  [[nodiscard]] Result<void> wait(double expected_seconds = 0) {
-    return gpu_->wait([this] { return communicator_->healthy(); },
-                      std::chrono::nanoseconds(static_cast<std::int64_t>(expected_seconds * 1e9)));
+  [[nodiscard]] Result<void> wait() {
+    return gpu_->wait([this] { return communicator_->healthy(); });
   }
 
   // Who and where, before what.
@@ -327,67 +316,6 @@ Result<void> NcclBackend::capture(const Run& run) {
   return done;
 }
 
-Result<std::vector<double>> NcclBackend::one_by_one(const Run& run,
-                                                    const Pace& pace,
-                                                    Progress& progress) {
-  std::vector<double> seconds;
-  seconds.reserve(static_cast<std::size_t>(pace.iterations));
-  for (int i = 0; i < pace.iterations; ++i) {
-    auto done = gpu_->mark(0);
-    if (done) done = once(run, pace);
-    if (done) done = gpu_->mark(1);
-    if (done) done = wait(seconds.empty() ? 0 : seconds.back());
-    if (!done) return tl::unexpected(done.error());
-    const auto took = gpu_->seconds_between(0, 1);
-    if (!took) return tl::unexpected(took.error());
-    seconds.push_back(*took);
-    ++progress.iteration;
-  }
-  return seconds;
-}
-
-// All are put on the stream, and counted as it comes to them.
-Result<void> NcclBackend::enqueue_all(const Run& run, const Pace& pace, Progress& progress) {
-  const auto rounds = static_cast<std::size_t>(pace.iterations);
-  std::size_t counted = 0;
-  const auto count = [&](std::size_t put) {
-    for (; counted < put && gpu_->has_reached(counted + 1); ++counted) ++progress.iteration;
-  };
-  // The ranks meet in an operation that is not timed: else the first would hold the time by which
-  // one of them began before another.
-  auto done = once(run, pace);
-  if (done) done = gpu_->mark(0);
-  for (std::size_t i = 0; done && i < rounds; ++i) {
-    done = once(run, pace);
-    if (done) done = gpu_->mark(i + 1);
-    if (done && i % kCountEvery == 0) count(i + 1);
-  }
-  if (!done) return done;
-  return gpu_->wait([&] {
-    count(rounds);
-    return communicator_->healthy();
-  });
-}
-
-Result<std::vector<double>> NcclBackend::back_to_back(const Run& run,
-                                                      const Pace& pace,
-                                                      Progress& progress) {
-  const auto rounds = static_cast<std::size_t>(pace.iterations);
-  auto done = gpu_->mark(rounds);  // makes all events before the first is needed
-  for (std::size_t i = 0; done && i < rounds; ++i) done = gpu_->mark(i);
-  if (done) done = wait();
-  if (done) done = enqueue_all(run, pace, progress);
-  if (!done) return tl::unexpected(done.error());
-  std::vector<double> seconds;
-  seconds.reserve(rounds);
-  for (std::size_t i = 0; i < rounds; ++i) {
-    const auto took = gpu_->seconds_between(i, i + 1);
-    if (!took) return tl::unexpected(took.error());
-    seconds.push_back(*took);
-  }
-  return seconds;
-}
-
 Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
                                                   const Pace& pace,
                                                   Progress& progress) {
@@ -403,8 +331,11 @@ Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
   if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
   if (done && pace.graph) done = wait();
   if (!done) return named(done.error());
-  auto seconds =
-      pace.pipelined ? back_to_back(*run, pace, progress) : one_by_one(*run, pace, progress);
+  auto seconds = time_on_stream({.gpu = *gpu_,
+                                 .enqueue = [&] { return once(*run, pace); },
+                                 .healthy = [this] { return communicator_->healthy(); }},
+                                pace,
+                                progress);
   gpu_->drop_graph();
   if (!seconds) return named(seconds.error());
   return std::vector<Samples>{{.rank = options_.rank, .seconds = std::move(*seconds)}};

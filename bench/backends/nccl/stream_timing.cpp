@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/nccl/stream_timing.hpp"
+
+#include <chrono>
+#include <cstddef>
+
+namespace muster::bench {
+namespace {
+
+// Of operations put on the stream: asking after each would make short ones slower.
+constexpr std::size_t kCountEvery = 64;
+
+Result<std::vector<double>> one_by_one(const StreamWork& work,
+                                       const Pace& pace,
+                                       Progress& progress) {
+  std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(pace.iterations));
+  for (int i = 0; i < pace.iterations; ++i) {
+    const double expected = seconds.empty() ? 0 : seconds.back();
+    auto done = work.gpu.mark(0);
+    if (done) done = work.enqueue();
+    if (done) done = work.gpu.mark(1);
+    if (done) {
+      done = work.gpu.wait(work.healthy,
+                           std::chrono::nanoseconds(static_cast<std::int64_t>(expected * 1e9)));
+    }
+    if (!done) return tl::unexpected(done.error());
+    const auto took = work.gpu.seconds_between(0, 1);
+    if (!took) return tl::unexpected(took.error());
+    seconds.push_back(*took);
+    ++progress.iteration;
+  }
+  return seconds;
+}
+
+// All are put on the stream, and counted as it comes to them.
+Result<void> enqueue_all(const StreamWork& work, std::size_t rounds, Progress& progress) {
+  std::size_t counted = 0;
+  const auto count = [&](std::size_t put) {
+    for (; counted < put && work.gpu.has_reached(counted + 1); ++counted) ++progress.iteration;
+  };
+  // The ranks meet in an operation that is not timed: else the first would hold the time by which
+  // one of them began before another.
+  auto done = work.enqueue();
+  if (done) done = work.gpu.mark(0);
+  for (std::size_t i = 0; done && i < rounds; ++i) {
+    done = work.enqueue();
+    if (done) done = work.gpu.mark(i + 1);
+    if (done && i % kCountEvery == 0) count(i + 1);
+  }
+  if (!done) return done;
+  return work.gpu.wait([&] {
+    count(rounds);
+    return work.healthy();
+  });
+}
+
+Result<std::vector<double>> back_to_back(const StreamWork& work,
+                                         const Pace& pace,
+                                         Progress& progress) {
+  const auto rounds = static_cast<std::size_t>(pace.iterations);
+  auto done = work.gpu.mark(rounds);  // makes all events before the first is needed
+  for (std::size_t i = 0; done && i < rounds; ++i) done = work.gpu.mark(i);
+  if (done) done = work.gpu.wait(work.healthy);
+  if (done) done = enqueue_all(work, rounds, progress);
+  if (!done) return tl::unexpected(done.error());
+  std::vector<double> seconds;
+  seconds.reserve(rounds);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    const auto took = work.gpu.seconds_between(i, i + 1);
+    if (!took) return tl::unexpected(took.error());
+    seconds.push_back(*took);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+Result<std::vector<double>> time_on_stream(const StreamWork& work,
+                                           const Pace& pace,
+                                           Progress& progress) {
+  return pace.pipelined ? back_to_back(work, pace, progress) : one_by_one(work, pace, progress);
+}
+
+}  // namespace muster::bench

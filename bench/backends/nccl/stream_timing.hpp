@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timed loops on a GPU's stream, between events that the GPU itself records.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+#include "bench/backends/nccl/gpu.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench {
+
+struct StreamWork {
+  Gpu& gpu;
+  std::function<Result<void>()> enqueue;  // puts one operation on the stream
+  std::function<Result<void>()> healthy;  // asked while it works; an error ends the waiting
+};
+
+// The seconds of each iteration, back to back where the pace says so. `progress` counts those done.
+[[nodiscard]] Result<std::vector<double>> time_on_stream(const StreamWork& work,
+                                                         const Pace& pace,
+                                                         Progress& progress);
+
+}  // namespace muster::bench
