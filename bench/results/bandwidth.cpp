@@ -48,13 +48,13 @@ std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) 
 }
 
 // Two decimals, and more where the value lies so little below a limit that it would look the same.
-std::string in_gbps(double value, const BandwidthLimit& standard) {
+std::string in_gbps(double value, const BandwidthLimit& limits) {
   constexpr int kMostDecimals = 4;
   const auto looks = [](double bytes_per_second, int decimals) {
     return fmt::format("{:.{}f}", bytes_per_second / kGiga, decimals);
   };
   int decimals = 2;
-  for (const auto& limit : {standard.warn_below, standard.fail_below}) {
+  for (const auto& limit : {limits.warn_below, limits.fail_below}) {
     if (!limit || !is_below(value, limit->value)) continue;
     while (decimals < kMostDecimals && looks(value, decimals) == looks(limit->value, decimals)) {
       ++decimals;
@@ -63,47 +63,47 @@ std::string in_gbps(double value, const BandwidthLimit& standard) {
   return looks(value, decimals);
 }
 
-std::string limits_text(const BandwidthLimit& standard) {
+std::string limits_text(const BandwidthLimit& limits) {
   std::vector<std::string> parts;
-  if (standard.expected) parts.push_back(fmt::format("expected {}", to_string(*standard.expected)));
-  if (standard.warn_below) {
-    parts.push_back(fmt::format("warns below {}", to_string(*standard.warn_below)));
+  if (limits.expected) parts.push_back(fmt::format("expected {}", to_string(*limits.expected)));
+  if (limits.warn_below) {
+    parts.push_back(fmt::format("warns below {}", to_string(*limits.warn_below)));
   }
-  if (standard.fail_below) {
-    parts.push_back(fmt::format("fails below {}", to_string(*standard.fail_below)));
+  if (limits.fail_below) {
+    parts.push_back(fmt::format("fails below {}", to_string(*limits.fail_below)));
   }
-  return fmt::format("{} ({})", fmt::join(parts, ", "), standard.from);
+  return fmt::format("{} ({})", fmt::join(parts, ", "), limits.from);
 }
 
 std::string message_of(const std::vector<Row>& rows,
-                       const BandwidthLimit& standard,
+                       const BandwidthLimit& limits,
                        const std::vector<Value>& values,
                        double decided) {
   const auto collective = to_string(rows.front().operation.collective);
   auto text = fmt::format("{} GB/s for {} of {} {}",
-                          in_gbps(decided, standard),
+                          in_gbps(decided, limits),
                           collective,
-                          size_text(standard.bytes),
+                          size_text(limits.bytes),
                           values.front().placement);
   if (values.size() > 1) {
     std::vector<std::string> runs(values.size());
     std::ranges::transform(
-        values, runs.begin(), [&](const Value& value) { return in_gbps(value.bus, standard); });
+        values, runs.begin(), [&](const Value& value) { return in_gbps(value.bus, limits); });
     text.append(fmt::format(", the median of {}", fmt::join(runs, ", ")));
   }
-  return text.append("; ").append(limits_text(standard));
+  return text.append("; ").append(limits_text(limits));
 }
 
 Finding compare(const std::vector<Row>& rows,
-                const BandwidthLimit& standard,
+                const BandwidthLimit& limits,
                 const std::vector<Value>& values) {
   std::vector<double> runs(values.size());
   std::ranges::transform(values, runs.begin(), &Value::bus);
   const double decided = decide(runs);
-  Finding finding{.check = standard.check,
-                  .device = standard.device,
+  Finding finding{.check = limits.check,
+                  .device = limits.device,
                   .outcome = Outcome::pass,
-                  .message = message_of(rows, standard, values, decided),
+                  .message = message_of(rows, limits, values, decided),
                   .observed = decided / kGiga,
                   .unit = "GB/s"};
   const auto take = [&](const Limit<BytesPerSecond>& limit, Outcome outcome, Remedy remedy) {
@@ -113,18 +113,18 @@ Finding compare(const std::vector<Row>& rows,
     finding.remedy = remedy;
     return true;
   };
-  if (!standard.other_algorithm.empty()) {
-    finding.message.append("; ").append(standard.other_algorithm);
+  if (!limits.other_algorithm.empty()) {
+    finding.message.append("; ").append(limits.other_algorithm);
   }
-  if (standard.fail_below && take(standard.fail_below, Outcome::fail, Remedy::report_to_provider)) {
+  if (limits.fail_below && take(limits.fail_below, Outcome::fail, Remedy::report_to_provider)) {
     return finding;
   }
-  if (!standard.other_algorithm.empty()) {
+  if (!limits.other_algorithm.empty()) {
     finding.outcome = Outcome::unknown;
     return finding;
   }
-  if (standard.warn_below) take(standard.warn_below, Outcome::warn, Remedy::watch);
-  if (!standard.fail_below && !standard.warn_below) {
+  if (limits.warn_below) take(limits.warn_below, Outcome::warn, Remedy::watch);
+  if (!limits.fail_below && !limits.warn_below) {
     finding.outcome = Outcome::skip;
     finding.message.append("; there is no limit to fail or warn below");
   }
@@ -144,18 +144,18 @@ double decide(const std::vector<double>& values) { return median_of(values); }
 std::optional<Operation> to_repeat(const std::vector<Row>& rows,
                                    const Profile& profile,
                                    const RunFacts& facts,
-                                   const OwnLimit& demand) {
-  const auto found = limit_for(rows, profile, facts, demand);
-  const auto* standard = std::get_if<BandwidthLimit>(&found);
-  if (standard == nullptr) return {};
-  const auto values = values_of(rows, standard->bytes);
+                                   const OwnLimit& own_limit) {
+  const auto found = limit_for(rows, profile, facts, own_limit);
+  const auto* limits = std::get_if<BandwidthLimit>(&found);
+  if (limits == nullptr) return {};
+  const auto values = values_of(rows, limits->bytes);
   if (values.size() != 1) return {};
-  for (const auto& limit : {standard->warn_below, standard->fail_below}) {
+  for (const auto& limit : {limits->warn_below, limits->fail_below}) {
     if (!limit || !needs_repeat(values.front().bus, values.front().confidence, limit->value)) {
       continue;
     }
     return std::ranges::find(
-               rows, standard->bytes, [](const Row& row) { return row.operation.bytes; })
+               rows, limits->bytes, [](const Row& row) { return row.operation.bytes; })
         ->operation;
   }
   return {};
@@ -164,18 +164,18 @@ std::optional<Operation> to_repeat(const std::vector<Row>& rows,
 Finding judge(const std::vector<Row>& rows,
               const Profile& profile,
               const RunFacts& facts,
-              const OwnLimit& demand) {
-  const auto found = limit_for(rows, profile, facts, demand);
+              const OwnLimit& own_limit) {
+  const auto found = limit_for(rows, profile, facts, own_limit);
   if (const auto* finding = std::get_if<Finding>(&found)) return *finding;
-  const auto& standard = std::get<BandwidthLimit>(found);
-  const auto values = values_of(rows, standard.bytes);
+  const auto& limits = std::get<BandwidthLimit>(found);
+  const auto values = values_of(rows, limits.bytes);
   if (values.empty()) {
-    return {.check = standard.check,
-            .device = standard.device,
+    return {.check = limits.check,
+            .device = limits.device,
             .outcome = Outcome::unknown,
-            .message = fmt::format("{} has no times", size_text(standard.bytes))};
+            .message = fmt::format("{} has no times", size_text(limits.bytes))};
   }
-  return compare(rows, standard, values);
+  return compare(rows, limits, values);
 }
 
 }  // namespace muster::bench

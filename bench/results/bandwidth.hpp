@@ -45,7 +45,7 @@ struct BandwidthLimit {
 [[nodiscard]] std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
                                                               const Profile& profile,
                                                               const RunFacts& facts,
-                                                              const OwnLimit& demand = {});
+                                                              const OwnLimit& own_limit = {});
 
 // Bus bandwidths in bytes per second. Is `value` below the limit, within 2% of it, or the limit
 // within the confidence interval of the value? Two more runs then decide together with the first.
@@ -60,13 +60,13 @@ struct BandwidthLimit {
 [[nodiscard]] std::optional<Operation> to_repeat(const std::vector<Row>& rows,
                                                  const Profile& profile,
                                                  const RunFacts& facts,
-                                                 const OwnLimit& demand = {});
+                                                 const OwnLimit& own_limit = {});
 inline constexpr int kRepeats = 2;
 
 // One finding. Of two placements the slower one is judged.
 [[nodiscard]] Finding judge(const std::vector<Row>& rows,
                             const Profile& profile,
                             const RunFacts& facts,
-                            const OwnLimit& demand = {});
+                            const OwnLimit& own_limit = {});
 
 }  // namespace muster::bench

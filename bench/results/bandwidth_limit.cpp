@@ -58,13 +58,13 @@ class Search {
   Search(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts)
       : rows_(rows), profile_(profile), facts_(facts), used_(algorithm_word(facts.algorithm)) {}
 
-  [[nodiscard]] std::variant<BandwidthLimit, Finding> demanded(const OwnLimit& demand) const {
+  [[nodiscard]] std::variant<BandwidthLimit, Finding> demanded(const OwnLimit& own_limit) const {
     if (facts_.ranks < 2) {
       return because(kMinBusbw, Outcome::unknown, "one rank alone has no bus bandwidth");
     }
     std::uint64_t largest = 0;
     for (const auto& row : rows_) largest = std::max(largest, row.operation.bytes);
-    const auto bytes = demand.at.value_or(largest);
+    const auto bytes = own_limit.at.value_or(largest);
     if (rows_.empty() || !was_run(rows_, bytes)) {
       return because(kMinBusbw,
                      Outcome::unknown,
@@ -75,7 +75,7 @@ class Search {
     return BandwidthLimit{.check = std::string(kMinBusbw),
                           .device = device_of(facts_),
                           .bytes = bytes,
-                          .fail_below = demand.min_busbw,
+                          .fail_below = own_limit.min_busbw,
                           .from = "--min-busbw"};
   }
 
@@ -228,9 +228,9 @@ std::string algorithm_word(std::string_view name) {
 std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
                                                 const Profile& profile,
                                                 const RunFacts& facts,
-                                                const OwnLimit& demand) {
+                                                const OwnLimit& own_limit) {
   const Search search(rows, profile, facts);
-  return demand.min_busbw ? search.demanded(demand) : search.of_profile();
+  return own_limit.min_busbw ? search.demanded(own_limit) : search.of_profile();
 }
 
 }  // namespace muster::bench
