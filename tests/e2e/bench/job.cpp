@@ -243,7 +243,7 @@ std::vector<pid_t> Job::alive() const {
 }
 
 bool Job::leaves_nothing() const {
-  const auto until = Clock::now() + std::chrono::seconds(20);
+  const auto until = Clock::now() + kPatience;
   while (!alive().empty() && Clock::now() < until) std::this_thread::sleep_for(kNap);
   return alive().empty();
 }

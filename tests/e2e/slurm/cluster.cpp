@@ -11,7 +11,6 @@
 #include <fstream>
 #include <random>
 #include <sstream>
-#include <thread>
 
 namespace muster::e2e {
 namespace {
@@ -22,7 +21,6 @@ using std::chrono::milliseconds;
 
 constexpr int kPort = 7100;  // the network is this process's own, so every port is free
 constexpr int kGpus = 8;
-constexpr auto kNap = milliseconds(20);
 
 // %E comes last: a reason may hold anything.
 constexpr const char* kSinfoFormat = "%N|%T|%u|%H|%E";
@@ -66,16 +64,6 @@ GresTypes=gpu
 constexpr const char* kNode =
     R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
 mount --bind "$2" /etc/hosts && exec slurmd -D -N "$1")";
-
-template <class Done>
-bool wait_for(const Done& done, milliseconds patience) {
-  const auto until = Clock::now() + patience;
-  while (!done()) {
-    if (Clock::now() >= until) return false;
-    std::this_thread::sleep_for(kNap);
-  }
-  return true;
-}
 
 std::string name_of(int index) { return fmt::format("n{}", index + 1); }
 

@@ -100,7 +100,11 @@ TEST_F(ClusterTest, RunsTheHooksThatItIsGiven) {
   const auto id = cluster.submit(cluster.write("job", "#!/bin/sh\ntrue\n"));
   EXPECT_EQ(cluster.wait_for_job(id).value_or(SlurmJob{}).state, "COMPLETED");
   EXPECT_TRUE(cluster.wait_until("n1", [](const auto& node) { return node.is("idle"); }));
-  EXPECT_THAT(content_of(cluster.folder() / "programs/log"),
+  const auto log = cluster.folder() / "programs/log";
+  for (const auto* word : {"health", "epilog_slurmd"}) {
+    EXPECT_TRUE(wait_for([&] { return content_of(log).find(word) != std::string::npos; })) << word;
+  }
+  EXPECT_THAT(content_of(log),
               AllOf(HasSubstr("health n1\n"),
                     HasSubstr("prolog_slurmd n1\n"),
                     HasSubstr("epilog_slurmd n1\n")));

@@ -116,9 +116,14 @@ TEST(AllReduceBySrun, EndsAndNamesTheRankWhereOneHangs) {
   auto more = variables();
   more["MUSTER_BENCH"] = cluster.write_program(
       "hangs",
+      // Once the head of the table is written, all ranks are in operations.
       fmt::format("#!/bin/bash\n"
-                  "if [[ $SLURM_PROCID == 1 ]]; then (sleep 2; kill -STOP $$) & fi\n"
+                  "if [[ $SLURM_PROCID == 1 ]]; then\n"
+                  "  (until grep -qF '(GB/s)' {}/$SLURM_JOB_ID.out; do sleep 0.1; done\n"
+                  "   kill -STOP $$) &\n"
+                  "fi\n"
                   "exec {} \"$@\"\n",
+                  cluster.folder().string(),
                   MUSTER_BENCH_PROGRAM));
   more["MUSTER_SRUN"] = "--wait=2";
   const auto id = cluster.submit(

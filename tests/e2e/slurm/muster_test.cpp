@@ -42,8 +42,8 @@ class MusterInSlurm : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(trees_.path())) {
       fs::create_directories(entry.path() / "etc/muster");
       std::ofstream(entry.path() / "etc/muster/muster.yaml")
-          << "schema: muster.site/1\nslurm: {spread: 0 s, controller_deadline: 2 s" << rules
-          << "}\n";
+          << "schema: muster.site/1\nslurm: {spread: 0 s, controller_deadline: "
+          << controller_deadline_ << rules << "}\n";
     }
     for (int node = 1; node <= nodes; ++node) become(fmt::format("n{}", node), "healthy");
     ClusterOptions options{.nodes = nodes,
@@ -105,10 +105,16 @@ class MusterInSlurm : public ::testing::Test {
     return content_of(file);
   }
 
+  // Whether its hooks write this within a generous time.
+  [[nodiscard]] bool says(const std::string& node, std::string_view text) const {
+    return wait_for([&] { return events_of(node).find(text) != std::string::npos; });
+  }
+
   Cluster& cluster() { return *cluster_; }
 
   TempDir trees_{"/tmp"};  // a node has a /dev/shm of its own
   std::string settings_;
+  std::string controller_deadline_ = "15 s";
   std::unique_ptr<Cluster> cluster_;
 };
 
@@ -149,7 +155,7 @@ TEST_F(MusterInSlurm, LeavesAnAdminsDrainWordForWord) {
   };
   ASSERT_EQ(drain("cable, ask alice"), 0);  // before
   become("n1", "sick");
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_TRUE(says("n1", "refused n1 "));
   EXPECT_EQ(cluster().nodes().at("n1").reason, "cable, ask alice");
   become("n1", "healthy");
   std::this_thread::sleep_for(std::chrono::seconds(3));
@@ -177,8 +183,9 @@ TEST_F(MusterInSlurm, ANodeThatAnAdminResumedIsNotDrainedForWhoComputesThere) {
   std::this_thread::sleep_for(std::chrono::seconds(5));
   EXPECT_TRUE(is_drained(cluster().nodes().at("n1"))) << events_of("n1");
   ASSERT_EQ(cluster().scontrol({"update", "nodename=n1", "state=resume"}).status, 0);
-  std::this_thread::sleep_for(std::chrono::seconds(5));
-  EXPECT_TRUE(is_idle(cluster().nodes().at("n1"))) << events_of("n1");
+  EXPECT_TRUE(says("n1", " released n1 "));
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // for one more health check
+  EXPECT_TRUE(cluster().wait_until("n1", is_idle)) << events_of("n1");
   const auto events = events_of("n1");
   EXPECT_THAT(events, AllOf(HasSubstr(" drained n1 "), HasSubstr(" released n1 ")));
   EXPECT_EQ(events.find(" drained n1 "), events.rfind(" drained n1 ")) << events;
@@ -186,6 +193,7 @@ TEST_F(MusterInSlurm, ANodeThatAnAdminResumedIsNotDrainedForWhoComputesThere) {
 
 TEST_F(MusterInSlurm, NothingIsAppliedLateWhenTheControllerHung) {
   ASSERT_TRUE(render("sick", kFault));
+  controller_deadline_ = "4 s";  // less than sinfo would wait
   begin(2, ", clean_runs: 1", true);
   const auto run = [&] {
     return cluster().run({(cluster().folder() / "programs/health_check").string()},
@@ -236,14 +244,17 @@ TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
 TEST_F(MusterInSlurm, DrainsAfterAJobThatLeftAProcessBehind) {
   ASSERT_TRUE(render("left", "process_of_no_job"));
   begin(2, "", true);
-  const auto id = cluster().submit(cluster().write("job", "#!/bin/sh\nsleep 2\n"),
-                                   {"--nodelist=n1", "--exclusive"});
+  const auto begun = cluster().folder() / "begun";
+  const auto may_end = cluster().folder() / "may_end";
+  const auto script = fmt::format("#!/bin/sh\ntouch {}\nuntil [ -e {} ]; do sleep 0.1; done\n",
+                                  begun.string(),
+                                  may_end.string());
+  const auto id =
+      cluster().submit(cluster().write("job", script), {"--nodelist=n1", "--exclusive"});
   ASSERT_NE(id, "") << cluster().refusal();
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (cluster().job(id)->state != "RUNNING" && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  ASSERT_TRUE(wait_for([&] { return fs::exists(begun); }));
   become("n1", "left");
+  (void)cluster().write("may_end", "");
   ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
   EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith("muster: gpu.processes "));
   EXPECT_THAT(events_of("n1"), AllOf(HasSubstr(" epilog "), HasSubstr(fmt::format("job {}", id))));
@@ -258,7 +269,18 @@ TEST_F(MusterInSlurm, AWrongLimitDrainsTheSitesShareAndNoMore) {
     const auto nodes = cluster().nodes();
     return std::ranges::count_if(nodes, [](const auto& each) { return is_drained(each.second); });
   };
-  std::this_thread::sleep_for(std::chrono::seconds(10));
+  const auto all_have_spoken = [&] {
+    for (int node = 1; node <= 8; ++node) {
+      const auto events = events_of(fmt::format("n{}", node));
+      if (events.find(" drained ") == std::string::npos &&
+          events.find(" refused ") == std::string::npos) {
+        return false;
+      }
+    }
+    return true;
+  };
+  EXPECT_TRUE(wait_for(all_have_spoken));
+  EXPECT_TRUE(wait_for([&] { return count() == 2; }));  // one too many is taken back
   EXPECT_EQ(count(), 2);
   std::this_thread::sleep_for(std::chrono::seconds(4));
   EXPECT_EQ(count(), 2);

@@ -98,6 +98,15 @@ void Process::stop(std::chrono::milliseconds patience) {
   wait(patience);
 }
 
+bool wait_for(const std::function<bool()>& done, std::chrono::milliseconds patience) {
+  const auto until = Clock::now() + patience;
+  while (!done()) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(4 * kNap);
+  }
+  return true;
+}
+
 std::string content_of(const fs::path& file) {
   const std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;

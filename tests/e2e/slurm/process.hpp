@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
 // Slurm's programs answer in a second; a busy machine takes its time.
-inline constexpr auto kPatience = std::chrono::seconds(60);
+inline constexpr auto kPatience = std::chrono::minutes(4);
 
 class Process {
  public:
@@ -46,6 +47,10 @@ class Process {
   bool ended_ = false;
   int status_ = -1;
 };
+
+// Asks again and again until `done` says true; whether it did before `patience` was over.
+[[nodiscard]] bool wait_for(const std::function<bool()>& done,
+                            std::chrono::milliseconds patience = kPatience);
 
 [[nodiscard]] std::string content_of(const std::filesystem::path& file);
 

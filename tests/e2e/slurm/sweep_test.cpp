@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "tests/e2e/slurm/cluster.hpp"
 
@@ -53,10 +52,11 @@ class AllReduceSweep : public ::testing::Test {
         "site/etc/muster/muster.yaml",
         fmt::format("schema: muster.site/1\n"
                     "slurm:\n"
+                    "  controller_deadline: 60 s\n"
                     "  sweep:\n"
                     "    results: {0}\n"
                     "    script: {1}/slurm/jobs/sweep.sbatch\n"
-                    "    time: 2 min\n"
+                    "    time: 20 min\n"
                     "    options: [--ntasks-per-node=2, --gpus-per-node=0]\n"
                     "    bench: [--max=1KiB, --iterations=3, --profile=generic{2}]\n"
                     "    environment:\n"
@@ -88,11 +88,12 @@ class AllReduceSweep : public ::testing::Test {
 
   // When the jobs of the last pass have left their results, and their nodes.
   [[nodiscard]] bool wait_for_jobs() {
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (!cluster_->run({"squeue", "-h"}).out.empty()) {
-      if (std::chrono::steady_clock::now() > until) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    // Without an answer squeue writes nothing, too.
+    const auto none_is_left = [&] {
+      const auto queue = cluster_->run({"squeue", "-h"});
+      return queue.status == 0 && queue.out.empty();
+    };
+    if (!wait_for(none_is_left)) return false;
     return cluster_->wait_until_all([](const SlurmNode& node) { return node.is("idle"); });
   }
 
@@ -121,7 +122,7 @@ TEST_F(AllReduceSweep, SweepsPairsAndSingleNodesAndRemembersTheirResults) {
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_THAT(first.out,
               AllOf(HasSubstr(" submitted n[1-2] sweep job "), HasSubstr(" submitted n[3-4] ")));
-  EXPECT_THAT(cluster_->run({"squeue", "-h", "-o", "%j %y"}).out,
+  EXPECT_THAT(cluster_->run({"squeue", "-h", "--states=all", "-o", "%j %y"}).out,
               HasSubstr("muster-sweep-pair 10000"));
   ASSERT_TRUE(wait_for_jobs());
   const auto printed = outputs();
