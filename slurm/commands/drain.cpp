@@ -24,7 +24,7 @@ std::string user_of(const Caller& caller) {
   return user_name(::getuid());
 }
 
-using Carry = Result<std::vector<slurm::AdminAnswer>> (*)(const slurm::AdminOrder&,
+using Carry = Result<std::vector<slurm::AdminAnswer>> (*)(const slurm::AdminRequest&,
                                                           slurm::Controller&,
                                                           slurm::History*);
 

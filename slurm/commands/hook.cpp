@@ -195,14 +195,14 @@ class Hook {
     const auto judge_again = [&](const slurm::OwnDrain& drain) {
       return &of_drained.emplace(checked.judge_drained(drain.check));
     };
-    slurm::Order order{.report = &checked.report,
-                       .node = node_,
-                       .context = command_.context,
-                       .job = variable("SLURM_JOB_ID"),
-                       .boot_id = checked.boot_id,
-                       .identity = checked.identity,
-                       .rules = rules_,
-                       .dry_run = command_.dry_run};
+    slurm::HookRequest order{.report = &checked.report,
+                             .node = node_,
+                             .context = command_.context,
+                             .job = variable("SLURM_JOB_ID"),
+                             .boot_id = checked.boot_id,
+                             .identity = checked.identity,
+                             .rules = rules_,
+                             .dry_run = command_.dry_run};
     // What an epilog drained for would pass in a health check, which looks beside running jobs.
     if (command_.context == "periodic") order.judge_drained = judge_again;
     const auto enforced = slurm::enforce(
@@ -227,7 +227,7 @@ class Hook {
 
   // Only a prolog can hold a job back, and Slurm drains a node whose prolog fails: where muster did
   // not drain it, the site's share of drains would be no limit.
-  int answer(const Report& report, const slurm::Enforced& enforced) const {
+  int answer(const Report& report, const slurm::HookResult& enforced) const {
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
     const bool refused = enforced.drained;
     const auto* const word =

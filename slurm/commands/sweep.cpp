@@ -119,12 +119,12 @@ class Sweep {
     const auto controller = slurm::make_controller(*installation, patience, end);
     const auto queue = slurm::make_queue(*installation, patience, end);
     if (!queue) return undecided_by(queue.error().message);
-    const slurm::SweepHands hands{.controller = controller.get(),
-                                  .queue = queue->get(),
-                                  .history = history_ ? &*history_ : nullptr,
-                                  .token = random_token,
-                                  .tell = [this](const slurm::Event& event) { tell(event); }};
-    const slurm::SweepOrder order{
+    const slurm::SweepServices hands{.controller = controller.get(),
+                                     .queue = queue->get(),
+                                     .history = history_ ? &*history_ : nullptr,
+                                     .token = random_token,
+                                     .tell = [this](const slurm::Event& event) { tell(event); }};
+    const slurm::SweepRequest order{
         .rules = rules_.sweep, .now = wall_time(), .dry_run = command_.dry_run};
     return answer(command_.status ? slurm::sweep_status(order, hands) : slurm::sweep(order, hands));
   }
@@ -141,7 +141,7 @@ class Sweep {
     if (const auto said = caller_.console.out(text); !said) lost_ = true;
   }
 
-  int answer(const slurm::SweepAnswer& answer) {
+  int answer(const slurm::SweepResult& answer) {
     if (!answer.bad_rules.empty()) return refuse(answer.bad_rules);
     if (command_.status && answer.trouble.empty()) show(answer.standings);
     if (!answer.trouble.empty()) return undecided_by(answer.trouble);

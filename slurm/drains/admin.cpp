@@ -68,30 +68,30 @@ AdminAnswer act(const NodeState& before, Controller& controller, const Task& tas
 // history does not have it.
 void note(AdminAnswer& answer,
           std::string_view kind,
-          const AdminOrder& order,
+          const AdminRequest& request,
           History* history,
           const Task& task) {
-  if (order.dry_run) return;
+  if (request.dry_run) return;
   const bool refused = kind == kRefused;
   const Event event{
-      .at = order.now,
+      .at = request.now,
       .node = answer.node,
       .kind = std::string(kind),
       .context = "admin",
-      .message = refused ? fmt::format("{}: not {}: {}", order.user, task.done, answer.what)
-                         : fmt::format("{}: {}", order.user, answer.what),
+      .message = refused ? fmt::format("{}: not {}: {}", request.user, task.done, answer.what)
+                         : fmt::format("{}: {}", request.user, answer.what),
       .reason = refused ? "" : task.reason};
   if (history == nullptr) {
     answer.what += " (not in the history)";
   } else if (const auto noted = history->add(event); !noted) {
     answer.what += fmt::format(" (not in the history: {})", noted.error().message);
   }
-  if (order.tell) order.tell(event);
+  if (request.tell) request.tell(event);
 }
 
 // Others act meanwhile: each node is judged by what Slurm says right before.
 AdminAnswer treat(const std::string& name,
-                  const AdminOrder& order,
+                  const AdminRequest& request,
                   Controller& controller,
                   History* history,
                   const Task& task) {
@@ -100,40 +100,40 @@ AdminAnswer treat(const std::string& name,
       node ? task.objection(*node) : fmt::format("left alone: {}", node.error().message);
   if (!objection.empty()) {
     AdminAnswer answer{.node = name, .what = std::move(objection)};
-    note(answer, kRefused, order, history, task);
+    note(answer, kRefused, request, history, task);
     return answer;
   }
-  if (order.dry_run) return {.node = name, .done = true, .what = task.would};
+  if (request.dry_run) return {.node = name, .done = true, .what = task.would};
   auto answer = act(*node, controller, task);
-  note(answer, answer.done ? task.kind : "trouble", order, history, task);
+  note(answer, answer.done ? task.kind : "trouble", request, history, task);
   return answer;
 }
 
-Result<std::vector<AdminAnswer>> carry_out(const AdminOrder& order,
+Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request,
                                            Controller& controller,
                                            History* history,
                                            const Task& task) {
   const auto cluster = controller.nodes("");
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<AdminAnswer> answers;
-  for (const auto& name : order.nodes) {
+  for (const auto& name : request.nodes) {
     if (std::ranges::find(*cluster, name, &NodeState::name) != cluster->end()) {
-      answers.push_back(treat(name, order, controller, history, task));
+      answers.push_back(treat(name, request, controller, history, task));
       continue;
     }
     answers.push_back({.node = name, .what = "left alone: Slurm knows no such node"});
-    note(answers.back(), kRefused, order, history, task);
+    note(answers.back(), kRefused, request, history, task);
   }
   return answers;
 }
 
 }  // namespace
 
-Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
+Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                                              Controller& controller,
                                              History* history) {
-  const auto reason = make_admins_reason(order.user, order.text);
-  return carry_out(order,
+  const auto reason = make_admins_reason(request.user, request.text);
+  return carry_out(request,
                    controller,
                    history,
                    {.objection =
@@ -155,11 +155,11 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
                     .reason = reason});
 }
 
-Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
+Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
                                               Controller& controller,
                                               History* history) {
   return carry_out(
-      order,
+      request,
       controller,
       history,
       {.objection = [](const NodeState& node) -> std::string {
@@ -175,7 +175,8 @@ Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
            },
        .record =
            [&](const std::string& node) {
-             return history == nullptr ? Result<void>() : history->end_drain(node, order.now, true);
+             return history == nullptr ? Result<void>()
+                                       : history->end_drain(node, request.now, true);
            },
        .done = "resumed",
        .would = "would be resumed",

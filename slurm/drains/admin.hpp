@@ -12,7 +12,7 @@
 
 namespace muster::slurm {
 
-struct AdminOrder {
+struct AdminRequest {
   std::vector<std::string> nodes;
   std::string user;  // who says it
   std::string text;  // why; of a drain
@@ -33,12 +33,12 @@ struct AdminAnswer {
 // muster does not resume the node by itself any more. One answer per node. An error: Slurm does not
 // answer, and nothing was done. What is done and what is left alone is an event. Without a history
 // it is done all the same, and each answer says so.
-[[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminOrder& order,
+[[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                                                            Controller& controller,
                                                            History* history);
 
 // A node that muster or `muster drain` took out of service.
-[[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminOrder& order,
+[[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
                                                             Controller& controller,
                                                             History* history);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sick node is taken out of service.
+#include "slurm/drains/draining.hpp"
+
 #include <fmt/format.h>
 
 #include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "slurm/drains/steps.hpp"
+#include "slurm/drains/resuming.hpp"
 #include "slurm/policy/allowance.hpp"
 
 namespace muster::slurm {
@@ -28,11 +29,12 @@ void follow_another(Run& run) {
 
 // The record is as it was before this run.
 void forget(Run& run) {
-  auto* history = run.record();
+  auto* history = run.own_drain_record();
   if (history == nullptr) return;
   const auto& last = run.situation.drain;
-  run.heed(history->cancel_drain(run.order.node, run.situation.now));
-  if (last) run.heed(history->begin_drain(run.order.node, *last).map([](bool /*begun*/) {}));
+  run.warn_if_failed(history->cancel_drain(run.request.node, run.situation.now));
+  if (last)
+    run.warn_if_failed(history->begin_drain(run.request.node, *last).map([](bool /*begun*/) {}));
 }
 
 // The history waited for its disk; somebody may have acted meanwhile, and the time may be over. If
@@ -65,12 +67,12 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
   if (!seen || !run.shows_own()) {
     // The record stays as it is: what was sent may still come.
     if (!sent) {
-      return run.complain(
-          fmt::format("the drain may still come: {}{}", sent.error().message, run.fate()));
+      return run.complain(fmt::format(
+          "the drain may still come: {}{}", sent.error().message, run.unrecorded_drain_note()));
     }
     if (!seen) {
-      return run.complain(
-          fmt::format("drained, not verified: {}{}", run.situation.trouble, run.fate()));
+      return run.complain(fmt::format(
+          "drained, not verified: {}{}", run.situation.trouble, run.unrecorded_drain_note()));
     }
     return run.complain(
         fmt::format(R"(drained, and right after that the node is "{}" with the reason "{}")",
@@ -78,7 +80,7 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
                     printable(run.situation.node->reason)));
   }
   const auto& decision = run.result.decision;
-  const auto beyond = beyond_share(*run.situation.node, run.situation.cluster, run.order.rules);
+  const auto beyond = beyond_share(*run.situation.node, run.situation.cluster, run.request.rules);
   if (!beyond.empty()) {
     return take_back(
         run,
@@ -91,19 +93,21 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
         fmt::format("drained, and not compared with the drains of other nodes, because the hook's "
                     "time is over: {}{}",
                     decision.why,
-                    run.fate()));
+                    run.unrecorded_drain_note()));
   }
-  if (auto* history = run.record()) run.heed(history->confirm_drain(run.order.node));
-  run.say("drained", decision.why + run.fate(), decision.reason);
+  if (auto* history = run.own_drain_record())
+    run.warn_if_failed(history->confirm_drain(run.request.node));
+  run.say("drained", decision.why + run.unrecorded_drain_note(), decision.reason);
 }
 
 // Before it is sent, so that a later run can undo it. False where another process of this node has
 // begun one. A history that cannot be written leaves no sick node in service: the fault that it was
 // found sick with may be the cause.
 bool begin(Run& run, const OwnDrain& own) {
-  run.is_unrecorded = run.pen() == nullptr;
+  run.is_unrecorded = run.writable_history() == nullptr;
   if (run.is_unrecorded) return true;
-  const auto begun = run.pen()->begin_drain(run.order.node, own, run.situation.drain);
+  const auto begun =
+      run.writable_history()->begin_drain(run.request.node, own, run.situation.drain);
   if (begun) return *begun;
   run.is_unrecorded = true;
   run.say("trouble", begun.error().message);
@@ -114,20 +118,20 @@ bool begin(Run& run, const OwnDrain& own) {
 
 void drain(Run& run) {
   const auto& decision = run.result.decision;
-  if (run.order.dry_run) {
+  if (run.request.dry_run) {
     return run.say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
   }
   if (!run.has_time_to_drain()) return run.refuse(std::string(kNoTime));
   const OwnDrain own{.reason = decision.reason,
                      .at = run.situation.now,
-                     .boot_id = run.order.boot_id,
-                     .identity = run.order.identity,
+                     .boot_id = run.request.boot_id,
+                     .identity = run.request.identity,
                      .check = decision.check,
                      .remedy = decision.remedy};
   if (!begin(run, own)) return follow_another(run);
   if (!still_to_be_sent(run, own)) return;
   run.situation.drain = own;
-  const auto sent = run.hands.controller->drain(run.order.node, own.reason);
+  const auto sent = run.services.controller->drain(run.request.node, own.reason);
   const bool compared = run.wait(kUntilRanked);
   verify(run, sent, compared);
 }

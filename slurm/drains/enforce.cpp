@@ -4,7 +4,9 @@
 #include <tuple>
 #include <utility>
 
-#include "slurm/drains/steps.hpp"
+#include "slurm/drains/draining.hpp"
+#include "slurm/drains/resuming.hpp"
+#include "slurm/drains/run.hpp"
 #include "slurm/policy/reason.hpp"
 #include "slurm/policy/recovery.hpp"
 
@@ -15,32 +17,33 @@ using std::chrono::seconds;
 
 constexpr seconds kFresh{2};
 
-// Whatever Slurm says of the node, and even if it says nothing.
+// Resets the count of clean runs if this run was not clean, whether or not Slurm answered.
 void note_unclean(Run& run) {
   auto& drain = run.situation.drain;
-  const auto& order = run.order;
+  const auto& request = run.request;
   const auto& report = report_of_drain(run.situation);
-  if (!drain || tally(report, order.rules, *drain) != Tally::unclean) return;
+  if (!drain || tally(report, request.rules, *drain) != Tally::unclean) return;
   drain->clean_runs = 0;
   drain->resuming = false;
-  auto* history = run.pen();
-  if (history != nullptr) run.heed(history->note_run(order.node, false, order.boot_id));
-  const auto* const found = drain_finding(report, order.rules);
+  auto* history = run.writable_history();
+  if (history != nullptr)
+    run.warn_if_failed(history->note_run(request.node, false, request.boot_id));
+  const auto* const found = drain_finding(report, request.rules);
   if (found == nullptr || !is_graver(found->remedy, drain->remedy)) return;
   // The boot goes with it: a reboot before it was found is not its remedy.
   drain->check = found->check;
   drain->remedy = found->remedy;
-  drain->boot_id = order.boot_id;
-  if (history != nullptr) run.heed(history->worsen_drain(order.node, *drain));
+  drain->boot_id = request.boot_id;
+  if (history != nullptr) run.warn_if_failed(history->worsen_drain(request.node, *drain));
 }
 
-// Where this fails, the next run asks again.
+// Notes that Slurm was asked in this boot. Where that fails, the next run asks again.
 void note_boot(Run& run) {
-  if (run.knows_boot || run.pen() == nullptr) return;
-  static_cast<void>(run.pen()->note_boot(run.order.node, run.order.boot_id));
+  if (run.knows_boot || run.writable_history() == nullptr) return;
+  static_cast<void>(run.writable_history()->note_boot(run.request.node, run.request.boot_id));
 }
 
-// What happened to our last drain since.
+// Finds out what happened to our last drain since the last run.
 void settle(Run& run) {
   auto& situation = run.situation;
   if (!situation.drain) return;
@@ -50,7 +53,8 @@ void settle(Run& run) {
   // Slurm answers again, and the resume that was sent by an earlier run is not in force.
   if (situation.drain->resuming && run.shows_own()) {
     situation.drain->resuming = false;
-    if (auto* history = run.pen()) run.heed(history->cancel_resume(run.order.node));
+    if (auto* history = run.writable_history())
+      run.warn_if_failed(history->cancel_resume(run.request.node));
   }
   // A drain that came late, just now: others may be coming.
   const bool is_fresh = situation.node->since && situation.now - *situation.node->since < kFresh;
@@ -60,7 +64,7 @@ void settle(Run& run) {
   if (!run.look()) std::tie(situation.node, situation.cluster) = before;
 }
 
-// The node is not ours to touch, or there is nothing to do.
+// Says why nothing is done: the node is not ours to touch, or nothing is called for.
 void leave(Run& run) {
   auto& situation = run.situation;
   auto& decision = run.result.decision;
@@ -74,8 +78,8 @@ void leave(Run& run) {
   }
   // One that was sent and not seen is waited for, but not for ever.
   if (!drain || drain->confirmed || situation.now - drain->at < kMayStillCome) return;
-  if (auto* history = run.pen()) {
-    run.heed(history->cancel_drain(run.order.node, situation.now));
+  if (auto* history = run.writable_history()) {
+    run.warn_if_failed(history->cancel_drain(run.request.node, situation.now));
   }
   run.say("not_applied", "Slurm never applied the last drain", drain->reason);
 }
@@ -98,25 +102,12 @@ void act(Run& run) {
 
 }  // namespace
 
-void keep(Run& run) {
-  const auto& situation = run.situation;
-  const bool is_recorded = run.shows_own();
-  if (auto* history = run.pen(); history != nullptr && is_recorded) {
-    const auto& order = run.order;
-    if (!situation.drain->confirmed) run.heed(history->confirm_drain(order.node));
-    if (run.result.decision.clean) {
-      run.heed(history->note_run(order.node, true, order.boot_id));
-    }
-  }
-  run.say_kept(is_recorded ? situation.drain->at : situation.node->since);
-}
-
-Enforced enforce(const Order& order, const Hands& hands) {
-  Run run(order, hands);
+HookResult enforce(const HookRequest& request, const HookServices& services) {
+  Run run(request, services);
   run.recall();
   note_unclean(run);
   const Known known{.drained_by_us = run.situation.drain.has_value(), .boot = run.knows_boot};
-  if (!needs_slurm(*order.report, order.rules, known)) {
+  if (!needs_slurm(*request.report, request.rules, known)) {
     run.result.decision = decide(run.situation);
   } else if (run.look()) {
     note_boot(run);

@@ -1,54 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out what the policy decides, for one node: reads Slurm right before, acts, waits until
-// its drain has a rank among all others, verifies, takes back what the site's share does not cover,
-// and writes all of it to the history.
+// Carries out what the policy decides for one node: asks Slurm right before, acts, waits until the
+// node's drain has a rank among all others, looks again, takes back a drain that the site's share
+// does not cover, and writes all of it to the history.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "slurm/cluster/controller.hpp"
-#include "slurm/history/history.hpp"
-#include "slurm/policy/decide.hpp"
+#include "slurm/drains/hook_request.hpp"
 
 namespace muster::slurm {
 
-struct Order {
-  const Report* report = nullptr;
-  std::string node;  // as Slurm calls it
-  std::string context;
-  std::string job;
-  std::string boot_id;
-  std::string identity;
-  Rules rules;
-  bool dry_run = false;  // decides and says what it would do; the history is not written
-  // The same node judged for whether `drain` may end: see Situation. It must outlive the run. None:
-  // by `report`.
-  std::function<const Report*(const OwnDrain& drain)> judge_drained = {};
-};
-
-// The world, so that tests have a clock of their own.
-struct Hands {
-  Controller* controller = nullptr;  // none: Slurm cannot be asked, `trouble` says why
-  std::string trouble;
-  History* history = nullptr;  // none: what is drained stays so until an admin resumes it
-  std::function<Time()> now;
-  std::function<void(std::chrono::milliseconds)> sleep;
-  std::function<void(const Event&)> tell;           // syslog and standard output
-  std::function<std::chrono::milliseconds()> left;  // of the hook's time; none: as long as it takes
-};
-
-struct Enforced {
-  Decision decision;               // the last one
-  const Report* report = nullptr;  // that it rests on
-  bool drained = false;            // the node is drained now, by whomever
-  bool out_of_reach = false;       // Slurm could not be asked or did not do what it was told
-  std::vector<Event> events;
-};
-
-[[nodiscard]] Enforced enforce(const Order& order, const Hands& hands);
+[[nodiscard]] HookResult enforce(const HookRequest& request, const HookServices& services);
 
 }  // namespace muster::slurm

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a drain of ours ends: the node is well, the drain was one too many, or somebody else ended
-// it.
+#include "slurm/drains/resuming.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "slurm/drains/steps.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 bool still_ours(Run& run) {
   const bool seen = run.look();
   if (seen && run.shows_own()) return true;
-  run.heed(run.pen()->cancel_resume(run.order.node));
+  run.warn_if_failed(run.writable_history()->cancel_resume(run.request.node));
   run.result.decision.action = Action::nothing;
   run.result.drained = !seen || run.is_drained();
   if (!seen) {
@@ -33,7 +32,7 @@ bool still_ours(Run& run) {
 
 // Whether the node is out of our drain; if not, why was said.
 bool put_back(Run& run) {
-  const auto sent = run.hands.controller->resume(run.order.node);
+  const auto sent = run.services.controller->resume(run.request.node);
   const bool seen = run.look();
   // An error is no answer, and neither is the lack of one.
   const bool done = seen ? !run.shows_own() : sent.has_value();
@@ -48,17 +47,30 @@ bool put_back(Run& run) {
 
 }  // namespace
 
+void keep(Run& run) {
+  const auto& situation = run.situation;
+  const bool is_recorded = run.shows_own();
+  if (auto* history = run.writable_history(); history != nullptr && is_recorded) {
+    const auto& request = run.request;
+    if (!situation.drain->confirmed) run.warn_if_failed(history->confirm_drain(request.node));
+    if (run.result.decision.clean) {
+      run.warn_if_failed(history->note_run(request.node, true, request.boot_id));
+    }
+  }
+  run.say_kept(is_recorded ? situation.drain->at : situation.node->since);
+}
+
 void resume(Run& run) {
   const std::string why = run.result.decision.why;
   const std::string reason = run.situation.node->reason;
-  if (run.order.dry_run) {
+  if (run.request.dry_run) {
     return run.say("dry_run", fmt::format("would resume: {}", why), reason);
   }
   // Not because it is well: too many were drained at once, and Slurm did what it was told late.
   if (run.result.decision.sick) {
     return take_back(run, fmt::format("put back into service: {}", why));
   }
-  const auto begun = run.pen()->begin_resume(run.order.node, *run.situation.drain);
+  const auto begun = run.writable_history()->begin_resume(run.request.node, *run.situation.drain);
   if (!begun) return run.complain(fmt::format("not resumed: {}", begun.error().message));
   if (!*begun) {
     run.result.decision.action = Action::keep;
@@ -66,7 +78,7 @@ void resume(Run& run) {
     return run.say_kept(run.situation.drain->at);
   }
   if (!still_ours(run) || !put_back(run)) return;
-  run.heed(run.pen()->end_drain(run.order.node, run.situation.now, false));
+  run.warn_if_failed(run.writable_history()->end_drain(run.request.node, run.situation.now, false));
   run.say("resumed", why, reason);
 }
 
@@ -75,21 +87,22 @@ void take_back(Run& run, std::string message) {
   run.result.decision.loud = true;
   run.result.decision.action = Action::nothing;
   const std::string reason = run.situation.drain->reason;
-  auto* history = run.record();
+  auto* history = run.own_drain_record();
   if (history != nullptr) {
-    run.heed(
-        history->begin_resume(run.order.node, *run.situation.drain).map([](bool /*begun*/) {}));
+    run.warn_if_failed(
+        history->begin_resume(run.request.node, *run.situation.drain).map([](bool /*begun*/) {}));
     if (!still_ours(run)) return;
   }
   if (!put_back(run)) return;  // the record stays unconfirmed, and the next run comes here again
-  if (history != nullptr) run.heed(history->cancel_drain(run.order.node, run.situation.now));
+  if (history != nullptr)
+    run.warn_if_failed(history->cancel_drain(run.request.node, run.situation.now));
   run.say("undone", std::move(message), reason);
 }
 
 void release(Run& run) {
   auto& situation = run.situation;
   // Unless another process of this node resumed it just now.
-  const auto open = run.history()->drain_of(run.order.node);
+  const auto open = run.history()->drain_of(run.request.node);
   if (!open || !*open) return situation.drain.reset();
   // Ours, that came late or whose process was killed: earlier drains still count.
   const bool by_admin = !(*open)->resuming;
@@ -97,8 +110,8 @@ void release(Run& run) {
       by_admin ? "released" : "resumed",
       by_admin ? "somebody else resumed the node" : "the resume that was sent before is in force",
       situation.drain->reason);
-  if (auto* history = run.pen()) {
-    run.heed(history->end_drain(run.order.node, situation.now, by_admin));
+  if (auto* history = run.writable_history()) {
+    run.warn_if_failed(history->end_drain(run.request.node, situation.now, by_admin));
   }
   situation.drain.reset();
   // Whoever resumed it has looked at it: the node begins anew.

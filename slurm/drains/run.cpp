@@ -19,26 +19,26 @@ constexpr std::array<std::string_view, 7> kRefused{
 
 }  // namespace
 
-Run::Run(const Order& the_order, const Hands& the_hands)
-    : order(the_order), hands(the_hands), history_(the_hands.history) {
-  situation.report = result.report = order.report;
-  situation.rules = order.rules;
-  situation.now = hands.now();
-  situation.boot_id = order.boot_id;
-  situation.identity = order.identity;
+Run::Run(const HookRequest& the_request, const HookServices& the_services)
+    : request(the_request), services(the_services), history_(the_services.history) {
+  situation.report = result.report = request.report;
+  situation.rules = request.rules;
+  situation.now = services.now();
+  situation.boot_id = request.boot_id;
+  situation.identity = request.identity;
 }
 
 void Run::recall() {
   if (history_ == nullptr) return;
-  const auto drain = history_->drain_of(order.node);
-  const auto drains = history_->drains_of(order.node);
+  const auto drain = history_->drain_of(request.node);
+  const auto drains = history_->drains_of(request.node);
   if (drain && drains) {
     situation.drain = *drain;
     situation.drains = *drains;
-    const bool is_judged = situation.drain && order.judge_drained;
-    situation.of_drained = is_judged ? order.judge_drained(*situation.drain) : nullptr;
-    const auto boot = history_->boot_of(order.node);
-    knows_boot = order.boot_id.empty() || !boot || *boot == order.boot_id;
+    const bool is_judged = situation.drain && request.judge_drained;
+    situation.of_drained = is_judged ? request.judge_drained(*situation.drain) : nullptr;
+    const auto boot = history_->boot_of(request.node);
+    knows_boot = request.boot_id.empty() || !boot || *boot == request.boot_id;
     return;
   }
   history_ = nullptr;
@@ -48,19 +48,19 @@ void Run::recall() {
 bool Run::look() {
   situation.node.reset();
   situation.cluster.clear();
-  situation.trouble = hands.trouble;
-  if (hands.controller == nullptr) return false;
+  situation.trouble = services.trouble;
+  if (services.controller == nullptr) return false;
   const auto before = left();
-  auto nodes = hands.controller->nodes(order.node);
+  auto nodes = services.controller->nodes(request.node);
   longest_look_ = std::max(longest_look_, before - left());
-  situation.now = hands.now();
+  situation.now = services.now();
   if (!nodes) {
     situation.trouble = nodes.error().message;
     return false;
   }
-  const auto own = std::ranges::find(*nodes, order.node, &NodeState::name);
+  const auto own = std::ranges::find(*nodes, request.node, &NodeState::name);
   if (own == nodes->end()) {
-    situation.trouble = fmt::format("Slurm does not list {}", order.node);
+    situation.trouble = fmt::format("Slurm does not list {}", request.node);
     return false;
   }
   situation.node = *own;
@@ -68,17 +68,17 @@ bool Run::look() {
   return true;
 }
 
-milliseconds Run::left() const { return hands.left ? hands.left() : milliseconds::max() / 2; }
+milliseconds Run::left() const { return services.left ? services.left() : milliseconds::max() / 2; }
 
 bool Run::wait(milliseconds time) const {
   const auto longest = std::max(left() - longest_look_, milliseconds(0));
-  hands.sleep(std::min(time, longest));
+  services.sleep(std::min(time, longest));
   return time <= longest;
 }
 
 bool Run::has_time_to_drain() const {
   constexpr milliseconds kForTheHistory{300};
-  // Two orders and two looks between them: an order is one call, and a look is two.
+  // Two commands to Slurm and two questions between them: a command is one call, a question two.
   return left() >= kUntilRanked + 3 * longest_look_ + kForTheHistory;
 }
 
@@ -93,19 +93,19 @@ bool Run::shows_own() const {
 void Run::say(std::string_view kind, std::string message, std::string reason) {
   const auto& decision = result.decision;
   const auto& own = situation.drain;
-  Event event{.at = hands.now(),
-              .node = order.node,
+  Event event{.at = services.now(),
+              .node = request.node,
               .kind = std::string(kind),
-              .context = order.context,
-              .job = order.job,
+              .context = request.context,
+              .job = request.job,
               .check = decision.check.empty() && own ? own->check : decision.check,
               .device = decision.device,
               .message = std::move(message),
               .reason = std::move(reason),
-              .boot_id = order.boot_id};
-  const bool is_written = pen() != nullptr && !is_mute_;
-  auto written = is_written ? pen()->add(event) : Result<void>();
-  hands.tell(event);
+              .boot_id = request.boot_id};
+  const bool is_written = writable_history() != nullptr && !is_mute_;
+  auto written = is_written ? writable_history()->add(event) : Result<void>();
+  services.tell(event);
   result.events.push_back(std::move(event));
   if (written) return;
   is_mute_ = true;  // what follows would fail in the same way
@@ -115,9 +115,9 @@ void Run::say(std::string_view kind, std::string message, std::string reason) {
 
 void Run::say_kept(std::optional<Time> since) {
   const auto& why = result.decision.why;
-  if (history_ != nullptr && !order.dry_run) {
+  if (history_ != nullptr && !request.dry_run) {
     const auto last =
-        history_->events({.nodes = {order.node}, .kinds = {"kept"}, .since = since, .most = 1});
+        history_->events({.nodes = {request.node}, .kinds = {"kept"}, .since = since, .most = 1});
     if (last && !last->empty() && last->back().message == why) return;
   }
   say("kept", why, situation.node->reason);
@@ -126,13 +126,14 @@ void Run::say_kept(std::optional<Time> since) {
 // Of this context and this job: others have their own reasons, and say them.
 bool Run::was_refused(std::string_view why) const {
   constexpr std::chrono::hours kAgain{1};
-  if (history_ == nullptr || order.dry_run) return false;
-  const auto events = history_->events({.nodes = {order.node},
-                                        .kinds = {kRefused.begin(), kRefused.end()},
-                                        .since = hands.now() - kAgain + std::chrono::seconds(1)});
+  if (history_ == nullptr || request.dry_run) return false;
+  const auto events =
+      history_->events({.nodes = {request.node},
+                        .kinds = {kRefused.begin(), kRefused.end()},
+                        .since = services.now() - kAgain + std::chrono::seconds(1)});
   if (!events) return false;
   const auto last = std::find_if(events->rbegin(), events->rend(), [&](const Event& event) {
-    const bool others = event.context != order.context || event.job != order.job;
+    const bool others = event.context != request.context || event.job != request.job;
     return !(others && (event.kind == "refused" || event.kind == "over"));
   });
   return last != events->rend() && last->kind == "refused" && last->message == why;
@@ -145,12 +146,12 @@ void Run::refuse(std::string why) {
 
 // In each run of a healthy node: only the newest event is looked at.
 void Run::end_refusal() {
-  if (pen() == nullptr) return;
-  const auto newest = pen()->events({.most = 1});
+  if (writable_history() == nullptr) return;
+  const auto newest = writable_history()->events({.most = 1});
   if (!newest || newest->empty()) return;
   const auto& event = newest->back();
-  const bool refused = event.kind == "refused" && event.node == order.node;
-  if (refused && event.context == order.context) say("over", "no drain is called for any more");
+  const bool refused = event.kind == "refused" && event.node == request.node;
+  if (refused && event.context == request.context) say("over", "no drain is called for any more");
 }
 
 void Run::complain(std::string message) {
@@ -168,14 +169,14 @@ void Run::give_up() {
   say("trouble", std::move(why));
 }
 
-std::string Run::fate() const {
+std::string Run::unrecorded_drain_note() const {
   if (!is_unrecorded) return "";
   return fmt::format(
       "; its history cannot be written: it stays drained until an admin says muster resume {}",
-      order.node);
+      request.node);
 }
 
-void Run::heed(const Result<void>& written) {
+void Run::warn_if_failed(const Result<void>& written) {
   if (!written) say("trouble", written.error().message);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run on one node, for enforce() and its steps: what is known, how Slurm is asked, and how it
-// is said what happened.
+// One run of a hook on one node: what is known about the node, how Slurm is asked, and how people
+// are told what happened.
 #pragma once
 
 #include <chrono>
@@ -8,62 +8,68 @@
 #include <string>
 #include <string_view>
 
-#include "slurm/drains/enforce.hpp"
+#include "slurm/drains/hook_request.hpp"
 
 namespace muster::slurm {
 
-// Slurm's times are whole seconds: after this, all drains of the second of ours are to be seen.
+// Slurm counts time in whole seconds: after this long, all drains of the same second as ours can be
+// seen.
 inline constexpr std::chrono::milliseconds kUntilRanked{1200};
 
 class Run {
  public:
-  Run(const Order& order, const Hands& hands);
+  Run(const HookRequest& request, const HookServices& services);
 
-  // What this node's history says.
+  // Reads what the history knows about this node.
   void recall();
-  // What Slurm says now. False where it does not, and the situation has the reason.
+  // Asks Slurm about the node and its partitions. False where Slurm does not answer; then the
+  // situation says why.
   [[nodiscard]] bool look();
 
-  // Sleeps, and leaves time for a look. Whether it was as long as asked for.
+  // Sleeps, but leaves time to ask Slurm once more. Whether it slept as long as asked for.
   [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
-  // Whether a drain can be sent, waited for, looked at, and undone where it is one too many.
+  // Whether there is time to drain the node, wait, ask Slurm, and undo a drain that is one too
+  // many.
   [[nodiscard]] bool has_time_to_drain() const;
 
   [[nodiscard]] bool is_drained() const;
-  // Word for word: with another reason it is another's.
+  // Whether the node is drained with our reason, word for word. Any other drain is somebody else's.
   [[nodiscard]] bool shows_own() const;
 
-  // To be read; none where it could not be.
+  // Null where there is none or it cannot be read.
   [[nodiscard]] const History* history() const { return history_; }
 
-  // To be written; none in a dry run either.
-  [[nodiscard]] History* pen() const { return order.dry_run ? nullptr : history_; }
+  // Null in a dry run, too.
+  [[nodiscard]] History* writable_history() const { return request.dry_run ? nullptr : history_; }
 
-  // To be written about the drain of this run; none where it is not in there.
-  [[nodiscard]] History* record() const { return is_unrecorded ? nullptr : pen(); }
+  // The history if it holds the drain of this run, to be written; else null.
+  [[nodiscard]] History* own_drain_record() const {
+    return is_unrecorded ? nullptr : writable_history();
+  }
 
-  // To the history, to syslog and to standard output.
+  // Says what happened: to the history, to syslog and on standard output.
   void say(std::string_view kind, std::string message, std::string reason = "");
-  // Once for each state of things since `since`, not in each run.
+  // Says why the node stays drained: once for each reason since `since`, not in each run.
   void say_kept(std::optional<Time> since);
-  // What the report calls for is not done. Said once for each reason why, and again every hour.
+  // Says that what the report calls for is not done: once for each reason, and again every hour.
   void refuse(std::string why);
-  // Nothing is called for any more: the next refusal is a new one.
+  // Nothing is called for any more, so the next refusal is a new one.
   void end_refusal();
-  // Slurm did not do what it was told, or did not say.
+  // Says that Slurm did not do what it was told, or did not answer.
   void complain(std::string message);
-  // Slurm could not be asked.
+  // Decides without Slurm, which could not be asked, and says so.
   void give_up();
-  // What was to be written was not.
-  void heed(const Result<void>& written);
+  // Says why the history could not be written, if it could not.
+  void warn_if_failed(const Result<void>& written);
 
-  // What becomes of a drain that the history does not hold, as the end of a sentence; else empty.
-  [[nodiscard]] std::string fate() const;
+  // For the end of a sentence: what becomes of a drain that the history does not hold. Empty where
+  // it holds it.
+  [[nodiscard]] std::string unrecorded_drain_note() const;
 
-  const Order& order;
-  const Hands& hands;
+  const HookRequest& request;
+  const HookServices& services;
   Situation situation;
-  Enforced result;
+  HookResult result;
   bool knows_boot = true;      // Slurm was asked in this boot, or that cannot be told
   bool is_unrecorded = false;  // the history could not take the drain of this run
 

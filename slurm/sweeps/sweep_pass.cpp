@@ -104,18 +104,19 @@ std::vector<std::string> never_decided(const SweepRun& run,
 
 class Pass {
  public:
-  Pass(const SweepOrder& order, const SweepHands& hands) : order_(order), hands_(hands) {
-    situation_.rules = order.rules;
-    situation_.now = order.now;
+  Pass(const SweepRequest& request, const SweepServices& services)
+      : request_(request), services_(services) {
+    situation_.rules = request.rules;
+    situation_.now = request.now;
   }
 
-  SweepAnswer run() {
+  SweepResult run() {
     if (!recall() || !take_in() || !look()) return std::move(answer_);
     submit();
     return std::move(answer_);
   }
 
-  SweepAnswer status() {
+  SweepResult status() {
     if (recall()) static_cast<void>(look());
     return std::move(answer_);
   }
@@ -127,20 +128,20 @@ class Pass {
   }
 
   [[nodiscard]] bool recall() {
-    if (hands_.history == nullptr) return true;
-    auto runs = hands_.history->sweeps();
+    if (services_.history == nullptr) return true;
+    auto runs = services_.history->sweeps();
     if (!runs) return fail(runs.error().message);
     situation_.runs = *std::move(runs);
-    mend_times(situation_.runs, order_.now);
+    mend_times(situation_.runs, request_.now);
     return true;
   }
 
   // What nodes and partitions there are, and how they stand.
   [[nodiscard]] bool look() {
-    auto nodes = hands_.controller->nodes("");
+    auto nodes = services_.controller->nodes("");
     if (!nodes) return fail(nodes.error().message);
     situation_.nodes = *std::move(nodes);
-    auto partitions = swept_partitions(situation_.nodes, order_.rules);
+    auto partitions = swept_partitions(situation_.nodes, request_.rules);
     if (!partitions) {
       answer_.bad_rules = partitions.error().message;
       return false;
@@ -166,16 +167,16 @@ class Pass {
   [[nodiscard]] bool not_taken(SweepRun& run, const Error& error);
   [[nodiscard]] Event event(std::string node, std::string kind, std::string message) const;
 
-  const SweepOrder& order_;
-  const SweepHands& hands_;
+  const SweepRequest& request_;
+  const SweepServices& services_;
   SweepSituation situation_;
-  SweepAnswer answer_;
+  SweepResult answer_;
   std::optional<std::vector<QueuedJob>> queue_;
   int refusals_ = 0;  // in a row
 };
 
 Event Pass::event(std::string node, std::string kind, std::string message) const {
-  return {.at = order_.now,
+  return {.at = request_.now,
           .node = std::move(node),
           .kind = std::move(kind),
           .context = "sweep",
@@ -185,16 +186,16 @@ Event Pass::event(std::string node, std::string kind, std::string message) const
 bool Pass::take_in() {
   const auto open = [](const SweepRun& run) { return run.outcome == SweepOutcome::open; };
   std::error_code gone;
-  if (!fs::is_directory(order_.rules.results, gone)) {
+  if (!fs::is_directory(request_.rules.results, gone)) {
     // Results that cannot be seen are not lost.
     return fail(fmt::format("{}: slurm.sweep.results in muster.yaml must be a folder",
-                            order_.rules.results));
+                            request_.rules.results));
   }
   // Those that are open are the last ones, and what ends is put before them.
   const auto first = std::ranges::find_if(situation_.runs, open);
   std::vector<SweepRun> waiting(first, situation_.runs.end());
   situation_.runs.erase(first, situation_.runs.end());
-  auto book = book_of(situation_.runs, order_.rules);
+  auto book = book_of(situation_.runs, request_.rules);
   std::vector<SweepRun> still_open;
   for (auto& run : waiting) {
     const auto ending = ending_of_run(run);
@@ -212,7 +213,7 @@ bool Pass::take_in() {
 
 // Nothing while it may still run.
 std::optional<Ending> Pass::ending_of_run(SweepRun& run) {
-  const auto report = read_sweep_result(sweep_result_file(run, order_.rules));
+  const auto report = read_sweep_result(sweep_result_file(run, request_.rules));
   if (report) return ending_of(*report);
   if (!report.error().missing) {
     return undecided(fmt::format("its result cannot be read: {}",
@@ -226,7 +227,7 @@ bool Pass::ask_queue() {
   std::vector<std::string> names;
   names.reserve(kSweepKinds.size());
   for (const auto& kind : kSweepKinds) names.push_back(sweep_job_name(kind.name));
-  auto jobs = hands_.queue->jobs(names);
+  auto jobs = services_.queue->jobs(names);
   if (!jobs) return fail(jobs.error().message);
   queue_ = *std::move(jobs);
   return true;
@@ -243,8 +244,8 @@ const QueuedJob* Pass::find_job(const SweepRun& run) const {
 // sbatch did not say which job it is.
 bool Pass::adopt(SweepRun& run, const QueuedJob& job) {
   run.job = job.job;
-  if (order_.dry_run) return true;
-  const auto noted = hands_.history->note_sweep_job(run.id, run.job);
+  if (request_.dry_run) return true;
+  const auto noted = services_.history->note_sweep_job(run.id, run.job);
   return noted || fail(noted.error().message);
 }
 
@@ -254,17 +255,17 @@ std::optional<Ending> Pass::ending_in_queue(SweepRun& run) {
     return undecided("Slurm does not know the job any more, and it left no result");
   }
   if (job == nullptr) {
-    if (order_.now - run.submitted < kMayStillCome) return std::nullopt;
+    if (request_.now - run.submitted < kMayStillCome) return std::nullopt;
     return undecided("Slurm did not take the job");
   }
   if (run.job.empty() && !adopt(run, *job)) return std::nullopt;
-  const auto waited = std::chrono::duration<double>(order_.now - run.submitted - kMayStillCome);
-  if (job->state == "PENDING" && waited.count() > order_.rules.start_within.value) {
+  const auto waited = std::chrono::duration<double>(request_.now - run.submitted - kMayStillCome);
+  if (job->state == "PENDING" && waited.count() > request_.rules.start_within.value) {
     return undecided("somebody holds the job in the queue");  // past its deadline: never starts
   }
   if (!is_over(*job)) return std::nullopt;
   if (job->state == "DEADLINE") return undecided("the job could not start in time");
-  if (job->ended && order_.now - *job->ended < kMayStillAppear) return std::nullopt;
+  if (job->ended && request_.now - *job->ended < kMayStillAppear) return std::nullopt;
   return undecided(
       fmt::format("the job ended as {} and left no result", harmless(job->state, kLongestName)));
 }
@@ -306,27 +307,27 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
 
 bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
   run.outcome = ending.outcome;
-  run.ended = order_.now;
+  run.ended = request_.now;
   const SweepBook before = book;
-  if (counts(run, order_.rules)) book.add(run);
+  if (counts(run, request_.rules)) book.add(run);
   const auto events = events_of(run, ending, before, book);
-  if (order_.dry_run) {
+  if (request_.dry_run) {
     for (auto told : events) {
       told.message = fmt::format("would be taken in: {}: {}", told.kind, told.message);
       told.kind = "dry_run";
-      hands_.tell(told);
+      services_.tell(told);
     }
     return true;
   }
-  if (const auto written = hands_.history->end_sweep(run, events); !written) {
+  if (const auto written = services_.history->end_sweep(run, events); !written) {
     return fail(written.error().message);
   }
-  for (const auto& told : events) hands_.tell(told);
+  for (const auto& told : events) services_.tell(told);
   if (run.outcome != SweepOutcome::healthy) return true;
   // The others are kept for whoever looks into it.
   std::error_code ignored;
-  fs::remove(sweep_result_file(run, order_.rules), ignored);
-  fs::remove(sweep_output_file(run, order_.rules), ignored);
+  fs::remove(sweep_result_file(run, request_.rules), ignored);
+  fs::remove(sweep_output_file(run, request_.rules), ignored);
   return true;
 }
 
@@ -339,34 +340,34 @@ void Pass::submit() {
 bool Pass::send(const SweepJob& job) {
   const auto nodes = fold_hostlist(job.nodes);
   const auto what = fmt::format("{} in {}", job.kind, job.partition);
-  if (order_.dry_run) {
-    hands_.tell(event(nodes, "dry_run", fmt::format("would be submitted: {}", what)));
+  if (request_.dry_run) {
+    services_.tell(event(nodes, "dry_run", fmt::format("would be submitted: {}", what)));
     return true;
   }
   SweepRun run{.kind = job.kind,
                .partition = job.partition,
                .nodes = job.nodes,
-               .token = fmt::format("{}-{}", job.kind, hands_.token()),
-               .submitted = order_.now};
-  const auto arguments = sbatch_arguments(run, order_.rules);
+               .token = fmt::format("{}-{}", job.kind, services_.token()),
+               .submitted = request_.now};
+  const auto arguments = sbatch_arguments(run, request_.rules);
   if (!arguments) return fail(arguments.error().message);
-  const auto id = hands_.history->begin_sweep(run);
+  const auto id = services_.history->begin_sweep(run);
   if (!id) return fail(id.error().message);
-  const auto number = hands_.queue->submit(*arguments, order_.rules.environment);
+  const auto number = services_.queue->submit(*arguments, request_.rules.environment);
   run.id = *id;
   if (!number) return not_taken(run, number.error());
   refusals_ = 0;
   auto told = event(nodes, "submitted", what);
   told.job = *number;
-  hands_.tell(told);
-  const auto noted = hands_.history->note_sweep_job(*id, *number);
+  services_.tell(told);
+  const auto noted = services_.history->note_sweep_job(*id, *number);
   return noted || fail(noted.error().message);
 }
 
 // Whether the next job may be tried.
 bool Pass::not_taken(SweepRun& run, const Error& error) {
   if (is_refusal(error)) {
-    auto book = book_of(situation_.runs, order_.rules);
+    auto book = book_of(situation_.runs, request_.rules);
     const auto why = undecided(harmless(error.message, kLongestSummary));
     if (!settle(run, why, book)) return false;
     if (++refusals_ < kMostRefusals) return true;
@@ -374,19 +375,19 @@ bool Pass::not_taken(SweepRun& run, const Error& error) {
   const auto told = event(fold_hostlist(run.nodes),
                           "trouble",
                           fmt::format("{} in {}: {}", run.kind, run.partition, error.message));
-  static_cast<void>(hands_.history->add(told));  // the trouble is told all the same
-  hands_.tell(told);
+  static_cast<void>(services_.history->add(told));  // the trouble is told all the same
+  services_.tell(told);
   return fail(error.message);
 }
 
 }  // namespace
 
-SweepAnswer sweep(const SweepOrder& order, const SweepHands& hands) {
-  return Pass(order, hands).run();
+SweepResult sweep(const SweepRequest& request, const SweepServices& services) {
+  return Pass(request, services).run();
 }
 
-SweepAnswer sweep_status(const SweepOrder& order, const SweepHands& hands) {
-  return Pass(order, hands).status();
+SweepResult sweep_status(const SweepRequest& request, const SweepServices& services) {
+  return Pass(request, services).status();
 }
 
 }  // namespace muster::slurm

@@ -15,7 +15,7 @@
 
 namespace muster::slurm {
 
-struct SweepHands {
+struct SweepServices {
   Controller* controller = nullptr;
   Queue* queue = nullptr;
   History* history = nullptr;  // none: what is not there yet has no past; only where `dry_run`
@@ -23,21 +23,21 @@ struct SweepHands {
   std::function<void(const Event&)> tell;
 };
 
-struct SweepOrder {
+struct SweepRequest {
   SweepRules rules;
   Time now{};
   bool dry_run = false;  // reads, plans and says; neither Slurm nor the history nor a file changes
 };
 
-struct SweepAnswer {
+struct SweepResult {
   std::vector<SweepStanding> standings;  // after what was taken in
   std::string trouble;                   // Slurm, the history or the results cannot be reached
   std::string bad_rules;                 // what the site must say otherwise
 };
 
-[[nodiscard]] SweepAnswer sweep(const SweepOrder& order, const SweepHands& hands);
+[[nodiscard]] SweepResult sweep(const SweepRequest& request, const SweepServices& services);
 
 // The same without doing anything.
-[[nodiscard]] SweepAnswer sweep_status(const SweepOrder& order, const SweepHands& hands);
+[[nodiscard]] SweepResult sweep_status(const SweepRequest& request, const SweepServices& services);
 
 }  // namespace muster::slurm

@@ -162,7 +162,7 @@ TEST_F(AdminTest, WithoutAnAnswerNothingIsDone) {
 
 // An admin on a node with a dead disk.
 TEST_F(AdminTest, WithoutAHistoryItIsDoneAndSaid) {
-  const AdminOrder spoken{
+  const AdminRequest spoken{
       .nodes = {"n001"}, .user = "alice", .text = "cable", .now = cluster.now()};
   EXPECT_THAT(*drain_nodes(spoken, controller, nullptr),
               ElementsAre(AdminAnswer{"n001", true, "drained (not in the history)"}));

@@ -27,7 +27,7 @@ class BlastRadiusTest : public EnforceTest {
     if (i > kNodes) return;
     const auto report = sick();
     const auto node = name(backwards ? kNodes + 1 - i : i);
-    Order own = order;
+    HookRequest own = order;
     own.report = &report;
     own.node = node;
     auto hands = hands_of(node);

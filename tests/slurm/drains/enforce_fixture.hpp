@@ -46,13 +46,13 @@ inline Report sick(Remedy remedy = Remedy::restart_service) {
 class EnforceTest : public testing::Test {
  protected:
   // One run on one node.
-  Enforced run(const Report& report, const std::string& node = "n001") {
+  HookResult run(const Report& report, const std::string& node = "n001") {
     order.report = &report;
     order.node = node;
     return enforce(order, hands_of(node));
   }
 
-  Hands hands_of(const std::string& node) {
+  HookServices hands_of(const std::string& node) {
     return {.controller = &controller,
             .trouble = "",
             .history = &history_of(node),
@@ -86,7 +86,7 @@ class EnforceTest : public testing::Test {
     return *history_of(node).drain_of(node);
   }
 
-  static std::vector<std::string> kinds(const Enforced& enforced) {
+  static std::vector<std::string> kinds(const HookResult& enforced) {
     std::vector<std::string> kinds;
     for (const auto& event : enforced.events) kinds.push_back(event.kind);
     return kinds;
@@ -100,7 +100,7 @@ class EnforceTest : public testing::Test {
   TempDir dir;
   FakeCluster cluster{4};
   FakeController controller{cluster};
-  Order order{.context = "periodic", .job = "", .boot_id = "boot-1", .identity = "GPU-1"};
+  HookRequest order{.context = "periodic", .job = "", .boot_id = "boot-1", .identity = "GPU-1"};
   std::map<std::string, History> histories;
   std::chrono::milliseconds budget = std::chrono::seconds(25);  // of each run
   std::vector<std::string> told;

@@ -264,7 +264,7 @@ TEST_F(EnforceTest, ADrainOfOursWithoutARecordIsKept) {
 
 TEST_F(EnforceTest, TwoRunsAtOnceOnOneNodeDrainItOnce) {
   const auto report = sick();
-  Order other = order;
+  HookRequest other = order;
   other.report = &report;
   other.node = "n001";
   other.context = "prolog";
@@ -287,7 +287,7 @@ TEST_F(EnforceTest, TwoRunsAtOnceOnOneNodeDrainItOnce) {
 
 TEST_F(EnforceTest, ARunBetweenAnothersRecordAndItsDrainLosesNeither) {
   const auto report = sick();
-  Order other = order;
+  HookRequest other = order;
   other.report = &report;
   other.node = "n001";
   FakeController another(cluster);

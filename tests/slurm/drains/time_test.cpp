@@ -30,7 +30,7 @@ class TimeTest : public EnforceTest {
     return cluster.clock() - begin;
   }
 
-  Enforced last;
+  HookResult last;
 };
 
 TEST_F(TimeTest, ADrainThatCouldNotBeSeenThroughIsNotSent) {

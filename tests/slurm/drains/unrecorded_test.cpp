@@ -48,7 +48,7 @@ enum class Trouble { not_there, read_only, disk_full };
 
 class UnrecordedTest : public EnforceTest, public testing::WithParamInterface<Trouble> {
  protected:
-  Enforced run_so(const Report& report) {
+  HookResult run_so(const Report& report) {
     order.report = &report;
     order.node = "n001";
     auto hands = hands_of("n001");

@@ -74,12 +74,12 @@ class SweepPassTest : public ::testing::Test {
     rules.script = "/usr/share/muster/jobs/sweep.sbatch";
   }
 
-  SweepAnswer pass(bool dry_run = false) {
+  SweepResult pass(bool dry_run = false) {
     told.clear();
     return sweep({.rules = rules, .now = cluster.now(), .dry_run = dry_run}, hands());
   }
 
-  SweepHands hands() {
+  SweepServices hands() {
     return {.controller = &controller,
             .queue = &queue,
             .history = &history,
