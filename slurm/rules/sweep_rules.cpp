@@ -9,7 +9,6 @@
 
 #include "lib/base/text.hpp"
 #include "slurm/rules/rules.hpp"
-#include "slurm/rules/sweep_kinds.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -57,11 +56,21 @@ BrokenValue check_ranges(const SweepRules& rules) {
   return {};
 }
 
+// "pair or single".
+std::string all_kinds() {
+  std::vector<std::string_view> names;
+  for (const auto& kind : kSweepKinds) names.push_back(kind.name);
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
 BrokenValue check_kinds(const SweepRules& rules) {
-  if (rules.kinds.empty()) return {"kinds", "is empty; write pair or single, or both"};
+  if (rules.kinds.empty()) {
+    const auto* const many = kSweepKinds.size() == 2 ? "both" : "several";
+    return {"kinds", fmt::format("is empty; write {}, or {}", all_kinds(), many)};
+  }
   for (const auto& kind : rules.kinds) {
     if (find_sweep_kind(kind) == nullptr) {
-      return {"kinds", fmt::format("has {}; write pair or single", in_quotes(kind))};
+      return {"kinds", fmt::format("has {}; write {}", in_quotes(kind), all_kinds())};
     }
     if (std::ranges::count(rules.kinds, kind) > 1) {
       return {"kinds", fmt::format("has {} twice", in_quotes(kind))};

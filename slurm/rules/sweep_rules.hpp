@@ -9,12 +9,13 @@
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
+#include "slurm/rules/sweep_kinds.hpp"
 
 namespace muster::slurm {
 
 struct SweepRules {
   Seconds every{7.0 * 24 * 3600};  // each node at least once; due after half of it
-  std::vector<std::string> kinds{"pair", "single"};
+  std::vector<std::string> kinds = default_sweep_kinds();
   std::vector<std::string> partitions;  // empty: the only one that Slurm has
   int partners = 3;                     // this many different ones confirm a suspect
   int most_jobs = 4;                    // of the sweep, queued or running
@@ -32,7 +33,7 @@ struct SweepRules {
   static constexpr auto fields() {
     return std::tuple{
         field("every", &Self::every, "each node is swept at least once in this time"),
-        field("kinds", &Self::kinds, "kinds of sweep that run: pair, single"),
+        field("kinds", &Self::kinds, "kinds of sweep that run"),
         field("partitions", &Self::partitions, "partitions that are swept"),
         field("partners", &Self::partners, "failures with so many partners confirm a suspect"),
         field(
