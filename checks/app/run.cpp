@@ -109,7 +109,7 @@ struct Run {
     static_cast<void>(caller.console.out(content_of(held)));
     if (lost.empty()) return status;
     caller.console.note(lost);
-    tell_of_lost_hook(command, caller, lost);
+    report_lost_hook(command, caller, lost);
     return status == kHookFailed ? kHookFailed : kHookPassed;
   }
 

@@ -30,11 +30,11 @@ std::string complaint_of(const Ended& ended) {
 Result<std::string> call(const std::filesystem::path& program,
                          std::vector<std::string> arguments,
                          const std::map<std::string, std::string>& environment,
-                         const Patience& patience) {
+                         const CallLimits& limits) {
   auto ended = run_program({.program = program,
                             .arguments = std::move(arguments),
                             .environment = environment,
-                            .deadline = std::min(Clock::now() + patience.deadline, patience.end)});
+                            .deadline = std::min(Clock::now() + limits.deadline, limits.end)});
   if (!ended) return tl::unexpected(ended.error());
   if (ended->status == 0) return std::move(ended->out);
   return make_error(fmt::format("{} ended with status {}: {}",

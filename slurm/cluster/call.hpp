@@ -14,7 +14,7 @@
 namespace muster::slurm {
 
 // One call ends within `deadline`, and all calls together by `end`.
-struct Patience {
+struct CallLimits {
   std::chrono::steady_clock::duration deadline;
   std::chrono::steady_clock::time_point end;
 };
@@ -23,7 +23,7 @@ struct Patience {
 [[nodiscard]] Result<std::string> call(const std::filesystem::path& program,
                                        std::vector<std::string> arguments,
                                        const std::map<std::string, std::string>& environment,
-                                       const Patience& patience);
+                                       const CallLimits& limits);
 
 // A comma, a bracket or the word ALL would make Slurm do to several nodes what was meant for one.
 [[nodiscard]] Result<void> check_node_name(std::string_view node);

@@ -84,7 +84,7 @@ class Programs final : public Controller {
   Programs(Installation installation,
            std::chrono::steady_clock::duration deadline,
            std::chrono::steady_clock::time_point end)
-      : installation_(std::move(installation)), patience_{.deadline = deadline, .end = end} {}
+      : installation_(std::move(installation)), limits_{.deadline = deadline, .end = end} {}
 
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
     if (node.empty()) return ask({"-a"});
@@ -141,7 +141,7 @@ class Programs final : public Controller {
   }
 
   Result<std::string> run(const fs::path& program, std::vector<std::string> arguments) const {
-    auto out = call(program, std::move(arguments), installation_.environment, patience_);
+    auto out = call(program, std::move(arguments), installation_.environment, limits_);
     if (out || !installation_.conf.empty()) return out;
     if (out.error().message.find(kNoSource) == std::string::npos) return out;
     const auto server = installation_.environment.find(kServer);
@@ -150,7 +150,7 @@ class Programs final : public Controller {
   }
 
   Installation installation_;
-  Patience patience_;
+  CallLimits limits_;
 };
 
 }  // namespace

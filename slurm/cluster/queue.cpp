@@ -38,8 +38,8 @@ bool is_number(std::string_view text) {
 
 class Programs final : public Queue {
  public:
-  Programs(Installation installation, Patience patience)
-      : installation_(std::move(installation)), patience_(patience) {}
+  Programs(Installation installation, CallLimits limits)
+      : installation_(std::move(installation)), limits_(limits) {}
 
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
     const auto out = call(installation_.squeue,
@@ -52,7 +52,7 @@ class Programs final : public Queue {
                            "-o",
                            std::string(kSqueueFormat)},
                           installation_.environment,
-                          patience_);
+                          limits_);
     if (!out) return tl::unexpected(out.error());
     return parse_squeue(*out);
   }
@@ -68,7 +68,7 @@ class Programs final : public Queue {
     all.insert(installation_.environment.begin(), installation_.environment.end());
     if (!installation_.conf.empty()) all["SLURM_CONF"] = installation_.conf.string();
     all.erase("SLURM_TIME_FORMAT");
-    const auto out = call(installation_.sbatch, arguments, all, patience_);
+    const auto out = call(installation_.sbatch, arguments, all, limits_);
     if (!out) return tl::unexpected(out.error());
     // "4711", or "4711;cluster".
     const auto job = trim(split(trim(*out), ';').front());
@@ -79,7 +79,7 @@ class Programs final : public Queue {
 
  private:
   Installation installation_;
-  Patience patience_;
+  CallLimits limits_;
 };
 
 }  // namespace
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Queue>> make_queue(Installation installation,
                     installation.sinfo.string()));
   }
   return std::make_unique<Programs>(std::move(installation),
-                                    Patience{.deadline = deadline, .end = end});
+                                    CallLimits{.deadline = deadline, .end = end});
 }
 
 }  // namespace muster::slurm

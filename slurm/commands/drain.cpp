@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster drain` and `muster resume`: an admin's word.
+// `muster drain` and `muster resume`: what an admin decides.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/commands/telling.hpp"
+#include "slurm/commands/syslog.hpp"
 #include "slurm/drains/admin.hpp"
 
 namespace muster::app {
@@ -57,7 +57,7 @@ int carry(const Command& command, const std::string& text, const Caller& caller,
                                   .text = text,
                                   .now = wall_time(),
                                   .dry_run = command.dry_run,
-                                  .tell = tell_syslog},
+                                  .tell = log_event},
                                  **controller,
                                  history.get());
   if (!answers) return fail(caller, undecided(answers.error()).value());

@@ -17,9 +17,9 @@
 #include "lib/process/child.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/commands/job_output.hpp"
+#include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/commands/telling.hpp"
-#include "slurm/commands/turn.hpp"
+#include "slurm/commands/syslog.hpp"
 #include "slurm/drains/enforce.hpp"
 
 namespace muster::app {
@@ -57,8 +57,8 @@ class Hook {
     deadline_.answer_if_lost(when_broken());
     deadline_.move(caller_.started + budget());
     if (command_.context == "periodic" && !command_.dry_run) {
-      if (!take_turn(folder)) return kHookPassed;
-      wait_for_turn();
+      if (!is_only_health_check(folder)) return kHookPassed;
+      wait_for_share_of_spread();
     }
     return check();
   }
@@ -85,9 +85,9 @@ class Hook {
   void say(const slurm::Event& event) {
     // Slurm has heard it: whatever becomes of this run, the job must not start here.
     if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
-    if (!command_.dry_run) tell_syslog(event);
+    if (!command_.dry_run) log_event(event);
     // slurmd keeps it in its log where the hook fails; nobody may listen, and that is no trouble.
-    static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", told(event))));
+    static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", slurm::summary(event))));
   }
 
   // muster's own fault, which is not the node's.
@@ -117,13 +117,13 @@ class Hook {
   }
 
   // Health checks of Slurm overlap where one is slower than the interval.
-  [[nodiscard]] bool take_turn(const fs::path& folder) {
-    turn_ = app::take_turn(folder / "health.lock");
-    if (turn_.standing != Turn::Standing::others)
+  [[nodiscard]] bool is_only_health_check(const fs::path& folder) {
+    lock_ = try_lock(folder / "health.lock");
+    if (lock_.holder != ProcessLock::Holder::others)
       return true;  // the history has told of its folder
-    if (turn_.age > 2 * to_duration(rules_.health_budget)) {
+    if (lock_.age > 2 * to_duration(rules_.health_budget)) {
       static_cast<void>(
-          trouble(fmt::format("another health check has not ended in {} s", turn_.age.count())));
+          trouble(fmt::format("another health check has not ended in {} s", lock_.age.count())));
     } else {
       caller_.console.note("muster: another health check of this node is running");
     }
@@ -131,7 +131,7 @@ class Hook {
   }
 
   // All nodes are asked in the same second: each begins at its own time.
-  void wait_for_turn() const {
+  void wait_for_share_of_spread() const {
     const auto spread =
         std::chrono::duration_cast<std::chrono::milliseconds>(to_duration(rules_.spread));
     if (spread.count() <= 0) return;
@@ -139,8 +139,8 @@ class Hook {
     std::this_thread::sleep_for(std::chrono::milliseconds(share));
   }
 
-  // What the node is drained for, as far as the history knows: a health check judges that, too,
-  // whatever its context leaves out.
+  // The check that the node is drained for, as far as the history knows; empty for none. A health
+  // check runs it, too, whatever its context leaves out.
   [[nodiscard]] std::string drained_for() const {
     if (command_.context != "periodic" || !history_) return "";
     const auto drain = history_->drain_of(node_);
@@ -230,18 +230,18 @@ class Hook {
   int answer(const Report& report, const slurm::HookResult& enforced) const {
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
     const bool refused = enforced.drained;
-    const auto* const word =
+    const auto* const outcome =
         refused ? "the job starts again on another node" : "the node stays in service all the same";
     const auto text = fmt::format("muster: node {} is not fit for this job: {}; {}\n",
                                   node_,
                                   one_line(report, kLongestLine),
-                                  word);
+                                  outcome);
     if (command_.dry_run) return kHookPassed;
     const auto until =
         std::min(Clock::now() + std::chrono::seconds(2), deadline_.when() - kReserve);
-    if (auto told = tell_job(caller_.variables, text, until); !told) {
+    if (auto written = append_to_job_output(caller_.variables, text, until); !written) {
       caller_.console.note(
-          fmt::format("muster: the job's user is not told: {}", told.error().message));
+          fmt::format("muster: the job's user is not told: {}", written.error().message));
     }
     return refused ? kHookFailed : kHookPassed;
   }
@@ -257,7 +257,7 @@ class Hook {
   std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
-  Turn turn_;
+  ProcessLock lock_;
 };
 
 }  // namespace
@@ -269,9 +269,9 @@ int run_hook(const HookCommand& command,
   return Hook(command, caller, deadline, check_node).run();
 }
 
-void tell_of_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message) {
+void report_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message) {
   if (command.dry_run) return;
-  warn_syslog(std::string(message));
+  log_warning(std::string(message));
   const auto folder = state_folder(command.state, command.root);
   if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::seconds(1);

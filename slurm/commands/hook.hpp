@@ -16,7 +16,7 @@ namespace muster::app {
 inline constexpr int kHookPassed = 0;
 inline constexpr int kHookFailed = 1;
 
-// Before the site's rules are known.
+// The time for one run before the site's rules are known.
 inline constexpr std::chrono::seconds kHookBudget{45};
 
 // The node observed and judged, as far as a hook needs it.
@@ -36,15 +36,15 @@ using CheckNode = std::function<Attempt<CheckedNode>(const HookCommand& command,
                                                      const Caller& caller,
                                                      Deadline& deadline)>;
 
-// Checks the node and does to it what the policy decides. 0 or 1, and never anything else: a node
-// is not failed because muster is broken, unless the site says so.
+// Checks the node and does to it what the policy decides. Returns 0 or 1, and never anything else:
+// a node is not failed because muster is broken, unless the site says so.
 [[nodiscard]] int run_hook(const HookCommand& command,
                            const Caller& caller,
                            Deadline& deadline,
                            const CheckNode& check_node);
 
-// Of a run that crashed or did not end in time: to syslog and to the history; of a dry run to
-// neither.
-void tell_of_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message);
+// Reports a hook that crashed or missed its deadline to syslog and to the history; nothing in a dry
+// run.
+void report_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message);
 
 }  // namespace muster::app

@@ -67,14 +67,14 @@ std::string expanded(std::string_view name, const std::map<std::string, std::str
 
 }  // namespace
 
-Result<void> tell_job(const std::map<std::string, std::string>& variables,
-                      std::string_view text,
-                      Clock::time_point deadline) {
+Result<void> append_to_job_output(const std::map<std::string, std::string>& variables,
+                                  std::string_view text,
+                                  Clock::time_point deadline) {
   const auto file = expanded(value_of(variables, "SLURM_JOB_STDOUT"), variables);
   const auto user = parse_unsigned(value_of(variables, "SLURM_JOB_UID"));
   const auto group = parse_unsigned(value_of(variables, "SLURM_JOB_GID"));
   if (!file.starts_with('/') || !user || !group) return {};
-  Children children;  // a dead file server costs this word, not the prolog
+  Children children;  // a dead file server costs this message, not the prolog
   children.start("job output", deadline, [&] {
     return append_as(static_cast<uid_t>(*user), static_cast<gid_t>(*group), file, text);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word to the user whose job a prolog holds back, on that job's own output.
+// A message to the user whose job a prolog holds back, in that job's own output.
 #pragma once
 
 #include <map>
@@ -12,11 +12,10 @@
 namespace muster::app {
 
 // Appends `text` to the file that SLURM_JOB_STDOUT names (%j and %u are known in it), as the job's
-// user and group: what that
-// user may not write, or does not exist for others, is never touched on the user's behalf. A job
-// without such a file, or one that is no regular file, is left alone.
-[[nodiscard]] Result<void> tell_job(const std::map<std::string, std::string>& variables,
-                                    std::string_view text,
-                                    Clock::time_point deadline);
+// user and group, so that nothing is touched that the user may not write. Does nothing where the
+// job has no such file or it is not a regular one. An error says what could not be done.
+[[nodiscard]] Result<void> append_to_job_output(const std::map<std::string, std::string>& variables,
+                                                std::string_view text,
+                                                Clock::time_point deadline);
 
 }  // namespace muster::app

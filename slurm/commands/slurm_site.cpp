@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/commands/slurm_site.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <pwd.h>
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lib/base/clock.hpp"
-#include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
 #include "lib/profile/site.hpp"
 
@@ -48,42 +45,11 @@ Result<std::unique_ptr<slurm::Controller>> reach_slurm(
       *std::move(installation), to_duration(rules.controller_deadline), end);
 }
 
-std::string utc(slurm::Time time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time.time_since_epoch().count()));
-}
-
 slurm::Time wall_time() { return slurm::Time(std::chrono::seconds(std::time(nullptr))); }
 
 std::string user_name(::uid_t user) {
   const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
   return entry == nullptr ? fmt::format("{}", user) : std::string(entry->pw_name);
-}
-
-std::string to_line(const slurm::Event& event) {
-  const auto job = event.job.empty() ? "" : fmt::format(" job {}", printable(event.job, 40));
-  return fmt::format("{} {} {} {}{}: {}\n",
-                     utc(event.at),
-                     event.kind,
-                     printable(event.node, 100),
-                     event.context,
-                     job,
-                     printable(event.message));
-}
-
-std::string to_json_line(const slurm::Event& event) {
-  const nlohmann::ordered_json line{{"schema", "muster.event/1"},
-                                    {"id", event.id},
-                                    {"at", utc(event.at)},
-                                    {"node", printable(event.node)},
-                                    {"kind", event.kind},
-                                    {"context", event.context},
-                                    {"job", printable(event.job)},
-                                    {"check", event.check},
-                                    {"device", printable(event.device)},
-                                    {"message", printable(event.message, 1000)},
-                                    {"reason", event.reason},
-                                    {"boot_id", event.boot_id}};
-  return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace muster::app

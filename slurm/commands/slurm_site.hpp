@@ -36,12 +36,4 @@ namespace muster::app {
 // What this machine calls a user; the number where it does not know it.
 [[nodiscard]] std::string user_name(::uid_t user);
 
-// "2026-11-20T12:00:00Z".
-[[nodiscard]] std::string utc(slurm::Time time);
-
-// "2026-11-20T12:00:00Z drained gpu-0007 periodic: …".
-[[nodiscard]] std::string to_line(const slurm::Event& event);
-// One line of JSON, schema muster.event/1.
-[[nodiscard]] std::string to_json_line(const slurm::Event& event);
-
 }  // namespace muster::app

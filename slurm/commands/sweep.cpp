@@ -6,17 +6,16 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
+#include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/commands/telling.hpp"
-#include "slurm/commands/turn.hpp"
+#include "slurm/commands/syslog.hpp"
 #include "slurm/sweeps/sweep_pass.hpp"
 
 namespace muster::app {
@@ -66,7 +65,7 @@ class Sweep {
           fmt::format("{} belongs to another user: run it as {}", printable(file.string()), owner));
     }
     if (!open_history(file)) return kExitUndecided;
-    if (changes() && !take_turn(folder)) return status_of_other_;
+    if (changes() && !is_only_pass(folder)) return status_of_other_;
     return pass();
   }
 
@@ -96,15 +95,15 @@ class Sweep {
   }
 
   // Two passes would plan the same jobs.
-  bool take_turn(const std::filesystem::path& folder) {
+  bool is_only_pass(const std::filesystem::path& folder) {
     const auto file = folder / "sweep.lock";
-    turn_ = app::take_turn(file);
-    if (turn_.standing == Turn::Standing::ours) return true;
-    if (turn_.standing == Turn::Standing::unknown) {
+    lock_ = try_lock(file);
+    if (lock_.holder == ProcessLock::Holder::ours) return true;
+    if (lock_.holder == ProcessLock::Holder::unknown) {
       status_of_other_ = undecided_by(fmt::format("{} cannot be opened", file.string()));
-    } else if (turn_.age > 2 * kSweepBudget) {
+    } else if (lock_.age > 2 * kSweepBudget) {
       status_of_other_ =
-          undecided_by(fmt::format("another pass has not ended in {} s", turn_.age.count()));
+          undecided_by(fmt::format("another pass has not ended in {} s", lock_.age.count()));
     } else {
       caller_.console.note("muster: another pass of the sweep is running");
     }
@@ -132,7 +131,7 @@ class Sweep {
   // At once: what follows may not come to an end.
   void tell(const slurm::Event& event) {
     if (event.kind == "confirmed" || event.kind == "cleared" || event.kind == "trouble") {
-      tell_syslog(event);
+      log_event(event);
     }
     say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
   }
@@ -185,57 +184,12 @@ class Sweep {
     }
   }
 
-  static std::string partners(const slurm::SweepStanding& standing) {
-    std::vector<std::string> names;
-    for (const auto& failure : standing.failures) {
-      names.insert(names.end(), failure.others.begin(), failure.others.end());
-    }
-    return printable(fmt::format("{}", fmt::join(names, ", ")));
-  }
-
-  static std::string to_line(const slurm::SweepStanding& standing) {
-    const auto swept = standing.swept ? fmt::format("swept at {}", utc(*standing.swept))
-                                      : std::string("never swept");
-    const auto with = partners(standing);
-    const auto failed =
-        standing.failures.empty() ? std::string()
-        : with.empty() ? fmt::format("; failed {} times since it passed", standing.failures.size())
-                       : fmt::format("; failed with {} since it passed", with);
-    return fmt::format("{} {}: {}, {}{}\n",
-                       printable(standing.node, 100),
-                       standing.kind,
-                       to_string(standing.trust),
-                       swept,
-                       failed);
-  }
-
-  static std::string to_json_line(const slurm::SweepStanding& standing) {
-    auto failures = nlohmann::ordered_json::array();
-    for (const auto& failure : standing.failures) {
-      failures.push_back({{"at", utc(failure.at)}, {"with", failure.others}});
-    }
-    const nlohmann::ordered_json line{
-        {"schema", "muster.sweep/1"},
-        {"node", printable(standing.node)},
-        {"partition", printable(standing.partition)},
-        {"kind", standing.kind},
-        {"trust", to_string(standing.trust)},
-        {"swept", standing.swept ? utc(*standing.swept) : std::string()},
-        {"overdue", standing.overdue},
-        {"failures", failures}};
-    return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
-  }
-
-  static std::string to_line(const slurm::Event& event) { return app::to_line(event); }
-
-  static std::string to_json_line(const slurm::Event& event) { return app::to_json_line(event); }
-
   const SweepCommand& command_;
   const Caller& caller_;
   Deadline& deadline_;
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
-  Turn turn_;
+  ProcessLock lock_;
   int status_of_other_ = kExitHealthy;
   bool lost_ = false;
 };

@@ -22,7 +22,7 @@ void note_unclean(Run& run) {
   auto& drain = run.situation.drain;
   const auto& request = run.request;
   const auto& report = report_of_drain(run.situation);
-  if (!drain || tally(report, request.rules, *drain) != Tally::unclean) return;
+  if (!drain || cleanness_of(report, request.rules, *drain) != Cleanness::unclean) return;
   drain->clean_runs = 0;
   drain->resuming = false;
   auto* history = run.writable_history();
@@ -106,7 +106,8 @@ HookResult enforce(const HookRequest& request, const HookServices& services) {
   Run run(request, services);
   run.recall();
   note_unclean(run);
-  const Known known{.drained_by_us = run.situation.drain.has_value(), .boot = run.knows_boot};
+  const HistoryFacts known{.drained_by_us = run.situation.drain.has_value(),
+                           .boot = run.knows_boot};
   if (!needs_slurm(*request.report, request.rules, known)) {
     run.result.decision = decide(run.situation);
   } else if (run.look()) {

@@ -111,7 +111,7 @@ Result<void> insert_event(Connection& connection, const Event& event) {
 
 Result<void> History::add(const Event& event) {
   auto& connection = database_->connection;
-  return together(connection, [&] { return insert_event(connection, event); });
+  return in_transaction(connection, [&] { return insert_event(connection, event); });
 }
 
 Result<std::vector<Event>> History::events(const EventFilter& filter) const {
@@ -175,7 +175,7 @@ Result<bool> History::begin_drain(std::string_view node,
                                   const std::optional<OwnDrain>& last) {
   auto& connection = database_->connection;
   bool begun = false;
-  auto done = together(connection, [&]() -> Result<void> {
+  auto done = in_transaction(connection, [&]() -> Result<void> {
     const auto open = drain_of(node);
     if (!open) return tl::unexpected(open.error());
     if (open->has_value() != last.has_value()) return {};
@@ -220,7 +220,7 @@ Result<void> History::confirm_drain(std::string_view node) {
 
 Result<void> History::note_run(std::string_view node, bool clean, std::string_view boot) {
   auto& connection = database_->connection;
-  return together(connection, [&]() -> Result<void> {
+  return in_transaction(connection, [&]() -> Result<void> {
     const auto drain = drain_of(node);
     if (!drain) return tl::unexpected(drain.error());
     if (!*drain) return {};
@@ -255,7 +255,7 @@ Result<void> History::worsen_drain(std::string_view node, const OwnDrain& worse)
 Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
   auto& connection = database_->connection;
   bool begun = false;
-  auto done = together(connection, [&]() -> Result<void> {
+  auto done = in_transaction(connection, [&]() -> Result<void> {
     auto marked = connection
                       .prepare(
                           "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL "
@@ -285,7 +285,7 @@ Result<void> History::cancel_resume(std::string_view node) {
 
 Result<void> History::end_drain(std::string_view node, Time at, bool by_admin) {
   auto& connection = database_->connection;
-  return together(connection, [&]() -> Result<void> {
+  return in_transaction(connection, [&]() -> Result<void> {
     auto ended = connection.prepare("UPDATE drains SET ended = ? WHERE node = ? AND ended IS NULL")
                      .bind(to_number(at))
                      .bind(node)

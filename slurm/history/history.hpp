@@ -11,26 +11,11 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "slurm/history/event.hpp"
 #include "slurm/history/sweep_run.hpp"
 #include "slurm/policy/decide.hpp"
 
 namespace muster::slurm {
-
-struct Event {
-  std::int64_t id = 0;  // given by the history
-  Time at{};
-  std::string node;
-  std::string kind;     // drained, resumed, kept, refused, undone, trouble, sweep, confirmed …
-  std::string context;  // prolog, epilog, periodic, boot, admin, sweep
-  std::string job;      // empty for none
-  std::string check;
-  std::string device;
-  std::string message;  // a sentence
-  std::string reason;   // as Slurm was given it; empty for none
-  std::string boot_id;
-
-  bool operator==(const Event&) const = default;
-};
 
 struct EventFilter {
   std::vector<std::string> nodes;  // empty: all
@@ -94,7 +79,7 @@ class History {
   // number of the run.
   [[nodiscard]] Result<std::int64_t> begin_sweep(const SweepRun& run);
   [[nodiscard]] Result<void> note_sweep_job(std::int64_t id, std::string_view job);
-  // Its end and what is to be told of it, together or not at all.
+  // Writes the end of a run and its events, together or not at all.
   [[nodiscard]] Result<void> end_sweep(const SweepRun& run, const std::vector<Event>& events);
   // In the order in which they ended, and then those that are open.
   [[nodiscard]] Result<std::vector<SweepRun>> sweeps() const;

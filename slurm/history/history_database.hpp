@@ -28,7 +28,7 @@ inline constexpr std::int64_t kMostRows = 100'000;
 
 // Several statements that happen together or not at all.
 template <class Work>
-Result<void> together(Connection& connection, const Work& work) {
+Result<void> in_transaction(Connection& connection, const Work& work) {
   auto transaction = Transaction::begin(connection);
   if (!transaction) return tl::unexpected(transaction.error());
   if (Result<void> done = work(); !done) return done;

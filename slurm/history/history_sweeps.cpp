@@ -31,7 +31,7 @@ SweepRun run_of(const Statement& row) {
 Result<std::int64_t> History::begin_sweep(const SweepRun& run) {
   auto& connection = database_->connection;
   std::int64_t id = 0;
-  auto done = together(connection, [&]() -> Result<void> {
+  auto done = in_transaction(connection, [&]() -> Result<void> {
     auto old = connection.prepare("DELETE FROM sweeps WHERE id <= (SELECT max(id) FROM sweeps) - ?")
                    .bind(kMostRows)
                    .run();
@@ -66,7 +66,7 @@ Result<void> History::note_sweep_job(std::int64_t id, std::string_view job) {
 
 Result<void> History::end_sweep(const SweepRun& run, const std::vector<Event>& events) {
   auto& connection = database_->connection;
-  return together(connection, [&]() -> Result<void> {
+  return in_transaction(connection, [&]() -> Result<void> {
     auto ended = connection.prepare("UPDATE sweeps SET ended = ?, outcome = ? WHERE id = ?")
                      .bind(to_number(run.ended))
                      .bind(to_string(run.outcome))

@@ -160,7 +160,7 @@ Decision decide(const Situation& situation) {
   return finding != nullptr ? decide_sick(situation, *finding) : decide_well(situation);
 }
 
-bool needs_slurm(const Report& report, const Rules& rules, const Known& known) {
+bool needs_slurm(const Report& report, const Rules& rules, const HistoryFacts& known) {
   return known.drained_by_us || !known.boot || drain_finding(report, rules) != nullptr;
 }
 

@@ -76,13 +76,13 @@ struct Decision {
 [[nodiscard]] const Finding* drain_finding(const Report& report, const Rules& rules);
 
 // What the history holds of this node.
-struct Known {
+struct HistoryFacts {
   bool drained_by_us = false;
   bool boot = true;  // Slurm was asked in this boot
 };
 
 // False for a healthy node without a drain of ours. Once in each boot Slurm is asked all the same:
 // a history that was lost holds no drain.
-[[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, const Known& known);
+[[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, const HistoryFacts& known);
 
 }  // namespace muster::slurm

@@ -101,10 +101,10 @@ std::string waits_for(const Situation& situation) {
 
 }  // namespace
 
-Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain) {
-  if (drain_finding(report, rules) != nullptr) return Tally::unclean;
-  if (report.verdict == Verdict::healthy && !is_health_check(report)) return Tally::neither;
-  return not_clean(report, drain).empty() ? Tally::clean : Tally::unclean;
+Cleanness cleanness_of(const Report& report, const Rules& rules, const OwnDrain& drain) {
+  if (drain_finding(report, rules) != nullptr) return Cleanness::unclean;
+  if (report.verdict == Verdict::healthy && !is_health_check(report)) return Cleanness::neither;
+  return not_clean(report, drain).empty() ? Cleanness::clean : Cleanness::unclean;
 }
 
 const Report& report_of_drain(const Situation& situation) {
@@ -125,7 +125,7 @@ Decision decide_recovery(const Situation& situation) {
   Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
   const auto& report = report_of_drain(situation);
   decision.why = not_clean(report, drain);
-  if (tally(report, situation.rules, drain) == Tally::neither) {
+  if (cleanness_of(report, situation.rules, drain) == Cleanness::neither) {
     decision.why = "only health checks count";
   }
   decision.clean = decision.why.empty();

@@ -8,13 +8,15 @@
 namespace muster::slurm {
 
 // What one run says about the drain that is open.
-enum class Tally {
+enum class Cleanness {
   clean,    // what was wrong is well: one more in a row
   neither,  // a healthy node before or after a job: only health checks count
   unclean,  // sick or undecided: the count begins again
 };
 
-[[nodiscard]] Tally tally(const Report& report, const Rules& rules, const OwnDrain& drain);
+[[nodiscard]] Cleanness cleanness_of(const Report& report,
+                                     const Rules& rules,
+                                     const OwnDrain& drain);
 
 // What tells whether the drain that is open may end.
 [[nodiscard]] const Report& report_of_drain(const Situation& situation);

@@ -67,7 +67,7 @@ Ending ending_of(const Report& report) {
   return ending;
 }
 
-std::string company(const SweepRun& run, const std::string& node) {
+std::string partners_text(const SweepRun& run, const std::string& node) {
   auto others = run.nodes;
   std::erase(others, node);
   return others.empty() ? run.kind : fmt::format("{} with {}", run.kind, fmt::join(others, ", "));
@@ -277,11 +277,12 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
                                    const SweepBook& after) const {
   std::vector<Event> events;
   for (const auto& node : run.nodes) {
-    auto told = event(node, "sweep", fmt::format("{}: {}", company(run, node), ending.what));
-    told.job = run.job;
-    told.check = ending.check;
-    told.device = ending.device;
-    events.push_back(std::move(told));
+    auto noted_event =
+        event(node, "sweep", fmt::format("{}: {}", partners_text(run, node), ending.what));
+    noted_event.job = run.job;
+    noted_event.check = ending.check;
+    noted_event.device = ending.device;
+    events.push_back(std::move(noted_event));
   }
   if (const auto nodes = never_decided(run, before, after); !nodes.empty()) {
     events.push_back(event(fold_hostlist(nodes),
@@ -299,7 +300,8 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
     if (is == Trust::confirmed) {
       events.push_back(event(node, "confirmed", fmt::format("{}: {}", run.kind, evidence(record))));
     } else if (was == Trust::confirmed) {
-      events.push_back(event(node, "cleared", fmt::format("{}: it passed", company(run, node))));
+      events.push_back(
+          event(node, "cleared", fmt::format("{}: it passed", partners_text(run, node))));
     }
   }
   return events;
@@ -312,17 +314,18 @@ bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
   if (counts(run, request_.rules)) book.add(run);
   const auto events = events_of(run, ending, before, book);
   if (request_.dry_run) {
-    for (auto told : events) {
-      told.message = fmt::format("would be taken in: {}: {}", told.kind, told.message);
-      told.kind = "dry_run";
-      services_.tell(told);
+    for (auto noted_event : events) {
+      noted_event.message =
+          fmt::format("would be taken in: {}: {}", noted_event.kind, noted_event.message);
+      noted_event.kind = "dry_run";
+      services_.tell(noted_event);
     }
     return true;
   }
   if (const auto written = services_.history->end_sweep(run, events); !written) {
     return fail(written.error().message);
   }
-  for (const auto& told : events) services_.tell(told);
+  for (const auto& noted_event : events) services_.tell(noted_event);
   if (run.outcome != SweepOutcome::healthy) return true;
   // The others are kept for whoever looks into it.
   std::error_code ignored;
@@ -357,9 +360,9 @@ bool Pass::send(const SweepJob& job) {
   run.id = *id;
   if (!number) return not_taken(run, number.error());
   refusals_ = 0;
-  auto told = event(nodes, "submitted", what);
-  told.job = *number;
-  services_.tell(told);
+  auto noted_event = event(nodes, "submitted", what);
+  noted_event.job = *number;
+  services_.tell(noted_event);
   const auto noted = services_.history->note_sweep_job(*id, *number);
   return noted || fail(noted.error().message);
 }
@@ -372,11 +375,12 @@ bool Pass::not_taken(SweepRun& run, const Error& error) {
     if (!settle(run, why, book)) return false;
     if (++refusals_ < kMostRefusals) return true;
   }
-  const auto told = event(fold_hostlist(run.nodes),
-                          "trouble",
-                          fmt::format("{} in {}: {}", run.kind, run.partition, error.message));
-  static_cast<void>(services_.history->add(told));  // the trouble is told all the same
-  services_.tell(told);
+  const auto noted_event =
+      event(fold_hostlist(run.nodes),
+            "trouble",
+            fmt::format("{} in {}: {}", run.kind, run.partition, error.message));
+  static_cast<void>(services_.history->add(noted_event));  // the trouble is said all the same
+  services_.tell(noted_event);
   return fail(error.message);
 }
 

@@ -12,6 +12,7 @@
 #include "slurm/history/history.hpp"
 #include "slurm/rules/sweep_rules.hpp"
 #include "slurm/sweeps/sweep_plan.hpp"
+#include "slurm/sweeps/sweep_standing.hpp"
 
 namespace muster::slurm {
 

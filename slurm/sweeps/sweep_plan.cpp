@@ -48,8 +48,8 @@ struct Candidate {
   bool free = true;
 };
 
-// Somebody whose turn it is.
-struct Wish {
+// A node that should be swept in a kind.
+struct Proposal {
   const SweepKind* kind = nullptr;
   std::size_t node = 0;
   bool suspect = false;  // and one more run can say more
@@ -75,10 +75,10 @@ class Planner {
 
   std::vector<SweepJob> plan() {
     std::vector<SweepJob> jobs;
-    for (const auto& wish : wishes()) {
+    for (const auto& proposal : proposals()) {
       if (open_ + jobs.size() >= static_cast<std::size_t>(rules_.most_jobs)) break;
-      if (!candidates_[wish.node].free) continue;
-      if (auto job = job_of(wish)) jobs.push_back(*std::move(job));
+      if (!candidates_[proposal.node].free) continue;
+      if (auto job = job_of(proposal)) jobs.push_back(*std::move(job));
     }
     return jobs;
   }
@@ -94,24 +94,24 @@ class Planner {
     candidates_.push_back({.name = node.name, .partition = std::move(partition), .trust = trust});
   }
 
-  [[nodiscard]] std::vector<Wish> wishes() const {
-    std::vector<Wish> wishes;
+  [[nodiscard]] std::vector<Proposal> proposals() const {
+    std::vector<Proposal> proposals;
     for (std::size_t order = 0; order < rules_.kinds.size(); ++order) {
       const auto* kind = find_sweep_kind(rules_.kinds[order]);
       for (std::size_t node = 0; kind != nullptr && node < candidates_.size(); ++node) {
-        if (auto wish = wish_of(*kind, node)) {
-          wish->order = order;
-          wishes.push_back(*wish);
+        if (auto proposal = proposal_of(*kind, node)) {
+          proposal->order = order;
+          proposals.push_back(*proposal);
         }
       }
     }
-    std::ranges::stable_sort(wishes, {}, [](const Wish& wish) {
-      return std::tuple(!wish.suspect, wish.tried, wish.order);
+    std::ranges::stable_sort(proposals, {}, [](const Proposal& proposal) {
+      return std::tuple(!proposal.suspect, proposal.tried, proposal.order);
     });
-    return wishes;
+    return proposals;
   }
 
-  [[nodiscard]] std::optional<Wish> wish_of(const SweepKind& kind, std::size_t node) const {
+  [[nodiscard]] std::optional<Proposal> proposal_of(const SweepKind& kind, std::size_t node) const {
     const auto& [name, partition, trust, free] = candidates_[node];
     const auto* record = book_.record(kind.name, name);
     if (is_paused(record, rules_, situation_.now)) return std::nullopt;
@@ -119,19 +119,19 @@ class Planner {
                          book_.can_tell_more(kind.name, partition, *record);
     const bool due = is_due(record, rules_, situation_.now);
     if (!suspect && !due) return std::nullopt;
-    return Wish{
+    return Proposal{
         .kind = &kind, .node = node, .suspect = suspect, .due = due, .tried = tried(record)};
   }
 
-  std::optional<SweepJob> job_of(const Wish& wish) {
-    std::vector<std::size_t> members{wish.node};
-    while (members.size() < wish.kind->nodes) {
-      const auto partner = partner_of(wish, members);
+  std::optional<SweepJob> job_of(const Proposal& proposal) {
+    std::vector<std::size_t> members{proposal.node};
+    while (members.size() < proposal.kind->nodes) {
+      const auto partner = partner_of(proposal, members);
       if (!partner) return std::nullopt;
       members.push_back(*partner);
     }
-    SweepJob job{.kind = std::string(wish.kind->name),
-                 .partition = candidates_[wish.node].partition,
+    SweepJob job{.kind = std::string(proposal.kind->name),
+                 .partition = candidates_[proposal.node].partition,
                  .nodes = {}};
     for (const auto member : members) {
       candidates_[member].free = false;
@@ -142,15 +142,15 @@ class Planner {
 
   // With whom this node was longest ago, or never; of these who was tried longest ago.
   [[nodiscard]] std::optional<std::size_t> partner_of(
-      const Wish& wish, const std::vector<std::size_t>& members) const {
+      const Proposal& proposal, const std::vector<std::size_t>& members) const {
     using Key = std::tuple<int, Time, Time, std::size_t>;
     std::optional<Key> best;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (std::ranges::count(members, i) > 0 || !may_join(wish, candidates_[i])) continue;
+      if (std::ranges::count(members, i) > 0 || !may_join(proposal, candidates_[i])) continue;
       const auto& name = candidates_[i].name;
-      const Key key{rank(wish, candidates_[i]),
-                    together(*wish.kind, name, members),
-                    tried(book_.record(wish.kind->name, name)),
+      const Key key{rank(proposal, candidates_[i]),
+                    together(*proposal.kind, name, members),
+                    tried(book_.record(proposal.kind->name, name)),
                     i};
       if (!best || key < *best) best = key;
     }
@@ -158,19 +158,20 @@ class Planner {
     return std::get<std::size_t>(*best);
   }
 
-  [[nodiscard]] bool may_join(const Wish& wish, const Candidate& other) const {
-    const auto& leader = candidates_[wish.node];
+  [[nodiscard]] bool may_join(const Proposal& proposal, const Candidate& other) const {
+    const auto& leader = candidates_[proposal.node];
     if (!other.free || other.partition != leader.partition) return false;
     if (other.trust == Trust::confirmed) return false;
-    if (is_paused(book_.record(wish.kind->name, other.name), rules_, situation_.now)) return false;
+    if (is_paused(book_.record(proposal.kind->name, other.name), rules_, situation_.now))
+      return false;
     const bool both = leader.trust >= Trust::suspect && other.trust >= Trust::suspect;
     // A good one that has work now is worth waiting for.
     if (both && with_good_nodes_.contains(leader.partition)) return false;
-    return wish.due || !has_failed_with(wish, other.name);
+    return proposal.due || !has_failed_with(proposal, other.name);
   }
 
-  [[nodiscard]] bool has_failed_with(const Wish& wish, const std::string& other) const {
-    const auto* record = book_.record(wish.kind->name, candidates_[wish.node].name);
+  [[nodiscard]] bool has_failed_with(const Proposal& proposal, const std::string& other) const {
+    const auto* record = book_.record(proposal.kind->name, candidates_[proposal.node].name);
     return record != nullptr &&
            std::ranges::any_of(record->failures, [&](const SweepFailure& failure) {
              return std::ranges::count(failure.others, other) > 0;
@@ -178,9 +179,9 @@ class Planner {
   }
 
   // Suspects last; and where this node is one, those that are known to be good first.
-  [[nodiscard]] int rank(const Wish& wish, const Candidate& other) const {
+  [[nodiscard]] int rank(const Proposal& proposal, const Candidate& other) const {
     if (other.trust >= Trust::suspect) return 2;
-    const bool doubtful = candidates_[wish.node].trust >= Trust::suspect;
+    const bool doubtful = candidates_[proposal.node].trust >= Trust::suspect;
     return doubtful && other.trust != Trust::good ? 1 : 0;
   }
 
@@ -246,28 +247,6 @@ Result<std::vector<std::string>> swept_partitions(const std::vector<NodeState>& 
   if (known.size() <= 1) return std::vector<std::string>(known.begin(), known.end());
   return make_error(fmt::format("slurm.sweep.partitions in muster.yaml must say which of {}",
                                 printable(fmt::format("{}", fmt::join(known, ", ")))));
-}
-
-std::vector<SweepStanding> sweep_standings(const SweepSituation& situation) {
-  const auto book = book_of(situation.runs, situation.rules);
-  const auto longest = whole(situation.rules.every);
-  std::vector<SweepStanding> standings;
-  for (const auto& node : situation.nodes) {
-    const auto partition = swept_partition(node, situation.rules.partitions);
-    if (partition.empty()) continue;
-    for (const auto& kind : situation.rules.kinds) {
-      const auto* record = book.record(kind, node.name);
-      auto& standing = standings.emplace_back();
-      standing.node = node.name;
-      standing.kind = kind;
-      standing.partition = partition;
-      standing.trust = book.trust(kind, node.name);
-      if (record != nullptr) standing.swept = record->swept;
-      standing.overdue = !standing.swept || situation.now - *standing.swept > longest;
-      if (record != nullptr) standing.failures = record->failures;
-    }
-  }
-  return standings;
 }
 
 }  // namespace muster::slurm

@@ -50,18 +50,4 @@ struct SweepJob {
 [[nodiscard]] std::string swept_partition(const NodeState& node,
                                           const std::vector<std::string>& partitions);
 
-// How one node stands in one kind of sweep.
-struct SweepStanding {
-  std::string node;
-  std::string kind;
-  std::string partition;
-  Trust trust = Trust::untested;
-  std::optional<Time> swept;
-  bool overdue = false;                // not swept within `every`
-  std::vector<SweepFailure> failures;  // since it passed
-};
-
-// Each node that Slurm has in a swept partition, in each kind.
-[[nodiscard]] std::vector<SweepStanding> sweep_standings(const SweepSituation& situation);
-
 }  // namespace muster::slurm

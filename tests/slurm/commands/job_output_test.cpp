@@ -28,7 +28,8 @@ class JobOutputTest : public ::testing::Test {
         {"SLURM_JOB_USER", "alice"},
         {"SLURM_JOB_UID", fmt::format("{}", user)},
         {"SLURM_JOB_GID", fmt::format("{}", ::getegid())}};
-    return tell_job(variables, "muster: not fit\n", Clock::now() + std::chrono::seconds(20));
+    return append_to_job_output(
+        variables, "muster: not fit\n", Clock::now() + std::chrono::seconds(20));
   }
 
   [[nodiscard]] std::string content(const std::string& name) const {

@@ -255,24 +255,24 @@ TEST(OwnDrainTest, OnlyHealthChecksCount) {
   struct Case {
     std::string context;
     Decision decision;
-    Tally healthy;
+    Cleanness healthy;
   };
 
   const auto left = about_drain(Action::keep, "only health checks count", false);
-  const std::vector<Case> cases = {{"periodic", resumed(), Tally::clean},
-                                   {"boot", resumed(), Tally::clean},
-                                   {"manual", resumed(), Tally::clean},
-                                   {"prolog", left, Tally::neither},
-                                   {"epilog", left, Tally::neither}};
+  const std::vector<Case> cases = {{"periodic", resumed(), Cleanness::clean},
+                                   {"boot", resumed(), Cleanness::clean},
+                                   {"manual", resumed(), Cleanness::clean},
+                                   {"prolog", left, Cleanness::neither},
+                                   {"epilog", left, Cleanness::neither}};
   for (const auto& test : cases) {
     auto report = well();
     report.context = test.context;
     const auto situation = drained_by_muster(report);
     EXPECT_EQ(decide(situation), test.decision) << test.context;
-    EXPECT_EQ(tally(report, {}, *situation.drain), test.healthy) << test.context;
+    EXPECT_EQ(cleanness_of(report, {}, *situation.drain), test.healthy) << test.context;
     for (auto other : {sick(), report_of(Verdict::unknown, {})}) {
       other.context = test.context;
-      EXPECT_EQ(tally(other, {}, *situation.drain), Tally::unclean) << test.context;
+      EXPECT_EQ(cleanness_of(other, {}, *situation.drain), Cleanness::unclean) << test.context;
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "slurm/sweeps/sweep_standing.hpp"
 #include "tests/slurm/sweeps/sweeping.hpp"
 
 namespace muster::slurm {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/commands/telling.hpp"
+#include "slurm/commands/syslog.hpp"
 
-#include <fmt/format.h>
 #include <syslog.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
-
-#include "lib/base/text.hpp"
 
 namespace muster::app {
 namespace {
@@ -20,16 +17,12 @@ void write_syslog(int priority, const std::string& line) {
 
 }  // namespace
 
-std::string told(const slurm::Event& event) {
-  return fmt::format("{} {}: {}", event.kind, printable(event.node, 100), printable(event.message));
-}
-
-void tell_syslog(const slurm::Event& event) {
+void log_event(const slurm::Event& event) {
   constexpr std::array<std::string_view, 3> kGrave{"trouble", "refused", "confirmed"};
   const bool grave = std::ranges::find(kGrave, event.kind) != kGrave.end();
-  write_syslog(grave ? LOG_WARNING : LOG_NOTICE, told(event));
+  write_syslog(grave ? LOG_WARNING : LOG_NOTICE, slurm::summary(event));
 }
 
-void warn_syslog(const std::string& line) { write_syslog(LOG_WARNING, line); }
+void log_warning(const std::string& line) { write_syslog(LOG_WARNING, line); }
 
 }  // namespace muster::app
