@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/examine.hpp"
 #include "checks/app/limits_of.hpp"
+#include "checks/app/observe_node.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
@@ -192,18 +192,18 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
                                 printable(command.check, 80),
                                 near.empty() ? "" : fmt::format("; did you mean {}?", near))});
   }
-  const Errand errand{.profile = command.profile,
-                      .settings = command.settings,
-                      .root = command.root,
-                      .nvml = {},
-                      .state = {},
-                      .context = "manual",
-                      .deadline = std::nullopt,
-                      .probes = [](const Profile* /*known*/) { return ProbeSet(); }};
+  const ObservationRequest request{.profile = command.profile,
+                                   .settings = command.settings,
+                                   .root = command.root,
+                                   .nvml = {},
+                                   .state = {},
+                                   .context = "manual",
+                                   .deadline = std::nullopt,
+                                   .probes = [](const Profile* /*known*/) { return ProbeSet(); }};
   // Recognition asks the hardware, and nothing else is observed.
-  const auto examined = examine(errand, caller.variables, caller.started, deadline);
-  if (!examined) return fail(caller, examined.error());
-  return deliver(caller, "", explanation(*wanted, examined->choice), kExitHealthy);
+  const auto observed = observe_node(request, caller.variables, caller.started, deadline);
+  if (!observed) return fail(caller, observed.error());
+  return deliver(caller, "", explanation(*wanted, observed->choice), kExitHealthy);
 }
 
 }  // namespace muster::app

@@ -43,9 +43,9 @@ Attempt<CheckedNode> check_node(const HookCommand& command,
                            .also = drained_for};
   auto inspected = inspect(check, caller, deadline);
   if (!inspected) return tl::unexpected(inspected.error());
-  if (!command.dry_run) remember(inspected->examined, caller, deadline);
+  if (!command.dry_run) remember(inspected->observed, caller, deadline);
   const auto shared = std::make_shared<const Inspected>(*std::move(inspected));
-  const auto& snapshot = shared->examined.snapshot;
+  const auto& snapshot = shared->observed.snapshot;
   return CheckedNode{
       .report = shared->report,
       .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",

@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// This node observed and judged: what `muster check` prints and what hooks act upon.
+// This node observed and judged: what `muster check` prints and what hooks act upon; and which
+// rules it is judged by, the context's checks or the lines of NHC's configuration.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/examine.hpp"
+#include "checks/app/observe_node.hpp"
+#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
+#include "checks/run.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
 
+// The file that --nhc-conf names; nothing without that option. One that cannot be read is bad
+// configuration.
+[[nodiscard]] Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command);
+
+// Judges by the lines of NHC's configuration where there are any, else by the context's checks.
+[[nodiscard]] Report judge_as_asked(const CheckCommand& command,
+                                    const std::optional<nhc::Config>& config,
+                                    const Snapshot& snapshot,
+                                    const Profile& profile,
+                                    const nhc::Measured& measured = {});
+
 struct Inspected {
   Report report;
-  Examined examined;
+  ObservedNode observed;
   std::optional<nhc::Config> lines;  // in place of the context's checks
 };
 
@@ -29,6 +43,6 @@ struct Inspected {
                                    const std::string& check);
 
 // Writes the state file, in its own time.
-void remember(const Examined& examined, const Caller& caller, Deadline& deadline);
+void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline);
 
 }  // namespace muster::app

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "checks/app/choice.hpp"
+#include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "checks/app/choice.hpp"
+#include "checks/app/checked_profile.hpp"
 #include "lib/choice/hardware.hpp"
 
 namespace muster::app {

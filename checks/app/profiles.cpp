@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "checks/app/choice.hpp"
+#include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "lib/base/atomic_file.hpp"

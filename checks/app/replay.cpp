@@ -16,7 +16,7 @@
 
 #include "checks/app/commands.hpp"
 #include "checks/app/in_order.hpp"
-#include "checks/app/judging.hpp"
+#include "checks/app/inspect.hpp"
 #include "checks/app/profile_cache.hpp"
 #include "checks/app/rendering.hpp"
 #include "checks/run.hpp"

@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "checks/app/examine.hpp"
+#include "checks/app/observe_node.hpp"
 #include "checks/run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/state/state.hpp"

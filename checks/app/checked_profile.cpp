@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/choice.hpp"
+#include "checks/app/checked_profile.hpp"
 
 #include <chrono>
 

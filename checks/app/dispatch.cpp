@@ -10,8 +10,8 @@
 #include <string>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/examine.hpp"
 #include "checks/app/hook_check.hpp"
+#include "checks/app/observe_node.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/report/report.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/examine.hpp"
+#include "checks/app/observe_node.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,8 +16,9 @@ namespace {
 constexpr std::string_view kUsualState = "/var/lib/muster";
 
 // A snapshot of a foreign tree is nobody's history, unless its owner says where to keep it.
-std::optional<std::filesystem::path> state_file_of(const Errand& errand, const Root& root) {
-  if (!errand.state.empty()) return std::filesystem::path(errand.state) / "state.json";
+std::optional<std::filesystem::path> state_file_of(const ObservationRequest& request,
+                                                   const Root& root) {
+  if (!request.state.empty()) return std::filesystem::path(request.state) / "state.json";
   if (root.foreign()) return std::nullopt;
   return std::filesystem::path(kUsualState) / "state.json";
 }
@@ -30,9 +31,9 @@ std::map<std::string, std::string> variables_of(const Root& root,
   return variables;
 }
 
-Wanted wanted_by(const Errand& errand, const Profile& profile) {
+Wanted wanted_by(const ObservationRequest& request, const Profile& profile) {
   auto wanted = wanted_of(profile);
-  wanted.files.insert(wanted.files.end(), errand.files.begin(), errand.files.end());
+  wanted.files.insert(wanted.files.end(), request.files.begin(), request.files.end());
   return wanted;
 }
 
@@ -44,9 +45,9 @@ Result<Root> open_root(const std::string& path) {
 // Some facts take long to read, and nobody waits for these.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
 
-NvmlParts parts_for(const Errand& errand) {
-  NvmlParts parts = errand.parts;
-  parts.inforom = parts.inforom && has_time(errand.context);
+NvmlParts parts_for(const ObservationRequest& request) {
+  NvmlParts parts = request.parts;
+  parts.inforom = parts.inforom && has_time(request.context);
   return parts;
 }
 
@@ -57,13 +58,13 @@ Clock::time_point observe_until(Clock::time_point started, Clock::time_point dea
 }
 
 // Whatever recognition has taken, enough is left to say which probe it was that hung.
-void take_deadline(const Errand& errand,
+void take_deadline(const ObservationRequest& request,
                    const Profile& profile,
                    Clock::time_point started,
                    Deadline& deadline) {
   constexpr auto kLeast = std::chrono::seconds(1);
-  if (errand.deadline) return;
-  const auto context = profile.contexts.find(errand.context);
+  if (request.deadline) return;
+  const auto context = profile.contexts.find(request.context);
   if (context == profile.contexts.end() || context->second.deadline.value <= 0) return;
   const auto told = started + to_duration(context->second.deadline);
   deadline.move(std::max(told, Clock::now() + kLeast));
@@ -71,14 +72,14 @@ void take_deadline(const Errand& errand,
 
 }  // namespace
 
-Attempt<Examined> examine(const Errand& errand,
-                          const std::map<std::string, std::string>& variables,
-                          Clock::time_point started,
-                          Deadline& deadline) {
-  const auto sources = sources_of(variables, errand.root, errand.settings);
-  const auto name = profile_name(sources, errand.profile);
+Attempt<ObservedNode> observe_node(const ObservationRequest& request,
+                                   const std::map<std::string, std::string>& variables,
+                                   Clock::time_point started,
+                                   Deadline& deadline) {
+  const auto sources = sources_of(variables, request.root, request.settings);
+  const auto name = profile_name(sources, request.profile);
   if (!name) return tl::unexpected(name.error());
-  const auto root = open_root(errand.root);
+  const auto root = open_root(request.root);
   if (!root) {
     // A profile that is wrong is said first: no root would help it.
     const auto named = *name ? named_profile(sources, **name, read_profile_of) : Attempt<Choice>();
@@ -86,13 +87,13 @@ Attempt<Examined> examine(const Errand& errand,
     return undecided(root.error());
   }
 
-  const auto state_file = state_file_of(errand, *root);
+  const auto state_file = state_file_of(request, *root);
   Result<Candidates> candidates;
   const auto read_them = [&] { candidates = read_candidates(sources); };
   const ObserveOptions options{.recognise = !*name,
-                               .probes = errand.probes(nullptr),
+                               .probes = request.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
-                               .nvml = {.library = errand.nvml, .parts = parts_for(errand)},
+                               .nvml = {.library = request.nvml, .parts = parts_for(request)},
                                .state_file = state_file,
                                .variables = variables_of(*root, variables),
                                .meanwhile = *name ? std::function<void()>() : read_them};
@@ -101,13 +102,13 @@ Attempt<Examined> examine(const Errand& errand,
     choice = *name ? named_profile(sources, **name, read_profile_of)
                    : recognised_profile(sources, candidates, partial, read_profile_of);
     if (!choice) return std::nullopt;
-    take_deadline(errand, choice->profile, started, deadline);
-    return Plan{.probes = errand.probes(&choice->profile) | Probe::identity,
+    take_deadline(request, choice->profile, started, deadline);
+    return Plan{.probes = request.probes(&choice->profile) | Probe::identity,
                 .deadline = observe_until(started, deadline.when()),
-                .wanted = wanted_by(errand, choice->profile)};
+                .wanted = wanted_by(request, choice->profile)};
   });
   if (!choice) return tl::unexpected(choice.error());
-  return Examined{
+  return ObservedNode{
       .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = state_file};
 }
 

@@ -27,9 +27,9 @@ struct Bench {
 
 // One after the other. Their time is their own: `deadline` is put off by as long as they take. What
 // cannot be run, hangs or makes no sense is unknown, with the reason.
-[[nodiscard]] nhc::Measured measure(const nhc::Config& config,
-                                    const Snapshot& snapshot,
-                                    const Bench& bench,
-                                    Deadline& deadline);
+[[nodiscard]] nhc::Measured run_benchmarks(const nhc::Config& config,
+                                           const Snapshot& snapshot,
+                                           const Bench& bench,
+                                           Deadline& deadline);
 
 }  // namespace muster::app

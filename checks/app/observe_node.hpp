@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "checks/app/choice.hpp"
+#include "checks/app/checked_profile.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster::app {
 
-struct Errand {
+struct ObservationRequest {
   std::string profile;  // empty: the site or the hardware tells
   std::vector<std::string> settings;
   std::string root = "/";
@@ -31,17 +31,18 @@ struct Errand {
   NvmlParts parts = NvmlParts::all();   // what to ask GPUs for, if they are observed at all
 };
 
-struct Examined {
+struct ObservedNode {
   Snapshot snapshot;
   Choice choice;
   std::optional<std::filesystem::path> state_file;
 };
 
 // `deadline` is moved to the context's, where the command line does not say one.
-[[nodiscard]] Attempt<Examined> examine(const Errand& errand,
-                                        const std::map<std::string, std::string>& variables,
-                                        Clock::time_point started,
-                                        Deadline& deadline);
+[[nodiscard]] Attempt<ObservedNode> observe_node(
+    const ObservationRequest& request,
+    const std::map<std::string, std::string>& variables,
+    Clock::time_point started,
+    Deadline& deadline);
 
 // How long a run may take before a profile has said so.
 inline constexpr std::chrono::seconds kDefaultDeadline{20};

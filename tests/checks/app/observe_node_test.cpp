@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the caller brings with it, and what a site's choices are held to.
-#include "checks/app/examine.hpp"
+#include "checks/app/observe_node.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -19,31 +19,32 @@ class ExamineTest : public ::testing::Test {
  protected:
   ExamineTest() { dir_.write("root/proc/sys/kernel/hostname", "node-7\n"); }
 
-  [[nodiscard]] Attempt<Examined> examine_root(const std::string& profile) const {
-    const Errand errand{.profile = profile,
-                        .root = (dir_.path() / "root").string(),
-                        .probes = [](const Profile*) { return ProbeSet(Probe::environment); }};
+  [[nodiscard]] Attempt<ObservedNode> examine_root(const std::string& profile) const {
+    const ObservationRequest request{
+        .profile = profile, .root = (dir_.path() / "root").string(), .probes = [](const Profile*) {
+          return ProbeSet(Probe::environment);
+        }};
     const std::map<std::string, std::string> variables{{"NCCL_DEBUG", "TRACE"}};
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return examine(errand, variables, Clock::now(), deadline);
+    return observe_node(request, variables, Clock::now(), deadline);
   }
 
   TempDir dir_;
 };
 
 TEST_F(ExamineTest, TheCallersNcclVariablesAreNotThoseOfAForeignNode) {
-  const auto examined = examine_root("generic");
-  ASSERT_TRUE(examined) << examined.error().message;
-  ASSERT_TRUE(examined->snapshot.environment->nccl);
-  EXPECT_THAT(*examined->snapshot.environment->nccl, IsEmpty());
+  const auto observed = examine_root("generic");
+  ASSERT_TRUE(observed) << observed.error().message;
+  ASSERT_TRUE(observed->snapshot.environment->nccl);
+  EXPECT_THAT(*observed->snapshot.environment->nccl, IsEmpty());
 }
 
 TEST_F(ExamineTest, WhatTheForeignNodeItselfSaysIsTaken) {
   dir_.write("root/etc/nccl.conf", "NCCL_DEBUG=INFO\n");
-  const auto examined = examine_root("generic");
-  ASSERT_TRUE(examined) << examined.error().message;
-  ASSERT_TRUE(examined->snapshot.environment->nccl);
-  EXPECT_THAT(*examined->snapshot.environment->nccl,
+  const auto observed = examine_root("generic");
+  ASSERT_TRUE(observed) << observed.error().message;
+  ASSERT_TRUE(observed->snapshot.environment->nccl);
+  EXPECT_THAT(*observed->snapshot.environment->nccl,
               ElementsAre(Field(&NcclSetting::value, "INFO")));
 }
 
@@ -51,10 +52,10 @@ TEST_F(ExamineTest, AMisspelledCheckOfTheSiteIsBadConfiguration) {
   dir_.write("root/etc/muster/muster.yaml",
              "overrides:\n  contexts:\n    manual:\n      run: [ib.stat, host.mounts]\n");
   for (const auto* profile : {"generic", ""}) {
-    const auto examined = examine_root(profile);
-    ASSERT_FALSE(examined);
-    EXPECT_EQ(examined.error().status, 78);
-    EXPECT_EQ(examined.error().message,
+    const auto observed = examine_root(profile);
+    ASSERT_FALSE(observed);
+    EXPECT_EQ(observed.error().status, 78);
+    EXPECT_EQ(observed.error().message,
               fmt::format("{}/root/etc/muster/muster.yaml:4: 'contexts.manual.run' names "
                           "\"ib.stat\", and there is no such check; did you mean 'ib.state'?",
                           dir_.path().string()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Benchmarks of NHC's lines, run by a script in the place of muster-bench.
-#include "checks/app/measure.hpp"
+#include "checks/app/run_benchmarks.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ class MeasureTest : public ::testing::Test {
     caller.variables = {{"NCCL_DEBUG", "WARN"}, {"NCCL_SHM_DISABLE", "0"}};
     auto bench = bench_for(command, caller);
     bench.longest = longest_;
-    return measure(config, snapshot, bench, deadline_);
+    return run_benchmarks(config, snapshot, bench, deadline_);
   }
 
   // Of the only line.

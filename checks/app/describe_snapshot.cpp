@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/describe.hpp"
+#include "checks/app/describe_snapshot.hpp"
 
 #include <fmt/format.h>
 

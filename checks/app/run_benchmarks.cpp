@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/measure.hpp"
+#include "checks/app/run_benchmarks.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -77,10 +77,10 @@ Bench bench_for(const CheckCommand& command, const Caller& caller) {
   return bench;
 }
 
-nhc::Measured measure(const nhc::Config& config,
-                      const Snapshot& snapshot,
-                      const Bench& bench,
-                      Deadline& deadline) {
+nhc::Measured run_benchmarks(const nhc::Config& config,
+                             const Snapshot& snapshot,
+                             const Bench& bench,
+                             Deadline& deadline) {
   Runner runner(bench, deadline);
   nhc::Measured measured;
   for (const auto& [number, benchmark] : nhc::benchmarks_on(config, snapshot)) {

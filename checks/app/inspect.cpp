@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/inspect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "checks/app/commands.hpp"
+#include "checks/app/observe_node.hpp"
+#include "checks/app/run_benchmarks.hpp"
+#include "checks/nhc_conf/judge.hpp"
+#include "checks/run.hpp"
+#include "lib/base/root.hpp"
+#include "lib/command/version.hpp"
+#include "lib/process/child.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/state/state.hpp"
+
+namespace muster::app {
+namespace {
+
+using Lines = std::optional<nhc::Config>;
+
+Selection selection_of(const CheckCommand& command) {
+  return {.context = command.context, .only = command.only, .skip = command.skip};
+}
+
+Selection observed_for(const CheckCommand& command) {
+  auto selection = selection_of(command);
+  selection.also = command.also;
+  return selection;
+}
+
+// Before the profile is known, whatever it may run is observed; a snapshot that is kept is whole.
+ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profile* profile) {
+  if (!command.save_snapshot.empty()) return ProbeSet::all();
+  if (lines) return nhc::needs_of(*lines, command.active).probes;
+  if (profile != nullptr) {
+    return probes_needed(select_checks(*profile, observed_for(command)));
+  }
+  if (command.only.empty()) return ProbeSet::all();
+  return probes_needed(select_checks(Profile{}, observed_for(command)));
+}
+
+// A profile may select less, and is not known yet when the GPUs are asked.
+NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
+  if (!command.save_snapshot.empty()) return NvmlParts::all();
+  if (lines) return nhc::needs_of(*lines).parts;
+  return parts_asked(select_checks(Profile{}, observed_for(command)));
+}
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+// It is the caller's file, and not one of a foreign root.
+Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command) {
+  if (command.nhc_conf.empty()) return std::nullopt;
+  std::error_code failure;
+  const auto path = std::filesystem::absolute(command.nhc_conf, failure);
+  if (failure) {
+    return bad_configuration(
+        {.message =
+             fmt::format("NHC's configuration {}: {}", command.nhc_conf, failure.message())});
+  }
+  const auto text = Root().read(path.string(), nhc::kLargestConfig);
+  if (!text) {
+    return bad_configuration(
+        {.message = fmt::format("NHC's configuration: {}", text.error().message)});
+  }
+  return nhc::parse_config(command.nhc_conf, *text);
+}
+
+Report judge_as_asked(const CheckCommand& command,
+                      const std::optional<nhc::Config>& config,
+                      const Snapshot& snapshot,
+                      const Profile& profile,
+                      const nhc::Measured& measured) {
+  if (config) return nhc::judge(snapshot, profile, *config, command.context, measured);
+  return judge(snapshot, profile, selection_of(command));
+}
+
+Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
+  const auto lines = nhc_conf_of(command);
+  if (!lines) return tl::unexpected(lines.error());
+  const ObservationRequest request{
+      .profile = command.profile,
+      .settings = command.settings,
+      .root = command.root,
+      .nvml = command.nvml,
+      .state = command.state,
+      .context = command.context,
+      .deadline = command.deadline,
+      .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
+      .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
+      .parts = parts_for(command, *lines)};
+  auto observed = observe_node(request, caller.variables, caller.started, deadline);
+  if (!observed) return tl::unexpected(observed.error());
+
+  nhc::Measured measured;
+  if (command.active && *lines) {
+    measured = run_benchmarks(**lines, observed->snapshot, bench_for(command, caller), deadline);
+  }
+  auto report =
+      judge_as_asked(command, *lines, observed->snapshot, observed->choice.profile, measured);
+  report.profile_evidence = observed->choice.evidence;
+  report.muster = kVersion;
+  report.duration_ms = milliseconds_since(caller.started);
+  return Inspected{.report = std::move(report), .observed = *std::move(observed), .lines = *lines};
+}
+
+Report judge_drained(const Inspected& inspected,
+                     const std::string& context,
+                     const std::string& check) {
+  const auto& snapshot = inspected.observed.snapshot;
+  auto profile = inspected.observed.choice.profile;
+  profile.contexts[context].gpus_idle = true;
+  profile.contexts[context].resets_wait = false;
+  if (inspected.lines) return nhc::judge(snapshot, profile, *inspected.lines, context);
+  return judge(snapshot, profile, {.context = context, .also = check});
+}
+
+void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline) {
+  if (!observed.state_file) return;
+  constexpr auto kLongest = std::chrono::seconds(2);
+  constexpr auto kReserve = std::chrono::milliseconds(50);
+  Children children;  // a file system that does not answer costs the memory of this run only
+  children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
+    const auto written = write_state(
+        *observed.state_file, observed.snapshot, observed.choice.profile.gpu->xid.of_programs);
+    return written ? std::string() : written.error().message;
+  });
+  const auto answer = children.next().second;
+  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
+  if (trouble.empty()) return;
+  caller.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
+}
+
+}  // namespace muster::app
