@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most files include, compiled once for all of them. It saves time only: every file includes what it uses, and the
-// preset `tidy` builds without this one.
+// What most files include, compiled once for all of them. It saves time only: every file includes
+// what it uses, and the preset `tidy` builds without this one.
 #pragma once
 
 #include <fmt/format.h>
