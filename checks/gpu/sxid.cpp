@@ -29,8 +29,7 @@ bool has_errors(const XidLog& log) {
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.kernel_log.ok() || !snapshot.pci.ok()) return std::nullopt;
   if (!pci::devices_of(snapshot, PciKind::nvswitch).empty()) return std::nullopt;
-  if (has_errors(parse_xids(*snapshot.kernel_log, profile.gpu->xid.of_programs)))
-    return std::nullopt;
+  if (has_errors(snapshot.xids.believed(profile.gpu->xid.of_programs))) return std::nullopt;
   return skipped("no NVSwitch on this node's PCI bus: its errors would not be told here");
 }
 
@@ -80,7 +79,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const LogWindow window = window_of(*uptime, limits.window);
-  XidLog log = parse_xids(*snapshot.kernel_log, profile.gpu->xid.of_programs);
+  XidLog log = snapshot.xids.believed(profile.gpu->xid.of_programs);
   add_remembered(snapshot, log, profile.gpu->xid.of_programs);
 
   Findings findings;

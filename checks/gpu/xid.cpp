@@ -183,7 +183,7 @@ std::string all_well(const XidLog& xids, const KernelLog& log, const LogWindow& 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   if (gpu::expected(profile) || !snapshot.nvml->gpus.empty()) return std::nullopt;
   if (!snapshot.kernel_log.ok()) return std::nullopt;
-  const auto log = parse_xids(*snapshot.kernel_log, profile.gpu->xid.of_programs);
+  const auto& log = snapshot.xids.believed(profile.gpu->xid.of_programs);
   const bool any = std::ranges::any_of(log.events, [](const auto& e) { return !e.nvswitch; });
   return any ? std::nullopt : std::optional(not_expected("GPU"));
 }
@@ -193,7 +193,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const LogWindow window = window_of(*uptime, limits.window);
-  XidLog log = parse_xids(*snapshot.kernel_log, limits.of_programs);
+  XidLog log = snapshot.xids.believed(limits.of_programs);
   add_remembered(snapshot, log, limits.of_programs);
 
   Findings findings;

@@ -26,6 +26,7 @@
 #include "lib/node/section.hpp"
 #include "lib/node/services.hpp"
 #include "lib/node/topology.hpp"
+#include "lib/node/xid.hpp"
 
 namespace muster {
 
@@ -41,6 +42,7 @@ struct Snapshot {
   Section<Processes> processes;
   Section<Kernel> kernel;
   Section<KernelLog> kernel_log;
+  Xids xids;  // what the kernel log's records say; JSON holds the records alone
   Section<Services> services;
   Section<Network> network;
   Section<Pci> pci;

@@ -39,6 +39,7 @@ void read_snapshot(Decoder& decoder, const json::Element& document, Snapshot& sn
       decoder.member(members, to_string(probe), section);
     });
     decoder.member(members, "earlier", snapshot.earlier);
+    snapshot.xids = find_xids(*snapshot.kernel_log);
   });
 }
 

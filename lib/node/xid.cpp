@@ -12,6 +12,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kDriver = "NVRM: ";
+constexpr std::string_view kNvswitch = "nvidia-nvswitch";
 constexpr unsigned kFallenOffTheBus = 79;
 
 // Cuts off and returns what stands before `end`; all of it where there is no end.
@@ -104,7 +105,7 @@ class Parser {
     std::string_view text = record.text;
     if (take(text, kDriver)) {
       add_driver(text, record);
-    } else if (text.starts_with("nvidia-nvswitch")) {
+    } else if (text.starts_with(kNvswitch)) {
       add_nvswitch(text, record);
     }
   }
@@ -181,6 +182,16 @@ class Parser {
 };
 
 }  // namespace
+
+Xids find_xids(const KernelLog& log) {
+  Xids xids{.of_kernel = parse_xids(log), .with_programs = {}};
+  const bool by_programs = std::ranges::any_of(log.records, [](const KernelRecord& record) {
+    return record.facility != 0 &&
+           (record.text.starts_with(kDriver) || record.text.starts_with(kNvswitch));
+  });
+  if (by_programs) xids.with_programs = parse_xids(log, true);
+  return xids;
+}
 
 XidLog parse_xids(const KernelLog& log, bool of_programs) {
   Parser parser;

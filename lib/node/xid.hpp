@@ -42,10 +42,28 @@ struct XidLog {
   std::vector<XidEvent> events;                 // in the log's order
   std::vector<std::uint64_t> driver_loaded_us;  // ascending; each load resets every GPU
   std::map<std::string, XidSubject> subjects;   // by address
+
+  bool operator==(const XidLog&) const = default;
 };
 
 // Lines that the kernel itself wrote; those of programs too where `of_programs`.
 [[nodiscard]] XidLog parse_xids(const KernelLog& log, bool of_programs = false);
+
+// The driver's errors in one kernel log. A program may write whatever it likes to the log, also
+// into the middle of what the kernel says, so that what the kernel wrote is read for itself.
+struct Xids {
+  XidLog of_kernel;
+  std::optional<XidLog> with_programs;  // nothing where no program wrote such a line
+
+  // What a profile believes.
+  [[nodiscard]] const XidLog& believed(bool of_programs) const {
+    return of_programs && with_programs ? *with_programs : of_kernel;
+  }
+
+  bool operator==(const Xids&) const = default;
+};
+
+[[nodiscard]] Xids find_xids(const KernelLog& log);
 
 // The value that the driver changed a GPU's recovery action to; nothing where the text of an XID
 // 154 does not say so.

@@ -167,6 +167,7 @@ class Observation {
       take_section(answer, section);
       section.duration_ms = answer.duration_ms;
     });
+    if (name == to_string(Probe::kernel_log)) snapshot_.xids = find_xids(*snapshot_.kernel_log);
   }
 
   void take_state(const ChildAnswer& answer) {

@@ -212,12 +212,12 @@ void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs) {
 
 void remember_xids(Earlier& state, const Snapshot& snapshot, bool of_programs) {
   if (!snapshot.identity->uptime_s || !snapshot.identity->boot_id) return;
-  XidLog log = parse_xids(*snapshot.kernel_log);
   // No program's word for this outlasts its lines: it ends what the kernel itself told.
-  if (!log.driver_loaded_us.empty()) {
-    state.driver_loaded_s = static_cast<double>(log.driver_loaded_us.back()) / kMicroseconds;
+  const auto& loaded_us = snapshot.xids.of_kernel.driver_loaded_us;
+  if (!loaded_us.empty()) {
+    state.driver_loaded_s = static_cast<double>(loaded_us.back()) / kMicroseconds;
   }
-  if (of_programs) log = parse_xids(*snapshot.kernel_log, true);
+  const XidLog& log = snapshot.xids.believed(of_programs);
   std::map<Kind, std::vector<std::size_t>> known;
   for (std::size_t i = 0; i < state.xids.size(); ++i) known[kind_of(state.xids[i])].push_back(i);
   for (const auto& event : without_storms(log.events)) {

@@ -51,6 +51,7 @@ Snapshot node_of(std::string_view text) {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.boot_id = std::string("boot"), .uptime_s = 100000.0});
   snapshot.kernel_log = observed(std::move(log));
+  snapshot.xids = find_xids(*snapshot.kernel_log);
   snapshot.environment = observed(Environment{.job = {{"SLURM_JOB_ID", "1"}}});
   snapshot.pci = observed(Pci{});
   return snapshot;

@@ -36,6 +36,7 @@ inline Snapshot node(std::vector<KernelRecord> records) {
   snapshot.identity->uptime_s = 10 * kHour;
   snapshot.identity->boot_id = std::string("boot-1");
   snapshot.kernel_log = observed(KernelLog{.records = std::move(records), .seen = 50});
+  snapshot.xids = find_xids(*snapshot.kernel_log);
   snapshot.environment = observed(Environment{});
   snapshot.earlier.wall_s = kNow;
   return snapshot;

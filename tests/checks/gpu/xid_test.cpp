@@ -374,6 +374,7 @@ TEST(GpuXidTest, LinesThatWereNotReadLeaveItUndecided) {
                                   .message = "whether there were more XIDs is not known: 7 lines "
                                              "were overwritten before muster could read them"}));
   snapshot.kernel_log->records = {xid(9 * kHour, "79, lost")};
+  snapshot.xids = find_xids(*snapshot.kernel_log);
   EXPECT_EQ(only(snapshot).outcome, Outcome::fail) << "they cannot mend what others prove";
 }
 
@@ -387,6 +388,7 @@ TEST(GpuXidTest, SkipsANodeThatHasNoGpu) {
                                   .outcome = Outcome::skip,
                                   .message = "no GPU expected by this profile"}));
   snapshot.kernel_log->records = {xid(9 * kHour, "79, lost")};
+  snapshot.xids = find_xids(*snapshot.kernel_log);
   EXPECT_EQ(ask(checks::gpu_xid, snapshot, none).at(0).outcome, Outcome::fail);
 }
 

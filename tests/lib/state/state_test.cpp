@@ -58,6 +58,7 @@ TEST(StateTest, XidsOutliveTheBoot) {
   Snapshot snapshot = node(1000, 7);
   snapshot.kernel_log = observed(KernelLog{
       .records = {{.time_us = 900'000'000, .text = "NVRM: Xid (PCI:0001:00:00): 79, lost"}}});
+  snapshot.xids = find_xids(*snapshot.kernel_log);
   ASSERT_TRUE(write_state(file, snapshot));
   EXPECT_EQ(read_state(file, "boot-2").xids.at(0).code, 79U);
   EXPECT_EQ(read_state(file, "boot-2").counters.size(), 0U);

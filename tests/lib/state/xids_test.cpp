@@ -27,6 +27,7 @@ Snapshot node(std::vector<KernelRecord> records) {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.boot_id = std::string("boot-1"), .uptime_s = 10 * kHour});
   snapshot.kernel_log = observed(KernelLog{.records = std::move(records)});
+  snapshot.xids = find_xids(*snapshot.kernel_log);
   snapshot.environment = observed(Environment{});
   snapshot.earlier.wall_s = kNow;
   return snapshot;
