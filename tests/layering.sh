@@ -22,9 +22,18 @@ slurm/history : lib/base lib/report slurm/rules slurm/cluster slurm/policy
 slurm/drains : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile lib/choice slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps
-checks/nhc_conf : lib/base lib/node lib/profile lib/report lib/state checks lib/hosts
+checks/nhc_conf : lib/base lib/node lib/profile lib/report lib/state checks checks/shared lib/hosts
 checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report lib/state
+checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
+checks/xid   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks/gpu   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared checks/xid
+checks/env   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks/host  : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks/ib    : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks/muster: lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks/pci   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks/topo  : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
 bench/collectives : lib/base
 bench/sockets : lib/base
 bench/launch : lib/base lib/hosts bench/sockets
@@ -43,14 +52,21 @@ folder_of() {
   case $1 in
     lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     checks/app/* | checks/main.cpp) echo checks/app ;;
-    checks/nhc_conf/*) echo checks/nhc_conf ;;
-    checks/*) echo checks ;;
+    checks/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     bench/*) echo bench/run ;;
     slurm/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     *) echo "${1%%/*}" ;;
   esac
 }
+
+# A rule that closes a circle allows nothing that is wrong, and says nothing any more.
+if ! circle=$(awk -F' *: *' 'NF > 1 { n = split($2, may, " "); for (i = 1; i <= n; i++) print $1, may[i] }' <<<"$rules" |
+  tsort 2>&1 >/dev/null); then
+  echo "layering: folders that may include each other in a circle:"
+  echo "$circle"
+  status=1
+fi
 
 while IFS=: read -r file _ include; do
   folder=$(folder_of "$file")

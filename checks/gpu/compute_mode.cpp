@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

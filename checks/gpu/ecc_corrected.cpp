@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 
 namespace muster::checks {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
-#include "checks/gpu/nvlinks.hpp"
+#include "checks/shared/agreement.hpp"
+#include "checks/shared/nvlinks.hpp"
 
 namespace muster::checks {
 namespace {

@@ -8,9 +8,9 @@
 #include <map>
 #include <utility>
 
-#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/agreement.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 

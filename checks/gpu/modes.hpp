@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 
 namespace muster::checks::gpu {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/nvlinks.hpp"
-#include "checks/rates.hpp"
+#include "checks/shared/nvlinks.hpp"
+#include "checks/shared/rates.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

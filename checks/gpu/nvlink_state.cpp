@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/nvlinks.hpp"
+#include "checks/shared/nvlinks.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
-#include "checks/rates.hpp"
+#include "checks/shared/gpus.hpp"
+#include "checks/shared/rates.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

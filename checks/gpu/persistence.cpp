@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.persistence: the driver keeps the GPUs initialised between jobs.
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 
 namespace muster::checks {
 namespace {

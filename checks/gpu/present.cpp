@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
-#include "checks/pci/bus.hpp"
+#include "checks/shared/agreement.hpp"
+#include "checks/shared/gpus.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 
 namespace muster::checks {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/kernel_window.hpp"
-#include "checks/pci/bus.hpp"
+#include "checks/shared/kernel_window.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "checks/xid/findings.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"

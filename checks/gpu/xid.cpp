@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/gpu/gpus.hpp"
-#include "checks/kernel_window.hpp"
-#include "checks/pci/nvml_view.hpp"
+#include "checks/shared/gpus.hpp"
+#include "checks/shared/kernel_window.hpp"
+#include "checks/shared/nvml_view.hpp"
 #include "checks/xid/findings.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"

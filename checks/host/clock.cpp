@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 

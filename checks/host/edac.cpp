@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "checks/catalogue.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/state/rates.hpp"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/kernel_faults.hpp"
-#include "checks/kernel_window.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/kernel_faults.hpp"
+#include "checks/shared/kernel_window.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 

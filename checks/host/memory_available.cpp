@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "checks/catalogue.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {

@@ -9,7 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/host/wanted_files.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {

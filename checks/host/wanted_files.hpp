@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 
 namespace muster::checks::host {
 

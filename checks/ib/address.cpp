@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "checks/agreement.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/agreement.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {

@@ -15,7 +15,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "checks/rates.hpp"
+#include "checks/shared/rates.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/ib.hpp"
 

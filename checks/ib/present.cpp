@@ -12,7 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "checks/pci/bus.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {

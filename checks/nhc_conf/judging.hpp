@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 
 namespace muster::nhc {
 

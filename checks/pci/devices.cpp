@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/pci/bus.hpp"
-#include "checks/pci/nvml_view.hpp"
+#include "checks/shared/nvml_view.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/pci.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/pci/bus.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/pci.hpp"
 
 namespace muster::checks {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/pci/bus.hpp"
+#include "checks/shared/pci_bus.hpp"
 
 namespace muster::checks {
 namespace {

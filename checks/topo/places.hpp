@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "checks/pci/bus.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/pci_bus.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::topo {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "checks/gpu/gpus.hpp"
-#include "checks/kernel_window.hpp"
+#include "checks/shared/gpus.hpp"
+#include "checks/shared/kernel_window.hpp"
 
 namespace muster::checks::xid {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "checks/xid/incidents.hpp"
 
 namespace muster::checks::xid {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/host/kernel_line.hpp"
+#include "checks/shared/kernel_line.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/kernel_log.hpp"
 #include "tests/checks/ask.hpp"

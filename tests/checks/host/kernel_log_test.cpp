@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
-#include "checks/host/kernel_line.hpp"
+#include "checks/shared/kernel_line.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"

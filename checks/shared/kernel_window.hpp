@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/base/quantity.hpp"
 
 namespace muster::checks {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu {

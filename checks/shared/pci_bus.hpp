@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "checks/check.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/node/pci_bus.hpp"
 #include "lib/profile/limits/pci.hpp"
 

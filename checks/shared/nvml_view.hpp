@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "checks/gpu/gpus.hpp"
-#include "checks/pci/bus.hpp"
+#include "checks/shared/gpus.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::pci {

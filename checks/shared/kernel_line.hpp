@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checks/support.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks {

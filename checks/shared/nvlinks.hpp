@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checks/gpu/gpus.hpp"
+#include "checks/shared/gpus.hpp"
 
 namespace muster::checks::gpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/kernel_faults.hpp"
+#include "checks/shared/kernel_faults.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "checks/host/kernel_line.hpp"
-#include "checks/pci/bus.hpp"
-#include "checks/support.hpp"
+#include "checks/shared/kernel_line.hpp"
+#include "checks/shared/pci_bus.hpp"
+#include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks {
