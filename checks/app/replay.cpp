@@ -20,6 +20,7 @@
 #include "checks/app/profile_cache.hpp"
 #include "checks/app/rendering.hpp"
 #include "checks/run.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 
@@ -55,24 +56,17 @@ Result<std::vector<std::string>> expand(const std::vector<std::string>& named) {
 Result<std::string> read_descriptor(int descriptor) {
   constexpr std::size_t kLargest = 64UL * 1024 * 1024;
   std::string text;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const auto got = ::read(descriptor, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return make_error(std::generic_category().message(errno));
-    if (got == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > kLargest) return make_error(fmt::format("more than {} bytes", kLargest));
-  }
+  const int code = read_all(descriptor, text, kLargest);
+  if (code != 0) return make_error(std::generic_category().message(code));
+  if (text.size() > kLargest) return make_error(fmt::format("more than {} bytes", kLargest));
+  return text;
 }
 
 Result<std::string> read_file(const std::string& path) {
   if (path == kStandardInput) return read_descriptor(STDIN_FILENO);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return make_error(std::generic_category().message(errno));
-  auto text = read_descriptor(descriptor);
-  ::close(descriptor);
-  return text;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.is_open()) return make_error(std::generic_category().message(errno));
+  return read_descriptor(file.get());
 }
 
 struct Judged {

@@ -4,7 +4,8 @@
 
 #include <unistd.h>
 
-#include <cerrno>
+#include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -42,14 +43,14 @@ class Descriptor {
   int number_ = -1;
 };
 
-// 0, or the errno of what went wrong.
-[[nodiscard]] inline int write_all(int descriptor, std::string_view content) {
-  while (!content.empty()) {
-    const auto written = ::write(descriptor, content.data(), content.size());
-    if (written < 0 && errno != EINTR) return errno;
-    if (written >= 0) content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
+// As read(2), and begun again where a signal interrupts it.
+[[nodiscard]] ssize_t read_some(int descriptor, char* into, std::size_t size);
+
+// Appends what there is to read, to its end or until `into` holds more than `most` bytes. Returns 0
+// then, else an errno: EAGAIN where a descriptor that does not block has nothing more now.
+[[nodiscard]] int read_all(int descriptor, std::string& into, std::size_t most);
+
+// Writes all of `content`. Returns 0, or the errno of what went wrong.
+[[nodiscard]] int write_all(int descriptor, std::string_view content);
 
 }  // namespace muster

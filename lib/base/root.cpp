@@ -107,22 +107,12 @@ Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) con
   }
 
   std::string content;
-  constexpr std::size_t kStep = 4096;  // one page holds almost every attribute
-  for (;;) {
-    const std::size_t used = content.size();
-    content.resize(used + std::max(kStep, used));
-    const auto got = ::read(file->get(), content.data() + used, content.size() - used);
-    if (got < 0 && errno == EINTR) {
-      content.resize(used);
-      continue;
-    }
-    if (got < 0) return failure("read", path, errno);
-    content.resize(used + static_cast<std::size_t>(got));
-    if (content.size() > max_bytes) {
-      return make_error(fmt::format("read {}: larger than {} bytes", path, max_bytes));
-    }
-    if (got == 0) return content;
+  const int code = read_all(file->get(), content, max_bytes);
+  if (code != 0) return failure("read", path, code);
+  if (content.size() > max_bytes) {
+    return make_error(fmt::format("read {}: larger than {} bytes", path, max_bytes));
   }
+  return content;
 }
 
 Result<std::string> Root::read_line(std::string_view path) const {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -67,19 +68,13 @@ Result<std::string> read_head(const Root& root, std::string_view path, std::size
   if (!file) return tl::unexpected(file.error());
   std::string head(max_bytes, '\0');
   std::size_t filled = 0;
-  int failure = 0;
   while (filled < max_bytes) {
-    const ssize_t got = ::read(file->get(), head.data() + filled, max_bytes - filled);
-    if (got == 0) break;
-    if (got > 0) {
-      filled += static_cast<std::size_t>(got);
-    } else if (errno != EINTR) {
-      failure = errno;
-      break;
+    const ssize_t got = read_some(file->get(), head.data() + filled, max_bytes - filled);
+    if (got < 0) {
+      return make_error(fmt::format("read {}: {}", path, std::generic_category().message(errno)));
     }
-  }
-  if (failure != 0) {
-    return make_error(fmt::format("read {}: {}", path, std::generic_category().message(failure)));
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
   }
   head.resize(filled);
   return head;

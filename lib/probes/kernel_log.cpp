@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/kernel_log_parse.hpp"
 #include "lib/probes/probes.hpp"
@@ -90,7 +91,6 @@ enum class Step { bytes, again, end, failed };
 Step step_of(ssize_t got, KmsgCollector& into) {
   if (got > 0) return Step::bytes;
   if (got == 0 || errno == EAGAIN) return Step::end;
-  if (errno == EINTR) return Step::again;
   if (errno != EPIPE) return Step::failed;
   into.overwritten();
   return Step::again;
@@ -103,7 +103,7 @@ std::string read_records(int descriptor, bool device, KmsgCollector& into) {
   Budget budget;
   std::size_t size = 1;
   while (budget.spend(size)) {
-    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    const ssize_t got = read_some(descriptor, buffer.data(), buffer.size());
     const Step step = step_of(got, into);
     if (step == Step::failed) return std::generic_category().message(errno);
     if (step == Step::end) {
