@@ -36,7 +36,7 @@ checks/pci   : lib/base lib/node lib/profile lib/report lib/state checks checks/
 checks/topo  : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
 bench/collectives : lib/base
 bench/sockets : lib/base
-bench/launch : lib/base lib/hosts bench/sockets
+bench/launch : lib/base lib/process lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
 bench/backends : lib/base lib/process bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends bench/group

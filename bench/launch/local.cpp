@@ -2,7 +2,6 @@
 #include "bench/launch/local.hpp"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "bench/launch/random.hpp"
 #include "bench/launch/supervisor.hpp"
 #include "bench/sockets/sockets.hpp"
+#include "lib/process/process.hpp"
 
 namespace muster::bench {
 namespace {
@@ -88,16 +88,11 @@ Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
   if (!common) return tl::unexpected(common.error());
   // Or each child would write what lies in the buffers. What cannot be written now cannot later.
   [[maybe_unused]] const int ignored = std::fflush(nullptr);
-  const HeldSignals signals;
+  const HeldSignals signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
   Supervisor supervisor(signals, options.grace);
-  const pid_t parent = ::getpid();
   for (int index = 0; index < options.count; ++index) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::getppid() != parent) ::_exit(1);  // it ended before the line above
-      return become(*std::move(common), place.rank, index);
-    }
+    const pid_t pid = fork_child(1);
+    if (pid == 0) return become(*std::move(common), place.rank, index);
     if (pid < 0) {
       const auto error = failed(fmt::format("start rank {} of {}", index, options.count));
       supervisor.kill_all();

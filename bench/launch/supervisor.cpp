@@ -5,14 +5,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <ctime>
 
 namespace muster::bench {
 namespace {
-
-constexpr std::array kPassedOn{SIGTERM, SIGINT, SIGHUP};
 
 // Ranks that have met notice by themselves, and have more to say.
 constexpr auto kOthersFirst = std::chrono::milliseconds(700);
@@ -20,25 +15,6 @@ constexpr auto kOthersFirst = std::chrono::milliseconds(700);
 bool exited_with_failure(int status) { return WIFEXITED(status) && WEXITSTATUS(status) != 0; }
 
 }  // namespace
-
-HeldSignals::HeldSignals() {
-  ::sigemptyset(&held_);
-  ::sigaddset(&held_, SIGCHLD);
-  for (const int number : kPassedOn) ::sigaddset(&held_, number);
-  ::sigprocmask(SIG_BLOCK, &held_, &before_);
-}
-
-void HeldSignals::restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-
-std::optional<siginfo_t> HeldSignals::next(std::chrono::steady_clock::time_point until) const {
-  constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(1);
-  const auto left = std::clamp<std::chrono::nanoseconds>(
-      until - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero(), kLongest);
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-  const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-  siginfo_t info{};
-  return ::sigtimedwait(&held_, &info, &limit) > 0 ? std::optional(info) : std::nullopt;
-}
 
 LocalEnd Supervisor::wait() {
   for (reap(); !all_ended(); reap()) {
@@ -66,10 +42,7 @@ void Supervisor::kill_all() {
 
 void Supervisor::reap() {
   for (auto& child : children_) {
-    int status = 0;
-    if (child.status || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
-    child.status = status;
-    note_end(child);
+    if (!child.status && (child.status = muster::reap(child.pid))) note_end(child);
   }
 }
 

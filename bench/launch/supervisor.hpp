@@ -11,31 +11,13 @@
 #include <vector>
 
 #include "bench/launch/local.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/process/process.hpp"
 
 namespace muster::bench {
 
-// Signals that wait to be asked for instead of ending the process.
-class HeldSignals {
- public:
-  HeldSignals();
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-
-  ~HeldSignals() { restore(); }
-
-  void restore() const;
-  // The next one, or nothing by `until`.
-  [[nodiscard]] std::optional<siginfo_t> next(std::chrono::steady_clock::time_point until) const;
-
- private:
-  sigset_t held_{};
-  sigset_t before_{};
-};
-
 class Supervisor {
  public:
-  using Clock = std::chrono::steady_clock;
-
   Supervisor(const HeldSignals& signals, std::chrono::milliseconds grace)
       : signals_(signals), grace_(grace) {}
 

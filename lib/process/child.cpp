@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,16 +18,18 @@
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/process/process.hpp"
 
 namespace muster {
 namespace {
 
-using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 double elapsed_ms(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
+
+constexpr std::size_t kMostReceived = Children::kMaxAnswer + sizeof(std::uint64_t);
 
 bool is_pipe(int descriptor) {
   struct stat status = {};
@@ -40,12 +41,9 @@ bool is_pipe(int descriptor) {
 // wait for the child's end, which a driver can delay for ever.
 [[noreturn]] void run_child(const std::string& name,
                             int pipe,
-                            pid_t parent,
                             const std::function<std::string()>& work) {
   ::prctl(PR_SET_NAME,
           fmt::format("muster:{}", name).c_str());  // what `ps` shows of one that hangs
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     static_cast<void>(::signal(number, SIG_DFL));
   }
@@ -70,14 +68,9 @@ bool is_pipe(int descriptor) {
 // How a child ended that closed its pipe without a whole answer. It is as good as dead, but its
 // end may lag behind its pipe's; the wait for it is bounded.
 std::string cause_of_death(pid_t pid) {
-  constexpr int kTries = 100;
-  for (int i = 0; i < kTries; ++i) {
-    int status = 0;
-    if (::waitpid(pid, &status, WNOHANG) == pid) {
-      if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));
-      return fmt::format("ended with status {} and no answer", WEXITSTATUS(status));
-    }
-    ::usleep(1000);
+  if (const auto status = reap(pid, milliseconds(100))) {
+    if (WIFSIGNALED(*status)) return fmt::format("killed by signal {}", WTERMSIG(*status));
+    return fmt::format("ended with status {} and no answer", WEXITSTATUS(*status));
   }
   ::kill(pid, SIGKILL);
   return "closed its pipe and did not end";
@@ -88,7 +81,7 @@ std::string cause_of_death(pid_t pid) {
 struct Children::Child {
   std::string name;
   pid_t pid = -1;
-  int pipe = -1;
+  Descriptor pipe;
   Clock::time_point started;
   Clock::time_point deadline;
   std::string received;
@@ -101,28 +94,12 @@ struct Children::Child {
     return received.size() - sizeof size >= size;
   }
 
-  [[nodiscard]] bool oversized() const {
-    return received.size() > kMaxAnswer + sizeof(std::uint64_t);
-  }
-
-  // Takes what the pipe holds now. False at its end.
-  bool receive() {
-    std::array<char, 65536> buffer{};
-    for (;;) {
-      const auto got = ::read(pipe, buffer.data(), buffer.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return errno == EAGAIN;
-      if (got == 0) return false;
-      received.append(buffer.data(), static_cast<std::size_t>(got));
-      if (complete() || oversized()) return true;
-    }
-  }
+  [[nodiscard]] bool oversized() const { return received.size() > kMostReceived; }
 
   // Neither waits: a child in an uninterruptible call outlives both, and init reaps it.
   void abandon() const {
-    ::close(pipe);
     ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, WNOHANG);
+    static_cast<void>(reap(pid));
   }
 };
 
@@ -130,36 +107,29 @@ Children::Children() = default;
 
 Children::~Children() {
   for (const auto& child : running_) child.abandon();
-  for (const pid_t pid : ended_) ::waitpid(pid, nullptr, WNOHANG);
+  for (const pid_t pid : ended_) static_cast<void>(reap(pid));
 }
 
 void Children::start(std::string name,
                      Clock::time_point deadline,
                      const std::function<std::string()>& work) {
   const auto started = Clock::now();
-  const auto refuse = [&](std::string_view what) {
-    const auto cause = std::generic_category().message(errno);
-    failed_.emplace_back(std::move(name),
-                         ChildAnswer{.reason = fmt::format("{}: {}", what, cause)});
+  const auto refuse = [&](std::string reason) {
+    failed_.emplace_back(std::move(name), ChildAnswer{.reason = std::move(reason)});
   };
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return refuse("pipe");
-
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
+  auto pipe = make_pipe();
+  if (!pipe) return refuse(pipe.error().message);
+  const pid_t pid = fork_child(1);
   if (pid == 0) {
-    ::close(ends[0]);
-    run_child(name, ends[1], parent, work);
+    pipe->read = Descriptor();
+    run_child(name, pipe->write.get(), work);
   }
-  ::close(ends[1]);
   if (pid < 0) {
-    ::close(ends[0]);
-    return refuse("fork");
+    return refuse(fmt::format("fork: {}", std::generic_category().message(errno)));
   }
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   running_.push_back({.name = std::move(name),
                       .pid = pid,
-                      .pipe = ends[0],
+                      .pipe = std::move(pipe->read),
                       .started = started,
                       .deadline = deadline,
                       .received = {}});
@@ -171,10 +141,10 @@ void Children::hurry(Clock::time_point deadline) {
 
 // What a child that answered, died or came too late has to say; nothing while it still works.
 std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
-  const bool open = !readable || child.receive();
+  const bool open =
+      !readable || read_all(child.pipe.get(), child.received, kMostReceived) == EAGAIN;
   ChildAnswer answer{.duration_ms = elapsed_ms(child.started)};
   if (child.complete() && !child.oversized()) {
-    ::close(child.pipe);
     ended_.push_back(child.pid);
     answer.end = ChildAnswer::End::answered;
     answer.bytes = child.received.substr(sizeof(std::uint64_t));
@@ -182,7 +152,6 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
     child.abandon();
     answer.reason = fmt::format("sent more than {} bytes", kMaxAnswer);
   } else if (!open) {
-    ::close(child.pipe);
     answer.reason = cause_of_death(child.pid);
   } else if (Clock::now() >= child.deadline) {
     child.abandon();
@@ -198,20 +167,14 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
 
 // Waits for a pipe or the nearest deadline, and tells of each child whether its pipe has something.
 std::vector<bool> Children::wait() const {
-  std::vector<pollfd> polled;
-  polled.reserve(running_.size());
+  std::vector<int> pipes;
+  pipes.reserve(running_.size());
   auto nearest = Clock::time_point::max();
   for (const auto& child : running_) {
-    polled.push_back({.fd = child.pipe, .events = POLLIN, .revents = 0});
+    pipes.push_back(child.pipe.get());
     nearest = std::min(nearest, child.deadline);
   }
-  const auto left = duration_cast<milliseconds>(nearest - Clock::now()).count() + 1;
-  const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-  const bool interrupted = ::poll(polled.data(), polled.size(), timeout) < 0;
-  std::vector<bool> readable;
-  readable.reserve(polled.size());
-  for (const auto& each : polled) readable.push_back(!interrupted && each.revents != 0);
-  return readable;
+  return wait_readable(pipes, nearest);
 }
 
 std::pair<std::string, ChildAnswer> Children::next() {

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/process/process.hpp"
 
 namespace muster {
 namespace {
@@ -32,27 +31,6 @@ constexpr milliseconds kDeathThroes{100};  // what is killed may take this long 
 constexpr int kFirstFree = STDERR_FILENO + 1;
 
 std::string message_of(int code) { return std::generic_category().message(code); }
-
-struct Pipe {
-  Descriptor read, write;
-};
-
-// Above the standard streams, even where those are closed: the child puts others in their place.
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return make_error(fmt::format("pipe: {}", message_of(errno)));
-  }
-  Pipe made{Descriptor(ends[0]), Descriptor(ends[1])};
-  for (Descriptor* end : {&made.read, &made.write}) {
-    if (end->get() >= kFirstFree) continue;
-    Descriptor higher(::fcntl(end->get(), F_DUPFD_CLOEXEC, kFirstFree));
-    if (!higher.is_open()) return make_error(fmt::format("pipe: {}", message_of(errno)));
-    *end = std::move(higher);
-  }
-  ::fcntl(made.read.get(), F_SETFL, O_NONBLOCK);
-  return made;
-}
 
 // Pointers into strings that live longer, as execve wants them.
 class Pointers {
@@ -99,15 +77,12 @@ struct Start {
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
   int out = -1, err = -1, failure = -1;  // ends to write to
-  pid_t parent = -1;
 };
 
 // In the child, where only what is safe in a signal handler may be called. The errno of what went
 // wrong goes to `failure`, which a successful execve closes.
 [[noreturn]] void become(const Start& start) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != start.parent) ::_exit(127);
   const int nowhere = ::open("/dev/null", O_RDONLY);
   const bool placed = nowhere >= 0 && ::dup2(nowhere, STDIN_FILENO) >= 0 &&
                       ::dup2(start.out, STDOUT_FILENO) >= 0 &&
@@ -135,14 +110,10 @@ struct Start {
 // Signals wait meanwhile: no handler of ours runs in the child.
 pid_t fork_quietly(const Start& start) {
   sigset_t all;
-  sigset_t before;
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::fork();
+  const HeldSignals held(all);
+  const pid_t pid = fork_child(127);
   if (pid == 0) become(start);
-  const int code = errno;
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  errno = code;
   return pid;
 }
 
@@ -153,17 +124,9 @@ struct Stream {
 
   // Takes what is there now, and a little more than `most` at most.
   void receive(std::size_t most) {
-    std::array<char, 65536> buffer{};
-    while (end.is_open() && received.size() <= most) {
-      const auto got = ::read(end.get(), buffer.data(), buffer.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && errno == EAGAIN) return;
-      if (got <= 0) {
-        end = Descriptor();
-        return;
-      }
-      received.append(buffer.data(), static_cast<std::size_t>(got));
-    }
+    if (!end.is_open() || received.size() > most) return;
+    const int code = read_all(end.get(), received, most);
+    if (code != EAGAIN && received.size() <= most) end = Descriptor();
   }
 };
 
@@ -181,8 +144,7 @@ class Running {
   ~Running() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
-    const auto until = Clock::now() + kDeathThroes;
-    while (::waitpid(pid_, nullptr, WNOHANG) == 0 && Clock::now() < until) ::usleep(1000);
+    static_cast<void>(reap(pid_, kDeathThroes));
   }
 
   // Reads until it has ended, which is true, or `deadline`, or one stream has more than `most`.
@@ -213,11 +175,9 @@ class Running {
   }
 
   // Once it has ended.
-  Ended reap() {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
-    pid_ = -1;
-    return {.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+  Ended result() {
+    const int status = *reap(std::exchange(pid_, -1));
+    return {.status = exit_status(status),
             .out = std::move(streams_[0].received),
             .err = std::move(streams_[1].received)};
   }
@@ -231,16 +191,13 @@ class Running {
   }
 
   void wait(Clock::time_point deadline) const {
-    std::vector<pollfd> polled;
+    std::vector<int> open;
     for (const auto& stream : streams_) {
-      if (!stream.end.is_open()) continue;
-      polled.push_back({.fd = stream.end.get(), .events = POLLIN, .revents = 0});
+      if (stream.end.is_open()) open.push_back(stream.end.get());
     }
     // One that has closed its streams is about to end.
-    const auto glance = polled.empty() ? milliseconds{1} : kGlance;
-    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    const auto timeout = std::clamp(left, milliseconds{0}, glance).count();
-    ::poll(polled.data(), polled.size(), static_cast<int>(timeout));
+    const auto glance = open.empty() ? milliseconds{1} : kGlance;
+    static_cast<void>(wait_readable(open, std::min(deadline, Clock::now() + glance)));
   }
 
   pid_t pid_;
@@ -292,8 +249,7 @@ Result<Ended> run_program(const Execution& execution) {
                                   .environment = environment.get(),
                                   .out = out->write.get(),
                                   .err = err->write.get(),
-                                  .failure = failure->write.get(),
-                                  .parent = ::getpid()});
+                                  .failure = failure->write.get()});
   if (pid < 0) return make_error(fmt::format("run {}: {}", path, message_of(errno)));
   ::setpgid(pid, pid);  // here as well: whoever comes second changes nothing
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
@@ -307,7 +263,7 @@ Result<Ended> run_program(const Execution& execution) {
   if (running.exceeds(execution.most_output)) {
     return make_error(fmt::format("{} wrote more than {} bytes", name, execution.most_output));
   }
-  if (ended) return running.reap();
+  if (ended) return running.result();
   const std::chrono::duration<double> allowed = execution.deadline - begun;
   return make_error(fmt::format("{} did not answer within {:.3g} s", name, allowed.count()));
 }
