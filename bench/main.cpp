@@ -35,7 +35,7 @@ int run(std::span<const char* const> arguments) {
 }  // namespace
 
 int main(int count, char** words) {
-  muster::keep_standard_streams();
+  muster::prepare_process();
   try {
     const std::span<const char* const> all(words, static_cast<std::size_t>(count));
     return run(all.empty() ? all : all.subspan(1));

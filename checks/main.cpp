@@ -2,7 +2,6 @@
 // `muster`: inspects this node and says whether it is fit for work.
 #include <fmt/format.h>
 
-#include <csignal>
 #include <exception>
 #include <span>
 
@@ -29,9 +28,7 @@ int run(std::span<const char* const> arguments) {
 }  // namespace
 
 int main(int count, char** words) {
-  muster::keep_standard_streams();
-  // A child's end is ours to wait for.
-  static_cast<void>(::signal(SIGCHLD, SIG_DFL));
+  muster::prepare_process();
   try {
     const std::span<const char* const> all(words, static_cast<std::size_t>(count));
     return run(all.empty() ? all : all.subspan(1));

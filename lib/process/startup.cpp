@@ -29,12 +29,13 @@ std::filesystem::path companion(std::string_view name) {
   return std::filesystem::path("/usr/bin") / name;
 }
 
-void keep_standard_streams() {
+void prepare_process() {
   // Writing to what was closed stays the error that it is.
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) == -1) (void)::open("/dev/null", O_RDONLY);
   }
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));
+  static_cast<void>(::signal(SIGCHLD, SIG_DFL));
 }
 
 }  // namespace muster

@@ -9,13 +9,16 @@
 
 namespace muster {
 
+// The variables of this process.
 [[nodiscard]] std::map<std::string, std::string> environment();
 
-// Another program of ours: beside this one, else where packages put it. Nobody's PATH is asked.
+// The path of another program of ours: beside this one, else where packages put it. PATH is not
+// searched.
 [[nodiscard]] std::filesystem::path companion(std::string_view name);
 
-// A file that is opened later must not become standard output by taking its number, and a reader
-// that went away is a failed write.
-void keep_standard_streams();
+// What main() calls first: a file that is opened later does not become standard output by taking
+// its number, writing to a reader that went away is an error and no signal, and how children end is
+// learned even where the caller ignores its own.
+void prepare_process();
 
 }  // namespace muster
