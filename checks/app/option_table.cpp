@@ -13,11 +13,12 @@
 namespace muster::app {
 namespace {
 
+using Text = std::string_view;
 using Words = std::vector<std::string>;
 
 // A name that matches nothing is a slip: a check that was asked for would be missed, and one that
 // was not wanted would run.
-Result<void> take_checks(Words& target, std::string_view value) {
+Result<void> take_checks(Words& target, Text value) {
   Words ids;
   for (const auto* check : checks::kAll) ids.emplace_back(check->id);
   for (const auto glob : split(value, ',')) {
@@ -30,221 +31,248 @@ Result<void> take_checks(Words& target, std::string_view value) {
   return {};
 }
 
-Result<void> take_setting(Words& target, std::string_view value) {
+Result<void> take_setting_like(Words& target, Text value, Text example) {
   if (!well_formed_setting(value)) {
-    return make_error(fmt::format("expects KEY=VALUE as host.memory.tolerance=3%, got \"{}\"",
-                                  printable(value, 80)));
+    return make_error(
+        fmt::format("expects KEY=VALUE{}, got \"{}\"", example, printable(value, 80)));
   }
   target.emplace_back(value);
   return {};
 }
 
-constexpr std::string_view kContexts = "manual|prolog|epilog|periodic|boot";
-constexpr std::string_view kListForms = "text|json|markdown";
+Result<void> take_setting(Words& target, Text value) {
+  return take_setting_like(target, value, " as host.memory.tolerance=3%");
+}
 
-constexpr std::string_view kProfileHelp =
-    "judge by this profile; without it the site's muster.yaml or the hardware tells";
-constexpr std::string_view kRootHelp = "read this tree in place of the host's own /";
-constexpr std::string_view kNvmlHelp =
-    "ask this library about GPUs, in place of the driver's libnvidia-ml.so.1";
-constexpr std::string_view kStateHelp =
-    "remember earlier runs in DIR/state.json (default /var/lib/muster; none below --root)";
-constexpr std::string_view kDeadlineHelp =
-    "end within this time, whatever hangs, as 20s (default: the context's)";
-constexpr std::string_view kSettingHelp = "override one value of the profile; may be repeated";
+Result<void> take_setting_of_hook(Words& target, Text value) {
+  return take_setting_like(target, value, "");
+}
+
+constexpr Text kContexts = "manual|prolog|epilog|periodic|boot";
+
+Result<void> take_context(std::string& target, Text value) {
+  const auto choice = take_choice(kContexts, value);
+  if (!choice) return tl::unexpected(choice.error());
+  target = value;
+  return {};
+}
+
+Result<void> take_library(std::string& target, Text value) {
+  if (value.empty()) return make_error("--nvml needs the file of a library");
+  target = value;
+  return {};
+}
+
+Result<void> take_nhc_conf(std::string& target, Text value) {
+  if (value.empty()) return make_error("--nhc-conf needs a file");
+  target = value;
+  return {};
+}
+
+// As far as a history goes back.
+Result<void> take_age(std::optional<Seconds>& target, Text value) {
+  constexpr double kOldest = 400.0 * 24 * 3600;
+  const auto age = parse_quantity<SecondsKind>(value);
+  if (age && age->value > 0 && age->value <= kOldest) return put(target, age);
+  return make_error(
+      fmt::format("expects a time above zero and up to 400 d, as 90s, 30min, 24h or 7d, got \"{}\"",
+                  printable(value, 40)));
+}
+
+Result<void> take_slots(std::optional<int>& target, Text value) {
+  const auto slots = take_number(value, 1);
+  if (slots && *slots <= 65536) return put(target, slots);
+  return make_error(fmt::format("expects a number of processes, got \"{}\"", printable(value, 40)));
+}
 
 // Whatever the command, these mean the same.
 template <class C>
-Result<void> set_profile(C& command, std::string_view value) {
-  return take_text(command.profile, value);
+consteval Option<C> context(Text help) {
+  return option<&C::context, take_context>("--context", kContexts, help);
 }
 
 template <class C>
-Result<void> set_context(C& command, std::string_view value) {
-  const auto choice = take_choice(kContexts, value);
-  if (!choice) return tl::unexpected(choice.error());
-  command.context = value;
-  return {};
-}
-
+constexpr auto kSet = option<&C::settings, take_setting>(
+    "--set", "KEY=VALUE", "override one value of the profile; may be repeated");
 template <class C>
-Result<void> set_setting(C& command, std::string_view value) {
-  return take_setting(command.settings, value);
-}
-
+constexpr auto kRoot = option<&C::root>("--root",
+                                        "DIR",
+                                        "read this tree in place of the host's own /");
 template <class C>
-Result<void> set_output(C& command, std::string_view value) {
-  return take_text(command.output, value);
-}
-
+constexpr auto kNvml = option<&C::nvml, take_library>(
+    "--nvml", "FILE", "ask this library about GPUs, in place of the driver's libnvidia-ml.so.1");
 template <class C>
-Result<void> set_root(C& command, std::string_view value) {
-  return take_text(command.root, value);
-}
-
+constexpr auto kState = option<&C::state>(
+    "--state",
+    "DIR",
+    "remember earlier runs in DIR/state.json (default /var/lib/muster; none below --root)");
 template <class C>
-Result<void> set_nvml(C& command, std::string_view value) {
-  if (value.empty()) return make_error("--nvml needs the file of a library");
-  command.nvml = value;
-  return {};
-}
-
+constexpr auto kDeadline = option<&C::deadline>(
+    "--deadline", "TIME", "end within this time, whatever hangs, as 20s (default: the context's)");
 template <class C>
-Result<void> set_state(C& command, std::string_view value) {
-  return take_text(command.state, value);
-}
-
+constexpr auto kHistory = option<&C::state>("--state",
+                                            "DIR",
+                                            "folder of the history (default /var/lib/muster)");
 template <class C>
-Result<void> set_deadline(C& command, std::string_view value) {
-  return take_duration(command.deadline, value);
-}
-
-Result<void> set_only(CheckCommand& command, std::string_view value) {
-  return take_checks(command.only, value);
-}
-
-Result<void> set_skip(CheckCommand& command, std::string_view value) {
-  return take_checks(command.skip, value);
-}
-
-Result<void> set_nhc_conf(CheckCommand& command, std::string_view value) {
-  if (value.empty()) return make_error("--nhc-conf needs a file");
-  command.nhc_conf = value;
-  return {};
-}
-
-Result<void> set_active(CheckCommand& command, std::string_view /*value*/) {
-  command.active = true;
-  return {};
-}
-
-Result<void> set_format(CheckCommand& command, std::string_view value) {
-  const auto choice = take_choice(kFormats, value);
-  if (!choice) return tl::unexpected(choice.error());
-  command.format = static_cast<Format>(*choice);
-  return {};
-}
-
-Result<void> add_snapshot(CheckCommand& command, std::string_view value) {
-  return take_text(command.snapshots.emplace_back(), value);
-}
-
-Result<void> set_save_snapshot(CheckCommand& command, std::string_view value) {
-  return take_text(command.save_snapshot, value);
-}
-
-Result<void> set_verbose(CheckCommand& command, std::string_view /*value*/) {
-  command.verbose = true;
-  return {};
-}
-
-Result<void> set_quiet(CheckCommand& command, std::string_view /*value*/) {
-  command.quiet = true;
-  return {};
-}
-
-Result<void> set_describe(SnapshotCommand& command, std::string_view /*value*/) {
-  command.describe = true;
-  return {};
-}
-
-Result<void> set_list_form(ListCommand& command, std::string_view value) {
-  const auto choice = take_choice(kListForms, value);
-  if (!choice) return tl::unexpected(choice.error());
-  command.form = static_cast<ListCommand::Form>(*choice);
-  return {};
-}
+constexpr auto kDryRun = option<&C::dry_run>("--dry-run",
+                                             "",
+                                             "say what would be done, and do nothing");
+template <class C>
+constexpr auto kSince = option<&C::since, take_age>(
+    "--since", "TIME", "only what happened within this time, as 24h or 30d");
+template <class C>
+constexpr auto kForm = option<&C::form>("--format",
+                                        "text|json",
+                                        "a line of text or of JSON for each (default text)");
 
 using C = CheckCommand;
 using S = SnapshotCommand;
+using L = ListCommand;
+using X = ExplainCommand;
+using P = ProfilesCommand;
+using H = HookCommand;
+using D = DrainCommand;
+using R = ResumeCommand;
+using Y = HistoryCommand;
+using E = EventsCommand;
+using F = HostfileCommand;
+using W = SweepCommand;
 
-constexpr std::array kCheckOptions{
-    Option<C>{"--profile", "NAME|FILE", Arity::one, kProfileHelp, set_profile<C>},
-    Option<C>{"--context",
-              kContexts,
-              Arity::one,
-              "why this run takes place (default manual)",
-              set_context<C>},
-    Option<C>{"--only", "GLOB,...", Arity::each, "run these checks and no others", set_only},
-    Option<C>{"--skip", "GLOB,...", Arity::each, "leave these checks out", set_skip},
-    Option<C>{"--nhc-conf",
-              "FILE",
-              Arity::one,
-              "judge by the lines of NHC's configuration that are for this node, and no others",
-              set_nhc_conf},
-    Option<C>{"--active",
-              "",
-              Arity::flag,
-              "run muster-bench for those of these lines that ask for a benchmark, each in a time "
-              "of its own: on a node without jobs",
-              set_active},
-    Option<C>{"--set", "KEY=VALUE", Arity::each, kSettingHelp, set_setting<C>},
-    Option<C>{"--format", kFormats, Arity::one, "form of the report (default text)", set_format},
-    Option<C>{"--output",
-              "FILE",
-              Arity::one,
-              "write the report to FILE, replacing it at once",
-              set_output<C>},
-    Option<C>{"--snapshot",
-              "FILE|DIR",
-              Arity::many,
-              "judge recorded nodes in place of this one; several, a directory's *.json, or - for "
-              "standard input",
-              add_snapshot},
-    Option<C>{
-        "--save-snapshot", "FILE", Arity::one, "also keep what was observed", set_save_snapshot},
-    Option<C>{"--root", "DIR", Arity::one, kRootHelp, set_root<C>},
-    Option<C>{"--nvml", "FILE", Arity::one, kNvmlHelp, set_nvml<C>},
-    Option<C>{"--state", "DIR", Arity::one, kStateHelp, set_state<C>},
-    Option<C>{"--deadline", "TIME", Arity::one, kDeadlineHelp, set_deadline<C>},
-    Option<C>{"-v,--verbose", "", Arity::flag, "passes, skips and all probes too", set_verbose},
-    Option<C>{"-q,--quiet", "", Arity::flag, "only what is wrong and the verdict", set_quiet},
+// The rows of each command.
+template <class C>
+constexpr std::nullptr_t kOptions = nullptr;
+
+template <>
+constexpr std::array kOptions<C>{
+    option<&C::profile>(
+        "--profile",
+        "NAME|FILE",
+        "judge by this profile; without it the site's muster.yaml or the hardware tells"),
+    context<C>("why this run takes place (default manual)"),
+    option<&C::only, take_checks>("--only", "GLOB,...", "run these checks and no others"),
+    option<&C::skip, take_checks>("--skip", "GLOB,...", "leave these checks out"),
+    option<&C::nhc_conf, take_nhc_conf>(
+        "--nhc-conf",
+        "FILE",
+        "judge by the lines of NHC's configuration that are for this node, and no others"),
+    option<&C::active>(
+        "--active",
+        "",
+        "run muster-bench for those of these lines that ask for a benchmark, each in a time of its "
+        "own: on a node without jobs"),
+    kSet<C>,
+    option<&C::format>("--format", kFormats, "form of the report (default text)"),
+    option<&C::output>("--output", "FILE", "write the report to FILE, replacing it at once"),
+    option<&C::snapshots>(
+        "--snapshot",
+        "FILE|DIR",
+        "judge recorded nodes in place of this one; several, a directory's *.json, or - for "
+        "standard input",
+        Arity::many),
+    option<&C::save_snapshot>("--save-snapshot", "FILE", "also keep what was observed"),
+    kRoot<C>,
+    kNvml<C>,
+    kState<C>,
+    kDeadline<C>,
+    option<&C::verbose>("-v,--verbose", "", "passes, skips and all probes too"),
+    option<&C::quiet>("-q,--quiet", "", "only what is wrong and the verdict"),
 };
 
-constexpr std::array kSnapshotOptions{
-    Option<S>{"--profile",
-              "NAME|FILE",
-              Arity::one,
-              "look for what this profile names, too; without it as muster check",
-              set_profile<S>},
-    Option<S>{"--context",
-              kContexts,
-              Arity::one,
-              "whose deadline holds (default manual)",
-              set_context<S>},
-    Option<S>{"--output", "FILE", Arity::one, "write to FILE, replacing it at once", set_output<S>},
-    Option<S>{"--root", "DIR", Arity::one, kRootHelp, set_root<S>},
-    Option<S>{"--nvml", "FILE", Arity::one, kNvmlHelp, set_nvml<S>},
-    Option<S>{"--state", "DIR", Arity::one, kStateHelp, set_state<S>},
-    Option<S>{"--deadline", "TIME", Arity::one, kDeadlineHelp, set_deadline<S>},
-    Option<S>{
-        "--describe", "", Arity::flag, "print what a snapshot holds, as Markdown", set_describe},
+template <>
+constexpr std::array kOptions<S>{
+    option<&S::profile>("--profile",
+                        "NAME|FILE",
+                        "look for what this profile names, too; without it as muster check"),
+    context<S>("whose deadline holds (default manual)"),
+    option<&S::output>("--output", "FILE", "write to FILE, replacing it at once"),
+    kRoot<S>,
+    kNvml<S>,
+    kState<S>,
+    kDeadline<S>,
+    option<&S::describe>("--describe", "", "print what a snapshot holds, as Markdown"),
 };
 
-constexpr std::array kListOptions{
-    Option<ListCommand>{
-        "--format", kListForms, Arity::one, "form of the list (default text)", set_list_form},
+template <>
+constexpr std::array kOptions<L>{
+    option<&L::form>("--format", "text|json|markdown", "form of the list (default text)"),
 };
 
-constexpr std::array kExplainOptions{
-    Option<ExplainCommand>{"--profile",
-                           "NAME|FILE",
-                           Arity::one,
-                           "show the limits of this profile; without it as muster check",
-                           set_profile<ExplainCommand>},
-    Option<ExplainCommand>{
-        "--set", "KEY=VALUE", Arity::each, kSettingHelp, set_setting<ExplainCommand>},
-    Option<ExplainCommand>{"--root", "DIR", Arity::one, kRootHelp, set_root<ExplainCommand>},
+template <>
+constexpr std::array kOptions<X>{
+    option<&X::profile>(
+        "--profile", "NAME|FILE", "show the limits of this profile; without it as muster check"),
+    kSet<X>,
+    kRoot<X>,
 };
 
-constexpr std::array kProfilesOptions{
-    Option<ProfilesCommand>{
-        "--set", "KEY=VALUE", Arity::each, kSettingHelp, set_setting<ProfilesCommand>},
-    Option<ProfilesCommand>{"--root",
-                            "DIR",
-                            Arity::one,
-                            "look for the site's profiles below this tree",
-                            set_root<ProfilesCommand>},
+template <>
+constexpr std::array kOptions<P>{
+    kSet<P>,
+    option<&P::root>("--root", "DIR", "look for the site's profiles below this tree"),
+};
+
+template <>
+constexpr std::array kOptions<H>{
+    option<&H::profile>("--profile", "NAME|FILE", "judge by this profile"),
+    option<&H::settings, take_setting_of_hook>(
+        "--set", "KEY=VALUE", "override one value of the profile"),
+    option<&H::nhc_conf>(
+        "--nhc-conf",
+        "FILE",
+        "judge by the lines of NHC's configuration that are for this node, and no others"),
+    kDryRun<H>,
+    kRoot<H>,
+    option<&H::nvml>("--nvml", "FILE", "ask this library about GPUs"),
+    option<&H::state>(
+        "--state", "DIR", "folder of the history and of earlier runs (default /var/lib/muster)"),
+};
+
+template <>
+constexpr std::array kOptions<D>{
+    option<&D::reason>("--reason", "TEXT", "why, for everybody who looks at the node"),
+    kDryRun<D>,
+    kRoot<D>,
+    kHistory<D>,
+};
+
+template <>
+constexpr std::array kOptions<R>{
+    kDryRun<R>,
+    kRoot<R>,
+    kHistory<R>,
+};
+
+template <>
+constexpr std::array kOptions<Y>{
+    kSince<Y>,
+    kForm<Y>,
+    kHistory<Y>,
+};
+
+template <>
+constexpr std::array kOptions<E>{
+    kSince<E>,
+    option<&E::follow>("--follow", "", "go on as more happens"),
+    kForm<E>,
+    kHistory<E>,
+};
+
+template <>
+constexpr std::array kOptions<F>{
+    option<&F::partition>("--partition", "NAME", "hosts of its nodes in service"),
+    option<&F::slots, take_slots>("--slots", "N", "processes of each node"),
+    option<&F::output>("--output", "FILE", "write to FILE, replacing it at once"),
+    kRoot<F>,
+};
+
+template <>
+constexpr std::array kOptions<W>{
+    option<&W::status>(
+        "--status", "", "how nodes stand: not swept in time, suspect, confirmed; and do nothing"),
+    kDryRun<W>,
+    kForm<W>,
+    kRoot<W>,
+    kHistory<W>,
 };
 
 template <class Command>
@@ -258,30 +286,23 @@ CommandText text_of(std::string_view synopsis, std::string_view about) {
 
 }  // namespace
 
-template <>
-std::span<const Option<CheckCommand>> options_of<CheckCommand>() {
-  return kCheckOptions;
+template <class Command>
+std::span<const Option<Command>> options_of() {
+  return kOptions<Command>;
 }
 
-template <>
-std::span<const Option<SnapshotCommand>> options_of<SnapshotCommand>() {
-  return kSnapshotOptions;
-}
-
-template <>
-std::span<const Option<ListCommand>> options_of<ListCommand>() {
-  return kListOptions;
-}
-
-template <>
-std::span<const Option<ExplainCommand>> options_of<ExplainCommand>() {
-  return kExplainOptions;
-}
-
-template <>
-std::span<const Option<ProfilesCommand>> options_of<ProfilesCommand>() {
-  return kProfilesOptions;
-}
+template std::span<const Option<CheckCommand>> options_of();
+template std::span<const Option<SnapshotCommand>> options_of();
+template std::span<const Option<ListCommand>> options_of();
+template std::span<const Option<ExplainCommand>> options_of();
+template std::span<const Option<ProfilesCommand>> options_of();
+template std::span<const Option<HookCommand>> options_of();
+template std::span<const Option<DrainCommand>> options_of();
+template std::span<const Option<ResumeCommand>> options_of();
+template std::span<const Option<HistoryCommand>> options_of();
+template std::span<const Option<EventsCommand>> options_of();
+template std::span<const Option<HostfileCommand>> options_of();
+template std::span<const Option<SweepCommand>> options_of();
 
 std::vector<CommandText> command_texts() {
   return {

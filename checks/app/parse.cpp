@@ -224,19 +224,8 @@ Result<Invocation> with_hint(Result<Invocation> result, std::string_view command
 // All commands, each with its options in `app`; those that take words put them into `words`.
 class Commands {
  public:
-  Commands(CLI::App& app, Words& words) : app_(app) {
-    add<CheckCommand>("check");
-    add<SnapshotCommand>("snapshot");
-    add<ListCommand>("list");
-    add<ExplainCommand>("explain", &words);
-    add<ProfilesCommand>("profiles", &words);
-    add<HookCommand>("hook", &words);
-    add<DrainCommand>("drain", &words);
-    add<ResumeCommand>("resume", &words);
-    add<HistoryCommand>("history", &words);
-    add<EventsCommand>("events", &words);
-    add<HostfileCommand>("hostfile", &words);
-    add<SweepCommand>("sweep");
+  Commands(CLI::App& app, Words& words) : app_(app), words_(words) {
+    add_all(static_cast<const Invocation*>(nullptr));
   }
 
   // Null where the command line names none.
@@ -246,13 +235,21 @@ class Commands {
   }
 
  private:
+  template <class... Command>
+  void add_all(const std::variant<SayCommand, Command...>* /*all of them*/) {
+    (add<Command>(), ...);
+  }
+
   template <class Command>
-  void add(std::string_view name, Words* words = nullptr) {
-    const auto& text = *std::ranges::find(texts_, name, &CommandText::name);
-    all_.push_back(std::make_unique<Subcommand<Command>>(app_, text, words));
+  void add() {
+    const auto& text = *std::ranges::find(texts_, Command::kName, &CommandText::name);
+    const bool takes_words = !text.synopsis.starts_with("[OPTION]");
+    all_.push_back(
+        std::make_unique<Subcommand<Command>>(app_, text, takes_words ? &words_ : nullptr));
   }
 
   CLI::App& app_;
+  Words& words_;
   const std::vector<CommandText> texts_ = command_texts();
   std::vector<std::unique_ptr<AnyCommand>> all_;
 };

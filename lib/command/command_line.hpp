@@ -69,7 +69,7 @@ class CommandLine {
   }
 
   void apply(const Option<Command>& option, std::string_view value) {
-    const auto done = option.set(command_, value);
+    const auto done = option.set(command_, option.argument, value);
     if (done || !complaint_.empty()) return;
     complaint_ = fmt::format("{}: {}", split(option.name, ',').back(), done.error().message);
   }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "lib/base/text.hpp"
 
@@ -94,15 +96,24 @@ Result<std::size_t> take_choice(std::string_view choices, std::string_view value
       "expects {}, got \"{}\"{}", choices, printable(value, 80), suggestion(value, words)));
 }
 
-Result<void> take_duration(std::optional<Seconds>& target, std::string_view value) {
+Result<Seconds> take_duration(std::string_view value) {
   constexpr double kLongest = 24.0 * 3600;
   const auto duration = parse_quantity<SecondsKind>(value);
-  if (!duration) return tl::unexpected(duration.error());
+  if (!duration) return duration;
   if (duration->value <= 0 || duration->value > kLongest) {
     return make_error("expects a time above zero and up to 24 h");
   }
-  target = *duration;
-  return {};
+  return duration;
+}
+
+Result<int> take_number(std::string_view value, int least) {
+  const auto number = parse_unsigned(value);
+  if (number && *number >= static_cast<std::uint64_t>(least) &&
+      *number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    return static_cast<int>(*number);
+  }
+  return make_error(
+      fmt::format("expects a whole number from {} on, got \"{}\"", least, printable(value, 80)));
 }
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of options per command: parsing, --help, the man page's and the completion's tests
-// all read it.
+// The one table of options of a command: parsing, --help, the man page and the completion are made
+// from it.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "lib/base/quantity.hpp"
@@ -28,7 +29,7 @@ struct Option {
   std::string_view argument;  // "NAME|FILE"; for a choice "text|json"; empty for a flag
   Arity arity;
   std::string_view help;
-  Result<void> (*set)(Command&, std::string_view);
+  Result<void> (*set)(Command&, std::string_view argument, std::string_view value);
 };
 
 // The same without the type of the command, for texts.
@@ -67,10 +68,77 @@ template <class Command>
 // "unknown option --profil; did you mean --profile?"
 [[nodiscard]] Error unknown_option(std::string_view word, const CommandText& command);
 
-// What a value means; an error is bad usage, and the option's name is put before it.
+// What the value of an option means. An error is bad usage, and the option's name is put before it.
 [[nodiscard]] Result<void> take_text(std::string& target, std::string_view value);
 // The place of `value` among the words of a choice such as "text|json".
 [[nodiscard]] Result<std::size_t> take_choice(std::string_view choices, std::string_view value);
-[[nodiscard]] Result<void> take_duration(std::optional<Seconds>& target, std::string_view value);
+// Above zero and up to 24 h.
+[[nodiscard]] Result<Seconds> take_duration(std::string_view value);
+[[nodiscard]] Result<int> take_number(std::string_view value, int least);
+
+// The value where there is one.
+template <class Member, class Value>
+[[nodiscard]] Result<void> put(Member& target, const Result<Value>& value) {
+  if (!value) return tl::unexpected(value.error());
+  target = static_cast<Member>(*value);
+  return {};
+}
+
+// Puts `value` into a member by the member's type. The words of a choice stand in the order of its
+// enumeration.
+template <class Member>
+[[nodiscard]] Result<void> take(Member& target, std::string_view argument, std::string_view value) {
+  if constexpr (std::is_same_v<Member, bool>) {
+    target = true;
+    return {};
+  } else if constexpr (std::is_enum_v<Member>) {
+    return put(target, take_choice(argument, value));
+  } else if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
+    return take_text(target.emplace_back(), value);
+  } else if constexpr (std::is_same_v<Member, std::string>) {
+    return take_text(target, value);
+  } else {
+    return put(target, take_duration(value));
+  }
+}
+
+// For a member that is a whole number, or may be one.
+template <int kLeast>
+struct AtLeast {
+  template <class Member>
+  [[nodiscard]] Result<void> operator()(Member& target, std::string_view value) const {
+    return put(target, take_number(value, kLeast));
+  }
+};
+
+template <class>
+struct MemberPointer;
+
+template <class C, class M>
+struct MemberPointer<M C::*> {
+  using Command = C;
+  using Member = M;
+};
+
+// A row of the table. Its value is put into `kMember`, by the member's type or by
+// `kTake(member, value)`. What has no argument is a flag; what is kept in a list may be repeated.
+template <auto kMember, auto kTake = nullptr>
+[[nodiscard]] consteval auto option(std::string_view name,
+                                    std::string_view argument,
+                                    std::string_view help,
+                                    std::optional<Arity> arity = std::nullopt) {
+  using Command = typename MemberPointer<decltype(kMember)>::Command;
+  using Member = typename MemberPointer<decltype(kMember)>::Member;
+  constexpr bool kList = std::is_same_v<Member, std::vector<std::string>>;
+  const auto usual = argument.empty() ? Arity::flag : kList ? Arity::each : Arity::one;
+  const auto set = [](Command& command, std::string_view words, std::string_view value) {
+    if constexpr (std::is_null_pointer_v<decltype(kTake)>) {
+      return take(command.*kMember, words, value);
+    } else {
+      return kTake(command.*kMember, value);
+    }
+  };
+  return Option<Command>{name, argument, arity.value_or(usual), help, set};
+}
 
 }  // namespace muster
