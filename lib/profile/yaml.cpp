@@ -11,7 +11,6 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 #include <optional>
@@ -177,19 +176,13 @@ int line_of_no_text(std::string_view text) {
 
 std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
 
-Result<std::string> read_all(int descriptor, std::string_view path) {
+Result<std::string> read_text(int descriptor, std::string_view path) {
   std::string text;
-  std::array<char, 16384> block{};
-  while (true) {
-    const ssize_t count = ::read(descriptor, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return make_error(fmt::format("read {}: {}", path, reason()));
-    if (count == 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMaxFile) {
-      return make_error(fmt::format("read {}: larger than 256 KiB", path));
-    }
+  if (const int code = read_all(descriptor, text, kMaxFile); code != 0) {
+    return make_error(fmt::format("read {}: {}", path, std::generic_category().message(code)));
   }
+  if (text.size() > kMaxFile) return make_error(fmt::format("read {}: larger than 256 KiB", path));
+  return text;
 }
 
 }  // namespace
@@ -240,7 +233,7 @@ Result<std::string> read_yaml_text(const std::filesystem::path& path) {
   if (!S_ISREG(status.st_mode)) {
     return make_error(fmt::format("read {}: not a regular file", path.string()));
   }
-  return read_all(file.get(), path.string());
+  return read_text(file.get(), path.string());
 }
 
 }  // namespace muster
