@@ -33,8 +33,8 @@ app::Examined run(const app::Errand& errand) {
   const auto started = Clock::now();
   const std::map<std::string, std::string> variables{
       {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
-  app::Deadline deadline(started + (errand.deadline ? to_duration(*errand.deadline)
-                                                    : Clock::duration(app::kDefaultDeadline)));
+  Deadline deadline(started + (errand.deadline ? to_duration(*errand.deadline)
+                                               : Clock::duration(app::kDefaultDeadline)));
   auto examined = app::examine(errand, variables, started, deadline);
   if (!examined) give_up(examined.error().message);
   return std::move(*examined);

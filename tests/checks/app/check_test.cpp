@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "lib/node/snapshot.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
