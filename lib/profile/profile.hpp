@@ -47,18 +47,16 @@ struct Recognise {
   Limit<int> gpus, hcas, cores, nvme;
   Limit<Bytes> memory;
 
-  template <class Self = Recognise>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(chassis_asset_tag, "DMI chassis asset tag"),
-                      MUSTER_FIELD(dmi_vendor, "DMI vendor, a glob"),
-                      MUSTER_FIELD(gpu_pci_ids, "PCI ids of its GPUs, any of them"),
-                      MUSTER_FIELD(infiniband, "has InfiniBand at all"),
-                      MUSTER_FIELD(gpus, "count, to choose between candidates"),
-                      MUSTER_FIELD(hcas, "count, to choose between candidates"),
-                      MUSTER_FIELD(cores, "count, to choose between candidates"),
-                      MUSTER_FIELD(memory, "MemTotal, to choose between candidates"),
-                      MUSTER_FIELD(nvme, "NVMe disks, where all else is equal")};
-  }
+  MUSTER_FIELDS(Recognise,
+                MUSTER_FIELD(chassis_asset_tag, "DMI chassis asset tag"),
+                MUSTER_FIELD(dmi_vendor, "DMI vendor, a glob"),
+                MUSTER_FIELD(gpu_pci_ids, "PCI ids of its GPUs, any of them"),
+                MUSTER_FIELD(infiniband, "has InfiniBand at all"),
+                MUSTER_FIELD(gpus, "count, to choose between candidates"),
+                MUSTER_FIELD(hcas, "count, to choose between candidates"),
+                MUSTER_FIELD(cores, "count, to choose between candidates"),
+                MUSTER_FIELD(memory, "MemTotal, to choose between candidates"),
+                MUSTER_FIELD(nvme, "NVMe disks, where all else is equal"));
 };
 
 // What a run in one context does.
@@ -71,19 +69,17 @@ struct Context {
 
   bool resets_wait = false;  // what works until the next reset is a warning
 
-  template <class Self = Context>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(run, "checks to run, globs"),
-        MUSTER_FIELD(skip, "checks to leave out, globs"),
-        MUSTER_FIELD(count_unknown, "checks whose unknown counts, globs"),
-        MUSTER_FIELD(deadline, "the whole run ends within"),
-        MUSTER_FIELD(
-            gpus_idle,
-            "no process has a right to the GPUs (in prolog and epilog: to those of the job)"),
-        MUSTER_FIELD(resets_wait,
-                     "a GPU that works until its next reset is a warning, and no failure")};
-  }
+  MUSTER_FIELDS(
+      Context,
+      MUSTER_FIELD(run, "checks to run, globs"),
+      MUSTER_FIELD(skip, "checks to leave out, globs"),
+      MUSTER_FIELD(count_unknown, "checks whose unknown counts, globs"),
+      MUSTER_FIELD(deadline, "the whole run ends within"),
+      MUSTER_FIELD(
+          gpus_idle,
+          "no process has a right to the GPUs (in prolog and epilog: to those of the job)"),
+      MUSTER_FIELD(resets_wait,
+                   "a GPU that works until its next reset is a warning, and no failure"));
 };
 
 // What may be said about any check, in its block beside its limits.
@@ -93,13 +89,12 @@ struct Policy {
       "fail";  // what the report calls it when the check says fail: fail, warn, pass
   std::string warn_as = "warn";  // fail, warn, pass
 
-  template <class Self = Policy>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(enabled, "run it at all"),
-        MUSTER_CHOICE(fail_as, kOutcomeWords, "outcome of a failed rule: fail, warn or pass"),
-        MUSTER_CHOICE(warn_as, kOutcomeWords, "outcome of a warning: fail, warn or pass")};
-  }
+  MUSTER_FIELDS(Policy,
+                MUSTER_FIELD(enabled, "run it at all"),
+                MUSTER_CHOICE(fail_as,
+                              kOutcomeWords,
+                              "outcome of a failed rule: fail, warn or pass"),
+                MUSTER_CHOICE(warn_as, kOutcomeWords, "outcome of a warning: fail, warn or pass"));
 };
 
 // Where a value was set.
@@ -130,21 +125,19 @@ struct Profile {
   std::map<std::string, Origin> origins;   // by the key's path: "host.memory.total"
   std::map<std::string, std::string> values;  // by the same path, as written: for `profiles show`
 
-  template <class Self = Profile>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(summary, "one line"),
-                      MUSTER_FIELD(aliases, "other names of the same hardware"),
-                      MUSTER_FIELD(recognise, "how to know such a node"),
-                      MUSTER_FIELD(host, ""),
-                      MUSTER_FIELD(pci, ""),
-                      MUSTER_FIELD(gpu, ""),
-                      MUSTER_FIELD(ib, ""),
-                      MUSTER_FIELD(topo, ""),
-                      MUSTER_FIELD(env, ""),
-                      MUSTER_FIELD(muster, ""),
-                      MUSTER_FIELD(bench, ""),
-                      MUSTER_FIELD(contexts, "what each context runs")};
-  }
+  MUSTER_FIELDS(Profile,
+                MUSTER_FIELD(summary, "one line"),
+                MUSTER_FIELD(aliases, "other names of the same hardware"),
+                MUSTER_FIELD(recognise, "how to know such a node"),
+                MUSTER_FIELD(host, ""),
+                MUSTER_FIELD(pci, ""),
+                MUSTER_FIELD(gpu, ""),
+                MUSTER_FIELD(ib, ""),
+                MUSTER_FIELD(topo, ""),
+                MUSTER_FIELD(env, ""),
+                MUSTER_FIELD(muster, ""),
+                MUSTER_FIELD(bench, ""),
+                MUSTER_FIELD(contexts, "what each context runs"));
 };
 
 // Whether the node is to have GPUs, and InfiniBand HCAs: what most checks ask.

@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -259,9 +258,9 @@ template <Described T>
 struct MakeType<T> {
   static Type make() {
     const T sample{};
-    return std::apply(
-        [&](const auto&... fields) { return Type{.members = {member_of(sample, fields)...}}; },
-        T::fields());
+    Type type;
+    for_each_field<T>([&](const auto& field) { type.members.push_back(member_of(sample, field)); });
+    return type;
   }
 };
 

@@ -28,18 +28,16 @@ struct BenchLimit {
   Limit<int> nodes_at_least;
   Limit<Q> expected, warn_below, fail_below;
 
-  template <class Self = BenchLimit>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_CHOICE(memory, kMemoryWords, "gpu or host"),
-                      MUSTER_FIELD(type, "element type"),
-                      MUSTER_CHOICE(algorithm, kAlgorithmWords, "ring, tree, nvls, collnet or any"),
-                      MUSTER_FIELD(size, "message size; a limit holds for this size only"),
-                      MUSTER_FIELD(duration, "how long it runs"),
-                      MUSTER_FIELD(nodes_at_least, "nodes in the job"),
-                      MUSTER_FIELD(expected, "what healthy hardware does"),
-                      MUSTER_FIELD(warn_below, "warns below"),
-                      MUSTER_FIELD(fail_below, "fails below")};
-  }
+  MUSTER_FIELDS(BenchLimit,
+                MUSTER_CHOICE(memory, kMemoryWords, "gpu or host"),
+                MUSTER_FIELD(type, "element type"),
+                MUSTER_CHOICE(algorithm, kAlgorithmWords, "ring, tree, nvls, collnet or any"),
+                MUSTER_FIELD(size, "message size; a limit holds for this size only"),
+                MUSTER_FIELD(duration, "how long it runs"),
+                MUSTER_FIELD(nodes_at_least, "nodes in the job"),
+                MUSTER_FIELD(expected, "what healthy hardware does"),
+                MUSTER_FIELD(warn_below, "warns below"),
+                MUSTER_FIELD(fail_below, "fails below"));
 };
 
 inline constexpr std::array<std::string_view, 3> kTransportWords{"ib", "gdr", "sharp"};
@@ -47,11 +45,10 @@ inline constexpr std::array<std::string_view, 3> kTransportWords{"ib", "gdr", "s
 struct BenchTransport {
   Words require;
 
-  template <class Self = BenchTransport>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_CHOICE(
-        require, kTransportWords, "what NCCL must use between nodes: ib, gdr, sharp")};
-  }
+  MUSTER_FIELDS(BenchTransport,
+                MUSTER_CHOICE(require,
+                              kTransportWords,
+                              "what NCCL must use between nodes: ib, gdr, sharp"));
 };
 
 struct BenchLimits {
@@ -63,23 +60,21 @@ struct BenchLimits {
   BenchTransport transport;
   std::map<std::string, std::string> environment;
 
-  template <class Self = BenchLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(host_copy, "each GPU, each way"),
-        MUSTER_FIELD(peer_copy, "each ordered pair of GPUs, read"),
-        MUSTER_FIELD(gpu_memory, "triad on GPU memory"),
-        MUSTER_FIELD(stream, "STREAM on host memory, each kernel"),
-        MUSTER_FIELD(node_all_reduce, "bus bandwidth inside one node"),
-        MUSTER_FIELD(loopback_all_reduce, "bus bandwidth of one node through its HCAs"),
-        MUSTER_FIELD(hca_write, "RDMA write, each HCA"),
-        MUSTER_FIELD(gemm, "matrix products, each GPU"),
-        MUSTER_FIELD(job_all_reduce, "bus bandwidth over nodes"),
-        MUSTER_FIELD(transport, "what must not be fallen back from"),
-        MUSTER_FIELD(
-            environment,
-            "variables of NCCL, UCX and Open MPI that muster-bench sets where nobody else did")};
-  }
+  MUSTER_FIELDS(
+      BenchLimits,
+      MUSTER_FIELD(host_copy, "each GPU, each way"),
+      MUSTER_FIELD(peer_copy, "each ordered pair of GPUs, read"),
+      MUSTER_FIELD(gpu_memory, "triad on GPU memory"),
+      MUSTER_FIELD(stream, "STREAM on host memory, each kernel"),
+      MUSTER_FIELD(node_all_reduce, "bus bandwidth inside one node"),
+      MUSTER_FIELD(loopback_all_reduce, "bus bandwidth of one node through its HCAs"),
+      MUSTER_FIELD(hca_write, "RDMA write, each HCA"),
+      MUSTER_FIELD(gemm, "matrix products, each GPU"),
+      MUSTER_FIELD(job_all_reduce, "bus bandwidth over nodes"),
+      MUSTER_FIELD(transport, "what must not be fallen back from"),
+      MUSTER_FIELD(
+          environment,
+          "variables of NCCL, UCX and Open MPI that muster-bench sets where nobody else did"));
 };
 
 }  // namespace muster

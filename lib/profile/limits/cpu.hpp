@@ -10,23 +10,19 @@ namespace muster {
 struct CpuLimits {
   Limit<int> sockets, cores, threads, numa_nodes;
 
-  template <class Self = CpuLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(sockets, "sockets"),
-                      MUSTER_FIELD(cores, "cores"),
-                      MUSTER_FIELD(threads, "online logical CPUs"),
-                      MUSTER_FIELD(numa_nodes, "NUMA nodes that have CPUs")};
-  }
+  MUSTER_FIELDS(CpuLimits,
+                MUSTER_FIELD(sockets, "sockets"),
+                MUSTER_FIELD(cores, "cores"),
+                MUSTER_FIELD(threads, "online logical CPUs"),
+                MUSTER_FIELD(numa_nodes, "NUMA nodes that have CPUs"));
 };
 
 struct LoadLimits {
   Limit<double> warn_above_per_core, running_warn_above_per_core;
 
-  template <class Self = LoadLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(warn_above_per_core, "5-minute load average per core"),
-                      MUSTER_FIELD(running_warn_above_per_core, "runnable tasks per core")};
-  }
+  MUSTER_FIELDS(LoadLimits,
+                MUSTER_FIELD(warn_above_per_core, "5-minute load average per core"),
+                MUSTER_FIELD(running_warn_above_per_core, "runnable tasks per core"));
 };
 
 }  // namespace muster

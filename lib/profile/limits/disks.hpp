@@ -12,15 +12,12 @@ struct DiskLimits {
   Limit<Percent> warn_above, fail_above, inodes_warn_above, inodes_fail_above;
   Words ignore;
 
-  template <class Self = DiskLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(warn_above, "space in use"),
-        MUSTER_FIELD(fail_above, "space in use"),
-        MUSTER_FIELD(inodes_warn_above, "inodes in use"),
-        MUSTER_FIELD(inodes_fail_above, "inodes in use"),
-        MUSTER_FIELD(ignore, "mount points or file system types to leave out, globs")};
-  }
+  MUSTER_FIELDS(DiskLimits,
+                MUSTER_FIELD(warn_above, "space in use"),
+                MUSTER_FIELD(fail_above, "space in use"),
+                MUSTER_FIELD(inodes_warn_above, "inodes in use"),
+                MUSTER_FIELD(inodes_fail_above, "inodes in use"),
+                MUSTER_FIELD(ignore, "mount points or file system types to leave out, globs"));
 };
 
 struct NvmeLimits {
@@ -28,33 +25,27 @@ struct NvmeLimits {
   Limit<Bytes> size;
   Percent tolerance{};
 
-  template <class Self = NvmeLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(count, "local NVMe devices"),
-                      MUSTER_FIELD(size, "size of each"),
-                      MUSTER_FIELD(tolerance, "band around the size, both ways")};
-  }
+  MUSTER_FIELDS(NvmeLimits,
+                MUSTER_FIELD(count, "local NVMe devices"),
+                MUSTER_FIELD(size, "size of each"),
+                MUSTER_FIELD(tolerance, "band around the size, both ways"));
 };
 
 struct ProgramLimits {
   Words executable, present;
 
-  template <class Self = ProgramLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(executable, "programs that must exist and be executable"),
-                      MUSTER_FIELD(present, "files that must exist")};
-  }
+  MUSTER_FIELDS(ProgramLimits,
+                MUSTER_FIELD(executable, "programs that must exist and be executable"),
+                MUSTER_FIELD(present, "files that must exist"));
 };
 
 struct ContainerStorageLimits {
   Words paths;
   Limit<Bytes> free_min;
 
-  template <class Self = ContainerStorageLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(paths, "directories for images and containers"),
-                      MUSTER_FIELD(free_min, "least free space of each")};
-  }
+  MUSTER_FIELDS(ContainerStorageLimits,
+                MUSTER_FIELD(paths, "directories for images and containers"),
+                MUSTER_FIELD(free_min, "least free space of each"));
 };
 
 }  // namespace muster

@@ -13,33 +13,26 @@ namespace muster {
 struct EnvNcclLimits {
   std::map<std::string, std::string> require, harmful;
 
-  template <class Self = EnvNcclLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(require, "variable to expected value"),
-                      MUSTER_FIELD(harmful, "variable to the value that hurts, a glob")};
-  }
+  MUSTER_FIELDS(EnvNcclLimits,
+                MUSTER_FIELD(require, "variable to expected value"),
+                MUSTER_FIELD(harmful, "variable to the value that hurts, a glob"));
 };
 
 struct EnvLibraryLimits {
   Words required, optional;
   Limit<std::string> nccl_min;
 
-  template <class Self = EnvLibraryLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(required, "sonames that must open"),
-                      MUSTER_FIELD(optional, "sonames that are recorded"),
-                      MUSTER_FIELD(nccl_min, "least NCCL version")};
-  }
+  MUSTER_FIELDS(EnvLibraryLimits,
+                MUSTER_FIELD(required, "sonames that must open"),
+                MUSTER_FIELD(optional, "sonames that are recorded"),
+                MUSTER_FIELD(nccl_min, "least NCCL version"));
 };
 
 struct EnvLimits {
   EnvNcclLimits nccl;
   EnvLibraryLimits libraries;
 
-  template <class Self = EnvLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(nccl, ""), MUSTER_FIELD(libraries, "")};
-  }
+  MUSTER_FIELDS(EnvLimits, MUSTER_FIELD(nccl, ""), MUSTER_FIELD(libraries, ""));
 };
 
 }  // namespace muster

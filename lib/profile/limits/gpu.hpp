@@ -27,85 +27,66 @@ struct GpuPresentLimits {
   Limit<Bytes> memory;
   Percent tolerance{};
 
-  template <class Self = GpuPresentLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(count, "GPUs"),
-                      MUSTER_FIELD(model, "NVML's name"),
-                      MUSTER_FIELD(vendor, "nvidia or amd"),
-                      MUSTER_FIELD(memory, "memory of one GPU"),
-                      MUSTER_FIELD(tolerance, "band around the memory, both ways")};
-  }
+  MUSTER_FIELDS(GpuPresentLimits,
+                MUSTER_FIELD(count, "GPUs"),
+                MUSTER_FIELD(model, "NVML's name"),
+                MUSTER_FIELD(vendor, "nvidia or amd"),
+                MUSTER_FIELD(memory, "memory of one GPU"),
+                MUSTER_FIELD(tolerance, "band around the memory, both ways"));
 };
 
 struct GpuDriverLimits {
   Limit<std::string> minimum;
   Words allowed;
 
-  template <class Self = GpuDriverLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(minimum, "oldest driver, such as 535.161.08"),
-                      MUSTER_FIELD(allowed, "drivers that may be used, as globs")};
-  }
+  MUSTER_FIELDS(GpuDriverLimits,
+                MUSTER_FIELD(minimum, "oldest driver, such as 535.161.08"),
+                MUSTER_FIELD(allowed, "drivers that may be used, as globs"));
 };
 
 struct GpuFirmwareLimits {
   Words vbios, inforom;
 
-  template <class Self = GpuFirmwareLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(vbios, "VBIOS versions that may be used, as globs; empty for any"),
-        MUSTER_FIELD(inforom, "InfoROM image versions that may be used, as globs; empty for any")};
-  }
+  MUSTER_FIELDS(GpuFirmwareLimits,
+                MUSTER_FIELD(vbios, "VBIOS versions that may be used, as globs; empty for any"),
+                MUSTER_FIELD(inforom,
+                             "InfoROM image versions that may be used, as globs; empty for any"));
 };
 
 // `enabled` in any check's block is the policy's word (run it at all), so a mode is `expected`.
 struct GpuEccModeLimits {
   Limit<bool> expected;
 
-  template <class Self = GpuEccModeLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(expected, "ECC mode; true for on")};
-  }
+  MUSTER_FIELDS(GpuEccModeLimits, MUSTER_FIELD(expected, "ECC mode; true for on"));
 };
 
 struct GpuEccCorrectedLimits {
   Limit<int> dram_warn_above, sram_warn_above;
 
-  template <class Self = GpuEccCorrectedLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(dram_warn_above, "corrected errors"),
-                      MUSTER_FIELD(sram_warn_above, "corrected errors")};
-  }
+  MUSTER_FIELDS(GpuEccCorrectedLimits,
+                MUSTER_FIELD(dram_warn_above, "corrected errors"),
+                MUSTER_FIELD(sram_warn_above, "corrected errors"));
 };
 
 struct GpuRemappedRowsLimits {
   Limit<int> watch_above;
 
-  template <class Self = GpuRemappedRowsLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(watch_above, "remapped rows")};
-  }
+  MUSTER_FIELDS(GpuRemappedRowsLimits, MUSTER_FIELD(watch_above, "remapped rows"));
 };
 
 struct GpuRetiredPagesLimits {
   Limit<int> fail_above;
 
-  template <class Self = GpuRetiredPagesLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(fail_above, "retired pages")};
-  }
+  MUSTER_FIELDS(GpuRetiredPagesLimits, MUSTER_FIELD(fail_above, "retired pages"));
 };
 
 struct GpuNvlinkLimits {
   Limit<int> links;
   Limit<BytesPerSecond> speed;
 
-  template <class Self = GpuNvlinkLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(links, "active links of one GPU"),
-                      MUSTER_FIELD(speed, "of one link, each way")};
-  }
+  MUSTER_FIELDS(GpuNvlinkLimits,
+                MUSTER_FIELD(links, "active links of one GPU"),
+                MUSTER_FIELD(speed, "of one link, each way"));
 };
 
 struct GpuNvlinkErrorLimits {
@@ -113,108 +94,87 @@ struct GpuNvlinkErrorLimits {
   Limit<int> replays_warn_above, recoveries_warn_above;
   Seconds window{};
 
-  template <class Self = GpuNvlinkErrorLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(crc_fail_from_per_second,
-                     "CRC errors of a link per second, on average over the last hour, that fail"),
-        MUSTER_FIELD(ber_fail_above, "effective bit error rate of a link"),
-        MUSTER_FIELD(replays_warn_above, "replays of a link in the window"),
-        MUSTER_FIELD(recoveries_warn_above, "recoveries of a link in the window"),
-        MUSTER_FIELD(window, "how far back replays and recoveries count")};
-  }
+  MUSTER_FIELDS(
+      GpuNvlinkErrorLimits,
+      MUSTER_FIELD(crc_fail_from_per_second,
+                   "CRC errors of a link per second, on average over the last hour, that fail"),
+      MUSTER_FIELD(ber_fail_above, "effective bit error rate of a link"),
+      MUSTER_FIELD(replays_warn_above, "replays of a link in the window"),
+      MUSTER_FIELD(recoveries_warn_above, "recoveries of a link in the window"),
+      MUSTER_FIELD(window, "how far back replays and recoveries count"));
 };
 
 struct GpuReplayLimits {
   Limit<double> warn_above_per_minute;
 
-  template <class Self = GpuReplayLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(
-        warn_above_per_minute,
-        "PCIe replays per minute, on average over the last hour; else by the link's speed")};
-  }
+  MUSTER_FIELDS(
+      GpuReplayLimits,
+      MUSTER_FIELD(
+          warn_above_per_minute,
+          "PCIe replays per minute, on average over the last hour; else by the link's speed"));
 };
 
 struct GpuClockLimits {
   Limit<Hertz> application_sm;
 
-  template <class Self = GpuClockLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(
-        application_sm, "SM clock that applications may use; else the GPU's own default")};
-  }
+  MUSTER_FIELDS(GpuClockLimits,
+                MUSTER_FIELD(application_sm,
+                             "SM clock that applications may use; else the GPU's own default"));
 };
 
 struct GpuTemperatureLimits {
   Limit<Celsius> warn_above, fail_above, warn_margin_below;
 
-  template <class Self = GpuTemperatureLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(warn_above, "GPU or memory temperature"),
-        MUSTER_FIELD(fail_above, "GPU or memory temperature"),
-        MUSTER_FIELD(warn_margin_below, "distance to the GPU's own slowdown threshold")};
-  }
+  MUSTER_FIELDS(GpuTemperatureLimits,
+                MUSTER_FIELD(warn_above, "GPU or memory temperature"),
+                MUSTER_FIELD(fail_above, "GPU or memory temperature"),
+                MUSTER_FIELD(warn_margin_below, "distance to the GPU's own slowdown threshold"));
 };
 
 struct GpuPowerLimits {
   Limit<Watts> limit;
 
-  template <class Self = GpuPowerLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(limit, "enforced power limit; else the GPU's own default")};
-  }
+  MUSTER_FIELDS(GpuPowerLimits,
+                MUSTER_FIELD(limit, "enforced power limit; else the GPU's own default"));
 };
 
 struct GpuMigLimits {
   Limit<bool> expected;
 
-  template <class Self = GpuMigLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(expected, "MIG mode; true for on")};
-  }
+  MUSTER_FIELDS(GpuMigLimits, MUSTER_FIELD(expected, "MIG mode; true for on"));
 };
 
 struct GpuProcessLimits {
   Words allowed;
 
-  template <class Self = GpuProcessLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(allowed, "commands of the system that may use a GPU at any time, globs")};
-  }
+  MUSTER_FIELDS(GpuProcessLimits,
+                MUSTER_FIELD(allowed,
+                             "commands of the system that may use a GPU at any time, globs"));
 };
 
 struct GpuMemoryUsedLimits {
   Limit<Bytes> warn_above, fail_above, driver_reserve;
 
-  template <class Self = GpuMemoryUsedLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(warn_above, "memory in use without a process"),
-                      MUSTER_FIELD(fail_above, "memory in use without a process"),
-                      MUSTER_FIELD(driver_reserve,
-                                   "added to both where the driver counts its own memory as used")};
-  }
+  MUSTER_FIELDS(GpuMemoryUsedLimits,
+                MUSTER_FIELD(warn_above, "memory in use without a process"),
+                MUSTER_FIELD(fail_above, "memory in use without a process"),
+                MUSTER_FIELD(driver_reserve,
+                             "added to both where the driver counts its own memory as used"));
 };
 
 struct GpuP2pLimits {
   Limit<bool> expected;
 
-  template <class Self = GpuP2pLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(expected, "each GPU can read the memory of each other one")};
-  }
+  MUSTER_FIELDS(GpuP2pLimits,
+                MUSTER_FIELD(expected, "each GPU can read the memory of each other one"));
 };
 
 struct GpuDirectRdmaLimits {
   Limit<bool> expected;
 
-  template <class Self = GpuDirectRdmaLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(expected, "HCAs reach the memory of GPUs; not set: where both are expected")};
-  }
+  MUSTER_FIELDS(GpuDirectRdmaLimits,
+                MUSTER_FIELD(expected,
+                             "HCAs reach the memory of GPUs; not set: where both are expected"));
 };
 
 inline constexpr std::array<std::string_view, 3> kComputeModeWords{
@@ -223,11 +183,10 @@ inline constexpr std::array<std::string_view, 3> kComputeModeWords{
 struct GpuComputeModeLimits {
   Limit<std::string> expected;
 
-  template <class Self = GpuComputeModeLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_CHOICE(expected, kComputeModeWords, "default, exclusive_process or prohibited")};
-  }
+  MUSTER_FIELDS(GpuComputeModeLimits,
+                MUSTER_CHOICE(expected,
+                              kComputeModeWords,
+                              "default, exclusive_process or prohibited"));
 };
 
 struct GpuLimits {
@@ -253,30 +212,28 @@ struct GpuLimits {
   GpuDirectRdmaLimits direct_rdma;
   GpuComputeModeLimits compute_mode;
 
-  template <class Self = GpuLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(present, ""),
-                      MUSTER_FIELD(driver, ""),
-                      MUSTER_FIELD(firmware, ""),
-                      MUSTER_FIELD(ecc_mode, ""),
-                      MUSTER_FIELD(ecc_corrected, ""),
-                      MUSTER_FIELD(ecc_remapped_rows, ""),
-                      MUSTER_FIELD(ecc_retired_pages, ""),
-                      MUSTER_FIELD(xid, ""),
-                      MUSTER_FIELD(sxid, ""),
-                      MUSTER_FIELD(nvlink_state, ""),
-                      MUSTER_FIELD(nvlink_errors, ""),
-                      MUSTER_FIELD(pcie_replay, ""),
-                      MUSTER_FIELD(clocks, ""),
-                      MUSTER_FIELD(temperature, ""),
-                      MUSTER_FIELD(power, ""),
-                      MUSTER_FIELD(mig, ""),
-                      MUSTER_FIELD(processes, ""),
-                      MUSTER_FIELD(memory_used, ""),
-                      MUSTER_FIELD(p2p, ""),
-                      MUSTER_FIELD(direct_rdma, ""),
-                      MUSTER_FIELD(compute_mode, "")};
-  }
+  MUSTER_FIELDS(GpuLimits,
+                MUSTER_FIELD(present, ""),
+                MUSTER_FIELD(driver, ""),
+                MUSTER_FIELD(firmware, ""),
+                MUSTER_FIELD(ecc_mode, ""),
+                MUSTER_FIELD(ecc_corrected, ""),
+                MUSTER_FIELD(ecc_remapped_rows, ""),
+                MUSTER_FIELD(ecc_retired_pages, ""),
+                MUSTER_FIELD(xid, ""),
+                MUSTER_FIELD(sxid, ""),
+                MUSTER_FIELD(nvlink_state, ""),
+                MUSTER_FIELD(nvlink_errors, ""),
+                MUSTER_FIELD(pcie_replay, ""),
+                MUSTER_FIELD(clocks, ""),
+                MUSTER_FIELD(temperature, ""),
+                MUSTER_FIELD(power, ""),
+                MUSTER_FIELD(mig, ""),
+                MUSTER_FIELD(processes, ""),
+                MUSTER_FIELD(memory_used, ""),
+                MUSTER_FIELD(p2p, ""),
+                MUSTER_FIELD(direct_rdma, ""),
+                MUSTER_FIELD(compute_mode, ""));
 };
 
 }  // namespace muster

@@ -7,6 +7,7 @@
 #include "lib/profile/limits/disks.hpp"
 #include "lib/profile/limits/kernel.hpp"
 #include "lib/profile/limits/kernel_log.hpp"
+#include "lib/profile/limits/limit.hpp"
 #include "lib/profile/limits/memory.hpp"
 #include "lib/profile/limits/mounts.hpp"
 #include "lib/profile/limits/network.hpp"
@@ -38,30 +39,28 @@ struct HostLimits {
   ProgramLimits programs;
   ContainerStorageLimits container_storage;
 
-  template <class Self = HostLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(cpu, ""),
-                      MUSTER_FIELD(memory, ""),
-                      MUSTER_FIELD(memory_available, ""),
-                      MUSTER_FIELD(swap, ""),
-                      MUSTER_FIELD(hugepages, ""),
-                      MUSTER_FIELD(edac, ""),
-                      MUSTER_FIELD(kernel_log, ""),
-                      MUSTER_FIELD(kernel, ""),
-                      MUSTER_FIELD(sysctl, ""),
-                      MUSTER_FIELD(limits, ""),
-                      MUSTER_FIELD(clock, ""),
-                      MUSTER_FIELD(load, ""),
-                      MUSTER_FIELD(stuck_tasks, ""),
-                      MUSTER_FIELD(mounts, ""),
-                      MUSTER_FIELD(disk, ""),
-                      MUSTER_FIELD(nvme, ""),
-                      MUSTER_FIELD(services, ""),
-                      MUSTER_FIELD(modules, ""),
-                      MUSTER_FIELD(ethernet, ""),
-                      MUSTER_FIELD(programs, ""),
-                      MUSTER_FIELD(container_storage, "")};
-  }
+  MUSTER_FIELDS(HostLimits,
+                MUSTER_FIELD(cpu, ""),
+                MUSTER_FIELD(memory, ""),
+                MUSTER_FIELD(memory_available, ""),
+                MUSTER_FIELD(swap, ""),
+                MUSTER_FIELD(hugepages, ""),
+                MUSTER_FIELD(edac, ""),
+                MUSTER_FIELD(kernel_log, ""),
+                MUSTER_FIELD(kernel, ""),
+                MUSTER_FIELD(sysctl, ""),
+                MUSTER_FIELD(limits, ""),
+                MUSTER_FIELD(clock, ""),
+                MUSTER_FIELD(load, ""),
+                MUSTER_FIELD(stuck_tasks, ""),
+                MUSTER_FIELD(mounts, ""),
+                MUSTER_FIELD(disk, ""),
+                MUSTER_FIELD(nvme, ""),
+                MUSTER_FIELD(services, ""),
+                MUSTER_FIELD(modules, ""),
+                MUSTER_FIELD(ethernet, ""),
+                MUSTER_FIELD(programs, ""),
+                MUSTER_FIELD(container_storage, ""));
 };
 
 }  // namespace muster

@@ -19,12 +19,10 @@ struct IbPresentLimits {
   Limit<int> count;
   std::string name = "*", exclude;
 
-  template <class Self = IbPresentLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(count, "InfiniBand HCAs"),
-                      MUSTER_FIELD(name, "verbs name, a glob"),
-                      MUSTER_FIELD(exclude, "verbs names that never count, a glob")};
-  }
+  MUSTER_FIELDS(IbPresentLimits,
+                MUSTER_FIELD(count, "InfiniBand HCAs"),
+                MUSTER_FIELD(name, "verbs name, a glob"),
+                MUSTER_FIELD(exclude, "verbs names that never count, a glob"));
 };
 
 inline constexpr std::array<std::string_view, 3> kIbWidthWords{"1X", "2X", "4X"};
@@ -33,24 +31,20 @@ struct IbRateLimits {
   Limit<BitsPerSecond> expected;
   Limit<std::string> width, speed;
 
-  template <class Self = IbRateLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(expected, "rate of a port"),
-                      MUSTER_CHOICE(width, kIbWidthWords, "lanes, as 4X"),
-                      MUSTER_CHOICE(speed, kIbSpeedNames, "lane speed, as NDR")};
-  }
+  MUSTER_FIELDS(IbRateLimits,
+                MUSTER_FIELD(expected, "rate of a port"),
+                MUSTER_CHOICE(width, kIbWidthWords, "lanes, as 4X"),
+                MUSTER_CHOICE(speed, kIbSpeedNames, "lane speed, as NDR"));
 };
 
 struct IbFirmwareLimits {
   std::map<std::string, Words> allowed;
   bool same = true;
 
-  template <class Self = IbFirmwareLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(allowed, "board id to allowed firmware versions, globs; empty for any"),
-        MUSTER_FIELD(same, "firmware and board id must be the same on all HCAs")};
-  }
+  MUSTER_FIELDS(IbFirmwareLimits,
+                MUSTER_FIELD(allowed,
+                             "board id to allowed firmware versions, globs; empty for any"),
+                MUSTER_FIELD(same, "firmware and board id must be the same on all HCAs"));
 };
 
 enum class PkeyWanted { non_default_full_member, default_full_member, any_full_member };
@@ -63,29 +57,22 @@ constexpr std::span<const std::string_view> words_of(PkeyWanted /*of*/) { return
 struct IbPkeyLimits {
   PkeyWanted require = PkeyWanted::any_full_member;
 
-  template <class Self = IbPkeyLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_CHOICE(
-        require, kPkeyWords, "non_default_full_member, default_full_member or any_full_member")};
-  }
+  MUSTER_FIELDS(IbPkeyLimits,
+                MUSTER_CHOICE(require,
+                              kPkeyWords,
+                              "non_default_full_member, default_full_member or any_full_member"));
 };
 
 struct IbAddressLimits {
   bool same_prefix = true;
 
-  template <class Self = IbAddressLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(same_prefix, "all HCAs share one GID subnet prefix")};
-  }
+  MUSTER_FIELDS(IbAddressLimits, MUSTER_FIELD(same_prefix, "all HCAs share one GID subnet prefix"));
 };
 
 struct IbMtuLimits {
   Limit<Bytes> active;
 
-  template <class Self = IbMtuLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(active, "active MTU of a port")};
-  }
+  MUSTER_FIELDS(IbMtuLimits, MUSTER_FIELD(active, "active MTU of a port"));
 };
 
 struct CounterLimit {
@@ -93,41 +80,34 @@ struct CounterLimit {
   Limit<double> warn_above, fail_above;
   Limit<Seconds> warn_within, fail_within;
 
-  template <class Self = CounterLimit>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(warn_above_per_hour,
-                     "increments per hour, in the last hour or on average over the window"),
-        MUSTER_FIELD(fail_above_per_hour,
-                     "increments per hour, in the last hour or on average over the window"),
-        MUSTER_FIELD(warn_above, "increments in warn_within"),
-        MUSTER_FIELD(fail_above, "increments in fail_within"),
-        MUSTER_FIELD(warn_within, "how far back; not set for the window"),
-        MUSTER_FIELD(fail_within, "how far back; not set for the window")};
-  }
+  MUSTER_FIELDS(CounterLimit,
+                MUSTER_FIELD(warn_above_per_hour,
+                             "increments per hour, in the last hour or on average over the window"),
+                MUSTER_FIELD(fail_above_per_hour,
+                             "increments per hour, in the last hour or on average over the window"),
+                MUSTER_FIELD(warn_above, "increments in warn_within"),
+                MUSTER_FIELD(fail_above, "increments in fail_within"),
+                MUSTER_FIELD(warn_within, "how far back; not set for the window"),
+                MUSTER_FIELD(fail_within, "how far back; not set for the window"));
 };
 
 struct IbErrorLimits {
   Seconds window{};
   std::map<std::string, CounterLimit> counters;
 
-  template <class Self = IbErrorLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(window, "how far back"),
-                      MUSTER_FIELD(counters, "limits by the counter's name")};
-  }
+  MUSTER_FIELDS(IbErrorLimits,
+                MUSTER_FIELD(window, "how far back"),
+                MUSTER_FIELD(counters, "limits by the counter's name"));
 };
 
 struct IbFlapLimits {
   Limit<int> max;
   Seconds window{}, ignore_after_boot{};
 
-  template <class Self = IbFlapLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(max, "times a link may go down in the window"),
-                      MUSTER_FIELD(window, "how far back"),
-                      MUSTER_FIELD(ignore_after_boot, "links come and go while the node boots")};
-  }
+  MUSTER_FIELDS(IbFlapLimits,
+                MUSTER_FIELD(max, "times a link may go down in the window"),
+                MUSTER_FIELD(window, "how far back"),
+                MUSTER_FIELD(ignore_after_boot, "links come and go while the node boots"));
 };
 
 struct IbLimits {
@@ -140,17 +120,15 @@ struct IbLimits {
   IbErrorLimits errors;
   IbFlapLimits flaps;
 
-  template <class Self = IbLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(present, ""),
-                      MUSTER_FIELD(rate, ""),
-                      MUSTER_FIELD(firmware, ""),
-                      MUSTER_FIELD(pkey, ""),
-                      MUSTER_FIELD(address, ""),
-                      MUSTER_FIELD(mtu, ""),
-                      MUSTER_FIELD(errors, ""),
-                      MUSTER_FIELD(flaps, "")};
-  }
+  MUSTER_FIELDS(IbLimits,
+                MUSTER_FIELD(present, ""),
+                MUSTER_FIELD(rate, ""),
+                MUSTER_FIELD(firmware, ""),
+                MUSTER_FIELD(pkey, ""),
+                MUSTER_FIELD(address, ""),
+                MUSTER_FIELD(mtu, ""),
+                MUSTER_FIELD(errors, ""),
+                MUSTER_FIELD(flaps, ""));
 };
 
 }  // namespace muster

@@ -17,12 +17,10 @@ struct KernelLimits {
   Limit<std::string> release;
   Words required, forbidden;
 
-  template <class Self = KernelLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(release, "kernel release, a glob"),
-                      MUSTER_FIELD(required, "parameters the command line must have, globs"),
-                      MUSTER_FIELD(forbidden, "parameters it must not have, globs")};
-  }
+  MUSTER_FIELDS(KernelLimits,
+                MUSTER_FIELD(release, "kernel release, a glob"),
+                MUSTER_FIELD(required, "parameters the command line must have, globs"),
+                MUSTER_FIELD(forbidden, "parameters it must not have, globs"));
 };
 
 inline constexpr std::array<std::string_view, 3> kHugePageWords{"always", "madvise", "never"};
@@ -31,22 +29,19 @@ struct SysctlLimits {
   std::map<std::string, std::string> values;
   Words transparent_hugepage;
 
-  template <class Self = SysctlLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(values, "key to expected value; alternatives separated by |"),
-        MUSTER_CHOICE(transparent_hugepage, kHugePageWords, "allowed: always, madvise, never")};
-  }
+  MUSTER_FIELDS(SysctlLimits,
+                MUSTER_FIELD(values, "key to expected value; alternatives separated by |"),
+                MUSTER_CHOICE(transparent_hugepage,
+                              kHugePageWords,
+                              "allowed: always, madvise, never"));
 };
 
 struct ModuleLimits {
   Words required, forbidden;
 
-  template <class Self = ModuleLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(required, "modules that must be loaded; a|b for either"),
-                      MUSTER_FIELD(forbidden, "modules that must not be loaded")};
-  }
+  MUSTER_FIELDS(ModuleLimits,
+                MUSTER_FIELD(required, "modules that must be loaded; a|b for either"),
+                MUSTER_FIELD(forbidden, "modules that must not be loaded"));
 };
 
 struct ClockLimits {
@@ -54,12 +49,10 @@ struct ClockLimits {
   Limit<Seconds> error_warn_above;
   Words clocksource;
 
-  template <class Self = ClockLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(synchronised, "the clock must be disciplined"),
-                      MUSTER_FIELD(error_warn_above, "estimated error"),
-                      MUSTER_FIELD(clocksource, "allowed clocksources; empty for any")};
-  }
+  MUSTER_FIELDS(ClockLimits,
+                MUSTER_FIELD(synchronised, "the clock must be disciplined"),
+                MUSTER_FIELD(error_warn_above, "estimated error"),
+                MUSTER_FIELD(clocksource, "allowed clocksources; empty for any"));
 };
 
 }  // namespace muster

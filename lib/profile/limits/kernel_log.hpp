@@ -8,6 +8,7 @@
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/profile/limits/limit.hpp"
 
 namespace muster {
 
@@ -17,13 +18,11 @@ namespace muster {
 struct KernelLogPattern {
   std::string pattern, kind, remedy;
 
-  template <class Self = KernelLogPattern>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(pattern, "text with * for anything; ^ first for the start of the message"),
-        MUSTER_FIELD(kind, "class: see kinds"),
-        MUSTER_CHOICE(remedy, kRemedyWords, "what to do")};
-  }
+  MUSTER_FIELDS(KernelLogPattern,
+                MUSTER_FIELD(pattern,
+                             "text with * for anything; ^ first for the start of the message"),
+                MUSTER_FIELD(kind, "class: see kinds"),
+                MUSTER_CHOICE(remedy, kRemedyWords, "what to do"));
 };
 
 struct KernelLogLimits {
@@ -31,14 +30,11 @@ struct KernelLogLimits {
   std::map<std::string, std::string> kinds;
   std::vector<KernelLogPattern> patterns;
 
-  template <class Self = KernelLogLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(window, "how far back, never beyond the boot"),
-        MUSTER_FIELD(coalesce, "lines of one class and device this near are one incident"),
-        MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
-        MUSTER_FIELD(patterns, "what each line means")};
-  }
+  MUSTER_FIELDS(KernelLogLimits,
+                MUSTER_FIELD(window, "how far back, never beyond the boot"),
+                MUSTER_FIELD(coalesce, "lines of one class and device this near are one incident"),
+                MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
+                MUSTER_FIELD(patterns, "what each line means"));
 };
 
 }  // namespace muster

@@ -14,60 +14,45 @@ struct MemoryLimits {
   Limit<Bytes> total;
   Percent tolerance{};
 
-  template <class Self = MemoryLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(total, "expected MemTotal"),
-                      MUSTER_FIELD(tolerance, "band around it, both ways")};
-  }
+  MUSTER_FIELDS(MemoryLimits,
+                MUSTER_FIELD(total, "expected MemTotal"),
+                MUSTER_FIELD(tolerance, "band around it, both ways"));
 };
 
 struct MemoryAvailableLimits {
   Limit<Percent> warn_below;
 
-  template <class Self = MemoryAvailableLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(warn_below, "MemAvailable, in percent of MemTotal")};
-  }
+  MUSTER_FIELDS(MemoryAvailableLimits,
+                MUSTER_FIELD(warn_below, "MemAvailable, in percent of MemTotal"));
 };
 
 struct SwapLimits {
   Limit<Bytes> total;
 
-  template <class Self = SwapLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(total, "expected SwapTotal; 0 GiB for none")};
-  }
+  MUSTER_FIELDS(SwapLimits, MUSTER_FIELD(total, "expected SwapTotal; 0 GiB for none"));
 };
 
 struct HugePageLimit {
   Bytes size{};
   Limit<int> count, free;
 
-  template <class Self = HugePageLimit>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(size, "size of one page"),
-                      MUSTER_FIELD(count, "pages configured"),
-                      MUSTER_FIELD(free, "least number of free pages")};
-  }
+  MUSTER_FIELDS(HugePageLimit,
+                MUSTER_FIELD(size, "size of one page"),
+                MUSTER_FIELD(count, "pages configured"),
+                MUSTER_FIELD(free, "least number of free pages"));
 };
 
 struct HugePagesLimits {
   std::vector<HugePageLimit> pages;
 
-  template <class Self = HugePagesLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(pages, "expected huge pages, by size")};
-  }
+  MUSTER_FIELDS(HugePagesLimits, MUSTER_FIELD(pages, "expected huge pages, by size"));
 };
 
 struct EdacLimits {
   Limit<double> corrected_warn_above_per_hour;
 
-  template <class Self = EdacLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(corrected_warn_above_per_hour, "corrected memory errors per hour")};
-  }
+  MUSTER_FIELDS(EdacLimits,
+                MUSTER_FIELD(corrected_warn_above_per_hour, "corrected memory errors per hour"));
 };
 
 }  // namespace muster

@@ -7,6 +7,7 @@
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/profile/limits/limit.hpp"
 
 namespace muster {
 
@@ -14,23 +15,19 @@ struct RequiredMount {
   std::string point, type;
   bool writable = false;
 
-  template <class Self = RequiredMount>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(point, "mount point"),
-                      MUSTER_FIELD(type, "file system type, a glob; empty for any"),
-                      MUSTER_FIELD(writable, "must not be read-only")};
-  }
+  MUSTER_FIELDS(RequiredMount,
+                MUSTER_FIELD(point, "mount point"),
+                MUSTER_FIELD(type, "file system type, a glob; empty for any"),
+                MUSTER_FIELD(writable, "must not be read-only"));
 };
 
 struct MountLimits {
   std::vector<RequiredMount> required;
   Seconds answer_within{};
 
-  template <class Self = MountLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(required, "mounts that must be there"),
-                      MUSTER_FIELD(answer_within, "deadline of one statfs")};
-  }
+  MUSTER_FIELDS(MountLimits,
+                MUSTER_FIELD(required, "mounts that must be there"),
+                MUSTER_FIELD(answer_within, "deadline of one statfs"));
 };
 
 }  // namespace muster

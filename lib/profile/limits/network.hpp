@@ -16,22 +16,17 @@ struct EthernetInterface {
   Limit<BitsPerSecond> speed;
   bool rdma = false;
 
-  template <class Self = EthernetInterface>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(name, "interface or verbs name, a glob"),
-        MUSTER_FIELD(speed, "expected speed; not set for any"),
-        MUSTER_FIELD(rdma, "an Ethernet interface of any RDMA device will do, whatever its name")};
-  }
+  MUSTER_FIELDS(
+      EthernetInterface,
+      MUSTER_FIELD(name, "interface or verbs name, a glob"),
+      MUSTER_FIELD(speed, "expected speed; not set for any"),
+      MUSTER_FIELD(rdma, "an Ethernet interface of any RDMA device will do, whatever its name"));
 };
 
 struct EthernetLimits {
   std::vector<EthernetInterface> interfaces;
 
-  template <class Self = EthernetLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(interfaces, "interfaces that must be up")};
-  }
+  MUSTER_FIELDS(EthernetLimits, MUSTER_FIELD(interfaces, "interfaces that must be up"));
 };
 
 }  // namespace muster

@@ -16,22 +16,18 @@ namespace muster {
 struct PciDeviceLimits {
   Limit<int> nvswitches;
 
-  template <class Self = PciDeviceLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(
-        nvswitches,
-        "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present")};
-  }
+  MUSTER_FIELDS(
+      PciDeviceLimits,
+      MUSTER_FIELD(
+          nvswitches,
+          "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present"));
 };
 
 struct LinkLimit {
   Limit<Transfers> speed;
   Limit<int> width;
 
-  template <class Self = LinkLimit>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(speed, "per lane"), MUSTER_FIELD(width, "lanes")};
-  }
+  MUSTER_FIELDS(LinkLimit, MUSTER_FIELD(speed, "per lane"), MUSTER_FIELD(width, "lanes"));
 };
 
 enum class Unmeasurable { skip, unknown };
@@ -46,25 +42,21 @@ struct PciLinkLimits {
   LinkLimit gpu, hca;
   Unmeasurable unmeasurable = Unmeasurable::unknown;
 
-  template <class Self = PciLinkLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(gpu, "GPUs"),
-        MUSTER_FIELD(hca, "InfiniBand HCAs"),
-        MUSTER_FIELD(unmeasurable, "outcome where the kernel says Unknown: skip or unknown")};
-  }
+  MUSTER_FIELDS(PciLinkLimits,
+                MUSTER_FIELD(gpu, "GPUs"),
+                MUSTER_FIELD(hca, "InfiniBand HCAs"),
+                MUSTER_FIELD(unmeasurable,
+                             "outcome where the kernel says Unknown: skip or unknown"));
 };
 
 struct PciErrorLimits {
   Limit<double> correctable_warn_above_per_hour;
   Seconds window{};
 
-  template <class Self = PciErrorLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(correctable_warn_above_per_hour, "correctable errors per hour and device"),
-        MUSTER_FIELD(window, "how far back")};
-  }
+  MUSTER_FIELDS(PciErrorLimits,
+                MUSTER_FIELD(correctable_warn_above_per_hour,
+                             "correctable errors per hour and device"),
+                MUSTER_FIELD(window, "how far back"));
 };
 
 struct PciLimits {
@@ -72,10 +64,10 @@ struct PciLimits {
   PciLinkLimits link;
   PciErrorLimits errors;
 
-  template <class Self = PciLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(devices, ""), MUSTER_FIELD(link, ""), MUSTER_FIELD(errors, "")};
-  }
+  MUSTER_FIELDS(PciLimits,
+                MUSTER_FIELD(devices, ""),
+                MUSTER_FIELD(link, ""),
+                MUSTER_FIELD(errors, ""));
 };
 
 }  // namespace muster

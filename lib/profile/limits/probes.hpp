@@ -10,19 +10,13 @@ namespace muster {
 struct MusterProbeLimits {
   Words fatal;
 
-  template <class Self = MusterProbeLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(fatal, "probes whose time-out fails the node")};
-  }
+  MUSTER_FIELDS(MusterProbeLimits, MUSTER_FIELD(fatal, "probes whose time-out fails the node"));
 };
 
 struct MusterLimits {
   MusterProbeLimits probes;
 
-  template <class Self = MusterLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(probes, "")};
-  }
+  MUSTER_FIELDS(MusterLimits, MUSTER_FIELD(probes, ""));
 };
 
 }  // namespace muster

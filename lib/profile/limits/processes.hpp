@@ -12,22 +12,18 @@ struct ResourceLimits {
   bool memlock_unlimited = false;
   Limit<int> open_files_min;
 
-  template <class Self = ResourceLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(memlock_unlimited, "locked memory must be unlimited"),
-                      MUSTER_FIELD(open_files_min, "least soft limit of open files")};
-  }
+  MUSTER_FIELDS(ResourceLimits,
+                MUSTER_FIELD(memlock_unlimited, "locked memory must be unlimited"),
+                MUSTER_FIELD(open_files_min, "least soft limit of open files"));
 };
 
 struct StuckTaskLimits {
   Limit<Seconds> uninterruptible_for;
   Limit<int> zombies_warn_above;
 
-  template <class Self = StuckTaskLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(uninterruptible_for, "longest time in D state"),
-                      MUSTER_FIELD(zombies_warn_above, "number of zombies")};
-  }
+  MUSTER_FIELDS(StuckTaskLimits,
+                MUSTER_FIELD(uninterruptible_for, "longest time in D state"),
+                MUSTER_FIELD(zombies_warn_above, "number of zombies"));
 };
 
 }  // namespace muster

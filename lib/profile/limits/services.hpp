@@ -10,11 +10,9 @@ namespace muster {
 struct ServiceLimits {
   Words active, inactive;
 
-  template <class Self = ServiceLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(active, "units that must be active"),
-                      MUSTER_FIELD(inactive, "units that must not be active")};
-  }
+  MUSTER_FIELDS(ServiceLimits,
+                MUSTER_FIELD(active, "units that must be active"),
+                MUSTER_FIELD(inactive, "units that must not be active"));
 };
 
 }  // namespace muster

@@ -16,12 +16,10 @@ namespace muster {
 struct TopoNumaLimits {
   std::map<std::string, int> gpu, hca, nvme;
 
-  template <class Self = TopoNumaLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(gpu, "PCI address to NUMA node"),
-                      MUSTER_FIELD(hca, "PCI address to NUMA node"),
-                      MUSTER_FIELD(nvme, "PCI address to NUMA node")};
-  }
+  MUSTER_FIELDS(TopoNumaLimits,
+                MUSTER_FIELD(gpu, "PCI address to NUMA node"),
+                MUSTER_FIELD(hca, "PCI address to NUMA node"),
+                MUSTER_FIELD(nvme, "PCI address to NUMA node"));
 };
 
 enum class Nearest { not_told, same_switch, same_numa };
@@ -34,11 +32,9 @@ struct TopoPairingLimits {
   std::map<std::string, std::string> pairs;
   Nearest nearest = Nearest::not_told;
 
-  template <class Self = TopoPairingLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(pairs, "PCI address of a GPU to that of its HCA"),
-                      MUSTER_FIELD(nearest, "same_switch or same_numa")};
-  }
+  MUSTER_FIELDS(TopoPairingLimits,
+                MUSTER_FIELD(pairs, "PCI address of a GPU to that of its HCA"),
+                MUSTER_FIELD(nearest, "same_switch or same_numa"));
 };
 
 enum class NvlinkEnd { not_told, nvswitch, gpu };
@@ -52,23 +48,17 @@ struct TopoNvlinkLimits {
   Limit<int> neighbours;
   std::map<std::string, Words> pairs;
 
-  template <class Self = TopoNvlinkLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(ends_in, "what the NVLinks of a GPU lead to: switch or gpu"),
-        MUSTER_FIELD(neighbours, "other GPUs that the NVLinks of each GPU lead to directly"),
-        MUSTER_FIELD(pairs,
-                     "PCI address of a GPU to those of GPUs that it is linked with directly")};
-  }
+  MUSTER_FIELDS(
+      TopoNvlinkLimits,
+      MUSTER_FIELD(ends_in, "what the NVLinks of a GPU lead to: switch or gpu"),
+      MUSTER_FIELD(neighbours, "other GPUs that the NVLinks of each GPU lead to directly"),
+      MUSTER_FIELD(pairs, "PCI address of a GPU to those of GPUs that it is linked with directly"));
 };
 
 struct TopoNcclFileLimits {
   Limit<std::string> path;
 
-  template <class Self = TopoNcclFileLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(path, "NCCL's topology file")};
-  }
+  MUSTER_FIELDS(TopoNcclFileLimits, MUSTER_FIELD(path, "NCCL's topology file"));
 };
 
 struct TopoLimits {
@@ -77,13 +67,11 @@ struct TopoLimits {
   TopoNvlinkLimits nvlink_matrix;
   TopoNcclFileLimits nccl_file;
 
-  template <class Self = TopoLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(numa, ""),
-                      MUSTER_FIELD(pairing, ""),
-                      MUSTER_FIELD(nvlink_matrix, ""),
-                      MUSTER_FIELD(nccl_file, "")};
-  }
+  MUSTER_FIELDS(TopoLimits,
+                MUSTER_FIELD(numa, ""),
+                MUSTER_FIELD(pairing, ""),
+                MUSTER_FIELD(nvlink_matrix, ""),
+                MUSTER_FIELD(nccl_file, ""));
 };
 
 }  // namespace muster

@@ -18,45 +18,37 @@ struct XidRule {
   std::string meaning, kind, remedy, remedy_in_vm, code, context;
   Words settled_by, seen_by;
 
-  template <class Self = XidRule>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(xids, "the numbers"),
-        MUSTER_FIELD(meaning, "in a few words"),
-        field("class", &Self::kind, "fatal, degraded, application, ignore or decode"),
-        MUSTER_CHOICE(remedy, kRemedyWords, "what to do"),
-        MUSTER_CHOICE(
-            remedy_in_vm, kRemedyWords, "the same in a virtual machine, where it differs"),
-        MUSTER_FIELD(code, "Azure's fault code, where this number has one of its own"),
-        MUSTER_FIELD(context, "what else to know or to look at"),
-        MUSTER_FIELD(settled_by,
-                     "numbers that, in the same incident, make it no more than degraded"),
-        MUSTER_FIELD(seen_by, "checks that find the same fault in the GPU's own facts")};
-  }
+  MUSTER_FIELDS(
+      XidRule,
+      MUSTER_FIELD(xids, "the numbers"),
+      MUSTER_FIELD(meaning, "in a few words"),
+      field("class", &Self::kind, "fatal, degraded, application, ignore or decode"),
+      MUSTER_CHOICE(remedy, kRemedyWords, "what to do"),
+      MUSTER_CHOICE(remedy_in_vm, kRemedyWords, "the same in a virtual machine, where it differs"),
+      MUSTER_FIELD(code, "Azure's fault code, where this number has one of its own"),
+      MUSTER_FIELD(context, "what else to know or to look at"),
+      MUSTER_FIELD(settled_by, "numbers that, in the same incident, make it no more than degraded"),
+      MUSTER_FIELD(seen_by, "checks that find the same fault in the GPU's own facts"));
 };
 
 // What the driver calls for with an XID 154.
 struct XidAction {
   std::string meaning, remedy;
 
-  template <class Self = XidAction>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(meaning, "in a few words"),
-                      MUSTER_CHOICE(remedy, kRemedyWords, "what to do; none where all is well")};
-  }
+  MUSTER_FIELDS(XidAction,
+                MUSTER_FIELD(meaning, "in a few words"),
+                MUSTER_CHOICE(remedy, kRemedyWords, "what to do; none where all is well"));
 };
 
 // A unit of NVLink 5 and what the bits of its error status call for.
 struct NvlinkUnit {
   Words units, reset, evaluate, ignore;
 
-  template <class Self = NvlinkUnit>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(units, "its names in the log"),
-                      MUSTER_FIELD(reset, "status words that call for a reset of the GPU"),
-                      MUSTER_FIELD(evaluate, "status words that an XID 154 decides about"),
-                      MUSTER_FIELD(ignore, "status words that call for nothing")};
-  }
+  MUSTER_FIELDS(NvlinkUnit,
+                MUSTER_FIELD(units, "its names in the log"),
+                MUSTER_FIELD(reset, "status words that call for a reset of the GPU"),
+                MUSTER_FIELD(evaluate, "status words that an XID 154 decides about"),
+                MUSTER_FIELD(ignore, "status words that call for nothing"));
 };
 
 // Why a link of NVLink 5 went down.
@@ -65,12 +57,10 @@ struct NvlinkReason {
   bool reset = true;
   std::string context;
 
-  template <class Self = NvlinkReason>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(reasons, "bits 20 to 25 of the first word"),
-                      MUSTER_FIELD(reset, "it calls for a reset of the GPU"),
-                      MUSTER_FIELD(context, "where to look")};
-  }
+  MUSTER_FIELDS(NvlinkReason,
+                MUSTER_FIELD(reasons, "bits 20 to 25 of the first word"),
+                MUSTER_FIELD(reset, "it calls for a reset of the GPU"),
+                MUSTER_FIELD(context, "where to look"));
 };
 
 struct XidLimits {
@@ -83,22 +73,20 @@ struct XidLimits {
   std::vector<NvlinkUnit> nvlink_units;
   std::vector<NvlinkReason> nvlink_reasons;
 
-  template <class Self = XidLimits>
-  static constexpr auto fields() {
-    return std::tuple{
-        MUSTER_FIELD(window, "how far back what is not fatal counts"),
-        MUSTER_FIELD(coalesce, "XIDs of one GPU this near are one incident"),
-        MUSTER_FIELD(jobs,
-                     "an application's XID in this many jobs on one GPU is degraded; 0 for never"),
-        MUSTER_FIELD(jobs_window, "within this time, over reboots too"),
-        MUSTER_FIELD(of_programs, "believe lines that programs wrote to /dev/kmsg too, for trials"),
-        MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
-        MUSTER_FIELD(classes, "number to class, in place of the rules'"),
-        MUSTER_FIELD(rules, "what each number means"),
-        MUSTER_FIELD(actions, "what an XID 154 calls for, by its value"),
-        MUSTER_FIELD(nvlink_units, "XIDs 144 to 150, by unit and status"),
-        MUSTER_FIELD(nvlink_reasons, "XID 149, by reason of a link that is down")};
-  }
+  MUSTER_FIELDS(
+      XidLimits,
+      MUSTER_FIELD(window, "how far back what is not fatal counts"),
+      MUSTER_FIELD(coalesce, "XIDs of one GPU this near are one incident"),
+      MUSTER_FIELD(jobs,
+                   "an application's XID in this many jobs on one GPU is degraded; 0 for never"),
+      MUSTER_FIELD(jobs_window, "within this time, over reboots too"),
+      MUSTER_FIELD(of_programs, "believe lines that programs wrote to /dev/kmsg too, for trials"),
+      MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
+      MUSTER_FIELD(classes, "number to class, in place of the rules'"),
+      MUSTER_FIELD(rules, "what each number means"),
+      MUSTER_FIELD(actions, "what an XID 154 calls for, by its value"),
+      MUSTER_FIELD(nvlink_units, "XIDs 144 to 150, by unit and status"),
+      MUSTER_FIELD(nvlink_reasons, "XID 149, by reason of a link that is down"));
 };
 
 struct SxidLimits {
@@ -106,14 +94,12 @@ struct SxidLimits {
   std::map<std::string, std::string> kinds, classes;
   std::vector<XidRule> rules;
 
-  template <class Self = SxidLimits>
-  static constexpr auto fields() {
-    return std::tuple{MUSTER_FIELD(window, "how far back what is not fatal counts"),
-                      MUSTER_FIELD(coalesce, "SXIDs of one NVSwitch this near are one incident"),
-                      MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
-                      MUSTER_FIELD(classes, "number to class, in place of the rules'"),
-                      MUSTER_FIELD(rules, "what each number means, where the line does not say")};
-  }
+  MUSTER_FIELDS(SxidLimits,
+                MUSTER_FIELD(window, "how far back what is not fatal counts"),
+                MUSTER_FIELD(coalesce, "SXIDs of one NVSwitch this near are one incident"),
+                MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
+                MUSTER_FIELD(classes, "number to class, in place of the rules'"),
+                MUSTER_FIELD(rules, "what each number means, where the line does not say"));
 };
 
 }  // namespace muster
