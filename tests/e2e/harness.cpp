@@ -29,13 +29,13 @@ namespace fs = std::filesystem;
   std::abort();
 }
 
-app::Examined run(const app::Errand& errand) {
+app::ObservedNode run(const app::ObservationRequest& errand) {
   const auto started = Clock::now();
   const std::map<std::string, std::string> variables{
       {"MUSTER_DATA_DIR", fmt::format("{}/configs", MUSTER_SOURCE_DIR)}};
   Deadline deadline(started + (errand.deadline ? to_duration(*errand.deadline)
                                                : Clock::duration(app::kDefaultDeadline)));
-  auto examined = app::examine(errand, variables, started, deadline);
+  auto examined = app::observe_node(errand, variables, started, deadline);
   if (!examined) give_up(examined.error().message);
   return std::move(*examined);
 }
