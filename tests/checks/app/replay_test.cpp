@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lib/base/text.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
