@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors: sockets, cores and threads that are online, and the NUMA nodes that they belong to.
 
+#include "lib/probes/parse/cpu.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +12,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/cpu_parse.hpp"
-#include "lib/probes/memory_parse.hpp"
+#include "lib/probes/parse/memory.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

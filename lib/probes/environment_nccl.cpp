@@ -9,7 +9,7 @@
 #include <set>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/xml.hpp"
+#include "lib/probes/parse/xml.hpp"
 
 namespace muster {
 namespace {

@@ -2,6 +2,8 @@
 // InfiniBand as sysfs tells it: every RDMA device, its ports, their addresses, keys and counters.
 // Each file is read once: on a virtual function every read of a counter may cost a firmware command
 // and a line in the kernel log.
+#include "lib/probes/parse/ib.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +20,6 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/ib_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who the node is: its name, this boot, its maker, and the machine below it where Azure tells.
 
+#include "lib/probes/parse/identity.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +10,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/cpu_parse.hpp"
-#include "lib/probes/identity_parse.hpp"
+#include "lib/probes/parse/cpu.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

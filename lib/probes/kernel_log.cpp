@@ -2,6 +2,8 @@
 // Reads the kernel log from its oldest record: record by record from the device, by line from a
 // recorded file. Bounded in size and time, and never waits for more.
 
+#include "lib/probes/parse/kernel_log.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -18,7 +20,6 @@
 
 #include "lib/base/descriptor.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/kernel_log_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory, swap and huge pages.
 
+#include "lib/probes/parse/memory.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/memory_parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

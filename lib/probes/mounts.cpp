@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mounted file systems that hold data, and how full they are.
 
+#include "lib/probes/parse/mounts.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/statfs.h>
@@ -13,7 +15,6 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/mounts_parse.hpp"
 #include "lib/probes/mounts_space.hpp"
 #include "lib/probes/probes.hpp"
 

@@ -18,7 +18,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/pci_class.hpp"
+#include "lib/probes/parse/pci_class.hpp"
 #include "lib/probes/pci_config.hpp"
 #include "lib/probes/probes.hpp"
 

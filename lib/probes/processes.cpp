@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load, and the processes that are stuck: in uninterruptible sleep, or dead and not waited for.
 
+#include "lib/probes/parse/processes.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +16,6 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
-#include "lib/probes/processes_parse.hpp"
 
 namespace muster {
 namespace {

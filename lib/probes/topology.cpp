@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/pci_class.hpp"
+#include "lib/probes/parse/pci_class.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

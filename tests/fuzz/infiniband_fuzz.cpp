@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/probes/ib_parse.hpp"
+#include "lib/probes/parse/ib.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

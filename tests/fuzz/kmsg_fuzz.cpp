@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/kernel_log_parse.hpp"
+#include "lib/probes/parse/kernel_log.hpp"
 
 namespace muster {
 namespace {

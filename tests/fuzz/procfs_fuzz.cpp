@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/cpu_parse.hpp"
-#include "lib/probes/memory_parse.hpp"
-#include "lib/probes/mounts_parse.hpp"
-#include "lib/probes/processes_parse.hpp"
+#include "lib/probes/parse/cpu.hpp"
+#include "lib/probes/parse/memory.hpp"
+#include "lib/probes/parse/mounts.hpp"
+#include "lib/probes/parse/processes.hpp"
 
 namespace {
 

@@ -17,8 +17,8 @@
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/reader.hpp"
+#include "lib/probes/parse/processes.hpp"
 #include "lib/probes/probes.hpp"
-#include "lib/probes/processes_parse.hpp"
 
 namespace muster {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/probes/parse/memory.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/probes/memory_parse.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/kernel_log_parse.hpp"
+#include "lib/probes/parse/kernel_log.hpp"
 
 #include <algorithm>
 #include <array>

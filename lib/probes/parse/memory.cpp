@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/memory_parse.hpp"
+#include "lib/probes/parse/memory.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/mounts_parse.hpp"
+#include "lib/probes/parse/mounts.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/xml.hpp"
+#include "lib/probes/parse/xml.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/identity_parse.hpp"
+#include "lib/probes/parse/identity.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

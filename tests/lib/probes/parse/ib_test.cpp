@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/ib_parse.hpp"
+#include "lib/probes/parse/ib.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
