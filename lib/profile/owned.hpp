@@ -21,6 +21,9 @@ class Owned {
   Owned& operator=(Owned&& other) noexcept;
   ~Owned();
 
+  // By value.
+  bool operator==(const Owned& other) const;
+
   T* operator->() { return value_.get(); }
 
   const T* operator->() const { return value_.get(); }
@@ -56,5 +59,10 @@ Owned<T>& Owned<T>::operator=(Owned&& other) noexcept = default;
 
 template <class T>
 Owned<T>::~Owned() = default;
+
+template <class T>
+bool Owned<T>::operator==(const Owned& other) const {
+  return *value_ == *other.value_;
+}
 
 }  // namespace muster
