@@ -211,13 +211,13 @@ std::uint64_t bits_of(Type type, double number) {
 double value_of(Type type, std::uint64_t bits) {
   switch (type) {
     case Type::f32:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
     case Type::f64:
       return std::bit_cast<double>(bits);
     case Type::f16:
-      return from_f16(static_cast<std::uint16_t>(bits));
+      return static_cast<double>(from_f16(static_cast<std::uint16_t>(bits)));
     case Type::bf16:
-      return from_bf16(static_cast<std::uint16_t>(bits));
+      return static_cast<double>(from_bf16(static_cast<std::uint16_t>(bits)));
     case Type::i32:
       return static_cast<std::int32_t>(static_cast<std::uint32_t>(bits));
     case Type::u8:
