@@ -5,9 +5,10 @@ if(TARGET muster_mpi)
   install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster COMPONENT mpi)
 endif()
 install(FILES configs/muster.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)  # profiles are in the programs
-install(FILES docs/muster.1 docs/muster-bench.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/docs/muster.1 ${CMAKE_BINARY_DIR}/docs/muster-bench.1
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 foreach(program muster muster-bench)
-  install(FILES tools/completion/${program}.bash
+  install(FILES ${CMAKE_BINARY_DIR}/docs/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
 endforeach()
 # Slurm's hooks, jobs and the unit of sweeps; the plug-in of LBNL NHC and its configuration: a site links or copies them to

@@ -22,10 +22,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string source_file(std::string_view name) {
-  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+std::string text_of(const std::string& name) {
+  std::ifstream file(name);
   EXPECT_TRUE(file) << name;
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string source_file(std::string_view name) {
+  return text_of(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+}
+
+// One that is made when muster is built.
+std::string made_file(std::string_view name) {
+  return text_of(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
 }
 
 // What a shell prints for a command, with the program in its path.
@@ -76,12 +85,12 @@ std::set<std::string> option_names() {
 // What the completion offers for the last of `words`.
 std::set<std::string> offered(std::string_view words) {
   const auto output =
-      output_of(fmt::format("source {}/tools/completion/muster-bench.bash; "
+      output_of(fmt::format("source {}/muster-bench.bash; "
                             "muster() {{ printf \"%s\\n\" \"generic Any\" \"trainer Ours\"; }}; "
                             "COMP_WORDS=({}); "
                             "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
                             "_muster_bench; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"",
-                            MUSTER_SOURCE_DIR,
+                            MUSTER_DOCUMENTS,
                             words));
   std::set<std::string> offers;
   for (const auto line : split_lines(output)) offers.emplace(line);
@@ -106,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Documents,
                          ::testing::Values("README.md", "docs/benchmark.md"));
 
 TEST(BenchManPageTest, NamesEveryOptionWithItsArgument) {
-  const auto page = source_file("docs/muster-bench.1");
+  const auto page = made_file("muster-bench.1");
   for (const auto& option : command_text().options) {
     for (const auto name : split(option.name, ',')) {
       const auto escaped = std::regex_replace(std::string(name), std::regex("-"), "\\-");
@@ -117,7 +126,7 @@ TEST(BenchManPageTest, NamesEveryOptionWithItsArgument) {
 }
 
 TEST(BenchManPageTest, NamesEveryCollective) {
-  const auto page = source_file("docs/muster-bench.1");
+  const auto page = made_file("muster-bench.1");
   for (std::size_t i = 0; i < kCollectives; ++i) {
     EXPECT_THAT(page, HasSubstr(std::string(to_string(static_cast<Collective>(i)))));
   }

@@ -24,10 +24,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string source_file(std::string_view name) {
-  std::ifstream file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+std::string text_of(const std::string& name) {
+  std::ifstream file(name);
   EXPECT_TRUE(file) << name;
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string source_file(std::string_view name) {
+  return text_of(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+}
+
+// One that is made when muster is built.
+std::string made_file(std::string_view name) {
+  return text_of(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
 }
 
 // What a shell prints, without its last newline.
@@ -50,12 +59,12 @@ std::set<std::string> names_of(const CommandText& command) {
 // What the completion offers for the last of `words`.
 std::set<std::string> offered(const std::string& words) {
   const auto script = fmt::format(
-      "bash --norc -c 'source {}/tools/completion/muster.bash; "
+      "bash --norc -c 'source {}/muster.bash; "
       "muster() {{ printf \"%s\\n\" \"ib.rate A rate\" \"ib.state A state\" \"pci.acs ACS\"; }}; "
       "COMP_WORDS=({}); "
       "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
       "_muster; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
-      MUSTER_SOURCE_DIR,
+      MUSTER_DOCUMENTS,
       words);
   const auto output = output_of(script);
   std::set<std::string> offers;
@@ -106,7 +115,7 @@ TEST(DocsTest, ReadmeShowsWhatTheProgramPrints) {
 }
 
 TEST(ManPageTest, NamesEveryCommandAndOption) {
-  const auto page = source_file("docs/muster.1");
+  const auto page = made_file("muster.1");
   for (const auto& command : command_texts()) {
     const auto begin = page.find(fmt::format(".SS muster {}", command.name));
     ASSERT_NE(begin, std::string::npos) << command.name;
