@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kGibibyte = 1ULL << 30U;
 
-constexpr RunFacts kGpus{.nodes = 1, .ranks = 8, .gpus = true};
+const RunFacts kGpus{.nodes = 1, .ranks = 8, .gpus = true};
 
 Profile with_limit() {
   Profile profile;
