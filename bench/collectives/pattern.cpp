@@ -137,11 +137,12 @@ int mantissa_bits(Type type) {
 
 // How many representable numbers an average may be off. A library may divide the sum, or multiply
 // each input by 1/n and add: then 1/n, each product and each addition are rounded, each by half a
-// unit in the last place, which makes `terms` + 2 roundings at most and gamma of them in all.
+// unit in the last place, which makes `terms` + 2 roundings at most and gamma of them in all. Where
+// that has no bound, as for 254 terms of bf16, each rounding is allowed two units.
 std::uint64_t average_tolerance(Type type, std::uint64_t terms) {
   const auto roundings = static_cast<double>(terms) + 2;
   const double unit = std::ldexp(1.0, -mantissa_bits(type));
-  return static_cast<std::uint64_t>(std::ceil(roundings / (1 - roundings * unit))) + 1;
+  return static_cast<std::uint64_t>(std::ceil(roundings / std::max(0.5, 1 - roundings * unit))) + 1;
 }
 
 bool is_integer(Type type) { return type == Type::i32 || type == Type::u8; }
