@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string_view>
-#include <tuple>
 
 namespace muster {
 
@@ -24,7 +23,7 @@ constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::
 // several times as long.
 template <class... Each>
 constexpr auto field_list(Each... each) {
-  return [=](auto& visit) { (visit(each), ...); };
+  return [=]([[maybe_unused]] auto& visit) { (visit(each), ...); };
 }
 
 // One entry of fields(): the member's name is its name in JSON and YAML.
@@ -47,12 +46,7 @@ concept Described = requires {
 
 template <Described T, class Visitor>
 constexpr void for_each_field(Visitor&& visit) {
-  const auto fields = T::fields();
-  if constexpr (requires { fields(visit); }) {
-    fields(visit);
-  } else {
-    std::apply([&](const auto&... each) { (visit(each), ...); }, fields);
-  }
+  T::fields()(visit);
 }
 
 }  // namespace muster

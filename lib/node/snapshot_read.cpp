@@ -71,23 +71,7 @@ Result<Section<T>> parse_section(std::string_view text) {
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define MUSTER_SECTION(T) template Result<Section<T>> parse_section<T>(std::string_view);
 // NOLINTEND(bugprone-macro-parentheses)
-MUSTER_SECTION(Identity)
-MUSTER_SECTION(Cpu)
-MUSTER_SECTION(Memory)
-MUSTER_SECTION(Mounts)
-MUSTER_SECTION(Disks)
-MUSTER_SECTION(Processes)
-MUSTER_SECTION(Kernel)
-MUSTER_SECTION(KernelLog)
-MUSTER_SECTION(Services)
-MUSTER_SECTION(Network)
-MUSTER_SECTION(Pci)
-MUSTER_SECTION(Infiniband)
-MUSTER_SECTION(Verbs)
-MUSTER_SECTION(Topology)
-MUSTER_SECTION(Environment)
-MUSTER_SECTION(Nvml)
-MUSTER_SECTION(Earlier)
+MUSTER_SECTIONS(MUSTER_SECTION)
 #undef MUSTER_SECTION
 
 }  // namespace muster

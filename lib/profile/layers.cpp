@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "lib/profile/load.hpp"
@@ -22,7 +21,7 @@ bool is_group(const Member& member) {
 
 // The block of a check that has no limits.
 struct NoLimits {
-  static constexpr auto fields() { return std::tuple<>{}; }
+  static constexpr auto fields() { return field_list(); }
 };
 
 bool is_known_to_loader(std::string_view key) {

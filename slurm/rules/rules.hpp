@@ -5,7 +5,6 @@
 #include <chrono>
 #include <map>
 #include <string>
-#include <tuple>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -34,40 +33,32 @@ struct Rules {
   std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
   SweepRules sweep;
 
-  template <class Self = Rules>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("drain", &Self::drain, "drain nodes at all"),
-        field("resume", &Self::resume, "resume nodes at all"),
-        field("most_drained",
-              &Self::most_drained,
-              "share of a partition that may be drained within drain_window, at least one node"),
-        field("drain_window", &Self::drain_window, "time in which drains are counted"),
-        field("most_standing",
-              &Self::most_standing,
-              "share of a partition that may stand drained, since whenever, at least one node"),
-        field("clean_runs", &Self::clean_runs, "clean runs in a row before a node is resumed"),
-        field("flaps", &Self::flaps, "this drain within flap_window stays until an admin resumes"),
-        field("flap_window", &Self::flap_window, "time in which a node's drains are counted"),
-        field("unknown",
-              &Self::unknown,
-              "by check, globs: keep or drain where it could not be judged"),
-        field("on_trouble",
-              &Self::on_trouble,
-              "pass or fail: a hook's answer when muster itself is broken"),
-        field("prolog_budget", &Self::prolog_budget, "the whole prolog ends within"),
-        field("epilog_budget", &Self::epilog_budget, "the whole epilog ends within"),
-        field("health_budget", &Self::health_budget, "the whole health check ends within"),
-        field("spread", &Self::spread, "health checks of all nodes begin spread over this time"),
-        field(
-            "controller_deadline", &Self::controller_deadline, "for one call of scontrol or sinfo"),
-        field("programs", &Self::programs, "folders with scontrol and sinfo, separated by colons"),
-        field("conf", &Self::conf, "slurm.conf, where SLURM_CONF is not set"),
-        field("nhc_conf",
-              &Self::nhc_conf,
-              "hooks judge by this configuration of NHC in place of the context's checks"),
-        field("sweep", &Self::sweep, "what `muster sweep` does")};
-  }
+  MUSTER_FIELDS(
+      Rules,
+      MUSTER_FIELD(drain, "drain nodes at all"),
+      MUSTER_FIELD(resume, "resume nodes at all"),
+      MUSTER_FIELD(
+          most_drained,
+          "share of a partition that may be drained within drain_window, at least one node"),
+      MUSTER_FIELD(drain_window, "time in which drains are counted"),
+      MUSTER_FIELD(
+          most_standing,
+          "share of a partition that may stand drained, since whenever, at least one node"),
+      MUSTER_FIELD(clean_runs, "clean runs in a row before a node is resumed"),
+      MUSTER_FIELD(flaps, "this drain within flap_window stays until an admin resumes"),
+      MUSTER_FIELD(flap_window, "time in which a node's drains are counted"),
+      MUSTER_FIELD(unknown, "by check, globs: keep or drain where it could not be judged"),
+      MUSTER_FIELD(on_trouble, "pass or fail: a hook's answer when muster itself is broken"),
+      MUSTER_FIELD(prolog_budget, "the whole prolog ends within"),
+      MUSTER_FIELD(epilog_budget, "the whole epilog ends within"),
+      MUSTER_FIELD(health_budget, "the whole health check ends within"),
+      MUSTER_FIELD(spread, "health checks of all nodes begin spread over this time"),
+      MUSTER_FIELD(controller_deadline, "for one call of scontrol or sinfo"),
+      MUSTER_FIELD(programs, "folders with scontrol and sinfo, separated by colons"),
+      MUSTER_FIELD(conf, "slurm.conf, where SLURM_CONF is not set"),
+      MUSTER_FIELD(nhc_conf,
+                   "hooks judge by this configuration of NHC in place of the context's checks"),
+      MUSTER_FIELD(sweep, "what `muster sweep` does"));
 };
 
 // As Slurm and the history count time.

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "lib/base/fields.hpp"
@@ -29,28 +28,22 @@ struct SweepRules {
   std::string script;                              // empty: the one that came with the program
   std::string results;  // folder that nodes and this machine share; empty: there is no sweep
 
-  template <class Self = SweepRules>
-  static constexpr auto fields() {
-    return std::tuple{
-        field("every", &Self::every, "each node is swept at least once in this time"),
-        field("kinds", &Self::kinds, "kinds of sweep that run"),
-        field("partitions", &Self::partitions, "partitions that are swept"),
-        field("partners", &Self::partners, "failures with so many partners confirm a suspect"),
-        field(
-            "most_jobs", &Self::most_jobs, "jobs of the sweep that are queued or running at once"),
-        field("time", &Self::time, "time limit of one job"),
-        field("start_within", &Self::start_within, "a job that has not started by then goes away"),
-        field("nice", &Self::nice, "how much the priority of its jobs is lowered"),
-        field("account", &Self::account, "account of its jobs"),
-        field("qos", &Self::qos, "quality of service of its jobs"),
-        field("options", &Self::options, "more options of sbatch"),
-        field("bench", &Self::bench, "more options of muster-bench"),
-        field("environment", &Self::environment, "variables of its jobs"),
-        field("script", &Self::script, "the batch script"),
-        field("results", &Self::results, "folder shared by nodes and this machine")};
-  }
-
-  bool operator==(const SweepRules&) const = default;
+  MUSTER_FIELDS(SweepRules,
+                MUSTER_FIELD(every, "each node is swept at least once in this time"),
+                MUSTER_FIELD(kinds, "kinds of sweep that run"),
+                MUSTER_FIELD(partitions, "partitions that are swept"),
+                MUSTER_FIELD(partners, "failures with so many partners confirm a suspect"),
+                MUSTER_FIELD(most_jobs, "jobs of the sweep that are queued or running at once"),
+                MUSTER_FIELD(time, "time limit of one job"),
+                MUSTER_FIELD(start_within, "a job that has not started by then goes away"),
+                MUSTER_FIELD(nice, "how much the priority of its jobs is lowered"),
+                MUSTER_FIELD(account, "account of its jobs"),
+                MUSTER_FIELD(qos, "quality of service of its jobs"),
+                MUSTER_FIELD(options, "more options of sbatch"),
+                MUSTER_FIELD(bench, "more options of muster-bench"),
+                MUSTER_FIELD(environment, "variables of its jobs"),
+                MUSTER_FIELD(script, "the batch script"),
+                MUSTER_FIELD(results, "folder shared by nodes and this machine"));
 };
 
 }  // namespace muster::slurm
