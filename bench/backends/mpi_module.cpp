@@ -18,7 +18,7 @@ std::filesystem::path mpi_module_path() {
   return program.parent_path().parent_path() / "lib" / "muster" / "muster_mpi.so";
 }
 
-Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module) {
+Result<StartMpi> open_mpi_module(const std::filesystem::path& module) {
   // Open MPI opens modules of its own, which look for its symbols among the global ones. Never
   // closed: MPI leaves threads and handlers behind.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
@@ -28,8 +28,14 @@ Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module) {
     return make_error(
         fmt::format("{} belongs to another version of this program", module.string()));
   }
+  return reinterpret_cast<StartMpi>(entry);
+}
+
+Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module) {
+  const auto start = open_mpi_module(module);
+  if (!start) return tl::unexpected(start.error());
   std::string why;
-  std::unique_ptr<MpiJob> job(reinterpret_cast<StartMpi>(entry)(&why));
+  std::unique_ptr<MpiJob> job((*start)(&why));
   if (!job) return make_error(fmt::format("start MPI: {}", why));
   return job;
 }

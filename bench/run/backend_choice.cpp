@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "bench/backends/mpi_module.hpp"
@@ -22,9 +20,11 @@
 namespace muster::bench {
 namespace {
 
-bool has_mpi_module() {
-  std::error_code failure;
-  return std::filesystem::exists(mpi_module_path(), failure);
+// The module may be there and the MPI library not: it is opened. Empty where MPI can be used.
+std::string why_not_mpi(const Place& place) {
+  if (!place.mpi) return ", and no MPI launcher";
+  const auto module = open_mpi_module(mpi_module_path());
+  return module ? "" : fmt::format(", and no MPI: {}", module.error().message);
 }
 
 // No driver, or one that finds no GPU, or the library that programs are built with: other errors
@@ -119,13 +119,10 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
                                        where,
                                        why)});
   }
-  const bool over_mpi = place.mpi && has_mpi_module();
+  const auto instead = why_not_mpi(place);
   evidence.push_back(
-      fmt::format("back end {}: no GPU ({}){}",
-                  over_mpi ? "mpi" : "tcp",
-                  why,
-                  over_mpi ? "" : (place.mpi ? ", and no MPI module" : ", and no MPI launcher")));
-  return over_mpi ? BackendKind::mpi : BackendKind::tcp;
+      fmt::format("back end {}: no GPU ({}){}", instead.empty() ? "mpi" : "tcp", why, instead));
+  return instead.empty() ? BackendKind::mpi : BackendKind::tcp;
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const BackendParts& parts) {

@@ -82,5 +82,18 @@ TEST(MpiRunTest, RunsOverTcpWhenAsked) {
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
 }
 
+// As a packaged muster on a node without an MPI library: the module is there and cannot be opened.
+TEST(MpiRunTest, RunsOverTcpWhereTheModuleCannotBeOpened) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  Job job;
+  const auto module = job.write("muster_mpi.so", "no library");
+  const auto end = job.end_of(
+      job.start(mpirun(2, muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "-v"})),
+                {{"MUSTER_MPI_MODULE", module}}));
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
+  EXPECT_THAT(end.out + end.err, HasSubstr("and no MPI: open the MPI module: "));
+}
+
 }  // namespace
 }  // namespace muster::e2e
