@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 namespace muster::e2e {
 namespace {
@@ -406,11 +407,16 @@ std::vector<std::string> Cluster::stop() {
   // A slurmstepd outlives its slurmd by design, and so may what a hook began. Only as the first
   // process of the namespace are all of them ours.
   std::vector<std::string> left;
-  if (::getpid() == 1) {
-    for (const auto& [pid, words] : other_processes()) {
-      left.push_back(words);
+  // One of them may be starting another at this moment: looked at until there are none.
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (::getpid() == 1 && std::chrono::steady_clock::now() < deadline) {
+    const auto others = other_processes();
+    if (others.empty()) break;
+    for (const auto& [pid, words] : others) {
+      if (std::ranges::find(left, words) == left.end()) left.push_back(words);
       ::kill(pid, SIGKILL);
     }
+    std::this_thread::sleep_for(milliseconds(20));
   }
   slurmds_.clear();
   controller_.reset();
