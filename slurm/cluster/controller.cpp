@@ -2,13 +2,16 @@
 #include "slurm/cluster/controller.hpp"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/cluster/call.hpp"
 
@@ -55,6 +58,11 @@ Result<fs::path> find_conf(const Rules& rules,
   return fs::path();
 }
 
+std::string memory_field(const Rules& rules) {
+  if (rules.memory == "none") return "";
+  return rules.memory == "comment" ? "Comment" : "Extra";
+}
+
 // What Slurm's programs say without a file where no server gives them one either: SLURM_CONF_SERVER
 // and DNS were asked.
 constexpr std::string_view kNoSource = "Could not establish a configuration source";
@@ -77,6 +85,17 @@ fs::path find_program(std::string_view folders, std::string_view name) {
     }
   }
   return {};
+}
+
+// The last words of a scontrol that does not know what it is to update.
+constexpr std::string_view kAborted = "Request aborted";
+
+std::string make_nonce() {
+  std::uint32_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, GRND_NONBLOCK) != sizeof nonce) {
+    nonce = static_cast<std::uint32_t>(Clock::now().time_since_epoch().count() ^ ::getpid());
+  }
+  return fmt::format("{:08x}", nonce);
 }
 
 class Programs final : public Controller {
@@ -109,11 +128,20 @@ class Programs final : public Controller {
     return parse_names(*out);
   }
 
-  Result<void> drain(std::string_view node, std::string_view reason) override {
-    return update(node, {"state=drain", fmt::format("reason={}", reason)});
+  Result<void> drain(std::string_view node,
+                     std::string_view reason,
+                     std::optional<std::string> memory) override {
+    return update(node, {"state=drain", fmt::format("reason={}", reason)}, memory);
   }
 
-  Result<void> resume(std::string_view node) override { return update(node, {"state=resume"}); }
+  Result<void> resume(std::string_view node, std::optional<std::string> memory) override {
+    return update(node, {"state=resume"}, memory);
+  }
+
+  Result<void> remember(std::string_view node, std::string_view memory) override {
+    if (installation_.memory.empty()) return {};
+    return send(node, {in_field(memory)});
+  }
 
  private:
   static const NodeState* find(const std::vector<NodeState>& nodes, std::string_view name) {
@@ -124,14 +152,32 @@ class Programs final : public Controller {
 
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
     // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
-    std::vector<std::string> arguments{"--local", "-h", "-N", "-o", std::string(kSinfoFormat)};
+    const auto nonce = make_nonce();
+    std::vector<std::string> arguments{
+        "--local", "-h", "-N", "-O", sinfo_format(installation_.memory, nonce)};
     arguments.insert(arguments.end(), selection.begin(), selection.end());
     const auto out = run(installation_.sinfo, std::move(arguments));
     if (!out) return tl::unexpected(out.error());
-    return parse_sinfo(*out);
+    return parse_sinfo(*out, nonce);
   }
 
-  Result<void> update(std::string_view node, std::vector<std::string> changes) {
+  [[nodiscard]] std::string in_field(std::string_view memory) const {
+    return fmt::format("{}={}", installation_.memory, memory);
+  }
+
+  Result<void> update(std::string_view node,
+                      std::vector<std::string> changes,
+                      const std::optional<std::string>& memory) {
+    if (!memory || installation_.memory.empty()) return send(node, std::move(changes));
+    auto both = changes;
+    both.push_back(in_field(*memory));
+    auto sent = send(node, std::move(both));
+    // An older scontrol does not know the field, and sent nothing.
+    const bool is_unknown = !sent && sent.error().message.find(kAborted) != std::string::npos;
+    return is_unknown ? send(node, std::move(changes)) : sent;
+  }
+
+  Result<void> send(std::string_view node, std::vector<std::string> changes) {
     if (auto plain = check_node_name(node); !plain) return plain;
     std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
     arguments.insert(arguments.end(), changes.begin(), changes.end());
@@ -164,7 +210,8 @@ Result<Installation> find_installation(const Rules& rules,
                      .sbatch = find_program(rules.programs, "sbatch"),
                      .squeue = find_program(rules.programs, "squeue"),
                      .conf = std::move(*conf),
-                     .environment = {}};
+                     .environment = {},
+                     .memory = memory_field(rules)};
   for (const auto& [name, program] :
        {std::pair{"scontrol", &found.scontrol}, std::pair{"sinfo", &found.sinfo}}) {
     if (!program->empty()) continue;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,21 @@ class Controller {
   // All nodes, with the hosts that they are.
   [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;
   // An error says what scontrol said, or that it did not answer in time: then what was asked may
-  // still happen.
-  [[nodiscard]] virtual Result<void> drain(std::string_view node, std::string_view reason) = 0;
-  [[nodiscard]] virtual Result<void> resume(std::string_view node) = 0;
+  // still happen. `memory` is written into the node's field in the same request; without one the
+  // field stays as it is, an empty one empties it.
+  [[nodiscard]] virtual Result<void> drain(std::string_view node,
+                                           std::string_view reason,
+                                           std::optional<std::string> memory) = 0;
+  [[nodiscard]] virtual Result<void> resume(std::string_view node,
+                                            std::optional<std::string> memory) = 0;
+  // The memory alone.
+  [[nodiscard]] virtual Result<void> remember(std::string_view node, std::string_view memory) = 0;
+
+  [[nodiscard]] Result<void> drain(std::string_view node, std::string_view reason) {
+    return drain(node, reason, std::nullopt);
+  }
+
+  [[nodiscard]] Result<void> resume(std::string_view node) { return resume(node, std::nullopt); }
 };
 
 // Slurm's programs and configuration on this machine.
@@ -43,6 +56,7 @@ struct Installation {
   std::filesystem::path sbatch, squeue;  // empty where they are not there
   std::filesystem::path conf;  // exists; empty where the programs fetch theirs from a server
   std::map<std::string, std::string> environment;  // all that the programs get
+  std::string memory;  // the field of a node in which muster remembers: Extra, Comment; or empty
 };
 
 // `variables` is the caller's environment. An error names what is not there and the key to set; a

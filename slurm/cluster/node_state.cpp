@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -14,9 +13,6 @@
 
 namespace muster::slurm {
 namespace {
-
-constexpr std::size_t kFields = 6;
-using Fields = std::array<std::string_view, kFields>;
 
 struct Word {
   std::string_view state;
@@ -66,18 +62,20 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// The last field is the reason, which may hold bars of its own.
-std::optional<Fields> fields_of(std::string_view line) {
-  Fields fields;
-  for (std::size_t i = 0; i + 1 < kFields; ++i) {
-    const auto bar = line.find('|');
-    if (bar == std::string_view::npos) return std::nullopt;
-    fields.at(i) = line.substr(0, bar);
-    line.remove_prefix(bar + 1);
+std::vector<std::string_view> split_at(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + separator.size());
   }
-  fields.back() = line;
-  return fields;
 }
+
+// What is printed behind each field, and behind the last one of a line.
+std::string behind_field(std::string_view nonce) { return fmt::format("|{}|", nonce); }
+
+std::string behind_line(std::string_view nonce) { return fmt::format("|{}.", nonce); }
 
 std::optional<Time> parse_time(std::string_view text) {
   const auto seconds = parse_unsigned(text);
@@ -86,13 +84,20 @@ std::optional<Time> parse_time(std::string_view text) {
   return Time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
 }
 
-NodeState parse_node(const Fields& fields) {
-  const auto& [name, partition, state, user, since, reason] = fields;
-  NodeState node{.name = std::string(name), .state = std::string(state)};
-  if (!partition.empty()) node.partitions.emplace_back(partition);
-  if (reason != "none") node.reason = reason;
-  if (user != "Unknown") node.user = user;
-  node.since = parse_time(since);
+// Nothing where the fields are not those that were asked for.
+std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields) {
+  constexpr std::size_t kFields = 6;  // and the memory, where this sinfo knows its field
+  const bool has_memory = fields.size() == kFields + 1;
+  if (fields.size() != kFields && !has_memory) return std::nullopt;
+  if (fields[0].empty() || fields[0].find_first_of("|\n") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  NodeState node{.name = std::string(fields[0]), .state = std::string(fields[2])};
+  if (!fields[1].empty()) node.partitions.emplace_back(fields[1]);
+  if (fields.back() != "none") node.reason = fields.back();
+  if (fields[3] != "Unknown") node.user = fields[3];
+  node.since = parse_time(fields[4]);
+  if (has_memory && fields[5] != "(null)" && fields[5] != "N/A") node.memory = fields[5];
   return node;
 }
 
@@ -101,7 +106,6 @@ class Nodes {
  public:
   void add(NodeState node) {
     const auto [place, is_new] = places_.try_emplace(node.name, nodes_.size());
-    last_is_new_ = is_new;
     if (is_new) {
       nodes_.push_back(std::move(node));
       return;
@@ -114,19 +118,11 @@ class Nodes {
     }
   }
 
-  // Somebody's reason of several lines: Slurm stores line breaks as they are.
-  void add_to_reason(std::string_view line) {
-    if (last_is_new_) nodes_.back().reason += fmt::format("\n{}", line);
-  }
-
-  [[nodiscard]] bool empty() const { return nodes_.empty(); }
-
   std::vector<NodeState> take() { return std::move(nodes_); }
 
  private:
   std::vector<NodeState> nodes_;
   std::map<std::string, std::size_t, std::less<>> places_;
-  bool last_is_new_ = false;
 };
 
 // A suffix tells what the word does not: * does not respond, ~ powered down, # powering up,
@@ -164,18 +160,31 @@ bool is_up(const NodeState& node) {
   return is_known && suffixes.find_first_of("~#%^!") == std::string::npos;
 }
 
-Result<std::vector<NodeState>> parse_sinfo(std::string_view text) {
+std::string sinfo_format(std::string_view memory_field, std::string_view nonce) {
+  std::string format;
+  for (const auto field :
+       {"NodeList", "PartitionName", "StateLong", "User", "TimeStamp", "", "Reason"}) {
+    const std::string_view name = *field == '\0' ? memory_field : field;
+    if (name.empty()) continue;
+    // A width of 0 cuts nothing off.
+    const bool is_last = name == "Reason";
+    format.append(fmt::format(
+        "{}:0{}{}", name, is_last ? behind_line(nonce) : behind_field(nonce), is_last ? "" : ","));
+  }
+  return format;
+}
+
+Result<std::vector<NodeState>> parse_sinfo(std::string_view text, std::string_view nonce) {
   Nodes nodes;
-  for (const auto line : split_lines(text)) {
-    const auto fields = fields_of(line);
-    if (fields && !fields->front().empty()) {
-      nodes.add(parse_node(*fields));
-    } else if (!nodes.empty()) {
-      nodes.add_to_reason(line);
-    } else {
-      return make_error(fmt::format(
-          "sinfo: \"{}\" is no line of the form {}", printable(line, 80), kSinfoFormat));
+  auto lines = split_at(text, fmt::format("{}\n", behind_line(nonce)));
+  if (lines.back().empty()) lines.pop_back();
+  for (const auto line : lines) {
+    auto node = parse_node(split_at(line, behind_field(nonce)));
+    if (!node) {
+      return make_error(
+          fmt::format("sinfo: \"{}\" is not what was asked for", printable(line, 80)));
     }
+    nodes.add(*std::move(node));
   }
   return nodes.take();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm says about a node, from the form of sinfo that has been the same in every version.
+// What Slurm says about a node, from the fields of sinfo that have been the same in every version.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,6 @@ namespace muster::slurm {
 
 // Seconds of wall time, as Slurm and the history keep it.
 using Time = std::chrono::sys_seconds;
-
-// With SLURM_TIME_FORMAT=%s in its environment, so that %H is a number.
-inline constexpr std::string_view kSinfoFormat = "%N|%R|%T|%u|%H|%E";
 
 // What a state means for somebody who may drain or resume.
 enum class Standing {
@@ -33,6 +30,7 @@ struct NodeState {
   std::string reason;         // empty for none
   std::string user;           // who gave the reason; empty for nobody
   std::optional<Time> since;  // when
+  std::string memory = {};    // the text in the field where muster remembers; see NodeMemory
 
   bool operator==(const NodeState&) const = default;
 };
@@ -43,8 +41,14 @@ struct NodeState {
 // that has just stopped answering is up until Slurm calls it down.
 [[nodiscard]] bool is_up(const NodeState& node);
 
-// The whole output of `sinfo -h -N -o kSinfoFormat`, a node's lines of several partitions put
-// together. In the order of their first lines.
-[[nodiscard]] Result<std::vector<NodeState>> parse_sinfo(std::string_view text);
+// For `sinfo -h -N -O`, with SLURM_TIME_FORMAT=%s in its environment, so that the time is a number.
+// `nonce` stands behind each field, so that no reason can be taken for the fields of another node.
+// `memory_field` is Extra or Comment; empty for none.
+[[nodiscard]] std::string sinfo_format(std::string_view memory_field, std::string_view nonce);
+
+// The whole output of it, a node's lines of several partitions put together. In the order of their
+// first lines.
+[[nodiscard]] Result<std::vector<NodeState>> parse_sinfo(std::string_view text,
+                                                         std::string_view nonce);
 
 }  // namespace muster::slurm

@@ -24,6 +24,9 @@ BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
     return {"on_trouble", in_quotes(rules.on_trouble) + "; write pass or fail"};
   }
+  if (rules.memory != "extra" && rules.memory != "comment" && rules.memory != "none") {
+    return {"memory", in_quotes(rules.memory) + "; write extra, comment or none"};
+  }
   // A hook is started in whichever folder slurmd is in.
   if (!rules.nhc_conf.empty() && !rules.nhc_conf.starts_with('/')) {
     return {"nhc_conf", in_quotes(rules.nhc_conf) + "; write the whole path"};

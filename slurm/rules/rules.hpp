@@ -29,7 +29,8 @@ struct Rules {
   Seconds spread{2};                // health checks begin within it, each node at its own time
   Seconds controller_deadline{12};  // for one question to slurmctld; above its MessageTimeout
   std::string programs = "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";  // where scontrol is
-  std::string conf;      // slurm.conf, where SLURM_CONF is not set; empty: the usual places
+  std::string conf;              // slurm.conf, where SLURM_CONF is not set; empty: the usual places
+  std::string memory = "extra";  // the field of a node in Slurm in which muster remembers, or none
   std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
   SweepRules sweep;
 
@@ -56,6 +57,8 @@ struct Rules {
       MUSTER_FIELD(controller_deadline, "for one call of scontrol or sinfo"),
       MUSTER_FIELD(programs, "folders with scontrol and sinfo, separated by colons"),
       MUSTER_FIELD(conf, "slurm.conf, where SLURM_CONF is not set"),
+      MUSTER_FIELD(memory,
+                   "a node's field in Slurm for what muster must know: extra, comment or none"),
       MUSTER_FIELD(nhc_conf,
                    "hooks judge by this configuration of NHC in place of the context's checks"),
       MUSTER_FIELD(sweep, "what `muster sweep` does"));

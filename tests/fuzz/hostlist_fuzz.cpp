@@ -37,7 +37,7 @@ void try_hostlist(std::string_view text) {
 }
 
 void try_sinfo(std::string_view text) {
-  const auto nodes = muster::slurm::parse_sinfo(text);
+  const auto nodes = muster::slurm::parse_sinfo(text, "5eed");
   if (!nodes) return;
   std::set<std::string> names;
   for (const auto& node : *nodes) {

@@ -126,25 +126,46 @@ class FakeController final : public Controller {
     return names;
   }
 
-  Result<void> drain(std::string_view node, std::string_view reason) override {
+  using Controller::drain;
+  using Controller::resume;
+
+  Result<void> drain(std::string_view node,
+                     std::string_view reason,
+                     std::optional<std::string> memory) override {
     calls.emplace_back("drain");
     if (before_drain) before_drain();
-    cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(reason)] {
+    cluster_.change([&cluster = cluster_,
+                     name = std::string(node),
+                     text = std::string(reason),
+                     memory = std::move(memory)] {
       cluster.drain(name, text);
+      if (memory) cluster.node(name).memory = *memory;
     });
     auto trouble = cluster_.trouble("scontrol");
     if (after_drain) after_drain();
     return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
   }
 
-  Result<void> resume(std::string_view node) override {
+  Result<void> resume(std::string_view node, std::optional<std::string> memory) override {
     calls.emplace_back("resume");
     if (before_resume) before_resume();
     auto trouble = cluster_.trouble("scontrol");
     if (trouble.empty() && cluster_.node(node).state == "idle") {
       trouble = "scontrol ended with status 1: Invalid node state specified";
     }
-    cluster_.change([&cluster = cluster_, name = std::string(node)] { cluster.resume(name); });
+    cluster_.change([&cluster = cluster_, name = std::string(node), memory = std::move(memory)] {
+      cluster.resume(name);
+      if (memory) cluster.node(name).memory = *memory;
+    });
+    return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
+  }
+
+  Result<void> remember(std::string_view node, std::string_view memory) override {
+    calls.emplace_back("remember");
+    auto trouble = cluster_.trouble("scontrol");
+    cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(memory)] {
+      cluster.node(name).memory = text;
+    });
     return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
   }
 

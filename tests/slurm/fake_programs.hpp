@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::slurm {
@@ -24,11 +25,13 @@ struct FakePrograms {
 D={}
 printf '[%s]' {} "$@" >>"$D/calls"
 echo >>"$D/calls"
+{}
 /usr/bin/tr '\0' '\n' </proc/$$/environ | /usr/bin/sort >"$D/environment"
 {}
 )",
                           path(),
                           name,
+                          kFakeSinfo,
                           body));
     std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
   }

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "slurm/cluster/node_memory.hpp"
+
 namespace muster::e2e {
 namespace {
 
@@ -68,6 +70,60 @@ TEST_F(ClusterTest, TellsTheTimeOfADrainInSecondsBySlurmTimeFormat) {
   const auto ran =
       cluster.run({"sinfo", "-h", "-N", "-o", "%N|%R|%T|%u|%H|%E"}, {{"SLURM_TIME_FORMAT", "%s"}});
   EXPECT_THAT(ran.out, ::testing::MatchesRegex("n1.main.drained.root.[0-9]+.a.b\n")) << ran.err;
+}
+
+// What muster asks sinfo for, and what it tells scontrol.
+TEST_F(ClusterTest, KeepsAMemoryWithTheNode) {
+  Cluster cluster({.nodes = 2});
+  ASSERT_EQ(cluster.trouble(), "");
+  const auto nodes = [&](std::string_view field) {
+    const auto ran = cluster.run({"sinfo", "-h", "-N", "-O", slurm::sinfo_format(field, "5eed")},
+                                 {{"SLURM_TIME_FORMAT", "%s"}});
+    const auto parsed = slurm::parse_sinfo(ran.out, "5eed");
+    EXPECT_TRUE(parsed) << ran.out << ran.err;
+    return parsed.value_or(std::vector<slurm::NodeState>(2));
+  };
+  const auto text = slurm::to_text({.check = "a.b", .boot = "b-1", .drains = {slurm::Time{}}});
+  const std::string reason(190, 'r');
+  for (const std::string field : {"Extra", "Comment"}) {
+    EXPECT_EQ(nodes(field)[0].memory, "");
+    ASSERT_EQ(cluster
+                  .scontrol({"update",
+                             "nodename=n1",
+                             "state=drain",
+                             "reason=" + reason + "\nn2|main|idle",
+                             field + "=" + text})
+                  .status,
+              0);
+    const auto seen = nodes(field);
+    ASSERT_EQ(seen.size(), 2);
+    EXPECT_EQ(seen[0].name, "n1");
+    EXPECT_EQ(seen[0].memory, text);
+    EXPECT_EQ(seen[0].reason, reason + "\nn2|main|idle");
+    EXPECT_EQ(seen[0].user, "root");
+    EXPECT_TRUE(seen[0].since);
+    EXPECT_EQ(seen[1], (slurm::NodeState{.name = "n2", .partitions = {"main"}, .state = "idle"}));
+    ASSERT_EQ(cluster.scontrol({"update", "nodename=n1", "state=resume", field + "="}).status, 0);
+    ASSERT_EQ(nodes(field)[0].memory, "");
+  }
+  EXPECT_EQ(nodes("").size(), 2);
+}
+
+// An older Slurm may not know the field.
+TEST_F(ClusterTest, AFieldThatItDoesNotKnowIsNoMemory) {
+  Cluster cluster({.nodes = 1});
+  ASSERT_EQ(cluster.trouble(), "");
+  const auto ran = cluster.run({"sinfo", "-h", "-N", "-O", slurm::sinfo_format("Nonsense", "5eed")},
+                               {{"SLURM_TIME_FORMAT", "%s"}});
+  const auto nodes = slurm::parse_sinfo(ran.out, "5eed");
+  ASSERT_TRUE(nodes) << ran.out << ran.err;
+  ASSERT_EQ(nodes->size(), 1);
+  EXPECT_EQ(nodes->front().memory, "") << ran.out;
+  const auto update =
+      cluster.scontrol({"update", "nodename=n1", "state=drain", "reason=x", "Nonsense=y"});
+  EXPECT_NE(update.status, 0);
+  EXPECT_THAT(update.out + update.err, HasSubstr("Request aborted"));
+  EXPECT_TRUE(cluster.nodes().at("n1").is("idle"));
 }
 
 TEST_F(ClusterTest, RunsAJobOnItsNodesAndTellsItsStatus) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "lib/base/text.hpp"
 #include "tests/slurm/fake_programs.hpp"
 
 namespace muster::slurm {
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 using std::chrono::steady_clock;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::StartsWith;
 
 constexpr std::string_view kAlone =
@@ -35,11 +37,24 @@ class ControllerTest : public testing::Test, protected FakePrograms {
     dir.write("slurm.conf", "");
     answer("alone", kAlone);
     answer("cluster", kCluster);
-    script("sinfo", R"(case "$*" in *" -n "*) cat "$D/alone" ;; *) cat "$D/cluster" ;; esac)");
+    script("sinfo",
+           R"(case "$*" in *" -n "*) f=alone ;; *) f=cluster ;; esac; fake_sinfo "$@" <"$D/$f")");
     script("scontrol", ":");
   }
 
   void answer(std::string_view name, std::string_view content) const { dir.write(name, content); }
+
+  [[nodiscard]] std::vector<std::string> calls() const {
+    const auto text = read("calls");
+    const auto lines = split_lines(text);
+    return {lines.begin(), lines.end()};
+  }
+
+  // The eight digits behind the last field.
+  static std::string nonce_of(const std::string& call) {
+    const auto end = call.find(".]");
+    return end == std::string::npos ? "" : call.substr(end - 8, 8);
+  }
 
   [[nodiscard]] Rules rules() const {
     Rules rules;
@@ -66,16 +81,21 @@ TEST_F(ControllerTest, ReadsAllNodesOfTheNodesPartitions) {
   EXPECT_EQ((*nodes)[1].reason, "muster: a.b x: y; reboot");
   EXPECT_EQ((*nodes)[1].since, Time(1795326230s));
   EXPECT_EQ((*nodes)[2].name, "n3");
-  EXPECT_EQ(read("calls"),
-            "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a][-n][n1]\n"
-            "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-p][gpu,all]\n");
+  EXPECT_THAT(
+      calls(),
+      ElementsAre(MatchesRegex(R"(\[sinfo]\[--local]\[-h]\[-N]\[-O]\[[^]]*]\[-a]\[-n]\[n1])"),
+                  MatchesRegex(R"(\[sinfo]\[--local]\[-h]\[-N]\[-O]\[[^]]*]\[-p]\[gpu,all])")));
+  EXPECT_NE(nonce_of(calls()[0]), nonce_of(calls()[1]));
 }
 
 TEST_F(ControllerTest, ReadsTheWholeClusterInOneCall) {
   const auto nodes = controller()->nodes("");
   ASSERT_TRUE(nodes) << nodes.error().message;
   EXPECT_EQ(nodes->size(), 3);
-  EXPECT_EQ(read("calls"), "[sinfo][--local][-h][-N][-o][%N|%R|%T|%u|%H|%E][-a]\n");
+  ASSERT_EQ(calls().size(), 1);
+  EXPECT_EQ(calls()[0],
+            fmt::format("[sinfo][--local][-h][-N][-O][{}][-a]",
+                        sinfo_format("Extra", nonce_of(calls()[0]))));
 }
 
 TEST_F(ControllerTest, TheProgramsGetAnEnvironmentOfTheirOwn) {
@@ -95,6 +115,44 @@ TEST_F(ControllerTest, DrainsAndResumesOneNode) {
             "[scontrol][update][nodename=n-1.a_b][state=drain]"
             "[reason=muster: a.b gpu3: x; reboot the node]\n"
             "[scontrol][update][nodename=n-1.a_b][state=resume]\n");
+}
+
+TEST_F(ControllerTest, TheMemoryGoesInTheSameRequest) {
+  constexpr std::string_view kMemory = "muster/1 clean=0 drains=1";
+  EXPECT_TRUE(controller()->drain("n1", "muster: a.b: x", std::string(kMemory)));
+  EXPECT_TRUE(controller()->resume("n1", ""));
+  EXPECT_TRUE(controller()->remember("n1", kMemory));
+  auto none = rules();
+  none.memory = "none";
+  auto programs =
+      make_controller(find_installation(none, {}).value(), 20s, steady_clock::now() + 60s);
+  EXPECT_TRUE(programs->drain("n1", "r", std::string(kMemory)));
+  EXPECT_TRUE(programs->remember("n1", kMemory));
+  EXPECT_THAT(calls(),
+              ElementsAre("[scontrol][update][nodename=n1][state=drain][reason=muster: a.b: x]"
+                          "[Extra=muster/1 clean=0 drains=1]",
+                          "[scontrol][update][nodename=n1][state=resume][Extra=]",
+                          "[scontrol][update][nodename=n1][Extra=muster/1 clean=0 drains=1]",
+                          "[scontrol][update][nodename=n1][state=drain][reason=r]"));
+}
+
+TEST_F(ControllerTest, AnOlderScontrolThatDoesNotKnowTheFieldDrainsAllTheSame) {
+  script(
+      "scontrol",
+      "case \"$*\" in *Comment=*) echo 'Update of this parameter is not supported: Comment=x' >&2;"
+      " echo 'Request aborted' >&2; exit 1 ;; esac");
+  auto comment = rules();
+  comment.memory = "comment";
+  const auto programs =
+      make_controller(find_installation(comment, {}).value(), 20s, steady_clock::now() + 60s);
+  EXPECT_TRUE(programs->drain("n1", "r", "muster/1"));
+  EXPECT_EQ(calls().back(), "[scontrol][update][nodename=n1][state=drain][reason=r]");
+  EXPECT_FALSE(programs->remember("n1", "muster/1"));
+}
+
+TEST_F(ControllerTest, ReadsTheMemoryOfEachNode) {
+  answer("cluster", "n1|gpu|idle|Unknown|Unknown|none\tmuster/1 clean=2\n");
+  EXPECT_EQ(controller()->nodes("n1")->front().memory, "muster/1 clean=2");
 }
 
 TEST_F(ControllerTest, WhatIsNotTheNameOfOneNodeReachesNoCommandLine) {
@@ -131,7 +189,8 @@ TEST_F(ControllerTest, OneCallEndsWithinItsDeadline) {
 }
 
 TEST_F(ControllerTest, AllCallsEndTogether) {
-  script("sinfo", R"(case "$*" in *" -n "*) cat "$D/alone" ;; *) exec sleep 60 ;; esac)");
+  script("sinfo",
+         R"(case "$*" in *" -n "*) fake_sinfo "$@" <"$D/alone" ;; *) exec sleep 60 ;; esac)");
   const auto begun = steady_clock::now();
   const auto programs = controller(50s, 300ms);
   EXPECT_FALSE(programs->nodes("n1"));

@@ -13,38 +13,67 @@ using ::testing::IsEmpty;
 
 Time at(std::int64_t seconds) { return Time(std::chrono::seconds(seconds)); }
 
+constexpr std::string_view kNonce = "5eed";
+
 std::vector<NodeState> parse(std::string_view text) {
-  const auto nodes = parse_sinfo(text);
+  const auto nodes = parse_sinfo(text, kNonce);
   EXPECT_TRUE(nodes.has_value()) << (nodes ? "" : nodes.error().message);
   return nodes.value_or(std::vector<NodeState>{});
 }
 
+// As sinfo prints it: "node|partition|state|user|time|", the memory and the reason.
+std::string line(std::string_view begin, std::string_view reason, std::string_view memory = "") {
+  std::string text;
+  for (const char c : begin) text.append(c == '|' ? "|5eed|" : std::string(1, c));
+  return fmt::format("{}{}|5eed|{}|5eed.\n", text, memory, reason);
+}
+
+TEST(SinfoFormatTest, AsksForWholeFieldsWithTheNonceBehindEach) {
+  EXPECT_EQ(sinfo_format("Extra", "5eed"),
+            "NodeList:0|5eed|,PartitionName:0|5eed|,StateLong:0|5eed|,User:0|5eed|,"
+            "TimeStamp:0|5eed|,Extra:0|5eed|,Reason:0|5eed.");
+  EXPECT_EQ(sinfo_format("", "1"),
+            "NodeList:0|1|,PartitionName:0|1|,StateLong:0|1|,User:0|1|,TimeStamp:0|1|,Reason:0|1.");
+}
+
 TEST(ParseSinfoTest, ReadsEachNode) {
-  EXPECT_THAT(parse("n1|main|idle|Unknown|Unknown|none\n"
-                    "n2|main|drained*|root|1795321800|muster: gpu.count: 7 of 8\n"),
+  EXPECT_THAT(parse(line("n1|main|idle|Unknown|Unknown|", "none") +
+                    line("n2|main|drained*|root|1795321800|",
+                         "muster: gpu.count: 7 of 8",
+                         "muster/1 clean=1")),
               ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"},
                           NodeState{.name = "n2",
                                     .partitions = {"main"},
                                     .state = "drained*",
                                     .reason = "muster: gpu.count: 7 of 8",
                                     .user = "root",
-                                    .since = at(1795321800)}));
+                                    .since = at(1795321800),
+                                    .memory = "muster/1 clean=1"}));
+}
+
+// An older sinfo prints nothing for the field.
+TEST(ParseSinfoTest, WithoutAFieldForItThereIsNoMemory) {
+  EXPECT_THAT(parse("n1|5eed|main|5eed|idle|5eed|Unknown|5eed|Unknown|5eed|none|5eed.\n"),
+              ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
+  EXPECT_EQ(parse(line("n1|main|idle|Unknown|Unknown|", "none", "(null)")).front().memory, "");
 }
 
 TEST(ParseSinfoTest, PutsTheLinesOfSeveralPartitionsTogether) {
-  EXPECT_THAT(parse("n2|main|idle|Unknown|Unknown|none\n"
-                    "n1|main|idle|Unknown|Unknown|none\n"
-                    "n2|long|idle|Unknown|Unknown|none\n"
-                    "n2|main|idle|Unknown|Unknown|none\n"),
+  constexpr std::string_view kIdle = "idle|Unknown|Unknown|";
+  EXPECT_THAT(parse(line(fmt::format("n2|main|{}", kIdle), "none") +
+                    line(fmt::format("n1|main|{}", kIdle), "none") +
+                    line(fmt::format("n2|long|{}", kIdle), "none") +
+                    line(fmt::format("n2|main|{}", kIdle), "none")),
               ElementsAre(NodeState{.name = "n2", .partitions = {"main", "long"}, .state = "idle"},
                           NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
 }
 
 TEST(ParseSinfoTest, KeepsReasonsWordForWord) {
-  EXPECT_EQ(parse("n1|main|drained|alice|1|a|b | none|\n").front().reason, "a|b | none|");
-  EXPECT_EQ(parse("n1|main|drained|alice|1|\n").front().reason, "");
-  EXPECT_THAT(parse("n1|main|drained|alice|1|first\nsecond\n\nn2|main|idle|Unknown|Unknown|none\n"
-                    "n1|long|drained|alice|1|first\nsecond\n\n"),
+  EXPECT_EQ(parse(line("n1|main|drained|alice|1|", "a|b | none|")).front().reason, "a|b | none|");
+  EXPECT_EQ(parse(line("n1|main|drained|alice|1|", "")).front().reason, "");
+  EXPECT_THAT(parse(line("n1|main|drained|alice|1|", "first\nsecond\n") +
+                    line("n2|main|idle|Unknown|Unknown|", "none") +
+                    line("n1|long|drained|alice|1|", "first\nsecond\n")),
               ElementsAre(NodeState{.name = "n1",
                                     .partitions = {"main", "long"},
                                     .state = "drained",
@@ -54,10 +83,24 @@ TEST(ParseSinfoTest, KeepsReasonsWordForWord) {
                           NodeState{.name = "n2", .partitions = {"main"}, .state = "idle"}));
 }
 
+TEST(ParseSinfoTest, AReasonOrAMemoryForgesNoNode) {
+  for (const std::string forged : {"x\nn4|main|drained|root|1|muster: fake",
+                                   "x|none|.\nn4|0000|main|0000|idle|0000|root|0000|1|0000||0000|"
+                                   "none|0000.\nn5"}) {
+    const auto nodes = parse(line("n1|main|drained|eve|1|", forged) +
+                             line("n3|main|idle|Unknown|Unknown|", "none", forged) +
+                             line("n4|main|idle|Unknown|Unknown|", "none"));
+    ASSERT_EQ(nodes.size(), 3);
+    EXPECT_EQ(nodes[0].reason, forged);
+    EXPECT_EQ(nodes[1].memory, forged);
+    EXPECT_EQ(nodes[2].reason, "");
+  }
+}
+
 TEST(ParseSinfoTest, KnowsOnlySecondsAsATime) {
   for (const auto* const time :
        {"Unknown", "2026-11-22T04:30:00", "None", "", "0", "-1", "99999999999999999999"}) {
-    const auto nodes = parse(fmt::format("n1|main|drained|root|{}|x\n", time));
+    const auto nodes = parse(line(fmt::format("n1|main|drained|root|{}|", time), "x"));
     EXPECT_EQ(nodes.front().since, std::nullopt) << time;
   }
 }
@@ -65,10 +108,11 @@ TEST(ParseSinfoTest, KnowsOnlySecondsAsATime) {
 TEST(ParseSinfoTest, OfNothingIsNothing) { EXPECT_THAT(parse(""), IsEmpty()); }
 
 TEST(ParseSinfoTest, RefusesWhatIsNotOfThatForm) {
-  EXPECT_EQ(parse_sinfo("PARTITION AVAIL\n").error().message,
-            "sinfo: \"PARTITION AVAIL\" is no line of the form %N|%R|%T|%u|%H|%E");
-  EXPECT_FALSE(parse_sinfo("|main|idle|Unknown|Unknown|none\n"));
-  EXPECT_FALSE(parse_sinfo("n1|main|idle|Unknown|Unknown\n"));
+  EXPECT_EQ(parse_sinfo("PARTITION AVAIL\n", kNonce).error().message,
+            "sinfo: \"PARTITION AVAIL\\x0a\" is not what was asked for");
+  EXPECT_FALSE(parse_sinfo(line("|main|idle|Unknown|Unknown|", "none"), kNonce));
+  EXPECT_FALSE(parse_sinfo(line("n1|main|idle|Unknown", "none"), kNonce));
+  EXPECT_FALSE(parse_sinfo(line("n1|main|idle|Unknown|Unknown|", "none"), "other"));
 }
 
 struct StateCase {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -21,7 +22,9 @@ class FakeSlurm {
     dir_.write("slurm.conf", "");
     dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
     dir_.write("names", "n7|n7\n");
-    program("sinfo", "case \"$*\" in *'%N|%n'*) cat \"$D/names\" ;; *) cat \"$D/node\" ;; esac");
+    program(
+        "sinfo",
+        "case \"$*\" in *'%N|%n'*) cat \"$D/names\" ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
     program("scontrol", R"(case $3 in
   state=drain) line="drained|root|$(date +%s)|${4#reason=}" ;;
   state=resume) line="idle|Unknown|Unknown|none" ;;
@@ -50,7 +53,8 @@ echo "${2#nodename=}|main|$line" >"$D/node")");
 
   void program(std::string_view name, std::string_view body) const {
     const auto path = fmt::format("bin/{}", name);
-    dir_.write(path, fmt::format("#!/bin/sh\nD={}\n{}\n", dir_.path().string(), body));
+    dir_.write(path,
+               fmt::format("#!/bin/sh\nD={}\n{}{}\n", dir_.path().string(), kFakeSinfo, body));
     std::filesystem::permissions(dir_.path() / path, std::filesystem::perms(0755));
   }
 

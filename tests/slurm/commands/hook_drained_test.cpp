@@ -15,6 +15,7 @@
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -37,7 +38,7 @@ class HookDrainedTest : public ::testing::Test {
                            (dir_.path() / "slurm.conf").string()));
     dir_.write("slurm.conf", "");
     dir_.write("nodes", fmt::format("n7|main|drained|root|1795326230|{}\n", kReason));
-    script("sinfo", "cat \"$D/nodes\"");
+    script("sinfo", "fake_sinfo \"$@\" <\"$D/nodes\"");
     script("scontrol", R"(echo "$*" >>"$D/calls"; echo "n7|main|idle|u|0|none" >"$D/nodes")");
     auto history = slurm::History::open(history_file(dir_.path() / "state"));
     EXPECT_TRUE(history);
@@ -50,7 +51,7 @@ class HookDrainedTest : public ::testing::Test {
   }
 
   void script(std::string_view name, std::string_view body) const {
-    dir_.write(name, fmt::format("#!/bin/sh\nD={}\n{}\n", path(), body));
+    dir_.write(name, fmt::format("#!/bin/sh\nD={}\n{}{}\n", path(), kFakeSinfo, body));
     std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
   }
 

@@ -19,6 +19,7 @@
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -240,7 +241,8 @@ class HookTest : public SlurmCommandsTest {
   void begin_slurm() const {
     dir_.write("slurm.conf", "");
     dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
-    dir_.write("bin/sinfo", fmt::format("#!/bin/sh\ncat {}\n", path("node")));
+    dir_.write("bin/sinfo",
+               fmt::format("#!/bin/sh\n{}fake_sinfo \"$@\" <{}\n", kFakeSinfo, path("node")));
     dir_.write("bin/scontrol",
                fmt::format("#!/bin/sh\n"
                            "echo \"n7|main|drained|root|$(date +%s)|${{4#reason=}}\" >{}\n",

@@ -84,7 +84,8 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
 
 TEST_F(SlurmNamesTest, NoNodeIsTouchedWhereSlurmDoesNotSayWhichItIs) {
   slurm_.nodes("gpu-7|main|idle|Unknown|Unknown|none\n");
-  slurm_.program("sinfo", "case \"$*\" in *'%N|%n'*) exit 1 ;; *) cat \"$D/node\" ;; esac");
+  slurm_.program("sinfo",
+                 "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
   EXPECT_THAT(caller_.out(), HasSubstr("sinfo ended with status 1"));
@@ -100,7 +101,8 @@ TEST_F(SlurmNamesTest, AHostfileNamesHosts) {
 }
 
 TEST_F(SlurmNamesTest, AHostfileIsNotWrittenWithNamesThatAreNoHosts) {
-  slurm_.program("sinfo", "case \"$*\" in *'%N|%n'*) exit 1 ;; *) cat \"$D/node\" ;; esac");
+  slurm_.program("sinfo",
+                 "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
   EXPECT_EQ(hostfile(), kExitUndecided);
   EXPECT_EQ(caller_.out(), "");
 }

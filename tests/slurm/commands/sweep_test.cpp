@@ -19,6 +19,7 @@
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "tests/checks/app/test_caller.hpp"
+#include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -35,12 +36,14 @@ class SweepCommandTest : public ::testing::Test {
     script("scontrol", ":");
     script("squeue", ":");
     script("sbatch", "echo 4711");
-    script("sinfo", "echo 'n1|main|idle|Unknown|Unknown|none'; echo 'n2|main|idle|root|1|none'");
+    script("sinfo",
+           "printf '%s\\n' 'n1|main|idle|Unknown|Unknown|none' 'n2|main|idle|root|1|none' | "
+           "fake_sinfo \"$@\"");
     write_rules(fmt::format("    results: {}\n    kinds: [pair]\n", path("results")));
   }
 
   void script(std::string_view name, std::string_view body) const {
-    dir_.write(name, fmt::format("#!/bin/sh\n{}\n", body));
+    dir_.write(name, fmt::format("#!/bin/sh\n{}{}\n", kFakeSinfo, body));
     std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
   }
 
@@ -202,7 +205,9 @@ TEST_F(SweepCommandTest, WithoutAFolderForResultsThereIsNoSweep) {
 }
 
 TEST_F(SweepCommandTest, WhichPartitionsIsBadConfiguration) {
-  script("sinfo", "echo 'n1|a|idle|Unknown|Unknown|none'; echo 'n2|b|idle|Unknown|Unknown|none'");
+  script("sinfo",
+         "printf '%s\\n' 'n1|a|idle|Unknown|Unknown|none' 'n2|b|idle|Unknown|Unknown|none' | "
+         "fake_sinfo \"$@\"");
   EXPECT_EQ(run(command()), kExitConfiguration);
   EXPECT_THAT(caller_.notes(), HasSubstr("must say which of a, b"));
 }

@@ -57,12 +57,20 @@ class BlastRadiusTest : public EnforceTest {
 
     Result<std::vector<NodeName>> names() override { return controller_.names(); }
 
-    Result<void> drain(std::string_view node, std::string_view reason) override {
+    Result<void> drain(std::string_view node,
+                       std::string_view reason,
+                       std::optional<std::string> memory) override {
       sent_ = true;
-      return controller_.drain(node, reason);
+      return controller_.drain(node, reason, std::move(memory));
     }
 
-    Result<void> resume(std::string_view node) override { return controller_.resume(node); }
+    Result<void> resume(std::string_view node, std::optional<std::string> memory) override {
+      return controller_.resume(node, std::move(memory));
+    }
+
+    Result<void> remember(std::string_view node, std::string_view memory) override {
+      return controller_.remember(node, memory);
+    }
 
    private:
     FakeController controller_;
