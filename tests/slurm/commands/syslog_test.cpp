@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Syslog that listens, that never reads, and that is not there.
+#include "slurm/commands/syslog.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "lib/base/descriptor.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Syslog {
+ public:
+  Syslog(int type, std::string file)
+      : file_(std::move(file)), socket_(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    file_.copy(static_cast<char*>(address.sun_path), file_.size());
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    if (type == SOCK_STREAM) {
+      EXPECT_EQ(::listen(socket_.get(), 1), 0);
+    }
+  }
+
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+  [[nodiscard]] int socket() const { return socket_.get(); }
+
+  [[nodiscard]] static std::string message_at(int socket) {
+    std::array<char, 4096> text{};
+    const auto got = ::recv(socket, text.data(), text.size(), 0);
+    return {text.data(), static_cast<std::size_t>(got < 0 ? 0 : got)};
+  }
+
+  // Until it takes no more, as where syslogd has stopped.
+  void fill() const {
+    constexpr int kFarMoreThanAQueueHolds = 100'000;
+    int sent = 0;
+    while (sent < kFarMoreThanAQueueHolds && write_syslog(file_, LOG_NOTICE, "full")) ++sent;
+    EXPECT_LT(sent, kFarMoreThanAQueueHolds);
+  }
+
+ private:
+  std::string file_;
+  Descriptor socket_;
+};
+
+TEST(SyslogTest, SaysWhoSpeaksAndHowGraveItIs) {
+  const TempDir dir;
+  const Syslog syslog(SOCK_DGRAM, dir.path() / "log");
+  EXPECT_TRUE(write_syslog(syslog.file(), LOG_WARNING, "n1 is sick"));
+  EXPECT_EQ(Syslog::message_at(syslog.socket()),
+            fmt::format("<28>muster[{}]: n1 is sick", ::getpid()));
+}
+
+TEST(SyslogTest, SpeaksToOneThatListensForConnections) {
+  const TempDir dir;
+  const Syslog syslog(SOCK_STREAM, dir.path() / "log");
+  EXPECT_TRUE(write_syslog(syslog.file(), LOG_NOTICE, "n1 is well"));
+  const Descriptor peer(::accept(syslog.socket(), nullptr, nullptr));
+  EXPECT_EQ(Syslog::message_at(peer.get()),
+            fmt::format("<29>muster[{}]: n1 is well", ::getpid()) + '\0');
+}
+
+TEST(SyslogTest, DoesWithoutOneThatIsNotThereOrNeverReads) {
+  const TempDir dir;
+  EXPECT_FALSE(write_syslog(dir.path() / "none", LOG_NOTICE, "text"));
+  EXPECT_FALSE(write_syslog(std::string(200, 'x'), LOG_NOTICE, "text"));
+  Syslog(SOCK_DGRAM, dir.path() / "log").fill();
+}
+
+// In a mount namespace with a /dev of its own, in which `log` never reads.
+int run_with_dead_syslog(const TempDir& dir, const std::string& context) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto dev = dir.path() / "dev";
+    const auto shm = dev / "shm";  // the test's own folder may be there
+    const bool moved = ::unshare(CLONE_NEWNS) == 0 &&
+                       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                       ::mount("/dev/shm", shm.c_str(), nullptr, MS_BIND, nullptr) == 0 &&
+                       ::mount(dev.c_str(), "/dev", nullptr, MS_BIND | MS_REC, nullptr) == 0;
+    if (!moved) ::_exit(99);
+    const auto root = (dir.path() / "root").string();
+    const auto state = (dir.path() / "state").string();
+    ::setenv("SLURM_CONF", (dir.path() / "slurm.conf").c_str(), 1);
+    ::execl(MUSTER_PROGRAM,
+            "muster",
+            "hook",
+            context.c_str(),
+            "--root",
+            root.c_str(),
+            "--state",
+            state.c_str(),
+            nullptr);
+    ::_exit(98);
+  }
+  constexpr auto kFarBeyondAnyBudget = std::chrono::seconds(120);
+  const auto until = std::chrono::steady_clock::now() + kFarBeyondAnyBudget;
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() >= until) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      return -1;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+class DeadSyslogTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(DeadSyslogTest, EveryHookEnds) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a mount namespace needs root";
+  const TempDir dir;
+  const FakeSlurm slurm(dir);
+  slurm.site("  no_such_key: 1\n");  // trouble, which goes to syslog
+  fs::create_directories(dir.path() / "dev/shm");
+  EXPECT_EQ(::mknod((dir.path() / "dev/null").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
+  const Syslog syslog(SOCK_DGRAM, dir.path() / "dev/log");
+  syslog.fill();
+  const int status = run_with_dead_syslog(dir, GetParam());
+  if (status == 99) GTEST_SKIP() << "no mount namespace can be made here";
+  EXPECT_EQ(status, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each,
+                         DeadSyslogTest,
+                         ::testing::Values("prolog", "epilog", "periodic", "boot"),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace muster::app
