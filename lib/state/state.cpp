@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "lib/base/atomic_file.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/state/counters.hpp"
@@ -31,15 +33,16 @@ constexpr double kRememberFor = 48.0 * 3600;  // seconds; no window is longer
 std::string cause(int code) { return std::generic_category().message(code); }
 
 // A file beside the state, because the state itself is replaced. A run that hangs while it holds
-// the lock must not hang the next: the wait is bounded.
+// the lock must not hang the next: the wait is bounded, and long enough for dozens of runs at once.
 Result<Descriptor> lock(const fs::path& file) {
   const std::string name = fmt::format("{}.lock", file.string());
   Descriptor held(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (held.get() < 0) return make_error(fmt::format("open {}: {}", name, cause(errno)));
-  constexpr int kTries = 200;
-  for (int i = 0; i < kTries; ++i) {
+  constexpr auto kLongest = std::chrono::milliseconds(1500);
+  const auto until = Clock::now() + kLongest;
+  for (;;) {
     if (::flock(held.get(), LOCK_EX | LOCK_NB) == 0) return held;
-    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    if ((errno != EWOULDBLOCK && errno != EINTR) || Clock::now() >= until) break;
     ::usleep(1000);
   }
   return make_error(fmt::format("lock {}: {}", name, cause(errno)));

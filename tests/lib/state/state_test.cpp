@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/state/state.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
+#include "lib/base/descriptor.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -205,6 +210,21 @@ TEST(StateTest, PutsStateOfAnotherFormAsideAndSaysSoOnce) {
     EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("/schema: expected"));
     EXPECT_EQ(read_state(file, "boot-1"), Earlier{});
   }
+}
+
+// As where dozens of jobs begin at once.
+TEST(StateTest, WaitsForItsTurnAmongManyRuns) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  ASSERT_TRUE(write_state(file, node(1, 0)));
+  const Descriptor others(::open((dir.path() / "state.json.lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(others.get(), LOCK_EX), 0);
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    ::flock(others.get(), LOCK_UN);
+  });
+  EXPECT_TRUE(write_state(file, node(2, 0)));
+  release.join();
 }
 
 TEST(StateTest, SaysWhereItCannotWrite) {
