@@ -2,8 +2,11 @@
 // NHC's match strings on names of nodes.
 #include "checks/nhc_conf/match.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace muster::nhc {
 namespace {
@@ -62,6 +65,33 @@ TEST(NhcMatchErrorTest, SaysWhatCannotBeUnderstood) {
   EXPECT_THAT(matches("/(/", "n1").error().message, HasSubstr("the expression /(/: "));
   EXPECT_THAT(matches("{n[1-}", "n1").error().message, HasSubstr("the range {n[1-}: "));
   EXPECT_EQ(matches("!", "n1").error().message, "an empty match string");
+}
+
+// The C library runs out of stack, memory or time with each of these.
+TEST(NhcMatchErrorTest, RefusesWhatCannotBeMatchedInTime) {
+  const auto times = [](int count, std::string_view text) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  for (const auto& expression : {fmt::format("/{}a{}/", times(100'000, "("), times(100'000, ")")),
+                                 fmt::format("/{}a{}/", times(1'000, "("), times(1'000, ")")),
+                                 fmt::format("/a{}/", times(4'000, "*")),
+                                 fmt::format("/{}b/", times(100'000, "a|")),
+                                 std::string("/(((a{1,255}){1,255}){1,255}){1,255}/"),
+                                 std::string("/(a*)*\\1/"),
+                                 fmt::format("{}a{}", times(100'000, "*("), times(100'000, ")")),
+                                 std::string("*(*(a))"),
+                                 std::string("!+(@(*(a)))")}) {
+    const auto found = matches(expression, std::string(100, 'a') + "b");
+    EXPECT_FALSE(found) << expression.substr(0, 40);
+  }
+  EXPECT_FALSE(matches_pattern("*(*(a))", std::string(100, 'a') + "b"));
+}
+
+TEST(NhcMatchErrorTest, TakesWhatSitesWrite) {
+  EXPECT_TRUE(matches("/^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{12}|(n|m)[0-9]{3})$/", "n012").value());
+  EXPECT_TRUE(matches("@(n|m)+([0-9])?(-*)", "n012-ib").value());
 }
 
 }  // namespace
