@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what the command line asks for to the command, within its deadline.
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@
 #include "checks/app/hook_check.hpp"
 #include "checks/app/observe_node.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/base/descriptor.hpp"
+#include "lib/process/process.hpp"
 #include "lib/report/report.hpp"
 #include "slurm/commands/hook.hpp"
 
@@ -33,23 +32,17 @@ int guarded(const Caller& caller, const std::function<int()>& work) {
 
 // The commands that reach for the machine, or for files of the caller's choice, can hang.
 template <class Work>
-int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& work) {
+int in_time(const Caller& caller,
+            std::optional<Seconds> allowed,
+            const Work& work,
+            Input input = Input::none) {
   const auto deadline =
       caller.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
-  return supervise(
+  return pass_on(supervise(
       caller.started,
       deadline,
       [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); },
-      caller.console.note);
-}
-
-std::string content_of(const Descriptor& memory) {
-  struct stat status = {};
-  if (::fstat(memory.get(), &status) != 0) return "";
-  std::string content(static_cast<std::size_t>(status.st_size), '\0');
-  const auto got = ::pread(memory.get(), content.data(), content.size(), 0);
-  content.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  return content;
+      input));
 }
 
 struct Run {
@@ -64,9 +57,13 @@ struct Run {
     const bool replay = !command.snapshots.empty();
     if (replay && !command.deadline)
       return guarded(caller, [&] { return run_replay(command, caller); });
-    return in_time(caller, command.deadline, [&](Deadline& deadline) {
-      return replay ? run_replay(command, caller) : run_check(command, caller, deadline);
-    });
+    if (!replay) {
+      return in_time(caller, command.deadline, [&](Deadline& deadline) {
+        return run_check(command, caller, deadline);
+      });
+    }
+    const auto work = [&](Deadline& /*deadline*/) { return run_replay(command, caller); };
+    return in_time(caller, command.deadline, work, Input::kept);
   }
 
   int operator()(const SnapshotCommand& command) const {
@@ -89,28 +86,24 @@ struct Run {
     return guarded(caller, [&] { return run_profiles(command, caller); });
   }
 
-  // slurmd waits until nobody holds the hook's output any more, so a child that hangs for ever must
-  // not have it: it writes into memory.
+  // Whoever reads what a hook says, or does not, changes nothing about its status.
   int operator()(const HookCommand& command) const {
-    const Descriptor held(::memfd_create("muster hook", MFD_CLOEXEC));
-    std::string lost;
-    const int status = supervise(
-        caller.started,
-        caller.started + kHookBudget,
-        [&](Deadline& deadline) {
+    constexpr auto kLongest = std::chrono::seconds(1);
+    const auto run =
+        supervise(caller.started, caller.started + kHookBudget, [&](Deadline& deadline) {
           deadline.answer_if_lost(kHookPassed);
-          ::dup2(held.get(), STDOUT_FILENO);
-          ::dup2(held.get(), STDERR_FILENO);
           const int ended =
               guarded(caller, [&] { return run_hook(command, caller, deadline, check_node); });
           return ended == kHookPassed || ended == kHookFailed ? ended : deadline.if_lost();
-        },
-        [&](std::string_view message) { lost = message; });
-    static_cast<void>(caller.console.out(content_of(held)));
-    if (lost.empty()) return status;
-    caller.console.note(lost);
-    report_lost_hook(command, caller, lost);
-    return status == kHookFailed ? kHookFailed : kHookPassed;
+        });
+    static_cast<void>(write_in_time(STDOUT_FILENO, run.out + run.err, Clock::now() + kLongest));
+    if (!run.lost.empty()) {
+      const auto line = fmt::format("{}\n", run.lost);
+      static_cast<void>(write_in_time(STDERR_FILENO, line, Clock::now() + kLongest));
+      report_lost_hook(command, caller, run.lost);
+    }
+    reap_children();
+    return run.status == kHookFailed ? kHookFailed : kHookPassed;
   }
 
   int operator()(const DrainCommand& command) const {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/command/supervise.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string>
+#include <system_error>
 
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
 #include "lib/process/process.hpp"
 #include "lib/report/report.hpp"
 
@@ -28,10 +36,41 @@ Deadline* make_shared_deadline(Clock::time_point when) {
   return page == MAP_FAILED ? nullptr : new (page) Deadline(when);
 }
 
-int status_of(int wait_status, int if_lost, const std::function<void(std::string_view)>& note) {
-  if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status);
-  note(fmt::format("muster: internal error: killed by signal {}", WTERMSIG(wait_status)));
-  return if_lost;
+// A file in memory in place of one of the child's streams. Where there is none the child writes to
+// the stream itself.
+class HeldStream {
+ public:
+  explicit HeldStream(int stream)
+      : stream_(stream), memory_(::memfd_create("muster", MFD_CLOEXEC)) {}
+
+  void replace() const {
+    if (memory_.is_open()) ::dup2(memory_.get(), stream_);
+  }
+
+  [[nodiscard]] std::string content() const {
+    struct stat status = {};
+    if (!memory_.is_open() || ::fstat(memory_.get(), &status) != 0) return "";
+    std::string content(static_cast<std::size_t>(status.st_size), '\0');
+    std::size_t got = 0;
+    while (got < content.size()) {
+      const auto part = ::pread(
+          memory_.get(), content.data() + got, content.size() - got, static_cast<off_t>(got));
+      if (part < 0 && errno == EINTR) continue;
+      if (part <= 0) break;
+      got += static_cast<std::size_t>(part);
+    }
+    content.resize(got);
+    return content;
+  }
+
+ private:
+  int stream_;
+  Descriptor memory_;
+};
+
+void take_input_away() {
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing.is_open()) ::dup2(nothing.get(), STDIN_FILENO);
 }
 
 // "20 s", "1.5 s", "1 ms".
@@ -43,33 +82,76 @@ std::string in_words(Clock::duration allowed) {
 
 }  // namespace
 
-int supervise(Clock::time_point started,
-              Clock::time_point deadline,
-              const std::function<int(Deadline&)>& work,
-              const std::function<void(std::string_view)>& note) {
+Supervised supervise(Clock::time_point started,
+                     Clock::time_point deadline,
+                     const std::function<int(Deadline&)>& work,
+                     Input input) {
+  Supervised run{.until = deadline};
+  const auto refused = [&](std::string_view why) {
+    run.lost = fmt::format("muster: internal error: {}", why);
+    return run;
+  };
   auto* shared = make_shared_deadline(deadline);
-  if (shared == nullptr) {
-    note("muster: internal error: no memory for the deadline");
-    return kExitUndecided;
-  }
+  if (shared == nullptr) return refused("no memory for the deadline");
+  const HeldStream out(STDOUT_FILENO);
+  const HeldStream err(STDERR_FILENO);
+  adopt_orphans();
   const HeldSignals child_ends{SIGCHLD};  // no handler, no race
   const pid_t child = fork_child(kExitUndecided);
   if (child == 0) {
     child_ends.restore();
+    out.replace();
+    err.replace();
+    if (input == Input::none) take_input_away();
     std::exit(work(*shared));  // NOLINT(concurrency-mt-unsafe): no other thread is left here
   }
-  if (child < 0) {
-    note("muster: internal error: fork failed");
-    return kExitUndecided;
-  }
-  for (;;) {
-    if (const auto ended = reap(child)) return status_of(*ended, shared->if_lost(), note);
-    if (Clock::now() >= shared->when()) break;
+  if (child < 0) return refused("fork failed");
+  std::optional<int> ended;
+  while (!(ended = reap(child)) && Clock::now() < shared->when()) {
     static_cast<void>(child_ends.next(shared->when()));  // or a second: then it may have moved
   }
-  ::kill(child, SIGKILL);
-  note(fmt::format("muster: no report within {}; given up", in_words(shared->when() - started)));
-  return shared->if_lost();
+  run.until = shared->when();
+  run.status = ended && WIFEXITED(*ended) ? WEXITSTATUS(*ended) : shared->if_lost();
+  if (!ended) {
+    ::kill(child, SIGKILL);
+    run.lost = fmt::format("muster: no report within {}; given up", in_words(run.until - started));
+  } else if (WIFSIGNALED(*ended)) {
+    run.lost = fmt::format("muster: internal error: killed by signal {}", WTERMSIG(*ended));
+  }
+  run.out = out.content();
+  run.err = err.content();
+  reap_children();
+  return run;
+}
+
+int write_in_time(int descriptor, std::string_view text, Clock::time_point until) {
+  if (text.empty()) return 0;
+  // The child that writes has none of the streams themselves.
+  const Descriptor own(::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!own.is_open()) return errno;
+  Children children;
+  children.start("output", until, [&] { return fmt::format("{}", write_all(own.get(), text)); });
+  const auto answer = children.next().second;
+  if (answer.end == ChildAnswer::End::timeout) return ETIMEDOUT;
+  const auto code = parse_unsigned(answer.bytes);
+  // Without a child it is written here: better late than never.
+  return code ? static_cast<int>(*code) : write_all(own.get(), text);
+}
+
+int pass_on(const Supervised& run) {
+  constexpr auto kLeast = std::chrono::milliseconds(500);
+  const auto until = std::max(run.until, Clock::now() + kLeast);
+  const int written = write_in_time(STDOUT_FILENO, run.out, until);
+  std::string last = run.err;
+  if (!run.lost.empty()) last += fmt::format("{}\n", run.lost);
+  // A reader that has gone needs no telling.
+  if (written != 0 && written != EPIPE) {
+    last += fmt::format("muster: write to standard output: {}\n",
+                        std::generic_category().message(written));
+  }
+  static_cast<void>(write_in_time(STDERR_FILENO, last, std::max(until, Clock::now() + kLeast)));
+  reap_children();
+  return written == 0 ? run.status : kExitUndecided;
 }
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "lib/base/clock.hpp"
@@ -35,12 +36,32 @@ class Deadline {
   std::atomic<int> if_lost_ = kExitUndecided;
 };
 
+// How a supervised run ended.
+struct Supervised {
+  int status = kExitUndecided;
+  std::string out, err;     // what it wrote to standard output and standard error
+  std::string lost;         // why there is no answer: "muster: no report within 20 s; given up"
+  Clock::time_point until;  // its deadline, as it was in the end
+};
+
+enum class Input { none, kept };
+
 // Runs `work` in a child and returns its exit status. The deadline counts from `started`. A child
 // that misses the deadline is killed, or abandoned where the kernel will not let it die; that, and
-// a child that crashes, is `undecided`, and `note` is told why.
-[[nodiscard]] int supervise(Clock::time_point started,
-                            Clock::time_point deadline,
-                            const std::function<int(Deadline&)>& work,
-                            const std::function<void(std::string_view)>& note);
+// a child that crashes, is `undecided`. None of the caller's standard streams is the child's, but
+// for the input where that is kept: nobody waits at the other end of a pipe for one that hangs.
+// What the run leaves behind is reaped, as far as that ends.
+[[nodiscard]] Supervised supervise(Clock::time_point started,
+                                   Clock::time_point deadline,
+                                   const std::function<int(Deadline&)>& work,
+                                   Input input = Input::none);
+
+// Writes to a descriptor that may not take it: a pipe that nobody reads, a stopped terminal, a file
+// system that does not answer. Returns 0, an errno, or ETIMEDOUT where it did not end by `until`.
+[[nodiscard]] int write_in_time(int descriptor, std::string_view text, Clock::time_point until);
+
+// Passes on what a run wrote, and returns its exit status, or `undecided` where its answer could
+// not be written.
+[[nodiscard]] int pass_on(const Supervised& run);
 
 }  // namespace muster

@@ -54,6 +54,19 @@ std::optional<int> reap(pid_t child, milliseconds longest) {
   }
 }
 
+void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+void reap_children(milliseconds longest) {
+  const auto until = Clock::now() + longest;
+  const HeldSignals child_ends{SIGCHLD};
+  for (;;) {
+    const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
+    if (ended < 0 && errno != EINTR) return;
+    if (ended == 0 && Clock::now() >= until) return;
+    if (ended == 0) static_cast<void>(child_ends.next(until));
+  }
+}
+
 int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }

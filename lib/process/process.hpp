@@ -24,7 +24,15 @@ namespace muster {
 // than `longest`, which is for a child that has been killed or has closed its pipes.
 [[nodiscard]] std::optional<int> reap(pid_t child, std::chrono::milliseconds longest = {});
 
-// The same as shells count it: 128 + N for signal N.
+// From now on children of children that end before them are this process' own: where PID 1 does not
+// reap, as in many a container, nobody else would.
+void adopt_orphans();
+
+// Reaps every child until none is left, and no longer than `longest`: what hangs in the kernel does
+// not end. It is for the end of a run, when all of them have been killed or have nothing to do.
+void reap_children(std::chrono::milliseconds longest = std::chrono::milliseconds(100));
+
+// How it ended as shells count it: 128 + N for signal N.
 [[nodiscard]] int exit_status(int wait_status);
 
 // The end to read from does not block. Neither end is a standard stream, even where those are

@@ -9,6 +9,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/choice/choice.hpp"
+#include "lib/process/child.hpp"
 #include "lib/profile/site.hpp"
 
 namespace muster::app {
@@ -48,8 +49,14 @@ Result<std::unique_ptr<slurm::Controller>> reach_slurm(
 slurm::Time wall_time() { return slurm::Time(std::chrono::seconds(std::time(nullptr))); }
 
 std::string user_name(::uid_t user) {
-  const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
-  return entry == nullptr ? fmt::format("{}", user) : std::string(entry->pw_name);
+  constexpr auto kLongest = std::chrono::seconds(2);
+  Children children;  // a directory server that does not answer costs the name
+  children.start("user", Clock::now() + kLongest, [user] {
+    const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
+    return entry == nullptr ? std::string() : std::string(entry->pw_name);
+  });
+  const auto name = children.next().second.bytes;
+  return name.empty() ? fmt::format("{}", user) : name;
 }
 
 }  // namespace muster::app

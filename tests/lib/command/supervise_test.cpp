@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/command/supervise.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <string>
+
+#include "lib/base/descriptor.hpp"
 
 namespace muster {
 namespace {
@@ -21,12 +28,9 @@ struct Ended {
 };
 
 Ended supervised(Clock::duration allowed, const std::function<int(Deadline&)>& work) {
-  Ended ended;
   const auto began = Clock::now();
-  ended.status =
-      supervise(began, began + allowed, work, [&](std::string_view line) { ended.note = line; });
-  ended.took = Clock::now() - began;
-  return ended;
+  const auto run = supervise(began, began + allowed, work);
+  return {.status = run.status, .note = run.lost, .took = Clock::now() - began};
 }
 
 int hang() {
@@ -69,6 +73,80 @@ TEST(SuperviseTest, TheWorkMayTakeMoreTimeOnceItKnowsThatItMay) {
     return 0;
   });
   EXPECT_EQ(ended.status, 0);
+}
+
+TEST(SuperviseTest, HoldsWhatWasWrittenUntilTheEnd) {
+  const auto run = supervise(Clock::now(), Clock::now() + std::chrono::seconds(10), [](Deadline&) {
+    EXPECT_EQ(write_all(STDOUT_FILENO, std::string(300'000, 'x')), 0);
+    EXPECT_EQ(write_all(STDERR_FILENO, "why"), 0);
+    return 1;
+  });
+  EXPECT_EQ(run.status, 1);
+  EXPECT_EQ(run.out, std::string(300'000, 'x'));
+  EXPECT_EQ(run.err, "why");
+}
+
+TEST(SuperviseTest, OneThatIsLeftBehindHoldsNoneOfTheStreams) {
+  const auto began = Clock::now();
+  const auto run = supervise(began, began + std::chrono::seconds(10), [](Deadline&) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      struct stat status = {};
+      EXPECT_EQ(::fstat(stream, &status), 0);
+      if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) return 1;
+    }
+    return 0;
+  });
+  EXPECT_EQ(run.status, 0) << run.err;
+}
+
+class FullPipe {
+ public:
+  FullPipe() {
+    EXPECT_EQ(::pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    EXPECT_EQ(write_all(ends_[1], std::string(1024 * 1024, 'x')), EAGAIN);
+    EXPECT_EQ(::fcntl(ends_[1], F_SETFL, 0), 0);
+  }
+
+  FullPipe(const FullPipe&) = delete;
+  FullPipe& operator=(const FullPipe&) = delete;
+
+  ~FullPipe() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+
+  [[nodiscard]] int to_write() const { return ends_[1]; }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+TEST(WriteInTimeTest, APipeThatNobodyReadsIsGivenUp) {
+  const FullPipe pipe;
+  const auto until = Clock::now() + milliseconds(50);
+  EXPECT_EQ(write_in_time(pipe.to_write(), "text", until), ETIMEDOUT);
+}
+
+TEST(WriteInTimeTest, SaysWhatWentWrong) {
+  const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const auto until = Clock::now() + std::chrono::seconds(10);
+  EXPECT_EQ(write_in_time(full.get(), "text", until), ENOSPC);
+  EXPECT_EQ(write_in_time(full.get(), "", until), 0);
+  EXPECT_EQ(write_in_time(-1, "text", until), EBADF);
+}
+
+TEST(SuperviseTest, LeavesNoZombieWhoeverItsParentWas) {
+  // The work ends before its own child, which would be the child of PID 1 then.
+  const auto run = supervise(Clock::now(), Clock::now() + std::chrono::seconds(10), [](Deadline&) {
+    if (::fork() == 0) {
+      ::usleep(20'000);
+      ::_exit(0);
+    }
+    return 0;
+  });
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(::waitpid(-1, nullptr, 0), -1);
+  EXPECT_EQ(errno, ECHILD);
 }
 
 }  // namespace
