@@ -88,7 +88,7 @@ struct Run {
 
   // Whoever reads what a hook says, or does not, changes nothing about its status.
   int operator()(const HookCommand& command) const {
-    constexpr auto kLongest = std::chrono::seconds(1);
+    constexpr auto kLongest = std::chrono::milliseconds(700);
     const auto run =
         supervise(caller.started, caller.started + kHookBudget, [&](Deadline& deadline) {
           deadline.answer_if_lost(kHookPassed);

@@ -84,11 +84,13 @@ bool is_local(const Root& root, std::string_view controller) {
               .starts_with("MSFT NVMe Accelerator");
 }
 
-void read_controller(const Root& root, const std::string& controller, Disks& disks) {
+Result<void> read_controller(const Root& root, const std::string& controller, Disks& disks) {
   const auto folder = fmt::format("{}/{}", kNvme, controller);
-  const auto entries = root.list(folder).value_or(std::vector<std::string>());
+  const auto entries = root.list(folder);
+  // What could not be read is no controller without a disk.
+  if (!entries && !entries.error().missing) return tl::unexpected(entries.error());
   bool any = false;
-  for (const auto& entry : entries) {
+  for (const auto& entry : entries.value_or(std::vector<std::string>())) {
     const auto block = block_name(entry);
     if (!block) continue;
     any = true;
@@ -104,6 +106,7 @@ void read_controller(const Root& root, const std::string& controller, Disks& dis
                           .address = read_pci_address(root, fmt::format("{}/device", folder))});
   }
   if (!any) disks.dead_controllers.push_back(controller);
+  return {};
 }
 
 Result<void> read_nvme(const Root& root, Disks& disks) {
@@ -111,7 +114,8 @@ Result<void> read_nvme(const Root& root, Disks& disks) {
   if (!names && names.error().missing) return {};  // no driver loaded, or none needed
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names) {
-    if (is_controller(name) && is_local(root, name)) read_controller(root, name, disks);
+    if (!is_controller(name) || !is_local(root, name)) continue;
+    if (auto read = read_controller(root, name, disks); !read) return read;
   }
   return {};
 }

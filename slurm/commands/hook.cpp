@@ -47,15 +47,17 @@ class Hook {
         check_node_(check_node),
         node_(slurm_node(caller.variables)) {}
 
+  // The time that there is comes first: whatever is opened after that may hang.
   int run() {
+    deadline_.move(caller_.started + budget());
+    const auto rules = read_rules(command_.root, caller_.variables);
+    if (rules) rules_ = *rules;
+    deadline_.answer_if_lost(when_broken());
+    deadline_.move(caller_.started + budget());
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return trouble("below --root a hook needs --state for its history");
     open_history(folder);
-    const auto rules = read_rules(command_.root, caller_.variables);
     if (!rules) return trouble(rules.error().message);
-    rules_ = *rules;
-    deadline_.answer_if_lost(when_broken());
-    deadline_.move(caller_.started + budget());
     if (command_.context == "periodic" && !command_.dry_run) {
       if (!is_only_health_check(folder)) return kHookPassed;
       wait_for_share_of_spread();
@@ -274,7 +276,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
   log_warning(std::string(message));
   const auto folder = state_folder(command.state, command.root);
   if (folder.empty()) return;
-  constexpr auto kLongest = std::chrono::seconds(1);
+  constexpr auto kLongest = std::chrono::milliseconds(500);
   Children children;  // what took the hook may take this, too
   children.start("history", Clock::now() + kLongest, [&] {
     auto history = slurm::History::open(history_file(folder));

@@ -64,6 +64,12 @@ TEST_F(DisksProbeTest, NamesAControllerWithoutANamespace) {
   EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
 }
 
+TEST_F(DisksProbeTest, AControllerThatCannotBeListedIsNotSaidToHaveNoDisk) {
+  tree_.remove("sys/class/nvme/nvme0");
+  tree_.link("sys/class/nvme/nvme0", "nvme0");
+  EXPECT_FALSE(probe().ok());
+}
+
 TEST_F(DisksProbeTest, NamesAControllerWhoseDeviceIsGone) {
   tree_.remove("sys/devices/pci0001:00");
   EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every system call of every hook and of `muster check` fails, is interrupted, or never returns,
+// one at a time: the run ends in time with the right status, holds no pipe, leaves no process
+// behind and its state whole. Here some of the calls; `tools/call-faults.sh` tries all and prints
+// the table.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+#include "lib/state/state.hpp"
+#include "slurm/history/history.hpp"
+#include "tests/e2e/calls/tracer.hpp"
+#include "tests/nodes/node.hpp"
+#include "tests/nodes/render.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kRuns{"check", "prolog", "epilog", "periodic", "boot"};
+constexpr std::array kFaults{CallFault::never_returns,
+                             CallFault::eio,
+                             CallFault::enomem,
+                             CallFault::emfile,
+                             CallFault::enospc,
+                             CallFault::eintr};
+
+bool is_sick(std::string_view run) { return run == "prolog" || run == "periodic"; }
+
+// A small node below a root of its own, with Slurm's programs beside it. Prolog and health check
+// find an array of disks that has lost one, and drain the node.
+class Scene {
+ public:
+  explicit Scene(std::string_view run) : run_(run), slurm_(dir_) {
+    auto node = nodes::laptop();
+    node.cpus.resize(2);
+    if (is_sick(run)) {
+      node.raid = {{.name = "md0", .level = "raid1", .state = "clean", .disks = 2, .degraded = 1}};
+    }
+    EXPECT_TRUE(write_tree(nodes::render(node), dir_.path() / "root"));
+    slurm_.site(
+        "  prolog_budget: 3 s\n  epilog_budget: 3 s\n  health_budget: 3 s\n"
+        "  spread: 0 s\n  most_drained: 100%\n");
+    idle_ = slurm_.node();
+  }
+
+  [[nodiscard]] TracedRun trace(std::uint64_t at, CallFault fault) const {
+    fs::remove_all(state());
+    slurm_.nodes(idle_);
+    auto run = e2e::trace(words(),
+                          {{"SLURMD_NODENAME", "n7"},
+                           {"SLURM_JOB_ID", "4711"},
+                           {"SLURM_CONF", (dir_.path() / "slurm.conf").string()}},
+                          at,
+                          fault);
+    judge(run, fault);
+    return run;
+  }
+
+  [[nodiscard]] std::vector<std::string> words() const {
+    std::vector<std::string> words{MUSTER_PROGRAM};
+    if (run_ == "check") {
+      words.insert(words.end(), {"check", "--deadline", "3s"});
+    } else {
+      words.insert(words.end(), {"hook", std::string(run_)});
+    }
+    words.insert(words.end(),
+                 {"--profile",
+                  "generic",
+                  "--root",
+                  (dir_.path() / "root").string(),
+                  "--state",
+                  state().string()});
+    return words;
+  }
+
+ private:
+  [[nodiscard]] fs::path state() const { return dir_.path() / "state"; }
+
+  void judge(TracedRun& run, CallFault fault) const {
+    const bool drained = slurm_.node().find("drained") != std::string::npos;
+    const auto right = run_ == "check" ? std::set{0, 1, 2, 78} : std::set{0, 1};
+    if (!right.contains(run.status)) {
+      run.troubles.push_back(fmt::format("it ends with {}", run.status));
+    }
+    const bool hangs = fault == CallFault::never_returns;
+    if (run.status == 1 && (run_ == "check" ? !hangs : !(run_ == "prolog" && drained))) {
+      run.troubles.emplace_back("a node that was not drained is unfit");
+    }
+    if (drained && !is_sick(run_) && !hangs) run.troubles.emplace_back("a sound node is drained");
+    judge_state(run, hangs);
+  }
+
+  void judge_state(TracedRun& run, bool hangs) const {
+    std::error_code none;
+    if (!fs::exists(state(), none)) return;
+    for (const auto& entry : fs::directory_iterator(state())) {
+      const auto name = entry.path().filename().string();
+      if (name.find(".bad") != std::string::npos || name.find(".corrupt") != std::string::npos) {
+        run.troubles.push_back(fmt::format("{} was put aside", name));
+      }
+      if (!hangs && name.starts_with("state.json.") && name != "state.json.lock") {
+        run.troubles.push_back(fmt::format("{} is left", name));
+      }
+    }
+    const auto earlier = read_state(state() / "state.json", "any");
+    if (earlier.note.find("cannot be used") != std::string::npos) {
+      run.troubles.push_back(earlier.note);
+    }
+    const auto history = slurm::History::open(state() / "history.db");
+    if (!history) {
+      run.troubles.push_back(history.error().message);
+    } else if (!history->note().empty()) {
+      run.troubles.push_back(history->note());
+    }
+  }
+
+  std::string run_;
+  TempDir dir_;
+  app::FakeSlurm slurm_;
+  std::string idle_;
+};
+
+// One line of the table.
+struct Row {
+  std::uint64_t tried = 0;
+  std::uint64_t spoilt = 0;
+  std::map<int, std::uint64_t> statuses;
+  std::uint64_t slowest_ms = 0;
+};
+
+struct Table {
+  std::map<std::string, Row> rows;  // "prolog EIO"
+  std::vector<std::string> troubles;
+};
+
+// Some of the calls in a process of its own: a tracer waits for all children that there are. A line
+// for each is appended to `file`.
+void try_calls(std::string_view run,
+               CallFault fault,
+               const std::vector<std::uint64_t>& calls,
+               const fs::path& file) {
+  const Scene scene(run);
+  const Descriptor lines(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  for (const auto at : calls) {
+    const auto traced = scene.trace(at, fault);
+    std::string troubles;
+    for (const auto& each : traced.troubles) troubles += fmt::format("{}; ", printable(each));
+    static_cast<void>(write_all(lines.get(),
+                                fmt::format("{}|{}|{}|{}|{}|{}|{}\n",
+                                            run,
+                                            kCallFaultNames[static_cast<std::size_t>(fault)],
+                                            at,
+                                            traced.call,
+                                            traced.status,
+                                            traced.took.count(),
+                                            troubles)));
+  }
+}
+
+void read_lines(const fs::path& file, Table& table) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const auto fields = split(line, '|');
+    if (fields.size() < 7) continue;
+    auto& row = table.rows[fmt::format("{:<9} {}", fields[0], fields[1])];
+    ++row.tried;
+    if (!fields[6].empty()) table.troubles.push_back(line);
+    if (fields[3].empty()) continue;
+    ++row.spoilt;
+    ++row.statuses[std::atoi(std::string(fields[4]).c_str())];
+    row.slowest_ms = std::max(row.slowest_ms, parse_unsigned(fields[5]).value_or(0));
+  }
+}
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+  return value == nullptr ? otherwise : parse_unsigned(value).value_or(otherwise);
+}
+
+// Each `step`-th call, beginning at another one for each fault.
+void fill(Table& table, std::string_view run, CallFault fault, std::uint64_t step) {
+  const auto all = Scene(run).trace(0, CallFault::none);
+  EXPECT_TRUE(all.troubles.empty()) << run << ": " << all.troubles.front();
+  // Those that never return wait for deadlines, and do little else.
+  const std::size_t workers = fault == CallFault::never_returns ? 16 : 2;
+  std::vector<std::vector<std::uint64_t>> shares(workers);
+  std::size_t next = 0;
+  for (auto at = 1 + static_cast<std::uint64_t>(fault) * 7 % step; at <= all.calls; at += step) {
+    shares[next++ % workers].push_back(at);
+  }
+  const TempDir dir;
+  std::vector<pid_t> children;
+  for (const auto& share : shares) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      try_calls(run, fault, share, dir.path() / "lines");
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+  read_lines(dir.path() / "lines", table);
+  EXPECT_EQ(
+      table.rows[fmt::format("{:<9} {}", run, kCallFaultNames[static_cast<std::size_t>(fault)])]
+          .tried,
+      next)
+      << "a tracer did not come to its end";
+}
+
+void print(const Table& table) {
+  fmt::print(
+      "{:<24} {:>6} {:>7} {:>11}  statuses\n", "run and fault", "calls", "spoilt", "slowest");
+  for (const auto& [name, row] : table.rows) {
+    std::string statuses;
+    for (const auto& [status, count] : row.statuses)
+      statuses += fmt::format(" {}:{}", status, count);
+    fmt::print(
+        "{:<24} {:>6} {:>7} {:>8} ms {}\n", name, row.tried, row.spoilt, row.slowest_ms, statuses);
+  }
+  for (const auto& trouble : table.troubles) fmt::print("TROUBLE {}\n", trouble);
+}
+
+// In a namespace whose PID 1 waits for nobody else. 0: nothing is left of the run.
+int run_below_careless_pid_1(const std::vector<std::string>& words) {
+  constexpr int kNoNamespace = 99;
+  const pid_t outside = ::fork();
+  if (outside == 0) {
+    if (::unshare(CLONE_NEWPID) != 0) ::_exit(kNoNamespace);
+    const pid_t first = ::fork();
+    if (first == 0) {
+      const pid_t run = ::fork();
+      if (run == 0) {
+        std::vector<char*> arguments;
+        for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+        arguments.push_back(nullptr);
+        ::setenv("SLURMD_NODENAME", "n7", 1);
+        ::execv(arguments.front(), arguments.data());
+        ::_exit(127);
+      }
+      int status = 0;
+      ::waitpid(run, &status, 0);
+      siginfo_t left{};
+      const bool nobody = ::waitid(P_ALL, 0, &left, WEXITED | WNOHANG | WNOWAIT) == -1;
+      ::_exit(nobody && WIFEXITED(status) && WEXITSTATUS(status) < 3 ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(first, &status, 0);
+    ::_exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ::waitpid(outside, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+class ZombieTest : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(ZombieTest, NoneIsLeftWherePid1DoesNotReap) {
+  const Scene scene(GetParam());
+  for (int i = 0; i < 5; ++i) {
+    const int status = run_below_careless_pid_1(scene.words());
+    if (status == 99) GTEST_SKIP() << "a process namespace cannot be made here";
+    EXPECT_EQ(status, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ZombieTest, ::testing::ValuesIn(kRuns), [](const auto& one) {
+  return std::string(one.param);
+});
+
+class CallFaultTest : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(CallFaultTest, CostsNoMoreThanTheRun) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "calls are spoilt on x86-64 alone";
+#endif
+  constexpr std::uint64_t kSome = 401;  // a prime, so that no loop is in step with it
+  const auto step = number_from("MUSTER_CALL_STEP", kSome);
+  Table table;
+  for (const auto fault : kFaults) fill(table, GetParam(), fault, step);
+  print(table);
+  EXPECT_TRUE(table.troubles.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, CallFaultTest, ::testing::ValuesIn(kRuns), [](const auto& one) {
+  return std::string(one.param);
+});
+
+}  // namespace
+}  // namespace muster::e2e

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/e2e/calls/tracer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "lib/base/descriptor.hpp"
+#include "lib/process/process.hpp"
+#include "tests/e2e/calls/calls.hpp"
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kPatience = std::chrono::seconds(30);  // far beyond any budget of these runs
+constexpr auto kFarewell = std::chrono::seconds(20);  // what was killed is gone by then
+
+struct Tracee {
+  bool foreign = false;           // executes another program
+  bool dies_with_parent = false;  // PR_SET_PDEATHSIG
+  std::optional<long> answer;     // of the call that it is in, in place of the kernel's
+};
+
+std::string name_of(pid_t pid) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
+  return name;
+}
+
+pid_t parent_of(pid_t pid) {
+  std::string line;
+  std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), line);
+  const auto after = line.rfind(')');  // "PID (name) state parent …"
+  return after == std::string::npos ? 0 : std::atoi(line.c_str() + after + 4);
+}
+
+// The beginning of a text in its memory: enough to know a short name.
+std::string text_at(pid_t pid, std::uint64_t address) {
+  std::string text;
+  while (text.size() < 16) {
+    errno = 0;
+    const long word = ::ptrace(PTRACE_PEEKDATA, pid, address + text.size(), nullptr);
+    if (errno != 0) return text;
+    text.append(reinterpret_cast<const char*>(&word), sizeof word);
+    if (const auto end = text.find('\0'); end != std::string::npos) return text.substr(0, end);
+  }
+  return text;
+}
+
+// What is in memory, or a pipe between its own processes, answers at once.
+bool cannot_hang(pid_t pid, const __ptrace_syscall_info& call) {
+  std::error_code failure;
+  const auto number = static_cast<long>(call.entry.nr);
+  if (number == SYS_openat) return text_at(pid, call.entry.args[1]) == "/dev/null";
+  const bool by_descriptor = number == SYS_read || number == SYS_pread64 || number == SYS_write ||
+                             number == SYS_fstat || number == SYS_newfstatat;
+  if (!by_descriptor) return false;
+  const auto link = fs::read_symlink(
+      fmt::format("/proc/{}/fd/{}", pid, static_cast<int>(call.entry.args[0])), failure);
+  const auto target = link.string();
+  return !failure && (target.starts_with("/memfd:") || target.starts_with("pipe:") ||
+                      target.starts_with("anon_inode:") || target.starts_with("/dev/null"));
+}
+
+class Tracer {
+ public:
+  Tracer(std::uint64_t at, CallFault fault) : at_(at), fault_(fault) {}
+
+  TracedRun run(const std::vector<std::string>& words,
+                const std::map<std::string, std::string>& variables) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    auto in = make_pipe();
+    auto out = make_pipe();
+    if (!in || !out) return {.troubles = {"no pipe"}};
+    begun_ = std::chrono::steady_clock::now();
+    root_ = start(words, variables, in->read.get(), out->write.get());
+    in->read = Descriptor();
+    out->write = Descriptor();
+    follow([&] { return !root_ended_; }, kPatience, out->read.get());
+    if (!root_ended_) result_.troubles.emplace_back("it does not end");
+    if (root_ended_) check_pipes(in->write.get(), out->read.get());
+    let_go();
+    return result_;
+  }
+
+ private:
+  static pid_t start(const std::vector<std::string>& words,
+                     const std::map<std::string, std::string>& variables,
+                     int in,
+                     int out) {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    std::vector<std::string> settings;
+    for (const auto& [name, value] : variables) {
+      settings.push_back(fmt::format("{}={}", name, value));
+    }
+    std::vector<char*> arguments;
+    std::vector<char*> environment;
+    for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    for (const auto& each : settings) environment.push_back(const_cast<char*>(each.c_str()));
+    arguments.push_back(nullptr);
+    environment.push_back(nullptr);
+    ::dup2(in, STDIN_FILENO);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    static_cast<void>(::raise(SIGSTOP));
+    ::execve(arguments.front(), arguments.data(), environment.data());
+    ::_exit(127);
+  }
+
+  // Serves what is traced while `goes_on` says so; nothing is left, or the time is over, at its
+  // end.
+  template <class GoesOn>
+  void follow(const GoesOn& goes_on, std::chrono::seconds longest, int out) {
+    const auto until = std::chrono::steady_clock::now() + longest;
+    const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 20'000},
+                          .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
+
+    struct sigaction interrupt {};
+
+    interrupt.sa_handler = [](int) {};
+    ::sigaction(SIGALRM, &interrupt, nullptr);  // without SA_RESTART: waitpid() ends by it
+    ::setitimer(ITIMER_REAL, &often, nullptr);
+    while (goes_on() && std::chrono::steady_clock::now() < until) {
+      int status = 0;
+      const pid_t pid = ::waitpid(-1, &status, __WALL);
+      if (pid > 0) handle(pid, status);
+      if (pid < 0 && errno == ECHILD) break;
+      drain(out);
+    }
+    const itimerval never{};
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+  }
+
+  void drain(int out) {
+    std::array<char, 65536> part{};
+    ssize_t got = 0;
+    while (!out_ended_ && (got = ::read(out, part.data(), part.size())) > 0) {
+    }
+    if (got == 0) out_ended_ = true;
+  }
+
+  // While the one that hangs still hangs.
+  void check_pipes(int in, int out) {
+    const auto held = [&] {
+      drain(out);
+      pollfd polled{.fd = in, .events = POLLOUT, .revents = 0};
+      in_ended_ = ::poll(&polled, 1, 0) > 0 && (polled.revents & POLLERR) != 0;
+      return !out_ended_ || !in_ended_;
+    };
+    follow(held, std::chrono::seconds(5), out);
+    static_cast<void>(held());
+    if (!out_ended_) result_.troubles.emplace_back("its output is held by who was left behind");
+    if (!in_ended_) result_.troubles.emplace_back("its input is held by who was left behind");
+  }
+
+  // All are gone in the end, by themselves or because they were killed.
+  void let_go() {
+    if (victim_ > 0 && tracees_.contains(victim_)) {
+      if (!killed_ && !tracees_[victim_].dies_with_parent) {
+        result_.troubles.emplace_back("who hangs was not killed");
+      }
+      ::kill(std::exchange(victim_, 0), SIGKILL);
+    }
+    follow([&] { return !tracees_.empty(); }, kFarewell, -1);
+    for (const auto& [pid, tracee] : tracees_) {
+      result_.troubles.push_back(fmt::format("{} was left behind", name_of(pid)));
+      ::kill(pid, SIGKILL);
+    }
+    while (::waitpid(-1, nullptr, __WALL) > 0 || errno == EINTR) {
+    }
+  }
+
+  void handle(pid_t pid, int status) {
+    if (WIFEXITED(status) || WIFSIGNALED(status)) return note_end(pid, status);
+    const bool is_new = !tracees_.contains(pid);
+    if (is_new) tracees_[pid].foreign = is_foreign(parent_of(pid));
+    if (pid == root_ && is_new) {
+      ::ptrace(PTRACE_SETOPTIONS,
+               pid,
+               nullptr,
+               PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                   PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
+      return go_on(pid);
+    }
+    const int signal = WSTOPSIG(status);
+    const int event = status >> 16;
+    if (signal == (SIGTRAP | 0x80)) return handle_call(pid);
+    if (event == PTRACE_EVENT_EXEC && pid != root_) tracees_[pid].foreign = true;
+    // A new one begins with SIGSTOP; muster itself stops nobody.
+    go_on(pid, event != 0 || signal == SIGSTOP ? 0 : signal);
+  }
+
+  [[nodiscard]] bool is_foreign(pid_t pid) const {
+    const auto found = tracees_.find(pid);
+    return found != tracees_.end() && found->second.foreign;
+  }
+
+  void note_end(pid_t pid, int status) {
+    tracees_.erase(pid);
+    if (pid != root_) return;
+    root_ended_ = true;
+    result_.status = exit_status(status);
+    result_.took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - begun_);
+  }
+
+  static void go_on(pid_t pid, int signal = 0) { ::ptrace(PTRACE_SYSCALL, pid, nullptr, signal); }
+
+  void handle_call(pid_t pid) {
+    __ptrace_syscall_info call{};
+    ::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof call, &call);
+    auto& tracee = tracees_[pid];
+    if (call.op == PTRACE_SYSCALL_INFO_EXIT) {
+      if (pid == victim_) return;  // and never goes on
+      if (tracee.answer) set_answer(pid, *std::exchange(tracee.answer, std::nullopt));
+      return go_on(pid);
+    }
+    if (call.op == PTRACE_SYSCALL_INFO_ENTRY) handle_entry(pid, tracee, call);
+    go_on(pid);
+  }
+
+  void handle_entry(pid_t pid, Tracee& tracee, const __ptrace_syscall_info& call) {
+    const auto number = static_cast<long>(call.entry.nr);
+    const auto argument = [&](std::size_t index) {
+      return static_cast<long>(call.entry.args[index]);
+    };
+    if (number == SYS_prctl && argument(0) == PR_SET_PDEATHSIG) tracee.dies_with_parent = true;
+    if (number == SYS_kill && victim_ > 0 && argument(1) == SIGKILL) {
+      const auto whom = static_cast<pid_t>(argument(0));
+      if (whom == victim_ || whom == -::getpgid(victim_)) {
+        killed_ = true;
+        return replace(pid, tracee, -1, 0);
+      }
+    }
+    // What main() begins with.
+    if (pid == root_ && number == SYS_fcntl && argument(0) == 0 && argument(1) == F_GETFD) {
+      main_begun_ = true;
+    }
+    if (!main_begun_ || tracee.foreign) return;
+    const Call* const known = call_numbered(number);
+    if (known == nullptr || ++result_.calls != at_ || !may_have(*known, fault_)) return;
+    if (fault_ == CallFault::never_returns && cannot_hang(pid, call)) return;
+    result_.call = fmt::format("{} in {}", known->name, pid == root_ ? "muster" : name_of(pid));
+    if (fault_ != CallFault::never_returns) return replace(pid, tracee, -1, -code_of(fault_));
+    victim_ = pid;
+    // It outlives its parent, as what hangs in the kernel does.
+    replace(pid, tracee, SYS_prctl, 0);
+  }
+
+  // Calls another one, or none (-1), and returns `answer` in the end.
+  static void replace(pid_t pid, Tracee& tracee, long number, long answer) {
+#ifdef __x86_64__
+    user_regs_struct registers{};
+    ::ptrace(PTRACE_GETREGS, pid, nullptr, &registers);
+    registers.orig_rax = static_cast<unsigned long long>(number);
+    if (number == SYS_prctl) registers.rdi = PR_SET_PDEATHSIG, registers.rsi = 0;
+    ::ptrace(PTRACE_SETREGS, pid, nullptr, &registers);
+#endif
+    tracee.answer = answer;
+  }
+
+  static void set_answer(pid_t pid, long answer) {
+#ifdef __x86_64__
+    user_regs_struct registers{};
+    ::ptrace(PTRACE_GETREGS, pid, nullptr, &registers);
+    registers.rax = static_cast<unsigned long long>(answer);
+    ::ptrace(PTRACE_SETREGS, pid, nullptr, &registers);
+#endif
+  }
+
+  std::uint64_t at_;
+  CallFault fault_;
+  pid_t root_ = 0;
+  pid_t victim_ = 0;
+  bool killed_ = false;  // somebody tried to kill the victim
+  bool main_begun_ = false;
+  bool root_ended_ = false;
+  bool out_ended_ = false;
+  bool in_ended_ = false;
+  std::map<pid_t, Tracee> tracees_;
+  std::chrono::steady_clock::time_point begun_;
+  TracedRun result_;
+};
+
+}  // namespace
+
+TracedRun trace(const std::vector<std::string>& words,
+                const std::map<std::string, std::string>& variables,
+                std::uint64_t at,
+                CallFault fault) {
+  return Tracer(at, fault).run(words, variables);
+}
+
+}  // namespace muster::e2e
