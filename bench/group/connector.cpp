@@ -156,7 +156,9 @@ void Connector::prove_to(Candidate& attempt, const Message& message) {
   if (!proved || !same_bytes(challenge->proof, wanted)) {
     // It is told all the same, so that it can say who came with another secret.
     attempt.socket.send(pack(Kind::proof, "no"));
-    return refuse(attempt, "has another job secret");
+    return refuse(
+        attempt,
+        "has another job secret: every rank needs the same --secret-file or MUSTER_JOB_SECRET");
   }
   attempt.state = Candidate::State::proving;
   attempt.socket.send(

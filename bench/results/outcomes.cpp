@@ -199,6 +199,13 @@ bool before_operations(std::string_view phase) {
   return phase.starts_with("start") || std::ranges::find(kBefore, phase) != kBefore.end();
 }
 
+// What keeps ranks from meeting (a secret, a port, a name, a launcher) says nothing about a node.
+bool before_meeting(const Trouble& trouble) {
+  constexpr std::array<std::string_view, 3> kBefore{"rendezvous", "meeting", "start of MPI"};
+  return trouble.kind == Trouble::Kind::absent ||
+         std::ranges::find(kBefore, trouble.phase) != kBefore.end();
+}
+
 // The driver's words for hardware that does not work, and for NVSwitches that are not set up.
 bool is_device_error(std::string_view what) {
   constexpr std::array<std::string_view, 5> kWords{"uncorrectable ECC error",
@@ -278,7 +285,7 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
 }
 
 Outcome outcome_of(const Trouble& trouble) {
-  if (trouble.kind == Trouble::Kind::stopped) return Outcome::unknown;
+  if (trouble.kind == Trouble::Kind::stopped || before_meeting(trouble)) return Outcome::unknown;
   const bool tried = trouble.kind != Trouble::Kind::given_up || !before_operations(trouble.phase);
   return tried || is_device_error(trouble.what) ? Outcome::fail : Outcome::unknown;
 }
@@ -293,6 +300,7 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
   } else if (!trouble.what.empty()) {
     message.append(fmt::format(": {}", without_speaker(trouble)));
   }
+  if (before_meeting(trouble)) message.insert(0, "the ranks could not meet: ");
   if (!trouble.arrived.empty() && !trouble.ranks.empty()) {
     message.append(fmt::format("; {} {} there",
                                who(trouble.arrived, members),

@@ -208,9 +208,10 @@ Result<void> meet(RankContext& self, Met& met, Descriptor listener, std::string 
     secret = *std::move(given);
   }
   if (self.place.world > 1 && met.mpi == nullptr && secret.empty()) {
-    self.place.evidence.emplace_back(
+    constexpr std::string_view kWarning =
         "without a job secret nobody proved to be a rank of this run: MUSTER_JOB_SECRET or "
-        "--secret-file");
+        "--secret-file";
+    if (self.leads()) self.reporter.remark(kWarning);
   }
   if (auto joined = join_group(self, met, std::move(listener), std::move(secret)); !joined) {
     return joined;

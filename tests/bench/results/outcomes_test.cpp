@@ -134,21 +134,23 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
   };
   const std::vector<Case> cases{
       {{Trouble::Kind::absent, "the rendezvous", "waited 60 s", {5}, {0, 1, 2, 3, 4, 6}},
-       finding("gpu-0007",
-               Outcome::fail,
-               "rank 5 (gpu5 on gpu-0007) did not come to the rendezvous: waited 60 s; ranks "
-               "0-4,6 were there",
-               Remedy::fix_config)},
+       finding(
+           "gpu-0007",
+           Outcome::unknown,
+           "the ranks could not meet: rank 5 (gpu5 on gpu-0007) did not come to the rendezvous: "
+           "waited 60 s; ranks 0-4,6 were there",
+           Remedy::fix_config)},
       {{Trouble::Kind::absent,
         "rendezvous",
         "ranks 1-2 did not come to the rendezvous within 60 s; 1 of 3 came",
         {1, 2},
         {0}},
-       finding("gpu-0007",
-               Outcome::fail,
-               "ranks 1-2 did not come to the rendezvous within 60 s; 1 of 3 came; rank 0 (gpu0 on "
-               "gpu-0007) was there",
-               Remedy::fix_config)},
+       finding(
+           "gpu-0007",
+           Outcome::unknown,
+           "the ranks could not meet: ranks 1-2 did not come to the rendezvous within 60 s; 1 of "
+           "3 came; rank 0 (gpu0 on gpu-0007) was there",
+           Remedy::fix_config)},
       {{Trouble::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
        finding("gpu-0008",
                Outcome::fail,
@@ -207,13 +209,15 @@ TEST(CompletionTest, GivingUpBeforeTheFirstOperationSaysNothingUnlessTheDeviceIs
     EXPECT_EQ(outcome_of({Trouble::Kind::given_up, phase, what, {0}, {}}), outcome) << what;
   }
   EXPECT_EQ(outcome_of({Trouble::Kind::late, "start of nccl", "", {0}, {}}), Outcome::fail);
-  EXPECT_EQ(outcome_of({Trouble::Kind::absent, "rendezvous", "", {0}, {}}), Outcome::fail);
+  EXPECT_EQ(outcome_of({Trouble::Kind::absent, "rendezvous", "", {0}, {}}), Outcome::unknown);
+  EXPECT_EQ(outcome_of({Trouble::Kind::lost, "rendezvous", "", {1}, {}}), Outcome::unknown);
+  EXPECT_EQ(outcome_of({Trouble::Kind::late, "start of MPI", "", {0}, {}}), Outcome::unknown);
 }
 
 TEST(CompletionTest, RanksThatNobodyKnowsAreNumbers) {
   const auto finding = judge_completion({Trouble::Kind::absent, "the rendezvous", "", {5}, {}}, {});
   EXPECT_EQ(finding.device, "job");
-  EXPECT_EQ(finding.message, "rank 5 did not come to the rendezvous");
+  EXPECT_EQ(finding.message, "the ranks could not meet: rank 5 did not come to the rendezvous");
 }
 
 TEST(CompletionTest, TheEndIsAPass) {

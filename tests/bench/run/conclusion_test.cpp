@@ -85,7 +85,7 @@ TEST(ConclusionTest, ATroubleBeforeAnythingIsKnownIsAReport) {
   const auto report = report_of(
       known, Trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous", .ranks = {1, 2}});
   EXPECT_EQ(report.node, "a");
-  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(report.findings, SizeIs(1));
   EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not come to rendezvous"));
 }

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Without MPI: what launchers put into the environment, or the user onto the command line.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include "lib/base/descriptor.hpp"
 #include "tests/e2e/bench/job.hpp"
 
 namespace muster::e2e {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const Words kSmall = muster_bench(
     {"all_reduce", "--sizes=8,4KiB", "--iterations=5", "--profile=generic", "--backend=tcp"});
@@ -107,13 +113,13 @@ TEST(LaunchTest, AJobSecretIsSharedByAllOrNobodyMeets) {
   for (const auto& [command, variables] : ranks("another")) job.start(command, variables);
   const auto first = job.end_of(0);
   const auto second = job.end_of(1);
-  EXPECT_EQ(first.status, 1);
+  EXPECT_EQ(first.status, 2);
   EXPECT_THAT(first.out, HasSubstr("rank 1 did not come to the rendezvous"));
   EXPECT_THAT(first.out, HasSubstr("job secret"));
-  EXPECT_NE(second.status, 0);
+  EXPECT_EQ(second.status, 2);
   EXPECT_THAT(second.err, HasSubstr("secret"));
   EXPECT_THAT(first.out + first.err + second.out + second.err,
-              ::testing::Not(HasSubstr("the secret of this job")));
+              Not(HasSubstr("the secret of this job")));
 }
 
 TEST(LaunchTest, LocalStartsItsOwnRanks) {
@@ -149,13 +155,13 @@ TEST(LaunchTest, ARankThatDoesNotComeIsNamed) {
   job.start(words, torchrun(0, 3, port));
   job.start(words, torchrun(2, 3, port));
   const auto first = job.end_of(0);
-  EXPECT_EQ(first.status, 1);
+  EXPECT_EQ(first.status, 2);
   const auto finding = finding_of(first.report(), "bench.completion");
   ASSERT_TRUE(finding.is_object()) << first.out << first.err;
-  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_EQ(finding["outcome"], "unknown");
   EXPECT_THAT(finding["message"].get<std::string>(),
               HasSubstr("rank 1 did not come to the rendezvous within 2 s"));
-  EXPECT_EQ(job.end_of(1).status, 1);
+  EXPECT_EQ(job.end_of(1).status, 2);
 }
 
 TEST(LaunchTest, WhoHasAnotherSecretIsTurnedAwayAndBothSaySo) {
@@ -168,7 +174,7 @@ TEST(LaunchTest, WhoHasAnotherSecretIsTurnedAwayAndBothSaySo) {
     job.start(words, variables);
   }
   const auto first = job.end_of(0);
-  EXPECT_EQ(first.status, 1);
+  EXPECT_EQ(first.status, 2);
   EXPECT_THAT(first.out, HasSubstr("1 of 2 came; 1 connection was refused"));
   EXPECT_THAT(first.err,
               HasSubstr("muster-bench: refused a connection from 127.0.0.1: its job secret is"));
@@ -184,12 +190,59 @@ TEST(LaunchTest, RanksSayThatRank0DidNotCome) {
   job.start(words, torchrun(1, 3, port));
   job.start(words, torchrun(2, 3, port));
   const auto first = job.end_of(0);
-  EXPECT_EQ(first.status, 1);
+  EXPECT_EQ(first.status, 2);
   EXPECT_THAT(first.out, HasSubstr("rank 0 did not come to the rendezvous within 1 s"));
   const auto second = job.end_of(1);
-  EXPECT_EQ(second.status, 1);
+  EXPECT_EQ(second.status, 2);
   EXPECT_EQ(second.out, "");
   EXPECT_THAT(second.err, HasSubstr("rank 0 did not come to the rendezvous within 1 s"));
+}
+
+// Whatever keeps ranks from meeting, it is nobody's sickness, on no rank.
+TEST(LaunchTest, APortThatIsTakenAndAHostThatIsMistypedLeaveItUndecided) {
+  const auto words = with(kSmall, {"--join-deadline=2s"});
+  {
+    Job job;
+    const Descriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const where = reinterpret_cast<sockaddr*>(&address);
+    ASSERT_EQ(::bind(taken.get(), where, size), 0);
+    ASSERT_EQ(::listen(taken.get(), 1), 0);
+    ASSERT_EQ(::getsockname(taken.get(), where, &size), 0);
+    const int port = ntohs(address.sin_port);
+    for (const int rank : {0, 1}) job.start(words, torchrun(rank, 2, port));
+    const auto first = job.end_of(0);
+    EXPECT_EQ(first.status, 2);
+    EXPECT_THAT(first.err, HasSubstr("--rendezvous HOST:PORT"));
+    const auto second = job.end_of(1);
+    EXPECT_EQ(second.status, 2);
+    EXPECT_THAT(second.out + second.err, Not(HasSubstr("unhealthy")));
+  }
+  Job job;
+  for (const int rank : {0, 1}) {
+    auto variables = torchrun(rank, 2, free_port());
+    if (rank == 1) variables["MASTER_ADDR"] = "no-such-host.invalid";
+    job.start(words, variables);
+  }
+  for (const std::size_t rank : {0U, 1U}) {
+    const auto end = job.end_of(rank);
+    EXPECT_EQ(end.status, 2);
+    EXPECT_THAT(end.out + end.err, Not(HasSubstr("unhealthy")));
+    EXPECT_THAT(end.out, HasSubstr("could not meet"));
+  }
+}
+
+TEST(LaunchTest, WithoutASecretTheFirstLineSaysSo) {
+  Job job;
+  const int port = free_port();
+  for (const int rank : {0, 1}) job.start(kSmall, torchrun(rank, 2, port));
+  const auto first = job.end_of(0);
+  EXPECT_EQ(first.status, 0);
+  EXPECT_THAT(first.out, StartsWith("# without a job secret nobody proved to be a rank"));
+  EXPECT_THAT(job.end_of(1).out, Not(HasSubstr("secret")));
 }
 
 }  // namespace

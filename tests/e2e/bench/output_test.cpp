@@ -104,7 +104,7 @@ TEST(OutputTest, VerboseSaysWhatWasRecognised) {
   EXPECT_THAT(end.out, HasSubstr("# pass     bench.data"));
 }
 
-TEST(OutputTest, VerboseSaysWhetherASecretProvedTheRanks) {
+TEST(OutputTest, SaysWhetherASecretProvedTheRanks) {
   constexpr const char* kWithout = "# without a job secret nobody proved to be a rank";
   for (const bool secret : {false, true}) {
     Job job;
@@ -112,9 +112,8 @@ TEST(OutputTest, VerboseSaysWhetherASecretProvedTheRanks) {
     for (int rank = 0; rank < 2; ++rank) {
       auto variables = torchrun(rank, 2, port, 2);
       if (secret) variables["MUSTER_JOB_SECRET"] = "hush-hush-hush";
-      job.start(
-          muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp", "-v"}),
-          variables);
+      job.start(muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp"}),
+                variables);
     }
     const auto first = job.end_of(0);
     EXPECT_EQ(first.status, 0) << first.err;
