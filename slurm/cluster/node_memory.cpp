@@ -70,6 +70,8 @@ bool take(NodeMemory& memory, std::string_view key, std::string_view value) {
     for (const auto part : split(text, ',')) {
       if (!part.empty()) memory.hardware.emplace_back(part);
     }
+  } else if (key == "reason") {
+    memory.reason = text;
   } else if (key == "accepted") {
     memory.accepted = value == "yes";
   } else {
@@ -99,6 +101,7 @@ std::string to_text(const NodeMemory& memory) {
   }
   if (!times.empty()) add("drains", fmt::format("{}", fmt::join(times, ",")));
   if (!memory.hardware.empty()) add("hardware", fmt::format("{}", fmt::join(memory.hardware, ",")));
+  if (!memory.reason.empty()) add("reason", to_value(memory.reason));
   if (memory.accepted) add("accepted", "yes");
   if (!memory.more.empty()) text.append(fmt::format(" {}", memory.more));
   return text;
@@ -124,13 +127,15 @@ bool may_remember(const NodeState& node) {
   return trim(node.memory).empty() || parse_node_memory(node.memory);
 }
 
+std::string short_hash(std::string_view text) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return fmt::format("{:08x}", hash);
+}
+
 std::vector<std::string> hash_hardware(std::string_view identity) {
   std::vector<std::string> hashes;
-  for (const auto part : split_words(identity)) {
-    std::uint32_t hash = 2166136261U;  // FNV-1a: the same in every version and on every machine
-    for (const char c : part) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-    hashes.push_back(fmt::format("{:08x}", hash));
-  }
+  for (const auto part : split_words(identity)) hashes.push_back(short_hash(part));
   return hashes;
 }
 

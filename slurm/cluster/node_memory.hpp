@@ -22,7 +22,8 @@ struct NodeMemory {
   std::vector<Time> drains;  // that count as flaps, newest first, this one among them
   std::vector<std::string> hardware;  // a short hash for each GPU and adapter that was there
   bool accepted = false;              // an admin said that this drain counts for no breaker
-  std::string more;                   // words of a newer muster, kept as they are
+  std::string reason;  // a hash of the reason that the drain was given: an admin's is another
+  std::string more;    // words of a newer muster, kept as they are
 
   bool operator==(const NodeMemory&) const = default;
 };
@@ -40,6 +41,9 @@ inline constexpr std::size_t kMostDrains = 16;
 
 // Whether muster may write there: the field is empty or has a text of muster's.
 [[nodiscard]] bool may_remember(const NodeState& node);
+
+// Eight digits, the same in every version and on every machine.
+[[nodiscard]] std::string short_hash(std::string_view text);
 
 // The memory's `hardware` of an identity: GPU UUIDs and HCA GUIDs with blanks between.
 [[nodiscard]] std::vector<std::string> hash_hardware(std::string_view identity);

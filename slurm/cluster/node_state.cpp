@@ -153,6 +153,11 @@ Standing standing_of(const NodeState& node) {
   return word == "idle" ? Standing::away : Standing::down;
 }
 
+bool is_in_maintenance(const NodeState& node) {
+  const auto [word, suffixes] = parts_of(node);
+  return word == "maint" || suffixes.find('$') != std::string::npos;
+}
+
 bool is_up(const NodeState& node) {
   const auto [word, suffixes] = parts_of(node);
   const auto standing = standing_of_word(word);

@@ -37,6 +37,9 @@ struct NodeState {
 
 [[nodiscard]] Standing standing_of(const NodeState& node);
 
+// Reserved for maintenance, drained or not.
+[[nodiscard]] bool is_in_maintenance(const NodeState& node);
+
 // In service or drained, and there: neither down nor powered down, nor on the way up or down. One
 // that has just stopped answering is up until Slurm calls it down.
 [[nodiscard]] bool is_up(const NodeState& node);

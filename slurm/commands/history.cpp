@@ -50,8 +50,15 @@ int run_history(const HistoryCommand& command, const Caller& caller) {
   const auto history = open(command.state);
   if (!history) return fail(caller, history.error());
   auto filter = filter_of(command);
-  filter.kinds = {
-      "drained", "resumed", "undone", "released", "not_applied", "confirmed", "cleared"};
+  filter.kinds = {"drained",
+                  "resumed",
+                  "undone",
+                  "released",
+                  "adopted",
+                  "worsened",
+                  "not_applied",
+                  "confirmed",
+                  "cleared"};
   return print(*history, filter, command.form, caller);
 }
 

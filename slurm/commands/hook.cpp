@@ -215,10 +215,26 @@ class Hook {
          .now = wall_time,
          .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
          .tell = [&](const slurm::Event& event) { say(event); },
+         .exclude_others = [&] { return exclude_others(); },
+         .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
          .left = [&] { return time_left(); }});
     static_cast<void>(
         caller_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
     return answer(checked.report, enforced);
+  }
+
+  [[nodiscard]] fs::path folder() const { return state_folder(command_.state, command_.root); }
+
+  // Prologs, epilogs and health checks of one node act one after another. What is waited leaves as
+  // much time again for what is to be done.
+  std::string exclude_others() {
+    const auto begin = Clock::now();
+    node_lock_ = wait_for_lock(folder() / "node.lock", begin + time_left() / 2);
+    if (node_lock_.holder != ProcessLock::Holder::others) return "";  // the history has told of it
+    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin);
+    return fmt::format(
+        "another hook of this node has not ended in {} s: this one goes on beside it",
+        waited.count());
   }
 
   // For Slurm: what comes after has its own.
@@ -259,7 +275,7 @@ class Hook {
   std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
-  ProcessLock lock_;
+  ProcessLock lock_, node_lock_;  // of health checks, and of all hooks of this node
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <thread>
+
 #include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
@@ -24,6 +26,16 @@ ProcessLock try_lock(const std::filesystem::path& file) {
   static_cast<void>(::fstat(result.lock.get(), &status));
   result.age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
   return result;
+}
+
+ProcessLock wait_for_lock(const std::filesystem::path& file, Clock::time_point end) {
+  constexpr std::chrono::milliseconds kPause{10};
+  auto lock = try_lock(file);
+  while (lock.holder == ProcessLock::Holder::others && Clock::now() + kPause < end) {
+    std::this_thread::sleep_for(kPause);
+    lock = try_lock(file);
+  }
+  return lock;
 }
 
 }  // namespace muster::app

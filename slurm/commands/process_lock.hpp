@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 
 namespace muster::app {
@@ -20,5 +21,8 @@ struct ProcessLock {
 // Locks `file`, which is made where there is none, and does not wait. The lock belongs to this
 // process alone: a child that hangs for ever does not inherit it.
 [[nodiscard]] ProcessLock try_lock(const std::filesystem::path& file);
+
+// The same, and waits for another process until `end`.
+[[nodiscard]] ProcessLock wait_for_lock(const std::filesystem::path& file, Clock::time_point end);
 
 }  // namespace muster::app

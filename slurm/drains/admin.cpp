@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "slurm/cluster/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 
 namespace muster::slurm {
@@ -28,13 +29,20 @@ using Objection = std::function<std::string(const NodeState&)>;
 
 struct Task {
   Objection objection;
-  std::function<Result<void>(const std::string& node)> send;
+  std::function<Result<void>(const NodeState& node)> send;
   // Whether Slurm shows what was sent: how the node was before, and is now.
   std::function<bool(const NodeState& before, const NodeState& now)> is_shown;
-  std::function<Result<void>(const std::string& node)> record;  // when it is shown
-  std::string done, would;                                      // "drained", "would be drained"
-  std::string kind, reason;                                     // of the event
+  std::function<Result<void>()> record;  // when it is shown
+  std::string done, would;               // "drained", "would be drained"
+  std::string kind, reason;              // of the event
 };
+
+// The node's memory without the drain that an admin puts another over; nothing where there is none.
+std::optional<std::string> without_drain(const NodeState& node) {
+  auto memory = parse_node_memory(node.memory);
+  if (!memory) return std::nullopt;
+  return to_text({.drains = std::move(memory->drains), .more = std::move(memory->more)});
+}
 
 Result<NodeState> read(Controller& controller, const std::string& name) {
   const auto nodes = controller.nodes(name);
@@ -47,7 +55,7 @@ Result<NodeState> read(Controller& controller, const std::string& name) {
 // Sends it, and says what came of it.
 AdminAnswer act(const NodeState& before, Controller& controller, const Task& task) {
   AdminAnswer answer{.node = before.name};
-  const auto sent = task.send(before.name);
+  const auto sent = task.send(before);
   const auto now = read(controller, before.name);
   answer.done = now && task.is_shown(before, *now);
   if (!answer.done) {
@@ -58,7 +66,7 @@ AdminAnswer act(const NodeState& before, Controller& controller, const Task& tas
     return answer;
   }
   answer.what = task.done;
-  if (const auto recorded = task.record(before.name); !recorded) {
+  if (const auto recorded = task.record(); !recorded) {
     answer.what += fmt::format(" (not in the history: {})", recorded.error().message);
   }
   return answer;
@@ -143,12 +151,15 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                                             (standing == Standing::drained && is_ours(node.reason));
                           return free ? std::string() : left_alone(node);
                         },
-                    .send = [&](const std::string& node) { return controller.drain(node, reason); },
+                    .send =
+                        [&](const NodeState& node) {
+                          return controller.drain(node.name, reason, without_drain(node));
+                        },
                     .is_shown =
                         [&](const NodeState& /*before*/, const NodeState& now) {
                           return standing_of(now) == Standing::drained && now.reason == reason;
                         },
-                    .record = [](const std::string& /*node*/) { return Result<void>(); },
+                    .record = [] { return Result<void>(); },
                     .done = "drained",
                     .would = "would be drained",
                     .kind = "drained",
@@ -158,6 +169,7 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
 Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
                                               Controller& controller,
                                               History* history) {
+  std::function<Result<void>()> end;  // of the drain that was open before
   return carry_out(
       request,
       controller,
@@ -168,16 +180,27 @@ Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
          const bool ours = is_ours(node.reason) || is_admins(node.reason);
          return standing == Standing::drained && ours ? std::string() : left_alone(node);
        },
-       .send = [&](const std::string& node) { return controller.resume(node); },
+       .send =
+           [&](const NodeState& node) {
+             const auto known = history == nullptr
+                                    ? std::nullopt
+                                    : history->drain_of(node.name).value_or(std::nullopt);
+             end = [history, known, name = node.name, at = request.now]() -> Result<void> {
+               if (history == nullptr) return {};
+               if (known) {
+                 if (auto ended = history->end_drain(name, *known, at); !ended) return ended;
+               }
+               return history->forget_flaps(name);
+             };
+             const bool is_memory = parse_node_memory(node.memory).has_value();
+             return controller.resume(node.name,
+                                      is_memory ? std::optional<std::string>("") : std::nullopt);
+           },
        .is_shown =
            [](const NodeState& before, const NodeState& now) {
              return standing_of(now) != Standing::drained || now.reason != before.reason;
            },
-       .record =
-           [&](const std::string& node) {
-             return history == nullptr ? Result<void>()
-                                       : history->end_drain(node, request.now, true);
-           },
+       .record = [&] { return end(); },
        .done = "resumed",
        .would = "would be resumed",
        .kind = "resumed",

@@ -9,6 +9,7 @@
 #include "lib/base/text.hpp"
 #include "slurm/drains/resuming.hpp"
 #include "slurm/policy/allowance.hpp"
+#include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -28,11 +29,11 @@ void follow_another(Run& run) {
 }
 
 // The record is as it was before this run.
-void forget(Run& run) {
+void forget(Run& run, const OwnDrain& own) {
   auto* history = run.own_drain_record();
   if (history == nullptr) return;
   const auto& last = run.situation.drain;
-  run.warn_if_failed(history->cancel_drain(run.request.node, run.situation.now));
+  run.warn_if_failed(history->cancel_drain(run.request.node, own, run.situation.now));
   if (last)
     run.warn_if_failed(history->begin_drain(run.request.node, *last).map([](bool /*begun*/) {}));
 }
@@ -48,7 +49,7 @@ bool still_to_be_sent(Run& run, const OwnDrain& own) {
     if (wanted) again.why = kNoTime;
     run.result.decision = std::move(again);
   }
-  forget(run);
+  forget(run, own);
   run.result.drained = run.is_drained();
   if (!seen) {
     run.give_up();
@@ -96,7 +97,7 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
                     run.unrecorded_drain_note()));
   }
   if (auto* history = run.own_drain_record())
-    run.warn_if_failed(history->confirm_drain(run.request.node));
+    run.warn_if_failed(history->confirm_drain(run.request.node, *run.situation.drain));
   run.say("drained", decision.why + run.unrecorded_drain_note(), decision.reason);
 }
 
@@ -131,7 +132,8 @@ void drain(Run& run) {
   if (!begin(run, own)) return follow_another(run);
   if (!still_to_be_sent(run, own)) return;
   run.situation.drain = own;
-  const auto sent = run.services.controller->drain(run.request.node, own.reason);
+  const auto sent = run.services.controller->drain(
+      run.request.node, own.reason, run.memory_text(memory_while(run.situation, own)));
   const bool compared = run.wait(kUntilRanked);
   verify(run, sent, compared);
 }

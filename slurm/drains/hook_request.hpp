@@ -34,8 +34,14 @@ struct HookServices {
   History* history = nullptr;  // none: what is drained stays so until an admin resumes it
   std::function<Time()> now;
   std::function<void(std::chrono::milliseconds)> sleep;
-  std::function<void(const Event&)> tell;           // syslog and standard output
-  std::function<std::chrono::milliseconds()> left;  // of the hook's time; none: as long as it takes
+  std::function<void(const Event&)> tell;  // syslog and standard output
+  // Waits until no other hook of this node acts, until this run ends: why it goes on without, empty
+  // where it did. None: nobody else is there.
+  std::function<std::string()> exclude_others = {};
+  // A drain that the history could not take was sent: a later run is to ask Slurm about it.
+  std::function<void()> ask_again = {};
+  std::function<std::chrono::milliseconds()> left =
+      {};  // of the hook's time; none: as long as it takes
 };
 
 struct HookResult {

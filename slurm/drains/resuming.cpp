@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "slurm/drains/adopting.hpp"
+#include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 bool still_ours(Run& run) {
   const bool seen = run.look();
   if (seen && run.shows_own()) return true;
-  run.warn_if_failed(run.writable_history()->cancel_resume(run.request.node));
+  run.warn_if_failed(run.writable_history()->cancel_resume(run.request.node, *run.situation.drain));
   run.result.decision.action = Action::nothing;
   run.result.drained = !seen || run.is_drained();
   if (!seen) {
@@ -31,8 +33,9 @@ bool still_ours(Run& run) {
 }
 
 // Whether the node is out of our drain; if not, why was said.
-bool put_back(Run& run) {
-  const auto sent = run.services.controller->resume(run.request.node);
+bool put_back(Run& run, std::optional<Time> uncounted) {
+  const auto sent = run.services.controller->resume(
+      run.request.node, run.memory_text(memory_after(run.situation, uncounted)));
   const bool seen = run.look();
   // An error is no answer, and neither is the lack of one.
   const bool done = seen ? !run.shows_own() : sent.has_value();
@@ -48,15 +51,18 @@ bool put_back(Run& run) {
 }  // namespace
 
 void keep(Run& run) {
-  const auto& situation = run.situation;
+  auto& situation = run.situation;
   const bool is_recorded = run.shows_own();
   if (auto* history = run.writable_history(); history != nullptr && is_recorded) {
     const auto& request = run.request;
-    if (!situation.drain->confirmed) run.warn_if_failed(history->confirm_drain(request.node));
+    if (!situation.drain->confirmed)
+      run.warn_if_failed(history->confirm_drain(request.node, *situation.drain));
     if (run.result.decision.clean) {
-      run.warn_if_failed(history->note_run(request.node, true, request.boot_id));
+      run.warn_if_failed(history->note_run(request.node, *situation.drain, true, request.boot_id));
     }
   }
+  if (is_recorded && run.result.decision.clean) ++situation.drain->clean_runs;
+  update_memory(run);
   run.say_kept(is_recorded ? situation.drain->at : situation.node->since);
 }
 
@@ -70,6 +76,12 @@ void resume(Run& run) {
   if (run.result.decision.sick) {
     return take_back(run, fmt::format("put back into service: {}", why));
   }
+  // What another run finds meanwhile is told by the history alone.
+  if (run.own_drain_record() == nullptr) {
+    run.result.decision.action = Action::keep;
+    run.result.decision.why = "the history cannot be written";
+    return keep(run);
+  }
   const auto begun = run.writable_history()->begin_resume(run.request.node, *run.situation.drain);
   if (!begun) return run.complain(fmt::format("not resumed: {}", begun.error().message));
   if (!*begun) {
@@ -77,8 +89,9 @@ void resume(Run& run) {
     run.result.decision.why = "another run found it unclean";
     return run.say_kept(run.situation.drain->at);
   }
-  if (!still_ours(run) || !put_back(run)) return;
-  run.warn_if_failed(run.writable_history()->end_drain(run.request.node, run.situation.now, false));
+  if (!still_ours(run) || !put_back(run, std::nullopt)) return;
+  run.warn_if_failed(
+      run.writable_history()->end_drain(run.request.node, *run.situation.drain, run.situation.now));
   run.say("resumed", why, reason);
 }
 
@@ -93,29 +106,41 @@ void take_back(Run& run, std::string message) {
         history->begin_resume(run.request.node, *run.situation.drain).map([](bool /*begun*/) {}));
     if (!still_ours(run)) return;
   }
-  if (!put_back(run)) return;  // the record stays unconfirmed, and the next run comes here again
+  if (!put_back(run, run.situation.drain->at))
+    return;  // the record stays unconfirmed, and the next run comes here again
   if (history != nullptr)
-    run.warn_if_failed(history->cancel_drain(run.request.node, run.situation.now));
+    run.warn_if_failed(
+        history->cancel_drain(run.request.node, *run.situation.drain, run.situation.now));
   run.say("undone", std::move(message), reason);
 }
 
 void release(Run& run) {
   auto& situation = run.situation;
-  // Unless another process of this node resumed it just now.
+  const auto& known = *situation.drain;
+  // Unless another process of this node resumed it just now, and drained it again.
   const auto open = run.history()->drain_of(run.request.node);
-  if (!open || !*open) return situation.drain.reset();
+  if (!open || !*open || (*open)->at != known.at || (*open)->reason != known.reason) {
+    return situation.drain.reset();
+  }
+  // After `scontrol reboot` Slurm puts the node back itself, and the memory stands as it was.
+  const auto memory = parse_node_memory(situation.node->memory);
+  const bool is_forgotten = run.memory_text("").has_value() && (!memory || memory->check.empty());
+  const bool by_reboot = !(*open)->resuming && run.was_rebooted && !is_forgotten;
   // Ours, that came late or whose process was killed: earlier drains still count.
-  const bool by_admin = !(*open)->resuming;
-  run.say(
-      by_admin ? "released" : "resumed",
-      by_admin ? "somebody else resumed the node" : "the resume that was sent before is in force",
-      situation.drain->reason);
+  const bool by_admin = !(*open)->resuming && !by_reboot;
+  run.say(by_admin || by_reboot ? "released" : "resumed",
+          by_admin    ? "somebody else resumed the node"
+          : by_reboot ? "the node was rebooted and is in service again; its drains still count"
+                      : "the resume that was sent before is in force",
+          known.reason);
   if (auto* history = run.writable_history()) {
-    run.warn_if_failed(history->end_drain(run.request.node, situation.now, by_admin));
+    run.warn_if_failed(history->end_drain(run.request.node, known, situation.now));
+    if (by_admin) run.warn_if_failed(history->forget_flaps(run.request.node));
   }
   situation.drain.reset();
   // Whoever resumed it has looked at it: the node begins anew.
   if (by_admin) situation.drains.clear();
+  run.remember(memory_after(situation, std::nullopt));
 }
 
 }  // namespace muster::slurm

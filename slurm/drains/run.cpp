@@ -7,6 +7,10 @@
 #include <array>
 #include <utility>
 
+#include "slurm/policy/reason.hpp"
+#include "slurm/policy/recovery.hpp"
+#include "slurm/policy/remembering.hpp"
+
 namespace muster::slurm {
 
 using std::chrono::milliseconds;
@@ -28,15 +32,33 @@ Run::Run(const HookRequest& the_request, const HookServices& the_services)
   situation.identity = request.identity;
 }
 
+void Run::exclude_others() {
+  if (request.dry_run || !services.exclude_others) return;
+  const auto trouble = services.exclude_others();
+  recall();
+  if (!trouble.empty()) say("trouble", trouble);
+}
+
+void Run::judge_again() {
+  const bool is_judged = situation.drain && request.judge_drained;
+  situation.of_drained = is_judged ? request.judge_drained(*situation.drain) : nullptr;
+}
+
 void Run::recall() {
-  if (history_ == nullptr) return;
+  if (history_ == nullptr) {
+    knows_boot = !is_health_check(*request.report);
+    return;
+  }
   const auto drain = history_->drain_of(request.node);
   const auto drains = history_->drains_of(request.node);
   if (drain && drains) {
     situation.drain = *drain;
     situation.drains = *drains;
-    const bool is_judged = situation.drain && request.judge_drained;
-    situation.of_drained = is_judged ? request.judge_drained(*situation.drain) : nullptr;
+    judge_again();
+    if (const auto& own = situation.drain) {
+      const auto& last = own->boots_since.empty() ? own->boot_id : own->boots_since.back();
+      was_rebooted = !last.empty() && !request.boot_id.empty() && last != request.boot_id;
+    }
     const auto boot = history_->boot_of(request.node);
     knows_boot = request.boot_id.empty() || !boot || *boot == request.boot_id;
     return;
@@ -65,6 +87,9 @@ bool Run::look() {
   }
   situation.node = *own;
   situation.cluster = std::move(*nodes);
+  const auto memory = parse_node_memory(situation.node->memory);
+  const bool counts = memory && (memory->check.empty() || memory_of_drain(*situation.node));
+  if (counts) situation.drains = merge_drains(std::move(situation.drains), memory->drains);
   return true;
 }
 
@@ -87,7 +112,18 @@ bool Run::is_drained() const {
 }
 
 bool Run::shows_own() const {
-  return is_drained() && situation.drain && situation.node->reason == situation.drain->reason;
+  return is_drained() && situation.drain &&
+         without_reboot(situation.node->reason) == situation.drain->reason;
+}
+
+std::optional<std::string> Run::memory_text(std::string text) const {
+  const bool may_write = request.rules.memory != "none" && may_remember(*situation.node);
+  return may_write ? std::optional(std::move(text)) : std::nullopt;
+}
+
+void Run::remember(const std::string& text) const {
+  if (request.dry_run || !memory_text(text) || situation.node->memory == text) return;
+  static_cast<void>(services.controller->remember(request.node, text));
 }
 
 void Run::say(std::string_view kind, std::string message, std::string reason) {
@@ -114,7 +150,15 @@ void Run::say(std::string_view kind, std::string message, std::string reason) {
 }
 
 void Run::say_kept(std::optional<Time> since) {
-  const auto& why = result.decision.why;
+  auto why = result.decision.why;
+  if (shows_own() && why.find(situation.drain->check) == std::string::npos) {
+    const auto parts = parse_reason(situation.drain->reason);
+    why = fmt::format(
+        "{}: {}",
+        subject_of(situation.drain->check,
+                   parts && parts->check == situation.drain->check ? parts->device : ""),
+        why);
+  }
   if (history_ != nullptr && !request.dry_run) {
     const auto last =
         history_->events({.nodes = {request.node}, .kinds = {"kept"}, .since = since, .most = 1});
@@ -172,7 +216,9 @@ void Run::give_up() {
 std::string Run::unrecorded_drain_note() const {
   if (!is_unrecorded) return "";
   return fmt::format(
-      "; its history cannot be written: it stays drained until an admin says muster resume {}",
+      "; its history cannot be written: it stays drained until it can, or an admin says muster "
+      "resume "
+      "{}",
       request.node);
 }
 

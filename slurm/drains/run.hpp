@@ -22,6 +22,11 @@ class Run {
 
   // Reads what the history knows about this node.
   void recall();
+  // Waits until no other hook of this node acts, and recalls again; or says that it goes on
+  // without.
+  void exclude_others();
+  // Judges the node for whether the drain of the situation may end.
+  void judge_again();
   // Asks Slurm about the node and its partitions. False where Slurm does not answer; then the
   // situation says why.
   [[nodiscard]] bool look();
@@ -47,6 +52,11 @@ class Run {
     return is_unrecorded ? nullptr : writable_history();
   }
 
+  // What the node's field in Slurm is to say; nothing where muster may not write there.
+  [[nodiscard]] std::optional<std::string> memory_text(std::string text) const;
+  // Writes it there, where it says something else. What is not written is written by a later run.
+  void remember(const std::string& text) const;
+
   // Says what happened: to the history, to syslog and on standard output.
   void say(std::string_view kind, std::string message, std::string reason = "");
   // Says why the node stays drained: once for each reason since `since`, not in each run.
@@ -71,6 +81,7 @@ class Run {
   Situation situation;
   HookResult result;
   bool knows_boot = true;      // Slurm was asked in this boot, or that cannot be told
+  bool was_rebooted = false;   // since the last run that the drain's record knows of
   bool is_unrecorded = false;  // the history could not take the drain of this run
 
  private:

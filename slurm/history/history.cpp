@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/history/history.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <limits>
 #include <set>
+#include <system_error>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/history/history_database.hpp"
 #include "slurm/history/history_file.hpp"
@@ -53,6 +58,19 @@ std::vector<std::string> boots_of(const std::string& text) {
   return boots;
 }
 
+// Behind a statement, so that it changes the record of one drain and no other.
+#define MUSTER_OF_DRAIN " WHERE node = ? AND ended IS NULL AND at = ? AND reason = ?"
+
+Statement& bind_drain(Statement& statement, std::string_view node, const OwnDrain& drain) {
+  return statement.bind(node).bind(to_number(drain.at)).bind(drain.reason);
+}
+
+// Whether Slurm was asked in the boot that the history knows. A file of its own, because one can be
+// removed from a full disk, or while somebody else has the database.
+std::filesystem::path asked_beside(const std::filesystem::path& file) {
+  return fmt::format("{}.asked", file.string());
+}
+
 bool selects(const std::set<std::string_view>& some, const std::string& one) {
   return some.empty() || some.contains(one);
 }
@@ -68,20 +86,20 @@ History::~History() = default;
 Result<History> History::open(const std::filesystem::path& file) {
   auto opened = open_history_file(file);
   if (!opened) return tl::unexpected(opened.error());
-  return History(
-      std::make_unique<Database>(Database{std::move(opened->connection), std::move(opened->note)}));
+  return History(std::make_unique<Database>(
+      Database{std::move(opened->connection), std::move(opened->note), file}));
 }
 
 Result<History> History::read(const std::filesystem::path& file) {
   auto opened = read_history_file(file, Connection::Access::read);
   if (!opened) return tl::unexpected(opened.error());
-  return History(std::make_unique<Database>(Database{std::move(*opened), {}}));
+  return History(std::make_unique<Database>(Database{std::move(*opened), {}, file}));
 }
 
 Result<History> History::peek(const std::filesystem::path& file) {
   auto opened = read_history_file(file, Connection::Access::peek);
   if (!opened) return tl::unexpected(opened.error());
-  return History(std::make_unique<Database>(Database{std::move(*opened), {}}));
+  return History(std::make_unique<Database>(Database{std::move(*opened), {}, file}));
 }
 
 const std::string& History::note() const { return database_->note; }
@@ -211,58 +229,50 @@ Result<bool> History::begin_drain(std::string_view node,
   return begun;
 }
 
-Result<void> History::confirm_drain(std::string_view node) {
-  return database_->connection
-      .prepare("UPDATE drains SET confirmed = 1 WHERE node = ? AND ended IS NULL")
-      .bind(node)
-      .run();
+Result<void> History::confirm_drain(std::string_view node, const OwnDrain& drain) {
+  auto update = database_->connection.prepare("UPDATE drains SET confirmed = 1" MUSTER_OF_DRAIN);
+  return bind_drain(update, node, drain).run();
 }
 
-Result<void> History::note_run(std::string_view node, bool clean, std::string_view boot) {
+Result<void> History::note_run(std::string_view node,
+                               const OwnDrain& drain,
+                               bool clean,
+                               std::string_view boot) {
   auto& connection = database_->connection;
   return in_transaction(connection, [&]() -> Result<void> {
-    const auto drain = drain_of(node);
-    if (!drain) return tl::unexpected(drain.error());
-    if (!*drain) return {};
-    auto boots = (*drain)->boots_since;
-    const auto& last = boots.empty() ? (*drain)->boot_id : boots.back();
+    const auto open = drain_of(node);
+    if (!open) return tl::unexpected(open.error());
+    if (!*open) return {};
+    auto boots = (*open)->boots_since;
+    const auto& last = boots.empty() ? (*open)->boot_id : boots.back();
     if (!boot.empty() && boot != last) boots.emplace_back(boot);
     if (boots.size() > kMostBoots) boots.erase(boots.begin());
-    return connection
-        .prepare(
-            "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, "
-            "boots_since = ? WHERE node = ? AND ended IS NULL")
+    auto update = connection.prepare(
+        "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, "
+        "boots_since = ?" MUSTER_OF_DRAIN);
+    update.bind(std::int64_t{clean ? 1 : 0})
         .bind(std::int64_t{clean ? 1 : 0})
-        .bind(std::int64_t{clean ? 1 : 0})
-        .bind(fmt::format("{}", fmt::join(boots, "\n")))
-        .bind(node)
-        .run();
+        .bind(fmt::format("{}", fmt::join(boots, "\n")));
+    return bind_drain(update, node, drain).run();
   });
 }
 
-Result<void> History::worsen_drain(std::string_view node, const OwnDrain& worse) {
-  return database_->connection
-      .prepare(
-          "UPDATE drains SET check_id = ?, remedy = ?, boot_id = ? "
-          "WHERE node = ? AND ended IS NULL")
-      .bind(worse.check)
-      .bind(to_string(worse.remedy))
-      .bind(worse.boot_id)
-      .bind(node)
-      .run();
+Result<void> History::worsen_drain(std::string_view node,
+                                   const OwnDrain& drain,
+                                   const OwnDrain& worse) {
+  auto update = database_->connection.prepare(
+      "UPDATE drains SET check_id = ?, remedy = ?, boot_id = ?, reason = ?" MUSTER_OF_DRAIN);
+  update.bind(worse.check).bind(to_string(worse.remedy)).bind(worse.boot_id).bind(worse.reason);
+  return bind_drain(update, node, drain).run();
 }
 
 Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
   auto& connection = database_->connection;
   bool begun = false;
   auto done = in_transaction(connection, [&]() -> Result<void> {
-    auto marked = connection
-                      .prepare(
-                          "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL "
-                          "AND at = ? AND reason = ? AND remedy = ? AND clean_runs >= ?")
-                      .bind(node)
-                      .bind(to_number(drain.at))
-                      .bind(drain.reason)
+    auto update = connection.prepare("UPDATE drains SET resuming = 1" MUSTER_OF_DRAIN
+                                     " AND remedy = ? AND clean_runs >= ?");
+    auto marked = bind_drain(update, node, drain)
                       .bind(to_string(drain.remedy))
                       .bind(std::int64_t{drain.clean_runs})
                       .run();
@@ -276,34 +286,34 @@ Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain)
   return begun;
 }
 
-Result<void> History::cancel_resume(std::string_view node) {
+Result<void> History::cancel_resume(std::string_view node, const OwnDrain& drain) {
+  auto update = database_->connection.prepare("UPDATE drains SET resuming = 0" MUSTER_OF_DRAIN);
+  return bind_drain(update, node, drain).run();
+}
+
+Result<void> History::end_drain(std::string_view node, const OwnDrain& drain, Time at) {
+  auto update = database_->connection.prepare("UPDATE drains SET ended = ?" MUSTER_OF_DRAIN);
+  update.bind(to_number(at));
+  return bind_drain(update, node, drain).run();
+}
+
+Result<void> History::forget_flaps(std::string_view node) {
   return database_->connection
-      .prepare("UPDATE drains SET resuming = 0 WHERE node = ? AND ended IS NULL")
+      .prepare("UPDATE drains SET counts = 0 WHERE node = ? AND ended IS NOT NULL")
       .bind(node)
       .run();
 }
 
-Result<void> History::end_drain(std::string_view node, Time at, bool by_admin) {
-  auto& connection = database_->connection;
-  return in_transaction(connection, [&]() -> Result<void> {
-    auto ended = connection.prepare("UPDATE drains SET ended = ? WHERE node = ? AND ended IS NULL")
-                     .bind(to_number(at))
-                     .bind(node)
-                     .run();
-    if (!ended || !by_admin) return ended;
-    return connection.prepare("UPDATE drains SET counts = 0 WHERE node = ?").bind(node).run();
-  });
-}
-
-Result<void> History::cancel_drain(std::string_view node, Time at) {
-  return database_->connection
-      .prepare("UPDATE drains SET ended = ?, counts = 0 WHERE node = ? AND ended IS NULL")
-      .bind(to_number(at))
-      .bind(node)
-      .run();
+Result<void> History::cancel_drain(std::string_view node, const OwnDrain& drain, Time at) {
+  auto update =
+      database_->connection.prepare("UPDATE drains SET ended = ?, counts = 0" MUSTER_OF_DRAIN);
+  update.bind(to_number(at));
+  return bind_drain(update, node, drain).run();
 }
 
 Result<std::string> History::boot_of(std::string_view node) const {
+  std::error_code ignored;  // what cannot be looked at is not there
+  if (!std::filesystem::is_regular_file(asked_beside(database_->file), ignored)) return "";
   auto rows = database_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
   const auto row = rows.bind(node).step();
   if (!row) return tl::unexpected(row.error());
@@ -311,10 +321,22 @@ Result<std::string> History::boot_of(std::string_view node) const {
 }
 
 Result<void> History::note_boot(std::string_view node, std::string_view boot) {
-  return database_->connection.prepare("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)")
-      .bind(node)
-      .bind(boot)
-      .run();
+  auto noted =
+      database_->connection.prepare("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)")
+          .bind(node)
+          .bind(boot)
+          .run();
+  if (!noted) return noted;
+  const auto file = asked_beside(database_->file);
+  const Descriptor made(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (made.is_open()) return {};
+  return make_error(
+      fmt::format("create {}: {}", file.string(), std::generic_category().message(errno)));
+}
+
+void History::forget_boots(const std::filesystem::path& file) {
+  static_cast<void>(::unlink(asked_beside(file).c_str()));
 }
 
 }  // namespace muster::slurm

@@ -55,25 +55,35 @@ class History {
   [[nodiscard]] Result<bool> begin_drain(std::string_view node,
                                          const OwnDrain& drain,
                                          const std::optional<OwnDrain>& last = std::nullopt);
-  [[nodiscard]] Result<void> confirm_drain(std::string_view node);
+  // What follows changes the record of `drain` alone, which is named by its time and its reason:
+  // where another one is open by now, nothing is changed.
+  [[nodiscard]] Result<void> confirm_drain(std::string_view node, const OwnDrain& drain);
   // After a run on a drained node: one more clean run in a row, or the count begins again, and with
   // it the resume; and the boot it was in.
-  [[nodiscard]] Result<void> note_run(std::string_view node, bool clean, std::string_view boot);
-  // What was found later and is graver.
-  [[nodiscard]] Result<void> worsen_drain(std::string_view node, const OwnDrain& worse);
+  [[nodiscard]] Result<void> note_run(std::string_view node,
+                                      const OwnDrain& drain,
+                                      bool clean,
+                                      std::string_view boot);
+  // What was found later and is graver: check, remedy, boot and reason become those of `worse`.
+  [[nodiscard]] Result<void> worsen_drain(std::string_view node,
+                                          const OwnDrain& drain,
+                                          const OwnDrain& worse);
   // Before Slurm is told to resume the node: whoever finds it in service knows then who did it.
   // False, and nothing is changed, where the drain is not `drain` or was found unclean meanwhile.
   [[nodiscard]] Result<bool> begin_resume(std::string_view node, const OwnDrain& drain);
   // Slurm did not resume it: whoever finds the node in service later does not take it for ours.
-  [[nodiscard]] Result<void> cancel_resume(std::string_view node);
-  // `by_admin`: earlier drains do not count as flaps any more.
-  [[nodiscard]] Result<void> end_drain(std::string_view node, Time at, bool by_admin);
+  [[nodiscard]] Result<void> cancel_resume(std::string_view node, const OwnDrain& drain);
+  [[nodiscard]] Result<void> end_drain(std::string_view node, const OwnDrain& drain, Time at);
+  // An admin resumed the node: its drains that ended do not count as flaps any more.
+  [[nodiscard]] Result<void> forget_flaps(std::string_view node);
   // One that never came into force, or was taken back at once: it does not count as a flap.
-  [[nodiscard]] Result<void> cancel_drain(std::string_view node, Time at);
+  [[nodiscard]] Result<void> cancel_drain(std::string_view node, const OwnDrain& drain, Time at);
 
   // The boot in which Slurm was last asked about `node`; empty for none.
   [[nodiscard]] Result<std::string> boot_of(std::string_view node) const;
   [[nodiscard]] Result<void> note_boot(std::string_view node, std::string_view boot);
+  // So that no boot is known: also where `file` itself cannot be written, as on a full disk.
+  static void forget_boots(const std::filesystem::path& file);
 
   // Before a job of a sweep is submitted, so that its result is known for one whatever happens. The
   // number of the run.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "slurm/history/history.hpp"
@@ -14,6 +15,7 @@ namespace muster::slurm {
 struct History::Database {
   Connection connection;
   std::string note;
+  std::filesystem::path file;
 };
 
 // Of each table the newest that many stay. Not those of some time: a clock that ran ahead once

@@ -44,21 +44,21 @@ std::string drained_by(const NodeState& node) {
 }
 
 bool is_own(const Situation& situation) {
-  return situation.drain && situation.node->reason == situation.drain->reason;
+  return situation.drain && without_reboot(situation.node->reason) == situation.drain->reason;
 }
 
 // The node is drained and the report calls for it.
-Decision stay_drained(const Situation& situation, Decision decision) {
+Decision stay_drained(const Situation& situation, const Finding& finding, Decision decision) {
   const auto& node = *situation.node;
-  if (!is_ours(node.reason)) {
+  if (!is_own(situation)) {
     decision.why = drained_by(node);
     return decision;
   }
   // What was seen and compared once stands, whatever becomes of the share or the partition.
   const bool is_settled =
-      !situation.drain || situation.drain->confirmed ||
+      situation.drain->confirmed ||
       situation.now >= situation.drain->at + whole(situation.rules.drain_window);
-  if (is_own(situation) && !is_settled) {
+  if (!is_settled) {
     const auto beyond = beyond_share(node, situation.cluster, situation.rules);
     if (!beyond.empty()) {
       decision.action = Action::resume;
@@ -68,7 +68,9 @@ Decision stay_drained(const Situation& situation, Decision decision) {
     }
   }
   decision.action = Action::keep;
-  decision.why = drained_by(node);
+  decision.why = fmt::format("{} {}",
+                             subject_of(finding.check, finding.device),
+                             finding.outcome == Outcome::fail ? "still fails" : "is still unknown");
   return decision;
 }
 
@@ -77,7 +79,9 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
       .check = finding.check, .device = finding.device, .remedy = finding.remedy, .sick = true};
   const auto& node = *situation.node;
   const auto standing = standing_of(node);
-  if (standing == Standing::drained) return stay_drained(situation, std::move(decision));
+  if (standing == Standing::drained) {
+    return stay_drained(situation, finding, std::move(decision));
+  }
   if (standing != Standing::in_service) {
     decision.why = state_in_slurm(node);
     return decision;
@@ -91,7 +95,7 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
   if (!decision.why.empty()) return decision;
   decision.action = Action::drain;
   decision.why = sentence(finding);
-  decision.reason = make_reason(finding);
+  decision.reason = make_reason(finding, count_others(*situation.report, finding));
   decision.loud = false;
   return decision;
 }
@@ -106,8 +110,6 @@ Decision decide_well(const Situation& situation) {
     decision.why = state_in_slurm(node);
   } else if (is_own(situation)) {
     return decide_recovery(situation);
-  } else if (is_ours(node.reason) && !situation.drain) {
-    decision.why = fmt::format("this node has no record of its drain: muster resume {}", node.name);
   } else {
     decision.why = drained_by(node);
   }
@@ -134,13 +136,27 @@ const Finding* drain_finding(const Report& report, const Rules& rules) {
   const auto* const leading = leading_finding(report);
   if (leading == nullptr || report.verdict == Verdict::healthy) return nullptr;
   if (report.verdict == Verdict::unhealthy) {
-    return leading->outcome == Outcome::fail ? leading : nullptr;
+    if (leading->outcome != Outcome::fail) return nullptr;
+    // The first of the gravest.
+    return &*std::ranges::max_element(report.findings, {}, [](const Finding& each) {
+      return each.outcome == Outcome::fail ? gravity(each.remedy) : -1;
+    });
   }
   const auto finding = std::ranges::find_if(report.findings, [&](const Finding& each) {
     return each.outcome == Outcome::unknown && counts(report, each.check) &&
            drains_when_unknown(each.check, rules);
   });
   return finding == report.findings.end() ? nullptr : &*finding;
+}
+
+std::size_t count_others(const Report& report, const Finding& finding) {
+  const auto all = count_findings(report, Outcome::fail);
+  return finding.outcome != Outcome::fail || all == 0 ? 0 : all - 1;
+}
+
+std::string subject_of(const std::string& check, const std::string& device) {
+  const bool whole_node = device.empty() || device == "node";
+  return fmt::format("{}{}{}", check, whole_node ? "" : " ", whole_node ? "" : device);
 }
 
 Decision decide(const Situation& situation) {

@@ -72,8 +72,14 @@ struct Decision {
 
 [[nodiscard]] Decision decide(const Situation& situation);
 
-// What the report calls for a drain with; null where it calls for none.
+// What the report calls for a drain with, the gravest of it; null where it calls for none.
 [[nodiscard]] const Finding* drain_finding(const Report& report, const Rules& rules);
+
+// How many more failures the report has beside a finding that failed.
+[[nodiscard]] std::size_t count_others(const Report& report, const Finding& finding);
+
+// "gpu.persistence gpu3"; without the device where it is the whole node.
+[[nodiscard]] std::string subject_of(const std::string& check, const std::string& device);
 
 // What the history holds of this node.
 struct HistoryFacts {

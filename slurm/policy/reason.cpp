@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "lib/base/text.hpp"
 #include "lib/report/harmless.hpp"
 
 namespace muster::slurm {
@@ -12,16 +14,36 @@ namespace {
 
 constexpr std::size_t kLongestSubject = 100;  // a check and a device, so that a message has room
 
+constexpr std::array kRemedies{Remedy::watch,
+                               Remedy::restart_app,
+                               Remedy::reset_gpu,
+                               Remedy::restart_service,
+                               Remedy::reboot,
+                               Remedy::reseat_or_replace,
+                               Remedy::fix_config,
+                               Remedy::report_to_provider};
+
+// "gpu.ecc_remapped_rows": words with a dot between.
+bool is_check(std::string_view text) {
+  const auto words = split(text, '.');
+  return words.size() > 1 && std::ranges::all_of(words, [](std::string_view word) {
+           return !word.empty() && std::ranges::all_of(word, [](char c) {
+             return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+           });
+         });
+}
+
 }  // namespace
 
-std::string make_reason(const Finding& finding) {
+std::string make_reason(const Finding& finding, std::size_t others) {
   const bool whole_node = finding.device.empty() || finding.device == "node";
   const auto subject = harmless(
       fmt::format("{}{}{}", finding.check, whole_node ? "" : " ", whole_node ? "" : finding.device),
       kLongestSubject);
   const auto remedy = describe(finding.remedy);
   const auto before = fmt::format("{}{}: ", kOurs, subject);
-  const auto behind = fmt::format("{}{}", remedy.empty() ? "" : "; ", remedy);
+  const auto more = others == 0 ? std::string() : fmt::format(", and {} more", others);
+  const auto behind = fmt::format("{}{}{}", more, remedy.empty() ? "" : "; ", remedy);
   const auto room = kLongestReason - before.size() - behind.size();
   return fmt::format("{}{}{}", before, harmless(finding.message, room), behind);
 }
@@ -30,6 +52,40 @@ std::string make_admins_reason(std::string_view user, std::string_view text) {
   return fmt::format("{}{}",
                      kAdmins,
                      harmless(fmt::format("{}: {}", user, text), kLongestReason - kAdmins.size()));
+}
+
+std::string_view without_reboot(std::string_view reason) {
+  for (;;) {
+    const auto colon = reason.rfind(':');
+    if (colon == std::string_view::npos) return reason;
+    const auto words = split_words(reason.substr(colon + 1));
+    const bool is_reboot = words.size() == 2 && (words[0] == "reboot" || words[0] == "Reboot") &&
+                           (words[1] == "issued" || words[1] == "complete" ||
+                            words[1] == "requested" || words[1] == "ASAP");
+    if (!is_reboot) return reason;
+    reason = reason.substr(0, colon);
+    while (reason.ends_with(' ')) reason.remove_suffix(1);
+  }
+}
+
+std::optional<ReasonParts> parse_reason(std::string_view reason) {
+  reason = without_reboot(reason);
+  if (!is_ours(reason)) return std::nullopt;
+  reason.remove_prefix(kOurs.size());
+  const auto colon = reason.find(": ");
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto subject = reason.substr(0, colon);
+  const auto blank = subject.find(' ');
+  if (!is_check(subject.substr(0, blank))) return std::nullopt;
+  ReasonParts parts{.check = std::string(subject.substr(0, blank))};
+  if (blank != std::string_view::npos) parts.device = subject.substr(blank + 1);
+  const auto semicolon = reason.rfind("; ");  // the message has none
+  if (semicolon == std::string_view::npos) return parts;
+  const auto remedy = std::ranges::find(
+      kRemedies, reason.substr(semicolon + 2), [](Remedy each) { return describe(each); });
+  if (remedy == kRemedies.end()) return std::nullopt;
+  parts.remedy = *remedy;
+  return parts;
 }
 
 bool is_ours(std::string_view reason) { return reason.starts_with(kOurs); }

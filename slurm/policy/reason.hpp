@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,23 @@ inline constexpr std::size_t kLongestReason = 200;
 // "muster: gpu.ecc_remapped_rows gpu3: row remapping failed; reseat or replace the part". One line
 // of ASCII without what means anything to a shell or a glob; the remedy stays whole, the message is
 // cut where all of it is too long.
-[[nodiscard]] std::string make_reason(const Finding& finding);
+// `others` is how many more faults the node has: "…, and 2 more; …".
+[[nodiscard]] std::string make_reason(const Finding& finding, std::size_t others = 0);
+
+// What a reason that make_reason wrote says.
+struct ReasonParts {
+  std::string check;
+  std::string device;  // empty for the whole node
+  Remedy remedy = Remedy::none;
+
+  bool operator==(const ReasonParts&) const = default;
+};
+
+// Nothing for any other text, such as an admin's own behind "muster: ".
+[[nodiscard]] std::optional<ReasonParts> parse_reason(std::string_view reason);
+
+// Without what Slurm puts behind a reason when the node is rebooted: " : reboot issued".
+[[nodiscard]] std::string_view without_reboot(std::string_view reason);
 
 // "muster-admin: alice: swapping a cable".
 [[nodiscard]] std::string make_admins_reason(std::string_view user, std::string_view text);

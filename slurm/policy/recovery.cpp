@@ -46,11 +46,6 @@ bool differ(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
 }
 
-bool is_health_check(const Report& report) {
-  constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
-  return std::ranges::find(kContexts, report.context) != kContexts.end();
-}
-
 // One part came in the place of another. A GPU that was lost and is back is the same hardware.
 bool is_other_hardware(std::string_view recorded, std::string_view present) {
   const auto before = split_words(recorded);
@@ -95,6 +90,9 @@ std::string waits_for(const Situation& situation) {
     return "the node has not been rebooted since";
   }
   const int runs = drain.clean_runs + 1;
+  if (runs >= situation.rules.clean_runs && is_in_maintenance(*situation.node)) {
+    return "the node is reserved for maintenance";
+  }
   if (runs >= situation.rules.clean_runs) return "";
   return fmt::format("clean run {} of {}", runs, situation.rules.clean_runs);
 }
@@ -111,13 +109,30 @@ const Report& report_of_drain(const Situation& situation) {
   return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
 }
 
-bool is_graver(Remedy remedy, Remedy other) {
-  const auto rank = [](Remedy each) {
-    if (each == Remedy::reseat_or_replace || each == Remedy::report_to_provider) return 3;
-    if (each == Remedy::reboot) return 2;
-    return each == Remedy::reset_gpu ? 1 : 0;
-  };
-  return rank(remedy) > rank(other);
+bool is_health_check(const Report& report) {
+  constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
+  return std::ranges::find(kContexts, report.context) != kContexts.end();
+}
+
+int gravity(Remedy remedy) {
+  switch (remedy) {
+    case Remedy::reseat_or_replace:
+    case Remedy::report_to_provider:
+      return 5;
+    case Remedy::reboot:
+      return 4;
+    case Remedy::reset_gpu:
+      return 3;
+    case Remedy::restart_service:
+    case Remedy::restart_app:
+      return 2;
+    case Remedy::fix_config:
+      return 1;
+    case Remedy::watch:
+    case Remedy::none:
+      break;
+  }
+  return 0;
 }
 
 Decision decide_recovery(const Situation& situation) {

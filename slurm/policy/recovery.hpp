@@ -18,11 +18,15 @@ enum class Cleanness {
                                      const Rules& rules,
                                      const OwnDrain& drain);
 
+// Only these count the clean runs of a node.
+[[nodiscard]] bool is_health_check(const Report& report);
+
 // What tells whether the drain that is open may end.
 [[nodiscard]] const Report& report_of_drain(const Situation& situation);
 
-// Whether `remedy` asks for more than `other` before a node may be resumed.
-[[nodiscard]] bool is_graver(Remedy remedy, Remedy other);
+// How much a remedy asks for before a node may be resumed: another part most of all, then a reboot,
+// the reset of a GPU, a restart, a change of the configuration.
+[[nodiscard]] int gravity(Remedy remedy);
 
 // Keep or resume: the node is drained with the reason of `situation.drain`, and the report does not
 // call for it any more.

@@ -295,5 +295,74 @@ TEST_F(MusterInSlurm, AWrongLimitDrainsTheSitesShareAndNoMore) {
   EXPECT_THAT(all, HasSubstr("2 of 2 nodes that muster may drain"));
 }
 
+// Their prologs start at the same moment, on a node that an admin resumed while it is sick.
+TEST_F(MusterInSlurm, SixPrologsAtOnceLoseNoDrain) {
+  ASSERT_TRUE(render("sick", kPassing));
+  begin(1, ", clean_runs: 1, flaps: 100", true);
+  const auto health_check = [&] {
+    return cluster().run({(cluster().folder() / "programs/health_check").string()},
+                         {{"SLURMD_NODENAME", "n1"}});
+  };
+  const auto job = cluster().write("job", "#!/bin/sh\ntrue\n");
+  for (int round = 0; round < 2; ++round) {
+    become("n1", "sick");
+    ASSERT_EQ(health_check().status, 0);
+    ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+    std::vector<std::string> jobs;
+    for (int i = 0; i < 6; ++i) {
+      jobs.push_back(cluster().submit(job, {"--ntasks=1", "--nodelist=n1"}));
+      ASSERT_NE(jobs.back(), "") << cluster().refusal();
+    }
+    ASSERT_EQ(cluster().scontrol({"update", "nodename=n1", "state=resume"}).status, 0);
+    ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+    become("n1", "healthy");
+    ASSERT_TRUE(wait_for([&] {
+      return health_check().status == 0 && !is_drained(cluster().nodes().at("n1"));
+    })) << events_of("n1");
+    for (const auto& id : jobs) {
+      const auto ended = cluster().wait_for_job(id);
+      ASSERT_TRUE(ended) << id;
+      EXPECT_EQ(ended->state, "COMPLETED") << id;
+    }
+    EXPECT_TRUE(cluster().wait_until("n1", is_idle)) << events_of("n1");
+  }
+  EXPECT_THAT(events_of("n1"), ::testing::Not(HasSubstr("adopted")));
+}
+
+// Its disk is another one, and Slurm knows why it is drained.
+TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsKnownAndResumedByTheRules) {
+  ASSERT_TRUE(render("sick", kPassing));
+  begin(1, ", clean_runs: 2");
+  become("n1", "sick");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  ASSERT_TRUE(says("n1", " drained n1 "));
+  EXPECT_THAT(cluster().scontrol({"show", "node", "n1"}).out,
+              HasSubstr("Extra=muster/1 check=host.limits device="));
+  fs::rename(trees_.path() / "state-n1", trees_.path() / "lost");
+  EXPECT_TRUE(says("n1", " adopted n1 ")) << events_of("n1");
+  become("n1", "healthy");
+  EXPECT_TRUE(cluster().wait_until("n1", is_idle)) << events_of("n1");
+  EXPECT_TRUE(says("n1", " resumed n1 "));
+  EXPECT_THAT(cluster().scontrol({"show", "node", "n1"}).out,
+              HasSubstr("Extra=muster/1 clean=0 drains="));
+}
+
+TEST_F(MusterInSlurm, AWorseFaultFoundWhileDrainedIsInTheReason) {
+  ASSERT_TRUE(render("sick", kPassing));
+  ASSERT_TRUE(render("worse", kFault));
+  begin(1, ", clean_runs: 1");
+  become("n1", "sick");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith("muster: host.limits"));
+  become("n1", "worse");
+  EXPECT_TRUE(cluster().wait_until("n1", [](const SlurmNode& node) {
+    return is_drained(node) && node.reason.starts_with(kReason);
+  })) << events_of("n1");
+  become("n1", "healthy");
+  EXPECT_TRUE(says("n1", " kept n1 periodic: gpu.ecc_remapped_rows gpu5: the remedy is to "));
+  EXPECT_THAT(events_of("n1"), HasSubstr(" worsened n1 periodic: gpu.ecc_remapped_rows gpu5: "));
+  EXPECT_TRUE(is_drained(cluster().nodes().at("n1")));
+}
+
 }  // namespace
 }  // namespace muster::e2e

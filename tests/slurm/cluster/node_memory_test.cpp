@@ -21,12 +21,13 @@ NodeMemory a_drain() {
           .boot = "0a1b-2c",
           .clean = 2,
           .drains = {at(1795372800), at(1795362000)},
-          .hardware = {"811c9dc5", "e40c292c"}};
+          .hardware = {"811c9dc5", "e40c292c"},
+          .reason = "bf9cf968"};
 }
 
 constexpr std::string_view kText =
     "muster/1 check=host.limits device=- remedy=fix_config at=1795372800 boot=0a1b-2c clean=2 "
-    "drains=1795372800,1795362000 hardware=811c9dc5,e40c292c";
+    "drains=1795372800,1795362000 hardware=811c9dc5,e40c292c reason=bf9cf968";
 
 TEST(NodeMemoryTest, IsWrittenInOneLineAndReadBack) {
   EXPECT_EQ(to_text(a_drain()), kText);

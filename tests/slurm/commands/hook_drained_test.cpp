@@ -39,7 +39,8 @@ class HookDrainedTest : public ::testing::Test {
     dir_.write("slurm.conf", "");
     dir_.write("nodes", fmt::format("n7|main|drained|root|1795326230|{}\n", kReason));
     script("sinfo", "fake_sinfo \"$@\" <\"$D/nodes\"");
-    script("scontrol", R"(echo "$*" >>"$D/calls"; echo "n7|main|idle|u|0|none" >"$D/nodes")");
+    script("scontrol", R"(case $3 in Extra=*) exit 0 ;; esac  # the memory alone
+echo "$1 $2 $3" >>"$D/calls"; echo "n7|main|idle|u|0|none" >"$D/nodes")");
     auto history = slurm::History::open(history_file(dir_.path() / "state"));
     EXPECT_TRUE(history);
     EXPECT_TRUE(history->begin_drain("n7",
@@ -47,7 +48,7 @@ class HookDrainedTest : public ::testing::Test {
                                       .at = wall_time() - std::chrono::minutes(10),
                                       .check = "host.memory_available",
                                       .remedy = Remedy::watch}));
-    EXPECT_TRUE(history->confirm_drain("n7"));
+    EXPECT_TRUE(history->confirm_drain("n7", history->drain_of("n7").value().value()));
   }
 
   void script(std::string_view name, std::string_view body) const {
@@ -101,7 +102,7 @@ TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutEndsItsDrain) {
   health_check();
   EXPECT_EQ(calls(), "update nodename=n7 state=resume\n");
   EXPECT_THAT(events(),
-              ElementsAre("kept: clean run 1 of 2",
+              ElementsAre("kept: host.memory_available: clean run 1 of 2",
                           "resumed: clean run 2 of 2: host.memory_available is well again"));
 }
 

@@ -101,7 +101,7 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
   EXPECT_THAT(recorded(),
               ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
                           StartsWith("kept periodic: "),
-                          "kept periodic: clean run 1 of 2",
+                          "kept periodic: nhc.check_file_test /etc/here: clean run 1 of 2",
                           AllOf(StartsWith("resumed periodic: "),
                                 HasSubstr("nhc.check_file_test is well again"))));
 }

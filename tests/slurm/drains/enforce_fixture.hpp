@@ -63,6 +63,7 @@ class EnforceTest : public testing::Test {
                   if (while_asleep) while_asleep();
                 },
             .tell = [this](const Event& event) { told.push_back(event.kind); },
+            .ask_again = [this, node] { History::forget_boots(dir.path() / node / "history.db"); },
             .left = [this, end = cluster.clock() + budget] { return end - cluster.clock(); }};
   }
 

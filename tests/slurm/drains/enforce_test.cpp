@@ -23,18 +23,6 @@ TEST_F(EnforceTest, AHealthyNodeAsksSlurmOnceInEachBoot) {
   }
 }
 
-TEST_F(EnforceTest, AHealthyNodeWhoseHistoryWasLostSaysThatItIsDrained) {
-  cluster.drain("n001", kReason);
-  const auto enforced = run(healthy());
-  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
-  EXPECT_TRUE(enforced.drained);
-  EXPECT_EQ(enforced.events[0].message, "this node has no record of its drain: muster resume n001");
-  order.boot_id = "boot-2";
-  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
-  EXPECT_EQ(count("read"), 2);
-  EXPECT_EQ(count("resume"), 0);
-}
-
 TEST_F(EnforceTest, AHealthyNodeAsksSlurmNothing) {
   run(healthy());
   controller.calls.clear();
@@ -184,7 +172,7 @@ TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
   run(healthy());
   run(healthy());
   controller.after_read = [&] {
-    ASSERT_TRUE(history_of("n001").note_run("n001", false, "boot-1"));
+    ASSERT_TRUE(history_of("n001").note_run("n001", record().value(), false, "boot-1"));
   };
   const auto enforced = run(healthy());
   EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
@@ -198,7 +186,7 @@ TEST_F(EnforceTest, ASickRunThatEndsMeanwhileStopsAResume) {
 TEST_F(EnforceTest, OnlyADrainedNodeIsJudgedAsOneWithoutJobs) {
   auto found = sick(Remedy::reset_gpu);
   order.judge_drained = [&](const OwnDrain& drain) {
-    EXPECT_EQ(drain.reason, kReason);
+    EXPECT_EQ(drain.check, "gpu.persistence");
     return &found;
   };
   EXPECT_THAT(run(healthy()).events, IsEmpty());
@@ -221,8 +209,8 @@ TEST_F(EnforceTest, OnlyADrainedNodeIsJudgedAsOneWithoutJobs) {
     EXPECT_EQ(enforced.report, &report);
   }
   EXPECT_EQ(cluster.drained(), 0);
-  EXPECT_EQ(count("drain"), 1);
-  EXPECT_THAT(remembered(), ElementsAre("drained", "kept", "trouble", "released"));
+  EXPECT_EQ(count("drain"), 2);  // the second with the graver fault
+  EXPECT_THAT(remembered(), ElementsAre("drained", "worsened", "kept", "trouble", "released"));
 
   run(sick());
   found = healthy();
@@ -245,21 +233,16 @@ TEST_F(EnforceTest, AGraverRemedyIsNotForgotten) {
   run(report);
   EXPECT_EQ(record()->remedy, Remedy::reseat_or_replace);
   EXPECT_EQ(record()->check, "gpu.ecc_remapped_rows");
-  EXPECT_EQ(record()->reason, kReason);
+  EXPECT_EQ(
+      record()->reason,
+      "muster: gpu.ecc_remapped_rows gpu3: persistence mode is off; reseat or replace the part");
+  EXPECT_EQ(cluster.node("n001").reason, record()->reason);
   run(sick(Remedy::reset_gpu));
   EXPECT_EQ(record()->remedy, Remedy::reseat_or_replace);
   auto well = healthy();
   well.checks.push_back({"gpu.ecc_remapped_rows", Outcome::pass});
   for (int i = 0; i < 5; ++i) run(well);
   EXPECT_EQ(cluster.node("n001").state, "drained");
-}
-
-TEST_F(EnforceTest, ADrainOfOursWithoutARecordIsKept) {
-  cluster.drain("n001", kReason);
-  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
-  EXPECT_THAT(kinds(run(sick())), IsEmpty());
-  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
-  EXPECT_EQ(count("drain") + count("resume"), 0);
 }
 
 TEST_F(EnforceTest, TwoRunsAtOnceOnOneNodeDrainItOnce) {

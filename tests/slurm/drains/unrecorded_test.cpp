@@ -8,6 +8,7 @@
 #include <csignal>
 #include <optional>
 
+#include "slurm/cluster/node_memory.hpp"
 #include "slurm/history/sqlite.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
@@ -19,7 +20,9 @@ using testing::EndsWith;
 using testing::Not;
 
 constexpr std::string_view kFate =
-    "; its history cannot be written: it stays drained until an admin says muster resume n001";
+    "; its history cannot be written: it stays drained until it can, or an admin says muster "
+    "resume "
+    "n001";
 
 // No file of this process can grow, as on a full disk.
 class FullDisk {
@@ -91,14 +94,32 @@ TEST_P(UnrecordedTest, LaterRunsKeepItSickOrWell) {
     cluster.pass(kInterval);
     EXPECT_TRUE(run_so(sick()).drained);
   }
+  EXPECT_EQ(parse_node_memory(cluster.node("n001").memory)->check, "gpu.persistence");
   for (int i = 0; i < 5; ++i) {
     cluster.pass(kInterval);
     run_so(healthy());
-    run(healthy());  // its history can be written again
   }
   EXPECT_EQ(cluster.node("n001").reason, kReason);
   EXPECT_EQ(count("drain"), 1);
   EXPECT_EQ(count("resume"), 0);
+}
+
+// Slurm was asked in this boot before, and the node is well when the disk has room again.
+TEST_P(UnrecordedTest, OnceTheHistoryCanBeWrittenItIsTakenOverAndResumed) {
+  run(healthy());
+  run(healthy());
+  ASSERT_EQ(count("read"), 1);
+  run_so(sick());
+  ASSERT_EQ(cluster.node("n001").reason, kReason);
+  cluster.pass(kInterval);
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("adopted", "kept"));
+  ASSERT_TRUE(record());
+  EXPECT_EQ(record()->reason, kReason);
+  EXPECT_EQ(record()->remedy, Remedy::restart_service);
+  for (int i = 0; i < 2; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+  EXPECT_EQ(record(), std::nullopt);
+  EXPECT_THAT(remembered(), ElementsAre("adopted", "kept", "kept", "resumed"));
 }
 
 TEST_P(UnrecordedTest, ItIsUndoneWhereTheShareIsUsedUp) {

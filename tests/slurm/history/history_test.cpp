@@ -128,28 +128,29 @@ TEST_F(HistoryTest, KeepsADrainUntilItEnds) {
   auto expected = drain_at(kNow);
   EXPECT_EQ(*open().drain_of("n1"), expected);
   EXPECT_EQ(*history.drain_of("n2"), std::nullopt);
-  ASSERT_TRUE(history.confirm_drain("n1"));
+  ASSERT_TRUE(history.confirm_drain("n1", (*history.drain_of("n1")).value()));
   expected.confirmed = true;
   EXPECT_EQ(*open().drain_of("n1"), expected);
-  ASSERT_TRUE(history.end_drain("n1", kNow + 9s, false));
+  ASSERT_TRUE(history.end_drain("n1", drain_at(kNow), kNow + 9s));
   EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
 }
 
 TEST_F(HistoryTest, CountsCleanRunsAndTheBootsSince) {
   auto history = open();
-  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));  // no drain: nothing to note
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));  // no drain: nothing to note
   ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
   EXPECT_THAT((*history.drain_of("n1"))->boots_since, IsEmpty());
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 1);
-  ASSERT_TRUE(history.note_run("n1", true, "boot-2"));
-  ASSERT_TRUE(history.note_run("n1", true, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-2"));
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 3);
-  ASSERT_TRUE(history.note_run("n1", false, ""));
-  ASSERT_TRUE(history.note_run("n1", false, "boot-3"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, ""));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, "boot-3"));
   EXPECT_THAT((*history.drain_of("n1"))->boots_since, ElementsAre("boot-2", "boot-3"));
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 0);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(history.note_run("n1", false, fmt::format("b{}", i)));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, fmt::format("b{}", i)));
   EXPECT_EQ((*history.drain_of("n1"))->boots_since.size(), 16);
   EXPECT_EQ((*history.drain_of("n1"))->boots_since.back(), "b99");
 }
@@ -158,20 +159,20 @@ TEST_F(HistoryTest, EarlierDrainsCountUntilAnAdminResumes) {
   auto history = open();
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + i * 100s)));
-    ASSERT_TRUE(history.confirm_drain("n1"));
+    ASSERT_TRUE(history.confirm_drain("n1", (*history.drain_of("n1")).value()));
     EXPECT_EQ(history.drains_of("n1")->size(), i + 1);  // with the one that has not ended
-    ASSERT_TRUE(history.end_drain("n1", kNow + i * 100s + 9s, false));
+    ASSERT_TRUE(history.end_drain("n1", drain_at(kNow + i * 100s), kNow + i * 100s + 9s));
   }
   EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow, kNow + 100s));
   EXPECT_THAT(*history.drains_of("n2"), IsEmpty());
-  ASSERT_TRUE(history.end_drain("n1", kNow + 300s, true));
+  ASSERT_TRUE(history.forget_flaps("n1"));
   EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
 }
 
 TEST_F(HistoryTest, ADrainThatWasTakenBackDoesNotCount) {
   auto history = open();
   ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.cancel_drain("n1", kNow + 1s));
+  ASSERT_TRUE(history.cancel_drain("n1", drain_at(kNow), kNow + 1s));
   EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
   EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
 }
@@ -182,9 +183,28 @@ TEST_F(HistoryTest, ANewDrainReplacesOneThatWasNeverSeen) {
   ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow + 300s), drain_at(kNow)));
   EXPECT_EQ((*history.drain_of("n1"))->at, kNow + 300s);
   EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s));
-  ASSERT_TRUE(history.confirm_drain("n1"));
+  ASSERT_TRUE(history.confirm_drain("n1", (*history.drain_of("n1")).value()));
   ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow + 600s), history.drain_of("n1").value()));
   EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s, kNow + 600s));
+}
+
+// Another process ended the one and began the other.
+TEST_F(HistoryTest, WhatIsSaidOfOneDrainChangesNoOther) {
+  auto history = open();
+  const auto earlier = drain_at(kNow);
+  auto other = drain_at(kNow);
+  other.reason = "muster: other.check: x";
+  const auto standing = drain_at(kNow + 1s);
+  ASSERT_TRUE(history.begin_drain("n1", standing));
+  for (const auto& named : {earlier, other}) {
+    ASSERT_TRUE(history.confirm_drain("n1", named));
+    ASSERT_TRUE(history.note_run("n1", named, true, "boot-9"));
+    ASSERT_TRUE(history.worsen_drain("n1", named, other));
+    ASSERT_TRUE(history.end_drain("n1", named, kNow + 2s));
+    ASSERT_TRUE(history.cancel_drain("n1", named, kNow + 2s));
+    EXPECT_FALSE(*history.begin_resume("n1", named));
+  }
+  EXPECT_EQ(*history.drain_of("n1"), standing);
 }
 
 TEST_F(HistoryTest, ADrainThatAnotherProcessBeganIsNotReplaced) {
@@ -235,7 +255,7 @@ TEST_F(HistoryTest, TwoProcessesWriteAtOnce) {
 TEST_F(HistoryTest, NothingGoesForItsTime) {
   auto history = open();
   ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.end_drain("n1", kNow + 60s, false));
+  ASSERT_TRUE(history.end_drain("n1", (*history.drain_of("n1")).value(), kNow + 60s));
   ASSERT_TRUE(history.add(event_of("n1", "early")));
   for (int i = 0; i < 300; ++i) {
     ASSERT_TRUE(history.add(event_of("n1", "ahead", kNow + 5000 * 24h)));
@@ -249,7 +269,7 @@ TEST_F(HistoryTest, NothingGoesForItsTime) {
 TEST_F(HistoryTest, TooManyDrainsGo) {
   auto history = open();
   for (const auto* node : {"n1", "n2"}) ASSERT_TRUE(history.begin_drain(node, drain_at(kNow)));
-  ASSERT_TRUE(history.end_drain("n1", kNow + 60s, false));
+  ASSERT_TRUE(history.end_drain("n1", (*history.drain_of("n1")).value(), kNow + 60s));
   auto connection = Connection::open(file(), Connection::Access::write);
   ASSERT_TRUE(connection);
   ASSERT_TRUE(connection->run("UPDATE sqlite_sequence SET seq = 100001 WHERE name = 'drains'"));
@@ -421,16 +441,16 @@ TEST_F(HistoryTest, AResumeIsBegunOnlyForTheDrainThatWasJudged) {
   auto history = open();
   EXPECT_FALSE(*history.begin_resume("n1", drain_at(kNow)));
   ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
   const auto judged = (*history.drain_of("n1")).value();
   EXPECT_FALSE(*history.begin_resume("n1", drain_at(kNow + 1s)));
   auto milder = judged;
   milder.remedy = Remedy::restart_service;
   EXPECT_FALSE(*history.begin_resume("n1", milder));
-  ASSERT_TRUE(history.note_run("n1", false, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, "boot-1"));
   EXPECT_FALSE(*history.begin_resume("n1", judged));
   EXPECT_FALSE((*history.drain_of("n1"))->resuming);
-  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
   EXPECT_TRUE(*history.begin_resume("n1", judged));
   EXPECT_TRUE((*history.drain_of("n1"))->resuming);
 }
@@ -440,14 +460,14 @@ TEST_F(HistoryTest, AResumeThatIsNotInForceIsForgotten) {
   const auto resuming = [&] { return (*history.drain_of("n1"))->resuming; };
   ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
   ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", true, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
   EXPECT_TRUE(resuming());
-  ASSERT_TRUE(history.note_run("n1", false, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, "boot-1"));
   EXPECT_FALSE(resuming());
   ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.cancel_resume("n2"));
+  ASSERT_TRUE(history.cancel_resume("n2", drain_at(kNow)));
   EXPECT_TRUE(resuming());
-  ASSERT_TRUE(history.cancel_resume("n1"));
+  ASSERT_TRUE(history.cancel_resume("n1", drain_at(kNow)));
   EXPECT_FALSE(resuming());
 }
 

@@ -70,5 +70,46 @@ TEST(WhoseReasonTest, IsToldByItsBeginning) {
   }
 }
 
+TEST(ReasonTest, SaysHowManyMoreFaultsThereAre) {
+  EXPECT_EQ(
+      make_reason(kRows, 2),
+      "muster: gpu.ecc_remapped_rows gpu3: row remapping failed, and 2 more; reseat or replace "
+      "the part");
+}
+
+TEST(ReasonTest, IsReadBack) {
+  EXPECT_EQ(parse_reason(make_reason(kRows, 2)),
+            (ReasonParts{"gpu.ecc_remapped_rows", "gpu3", Remedy::reseat_or_replace}));
+  EXPECT_EQ(parse_reason("muster: host.limits: 64 KiB: too little; fix the configuration"),
+            (ReasonParts{"host.limits", "", Remedy::fix_config}));
+  EXPECT_EQ(parse_reason("muster: a.b /mnt/x y: gone"), (ReasonParts{"a.b", "/mnt/x y"}));
+}
+
+TEST(ReasonTest, AnAdminsOwnWordsBehindOurLeaderAreNone) {
+  for (const auto* const text : {"muster: looked at by bob; leave it",
+                                 "muster: new node; not accepted yet",
+                                 "muster: broken",
+                                 "muster: host.limits",
+                                 "muster: host.limits: too little; ask bob",
+                                 "muster: Host.x: y",
+                                 "muster: a..b: y",
+                                 "muster-admin: bob: a.b: y",
+                                 "muster: ",
+                                 ""}) {
+    EXPECT_EQ(parse_reason(text), std::nullopt) << text;
+  }
+}
+
+TEST(ReasonTest, SlurmsWordsOfARebootAreNoPartOfIt) {
+  const std::string reason = "muster: a.b gpu3: x: y; reboot the node";
+  for (const auto* const more :
+       {"", " : reboot issued", ": reboot complete", " : reboot requested : reboot issued"}) {
+    EXPECT_EQ(without_reboot(reason + more), reason);
+    EXPECT_EQ(parse_reason(reason + more), (ReasonParts{"a.b", "gpu3", Remedy::reboot}));
+  }
+  EXPECT_EQ(without_reboot("reboot issued"), "reboot issued");
+  EXPECT_EQ(without_reboot("waits: reboot issued by bob"), "waits: reboot issued by bob");
+}
+
 }  // namespace
 }  // namespace muster::slurm

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks of one node that run at once, each in a process of its own: the history and Slurm agree
+// afterwards. Slurm is a file here.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+#include "slurm/commands/process_lock.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "slurm/drains/enforce.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+constexpr std::string_view kIdle = "idle\n\n\n";
+
+// One node, in a file: its state, its reason, and its memory.
+class FileController final : public slurm::Controller {
+ public:
+  explicit FileController(std::filesystem::path file) : file_(std::move(file)) {}
+
+  using Controller::drain;
+  using Controller::resume;
+
+  Result<std::vector<slurm::NodeState>> nodes(std::string_view /*node*/) override {
+    const Descriptor locked = lock();
+    std::ifstream in(file_);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto lines = split_lines(text);
+    if (lines.size() < 3) return make_error("no lines");
+    return std::vector<slurm::NodeState>{{.name = "n1",
+                                          .partitions = {"main"},
+                                          .state = std::string(lines[0]),
+                                          .reason = std::string(lines[1]),
+                                          .user = lines[1].empty() ? "" : "root",
+                                          .memory = std::string(lines[2])}};
+  }
+
+  Result<std::vector<slurm::NodeName>> names() override { return make_error("not asked"); }
+
+  Result<void> drain(std::string_view /*node*/,
+                     std::string_view reason,
+                     std::optional<std::string> memory) override {
+    return write(fmt::format("drained\n{}\n{}\n", reason, memory.value_or("")));
+  }
+
+  Result<void> resume(std::string_view /*node*/, std::optional<std::string> memory) override {
+    return write(fmt::format("idle\n\n{}\n", memory.value_or("")));
+  }
+
+  Result<void> remember(std::string_view node, std::string_view memory) override {
+    auto now = nodes(node).value().front();
+    return write(fmt::format("{}\n{}\n{}\n", now.state, now.reason, memory));
+  }
+
+  Result<void> write(const std::string& text) {
+    const Descriptor locked = lock();
+    std::ofstream(file_) << text;
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Descriptor lock() const {
+    Descriptor locked(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    static_cast<void>(::flock(locked.get(), LOCK_EX));
+    return locked;
+  }
+
+  std::filesystem::path file_;
+};
+
+class HookRaceTest : public ::testing::Test {
+ protected:
+  HookRaceTest() {
+    ok_ = static_cast<bool>(slurm::History::open(file_));
+    static_cast<void>(slurm_.write(std::string(kIdle)));
+  }
+
+  static Report report(bool sick, std::string_view context) {
+    Report report{.context = std::string(context),
+                  .verdict = sick ? Verdict::unhealthy : Verdict::healthy,
+                  .checks = {{"host.limits", sick ? Outcome::fail : Outcome::pass}},
+                  .findings = {}};
+    if (sick) {
+      report.findings.push_back({.check = "host.limits",
+                                 .device = "node",
+                                 .outcome = Outcome::fail,
+                                 .message = "64 KiB",
+                                 .remedy = Remedy::fix_config});
+    }
+    return report;
+  }
+
+  void hook(bool sick, std::string_view context) const {
+    const auto found = report(sick, context);
+    slurm::HookRequest order{.report = &found,
+                             .node = "n1",
+                             .context = std::string(context),
+                             .boot_id = "boot-1",
+                             .identity = "GPU-1"};
+    order.rules.clean_runs = 1;
+    order.rules.flaps = 1000;
+    auto history = slurm::History::open(file_);
+    FileController controller(dir_.path() / "node");
+    ProcessLock lock;
+    const auto exclude_others = [&]() -> std::string {
+      lock = wait_for_lock(dir_.path() / "node.lock", Clock::now() + 60s);
+      return lock.holder == ProcessLock::Holder::ours ? "" : "no lock";
+    };
+    static_cast<void>(slurm::enforce(
+        order,
+        {.controller = &controller,
+         .trouble = "",
+         .history = history ? &*history : nullptr,
+         .now = wall_time,
+         .sleep = [](std::chrono::milliseconds) { std::this_thread::sleep_for(5ms); },
+         .tell = [](const slurm::Event&) {},
+         .exclude_others = with_lock_ ? std::function<std::string()>(exclude_others) : nullptr}));
+  }
+
+  // So many at once, each in a process of its own.
+  void hooks(int number, bool sick, std::string_view context) const {
+    std::vector<pid_t> children;
+    for (int i = 0; i < number; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        hook(sick, context);
+        ::_exit(0);
+      }
+      children.push_back(child);
+    }
+    for (const pid_t child : children) {
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0);
+    }
+  }
+
+  // Whether the drain that the history has open is the one that Slurm shows.
+  [[nodiscard]] bool agree() {
+    const auto node = slurm_.nodes("").value().front();
+    const auto history = slurm::History::read(file_);
+    const auto drain = history ? history->drain_of("n1").value() : std::nullopt;
+    if (node.state == "idle") return !drain;
+    return drain && drain->reason == node.reason;
+  }
+
+  // An admin resumes the sick node, several prologs find it sick, and it gets well.
+  int rounds(int number) {
+    int good = 0;
+    hooks(1, true, "prolog");
+    for (int i = 0; i < number; ++i) {
+      static_cast<void>(slurm_.write(std::string(kIdle)));
+      hooks(6, true, "prolog");
+      bool is_good = slurm_.nodes("").value().front().state == "drained" && agree();
+      hooks(2, false, "periodic");
+      is_good = is_good && slurm_.nodes("").value().front().state == "idle" && agree();
+      hooks(1, true, "prolog");
+      good += is_good ? 1 : 0;
+    }
+    return good;
+  }
+
+  TempDir dir_;
+  std::filesystem::path file_ = dir_.path() / "history.db";
+  FileController slurm_{dir_.path() / "node"};
+  bool ok_ = false;
+  bool with_lock_ = true;
+};
+
+TEST_F(HookRaceTest, TheHistoryAndSlurmAgreeInEveryRound) {
+  ASSERT_TRUE(ok_);
+  EXPECT_EQ(rounds(50), 50);
+}
+
+// Where the lock cannot be had, no drain is lost for ever: it is taken over.
+TEST_F(HookRaceTest, WithoutTheLockNoDrainIsLostForEver) {
+  ASSERT_TRUE(ok_);
+  with_lock_ = false;
+  static_cast<void>(rounds(10));
+  for (int i = 0; i < 5; ++i) hook(false, "periodic");
+  hooks(1, true, "periodic");
+  for (int i = 0; i < 5; ++i) hook(false, "periodic");
+  EXPECT_EQ(slurm_.nodes("").value().front().state, "idle");
+  EXPECT_TRUE(agree());
+}
+
+// One that hangs keeps the others no longer than they can wait.
+TEST_F(HookRaceTest, AnotherHookIsWaitedForNotForEver) {
+  const auto file = dir_.path() / "node.lock";
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const auto lock = try_lock(file);
+    static_cast<void>(::write(ready[1], "x", 1));
+    ::pause();
+    ::_exit(0);
+  }
+  char letter = 0;
+  ASSERT_EQ(::read(ready[0], &letter, 1), 1);
+  EXPECT_EQ(wait_for_lock(file, Clock::now() + 50ms).holder, ProcessLock::Holder::others);
+  ::kill(holder, SIGKILL);
+  ::waitpid(holder, nullptr, 0);
+  EXPECT_EQ(wait_for_lock(file, Clock::now() + 60s).holder, ProcessLock::Holder::ours);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace muster::app
