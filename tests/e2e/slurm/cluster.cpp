@@ -64,7 +64,7 @@ GresTypes=gpu
 // with the names of the others.
 constexpr const char* kNode =
     R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
-mount --bind "$2" /etc/hosts && exec slurmd -D -N "$1")";
+mount --bind "$2" /etc/hosts && exec slurmd -D $3 -N "$1")";
 
 std::string name_of(int index) { return fmt::format("n{}", index + 1); }
 
@@ -263,7 +263,7 @@ bool Cluster::start_controller() {
       kPatience);
 }
 
-void Cluster::start_slurmd(const std::string& node) {
+void Cluster::start_slurmd(const std::string& node, bool rebooted) {
   slurmds_[node] =
       std::make_unique<Process>(Words{"unshare",
                                       "--uts",
@@ -274,7 +274,8 @@ void Cluster::start_slurmd(const std::string& node) {
                                       kNode,
                                       "sh",
                                       node,
-                                      (folder_ / "etc/hosts").string()},
+                                      (folder_ / "etc/hosts").string(),
+                                      rebooted ? "-b" : ""},
                                 variables(),
                                 folder_ / "log" / fmt::format("slurmd-{}-output.log", node));
 }

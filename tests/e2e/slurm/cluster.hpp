@@ -119,7 +119,8 @@ class Cluster {
   void kill_controller();
   [[nodiscard]] bool start_controller();  // again; whether it answers
   void kill_slurmd(const std::string& node);
-  void start_slurmd(const std::string& node);
+  // `rebooted`: it says that its machine was.
+  void start_slurmd(const std::string& node, bool rebooted = false);
 
   // Ends everything; what is still alive then was left behind, killed, and is named here.
   std::vector<std::string> stop();

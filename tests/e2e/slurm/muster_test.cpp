@@ -52,7 +52,8 @@ class MusterInSlurm : public ::testing::Test {
                                         {"prolog", hook("prolog")},
                                         {"epilog", hook("epilog")}},
                            .health_check = "health_check",
-                           .health_interval_s = 2};
+                           .health_interval_s = 2,
+                           .more = {"RebootProgram=/bin/true", "ResumeTimeout=60"}};
     if (prolog) {
       options.prolog = "prolog";
       options.epilog = "epilog";
@@ -345,6 +346,37 @@ TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsKnownAndResumedByTheRules) {
   EXPECT_TRUE(says("n1", " resumed n1 "));
   EXPECT_THAT(cluster().scontrol({"show", "node", "n1"}).out,
               HasSubstr("Extra=muster/1 clean=0 drains="));
+}
+
+// Slurm puts the node back when it has booted, and nobody looked at it.
+TEST_F(MusterInSlurm, ARebootBySlurmIsNoAdminsResume) {
+  ASSERT_TRUE(render("sick", kPassing));
+  ASSERT_TRUE(render("again", kPassing));
+  ASSERT_TRUE(render("booted", {}));
+  for (const auto* const tree : {"again", "booted"}) {
+    std::ofstream(trees_.path() / tree / "proc/sys/kernel/random/boot_id")
+        << "00000000-6a8e-4c1d-9d2b-0c54a1e7f002\n";
+  }
+  begin(1, "");
+  become("n1", "sick");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  ASSERT_TRUE(says("n1", " drained n1 "));
+  const auto told = cluster().scontrol({"reboot", "ASAP", "nextstate=RESUME", "n1"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  ASSERT_TRUE(cluster().wait_until("n1", [](const SlurmNode& node) {
+    return node.reason.find("reboot issued") != std::string::npos;
+  })) << cluster().nodes().at("n1").reason;
+  cluster().kill_slurmd("n1");
+  become("n1", "booted");
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // Slurm compares whole seconds
+  cluster().start_slurmd("n1", true);
+  ASSERT_TRUE(cluster().wait_until("n1", is_idle))
+      << cluster().nodes().at("n1").state << cluster().nodes().at("n1").reason;
+  EXPECT_TRUE(says("n1", " released n1 periodic: the node was rebooted and is in service again; "));
+  become("n1", "again");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  EXPECT_THAT(cluster().scontrol({"show", "node", "n1"}).out,
+              ::testing::ContainsRegex("drains=[0-9]+,[0-9]+ "));
 }
 
 TEST_F(MusterInSlurm, AWorseFaultFoundWhileDrainedIsInTheReason) {
