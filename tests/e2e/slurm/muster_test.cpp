@@ -379,6 +379,27 @@ TEST_F(MusterInSlurm, ARebootBySlurmIsNoAdminsResume) {
               ::testing::ContainsRegex("drains=[0-9]+,[0-9]+ "));
 }
 
+TEST_F(MusterInSlurm, ANodeReservedForMaintenanceIsNotResumed) {
+  ASSERT_TRUE(render("sick", kPassing));
+  begin(1, ", clean_runs: 1");
+  become("n1", "sick");
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
+  const auto made = cluster().scontrol({"create",
+                                        "reservation=repair",
+                                        "flags=maint,ignore_jobs",
+                                        "nodes=n1",
+                                        "starttime=now",
+                                        "duration=60",
+                                        "users=root"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  ASSERT_TRUE(cluster().wait_until("n1", [](const auto& node) { return node.is("drained$"); }));
+  become("n1", "healthy");
+  EXPECT_TRUE(says("n1", ": the node is reserved for maintenance")) << events_of("n1");
+  EXPECT_TRUE(cluster().nodes().at("n1").is("drained$"));
+  ASSERT_EQ(cluster().scontrol({"delete", "reservation=repair"}).status, 0);
+  EXPECT_TRUE(cluster().wait_until("n1", is_idle)) << events_of("n1");
+}
+
 TEST_F(MusterInSlurm, AWorseFaultFoundWhileDrainedIsInTheReason) {
   ASSERT_TRUE(render("sick", kPassing));
   ASSERT_TRUE(render("worse", kFault));
