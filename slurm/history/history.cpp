@@ -58,8 +58,17 @@ std::vector<std::string> boots_of(const std::string& text) {
   return boots;
 }
 
-// Behind a statement, so that it changes the record of one drain and no other.
-#define MUSTER_OF_DRAIN " WHERE node = ? AND ended IS NULL AND at = ? AND reason = ?"
+// Changes the record of one drain and no other; `changes` and `also` are constants. What they have
+// to be bound comes before and after the drain.
+Statement update_of_drain(Connection& connection,
+                          std::string_view changes,
+                          std::string_view also = "") {
+  const auto sql = fmt::format(
+      "UPDATE drains SET {} WHERE node = ? AND ended IS NULL AND at = ? AND reason = ?{}",
+      changes,
+      also);
+  return connection.prepare(sql.c_str());
+}
 
 Statement& bind_drain(Statement& statement, std::string_view node, const OwnDrain& drain) {
   return statement.bind(node).bind(to_number(drain.at)).bind(drain.reason);
@@ -230,7 +239,7 @@ Result<bool> History::begin_drain(std::string_view node,
 }
 
 Result<void> History::confirm_drain(std::string_view node, const OwnDrain& drain) {
-  auto update = database_->connection.prepare("UPDATE drains SET confirmed = 1" MUSTER_OF_DRAIN);
+  auto update = update_of_drain(database_->connection, "confirmed = 1");
   return bind_drain(update, node, drain).run();
 }
 
@@ -247,9 +256,8 @@ Result<void> History::note_run(std::string_view node,
     const auto& last = boots.empty() ? (*open)->boot_id : boots.back();
     if (!boot.empty() && boot != last) boots.emplace_back(boot);
     if (boots.size() > kMostBoots) boots.erase(boots.begin());
-    auto update = connection.prepare(
-        "UPDATE drains SET clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, "
-        "boots_since = ?" MUSTER_OF_DRAIN);
+    auto update = update_of_drain(
+        connection, "clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, boots_since = ?");
     update.bind(std::int64_t{clean ? 1 : 0})
         .bind(std::int64_t{clean ? 1 : 0})
         .bind(fmt::format("{}", fmt::join(boots, "\n")));
@@ -260,8 +268,8 @@ Result<void> History::note_run(std::string_view node,
 Result<void> History::worsen_drain(std::string_view node,
                                    const OwnDrain& drain,
                                    const OwnDrain& worse) {
-  auto update = database_->connection.prepare(
-      "UPDATE drains SET check_id = ?, remedy = ?, boot_id = ?, reason = ?" MUSTER_OF_DRAIN);
+  auto update =
+      update_of_drain(database_->connection, "check_id = ?, remedy = ?, boot_id = ?, reason = ?");
   update.bind(worse.check).bind(to_string(worse.remedy)).bind(worse.boot_id).bind(worse.reason);
   return bind_drain(update, node, drain).run();
 }
@@ -270,8 +278,8 @@ Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain)
   auto& connection = database_->connection;
   bool begun = false;
   auto done = in_transaction(connection, [&]() -> Result<void> {
-    auto update = connection.prepare("UPDATE drains SET resuming = 1" MUSTER_OF_DRAIN
-                                     " AND remedy = ? AND clean_runs >= ?");
+    auto update =
+        update_of_drain(connection, "resuming = 1", " AND remedy = ? AND clean_runs >= ?");
     auto marked = bind_drain(update, node, drain)
                       .bind(to_string(drain.remedy))
                       .bind(std::int64_t{drain.clean_runs})
@@ -287,12 +295,12 @@ Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain)
 }
 
 Result<void> History::cancel_resume(std::string_view node, const OwnDrain& drain) {
-  auto update = database_->connection.prepare("UPDATE drains SET resuming = 0" MUSTER_OF_DRAIN);
+  auto update = update_of_drain(database_->connection, "resuming = 0");
   return bind_drain(update, node, drain).run();
 }
 
 Result<void> History::end_drain(std::string_view node, const OwnDrain& drain, Time at) {
-  auto update = database_->connection.prepare("UPDATE drains SET ended = ?" MUSTER_OF_DRAIN);
+  auto update = update_of_drain(database_->connection, "ended = ?");
   update.bind(to_number(at));
   return bind_drain(update, node, drain).run();
 }
@@ -305,8 +313,7 @@ Result<void> History::forget_flaps(std::string_view node) {
 }
 
 Result<void> History::cancel_drain(std::string_view node, const OwnDrain& drain, Time at) {
-  auto update =
-      database_->connection.prepare("UPDATE drains SET ended = ?, counts = 0" MUSTER_OF_DRAIN);
+  auto update = update_of_drain(database_->connection, "ended = ?, counts = 0");
   update.bind(to_number(at));
   return bind_drain(update, node, drain).run();
 }

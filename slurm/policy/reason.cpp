@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "lib/base/text.hpp"
 #include "lib/report/harmless.hpp"
@@ -14,14 +13,13 @@ namespace {
 
 constexpr std::size_t kLongestSubject = 100;  // a check and a device, so that a message has room
 
-constexpr std::array kRemedies{Remedy::watch,
-                               Remedy::restart_app,
-                               Remedy::reset_gpu,
-                               Remedy::restart_service,
-                               Remedy::reboot,
-                               Remedy::reseat_or_replace,
-                               Remedy::fix_config,
-                               Remedy::report_to_provider};
+// The remedy that is described so.
+std::optional<Remedy> remedy_of(std::string_view description) {
+  for (int each = 1; !describe(static_cast<Remedy>(each)).empty(); ++each) {
+    if (describe(static_cast<Remedy>(each)) == description) return static_cast<Remedy>(each);
+  }
+  return std::nullopt;
+}
 
 // "gpu.ecc_remapped_rows": words with a dot between.
 bool is_check(std::string_view text) {
@@ -81,9 +79,8 @@ std::optional<ReasonParts> parse_reason(std::string_view reason) {
   if (blank != std::string_view::npos) parts.device = subject.substr(blank + 1);
   const auto semicolon = reason.rfind("; ");  // the message has none
   if (semicolon == std::string_view::npos) return parts;
-  const auto remedy = std::ranges::find(
-      kRemedies, reason.substr(semicolon + 2), [](Remedy each) { return describe(each); });
-  if (remedy == kRemedies.end()) return std::nullopt;
+  const auto remedy = remedy_of(reason.substr(semicolon + 2));
+  if (!remedy) return std::nullopt;
   parts.remedy = *remedy;
   return parts;
 }

@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -203,8 +205,8 @@ TEST_F(HookRaceTest, WithoutTheLockNoDrainIsLostForEver) {
 // One that hangs keeps the others no longer than they can wait.
 TEST_F(HookRaceTest, AnotherHookIsWaitedForNotForEver) {
   const auto file = dir_.path() / "node.lock";
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
   const pid_t holder = ::fork();
   if (holder == 0) {
     const auto lock = try_lock(file);

@@ -82,6 +82,10 @@ TEST(ReasonTest, IsReadBack) {
             (ReasonParts{"gpu.ecc_remapped_rows", "gpu3", Remedy::reseat_or_replace}));
   EXPECT_EQ(parse_reason("muster: host.limits: 64 KiB: too little; fix the configuration"),
             (ReasonParts{"host.limits", "", Remedy::fix_config}));
+  for (const auto remedy : {Remedy::watch, Remedy::restart_app, Remedy::report_to_provider}) {
+    EXPECT_EQ(parse_reason(make_reason({.check = "a.b", .message = "x", .remedy = remedy})),
+              (ReasonParts{"a.b", "", remedy}));
+  }
   EXPECT_EQ(parse_reason("muster: a.b /mnt/x y: gone"), (ReasonParts{"a.b", "/mnt/x y"}));
 }
 
