@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "slurm/cluster/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {
@@ -86,6 +87,23 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
   EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
   EXPECT_THAT(remembered(), ElementsAre("drained", "resumed", "resumed", "refused", "refused"));
   EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
+}
+
+// Whoever resumes a node begins anew; what another drain is put over is not muster's any more.
+TEST_F(AdminTest, WhatStandsWithTheNodeFollows) {
+  run(sick());
+  const auto text = cluster.node("n001").memory;
+  ASSERT_NE(text, "");
+  drain({"n001"});
+  const auto memory = parse_node_memory(cluster.node("n001").memory);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->check, "");
+  EXPECT_EQ(memory->drains.size(), 1);
+  cluster.node("n002").memory = "rack 7";
+  cluster.drain("n002", kReason);
+  resume({"n001", "n002"});
+  EXPECT_EQ(cluster.node("n001").memory, "");
+  EXPECT_EQ(cluster.node("n002").memory, "rack 7");
 }
 
 TEST_F(AdminTest, AnEventNamesTheAdminAndGivesARefusalNoReason) {
