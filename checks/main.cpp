@@ -15,8 +15,7 @@ namespace {
 int run(std::span<const char* const> arguments) {
   const muster::Caller caller{.console = muster::make_console(),
                               .variables = muster::environment(),
-                              .started = muster::Clock::now(),
-                              .bench = muster::companion("muster-bench")};
+                              .started = muster::Clock::now()};
   const auto invocation = muster::app::parse(arguments);
   if (!invocation) {
     return muster::fail(caller,

@@ -10,6 +10,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/process/program.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster::app {
 namespace {
@@ -66,7 +67,9 @@ class Runner {
 }  // namespace
 
 Bench bench_for(const CheckCommand& command, const Caller& caller) {
-  Bench bench{.program = caller.bench, .arguments = {}, .environment = caller.variables};
+  Bench bench{.program = caller.bench.empty() ? companion("muster-bench") : caller.bench,
+              .arguments = {},
+              .environment = caller.variables};
   if (!command.profile.empty()) {
     bench.arguments.push_back(fmt::format("--profile={}", command.profile));
   }

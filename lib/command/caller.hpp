@@ -17,7 +17,7 @@ struct Caller {
   Console console;
   std::map<std::string, std::string> variables;  // the environment
   Clock::time_point started;
-  std::filesystem::path bench = {};  // muster-bench
+  std::filesystem::path bench = {};  // muster-bench; empty: the one beside this program
 };
 
 // Says on standard error why a command failed, unless there is nothing to say. The exit status.

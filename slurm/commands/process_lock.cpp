@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <thread>
 
 #include "slurm/commands/slurm_site.hpp"
@@ -12,7 +13,7 @@ namespace muster::app {
 
 ProcessLock try_lock(const std::filesystem::path& file) {
   ProcessLock result;
-  result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!result.lock.is_open()) return result;
   struct flock lock = {};
   lock.l_type = F_WRLCK;
@@ -21,6 +22,7 @@ ProcessLock try_lock(const std::filesystem::path& file) {
     result.holder = ProcessLock::Holder::ours;
     return result;
   }
+  if (errno != EAGAIN && errno != EACCES) return result;  // a file system without locks
   result.holder = ProcessLock::Holder::others;
   struct stat status = {};
   static_cast<void>(::fstat(result.lock.get(), &status));

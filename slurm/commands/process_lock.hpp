@@ -13,7 +13,7 @@ namespace muster::app {
 struct ProcessLock {
   enum class Holder { ours, others, unknown };
 
-  Holder holder = Holder::unknown;  // unknown: the file could not be opened
+  Holder holder = Holder::unknown;  // unknown: the file could not be opened or locked
   std::chrono::seconds age{};       // how long another process has had it
   Descriptor lock;                  // ours while it is open
 };

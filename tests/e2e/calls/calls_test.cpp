@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every system call of every hook and of `muster check` fails, is interrupted, or never returns,
-// one at a time: the run ends in time with the right status, holds no pipe, leaves no process
-// behind and its state whole. Here some of the calls; `tools/call-faults.sh` tries all and prints
-// the table.
+// Every system call of every hook, of `muster check` and of `muster snapshot` fails, is
+// interrupted, or never returns, one at a time: the run ends in time with the right status, holds
+// no pipe, leaves no process behind and its state whole. Here some of the calls;
+// `tools/call-faults.sh` tries all and prints the table.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -35,13 +35,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kRuns{"check", "prolog", "epilog", "periodic", "boot"};
+constexpr std::array<std::string_view, 7> kRuns{
+    "check", "output", "snapshot", "prolog", "epilog", "periodic", "boot"};
 constexpr std::array kFaults{CallFault::never_returns,
                              CallFault::eio,
                              CallFault::enomem,
                              CallFault::emfile,
                              CallFault::enospc,
                              CallFault::eintr};
+
+bool is_hook(std::string_view run) {
+  return run != "check" && run != "output" && run != "snapshot";
+}
 
 bool is_sick(std::string_view run) { return run == "prolog" || run == "periodic"; }
 
@@ -60,10 +65,13 @@ class Scene {
         "  prolog_budget: 3 s\n  epilog_budget: 3 s\n  health_budget: 3 s\n"
         "  spread: 0 s\n  most_drained: 100%\n");
     idle_ = slurm_.node();
+    fs::create_directories(output());
   }
 
   [[nodiscard]] TracedRun trace(std::uint64_t at, CallFault fault) const {
     fs::remove_all(state());
+    fs::remove_all(output());
+    fs::create_directories(output());
     slurm_.nodes(idle_);
     auto run = e2e::trace(words(),
                           {{"SLURMD_NODENAME", "n7"},
@@ -77,10 +85,11 @@ class Scene {
 
   [[nodiscard]] std::vector<std::string> words() const {
     std::vector<std::string> words{MUSTER_PROGRAM};
-    if (run_ == "check") {
-      words.insert(words.end(), {"check", "--deadline", "3s"});
+    if (is_hook(run_)) {
+      words.insert(words.end(), {"hook", run_});
     } else {
-      words.insert(words.end(), {"hook", std::string(run_)});
+      words.insert(words.end(), {run_ == "snapshot" ? "snapshot" : "check", "--deadline", "3s"});
+      if (run_ != "check") words.insert(words.end(), {"--output", (output() / "file").string()});
     }
     words.insert(words.end(),
                  {"--profile",
@@ -95,17 +104,24 @@ class Scene {
  private:
   [[nodiscard]] fs::path state() const { return dir_.path() / "state"; }
 
+  // The folder of --output.
+  [[nodiscard]] fs::path output() const { return dir_.path() / "output"; }
+
   void judge(TracedRun& run, CallFault fault) const {
     const bool drained = slurm_.node().find("drained") != std::string::npos;
-    const auto right = run_ == "check" ? std::set{0, 1, 2, 78} : std::set{0, 1};
+    const auto right = is_hook(run_) ? std::set{0, 1} : std::set{0, 1, 2, 78};
     if (!right.contains(run.status)) {
       run.troubles.push_back(fmt::format("it ends with {}", run.status));
     }
     const bool hangs = fault == CallFault::never_returns;
-    if (run.status == 1 && (run_ == "check" ? !hangs : !(run_ == "prolog" && drained))) {
+    if (run.status == 1 && (is_hook(run_) ? !(run_ == "prolog" && drained) : !hangs)) {
       run.troubles.emplace_back("a node that was not drained is unfit");
     }
     if (drained && !is_sick(run_) && !hangs) run.troubles.emplace_back("a sound node is drained");
+    for (const auto& entry : fs::directory_iterator(output())) {
+      if (!hangs && entry.path().filename() != "file")
+        run.troubles.emplace_back("half a file is left");
+    }
     judge_state(run, hangs);
   }
 
@@ -200,11 +216,11 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 void fill(Table& table, std::string_view run, CallFault fault, std::uint64_t step) {
   const auto all = Scene(run).trace(0, CallFault::none);
   EXPECT_TRUE(all.troubles.empty()) << run << ": " << all.troubles.front();
-  // Those that never return wait for deadlines, and do little else.
-  const std::size_t workers = fault == CallFault::never_returns ? 16 : 2;
+  // Those that never return wait for deadlines and do little else, and a drain is looked at again.
+  const std::size_t workers = fault == CallFault::never_returns ? 16 : is_sick(run) ? 8 : 2;
   std::vector<std::vector<std::uint64_t>> shares(workers);
   std::size_t next = 0;
-  for (auto at = 1 + static_cast<std::uint64_t>(fault) * 7 % step; at <= all.calls; at += step) {
+  for (auto at = 1 + static_cast<std::uint64_t>(fault) * 37 % step; at <= all.calls; at += step) {
     shares[next++ % workers].push_back(at);
   }
   const TempDir dir;

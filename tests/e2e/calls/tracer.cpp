@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kPatience = std::chrono::seconds(30);  // far beyond any budget of these runs
+constexpr auto kPatience = std::chrono::seconds(90);  // far beyond any budget of these runs
 constexpr auto kFarewell = std::chrono::seconds(20);  // what was killed is gone by then
 
 struct Tracee {
