@@ -119,7 +119,7 @@ constexpr auto kDryRun = option<&C::dry_run>("--dry-run",
                                              "say what would be done, and do nothing");
 template <class C>
 constexpr auto kSince = option<&C::since, take_age>(
-    "--since", "TIME", "only what happened within this time, as 24h or 30d");
+    "--since", "TIME", "only what happened within this time, as 5m, 24h or 30d");
 template <class C>
 constexpr auto kForm = option<&C::form>("--format",
                                         "text|json",

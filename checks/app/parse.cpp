@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
-#include "lib/hosts/hostlist.hpp"
+#include "lib/hosts/host_words.hpp"
 
 namespace muster::app {
 namespace {
@@ -111,14 +111,8 @@ Result<void> finish(HookCommand& command, const Words& words) {
   return {};
 }
 
-// Lists of hosts, as Slurm writes them.
 Result<void> take_hosts(std::vector<std::string>& nodes, const Words& words) {
-  for (const auto& word : words) {
-    auto names = expand_hostlist(word);
-    if (!names) return tl::unexpected(names.error());
-    nodes.insert(nodes.end(), names->begin(), names->end());
-  }
-  return {};
+  return put(nodes, hosts_of_words(words));
 }
 
 Result<void> take_some_hosts(std::vector<std::string>& nodes, const Words& words) {

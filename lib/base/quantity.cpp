@@ -36,12 +36,33 @@ constexpr std::array kByteUnits{Unit{"B", 1},
                                 Unit{"TB", 1e12, false},
                                 Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
 constexpr std::array kPercentUnits{Unit{"%", 1}};
+constexpr double kMinute = 60;
+constexpr double kHour = 3600;
+constexpr double kDay = 86400;
+constexpr double kWeek = 7 * kDay;
 constexpr std::array kSecondUnits{Unit{"us", 1e-6},
                                   Unit{"ms", 1e-3},
                                   Unit{"s", 1},
-                                  Unit{"min", 60},
-                                  Unit{"h", 3600},
-                                  Unit{"d", 86400}};
+                                  Unit{"sec", 1, false},
+                                  Unit{"secs", 1, false},
+                                  Unit{"second", 1, false},
+                                  Unit{"seconds", 1, false},
+                                  Unit{"min", kMinute},
+                                  Unit{"m", kMinute, false},
+                                  Unit{"mins", kMinute, false},
+                                  Unit{"minute", kMinute, false},
+                                  Unit{"minutes", kMinute, false},
+                                  Unit{"h", kHour},
+                                  Unit{"hr", kHour, false},
+                                  Unit{"hrs", kHour, false},
+                                  Unit{"hour", kHour, false},
+                                  Unit{"hours", kHour, false},
+                                  Unit{"d", kDay},
+                                  Unit{"day", kDay, false},
+                                  Unit{"days", kDay, false},
+                                  Unit{"w", kWeek, false},
+                                  Unit{"week", kWeek, false},
+                                  Unit{"weeks", kWeek, false}};
 constexpr std::array kCelsiusUnits{Unit{"C", 1}};
 constexpr std::array kBytesPerSecondUnits{
     Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
@@ -127,7 +148,7 @@ std::string to_string(Quantity<Kind> quantity) {
   }
   if (quantity.value == 0) {  // in the base unit: "0 s", not "0 us"
     for (const auto& unit : units) {
-      if (unit.factor == 1) chosen = &unit;
+      if (unit.shown && unit.factor == 1) chosen = &unit;
     }
   }
   const bool spaced = chosen->name != "%";

@@ -38,27 +38,30 @@ void append_number(std::string& name, std::uint64_t value, std::size_t width) {
   name.append(digits.data(), digits.size());
 }
 
-bool is_of_a_name(char c) { return c > ' ' && c < 0x7f && c != ',' && c != '[' && c != ']'; }
+// What a host file, ssh or a shell is given must not mean anything else to them.
+bool is_of_a_name(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return letter || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_between(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {
-    while (!text_.empty() && is_blank(text_.back())) text_.remove_suffix(1);
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-  }
+  explicit Parser(std::string_view text) : text_(text) {}
 
+  // As in Slurm, any number of commas and blanks stand between hosts.
   Result<std::vector<Item>> items() {
-    if (at_ == text_.size()) return make_error("the list of hosts is empty");
     std::vector<Item> result;
     while (true) {
+      while (at_ < text_.size() && is_between(text_[at_])) ++at_;
+      if (at_ == text_.size()) break;
       auto next = item();
       if (!next) return tl::unexpected(next.error());
       result.push_back(*std::move(next));
-      if (at_ == text_.size()) return result;
-      ++at_;  // the comma
     }
+    if (result.empty()) return make_error("the list of hosts is empty");
+    return result;
   }
 
   static tl::unexpected<Error> error_at(std::size_t at, std::string_view what) {
@@ -69,13 +72,13 @@ class Parser {
   Result<Item> item() {
     Item result{.at = at_};
     std::size_t longest = 0;
-    while (at_ < text_.size() && text_[at_] != ',') {
+    if (text_[at_] == '-') return error_at(at_, "no name of a host begins with a hyphen");
+    while (at_ < text_.size() && !is_between(text_[at_])) {
       auto next = piece();
       if (!next) return tl::unexpected(next.error());
       longest += next->text.size() + longest_number(next->ranges);
       result.pieces.push_back(*std::move(next));
     }
-    if (result.pieces.empty()) return error_at(at_, "a host has no name");
     if (longest > kLongestName) {
       return error_at(result.at,
                       fmt::format("a host's name has more than {} characters", kLongestName));
@@ -87,7 +90,7 @@ class Parser {
     const auto begin = at_;
     while (at_ < text_.size() && is_of_a_name(text_[at_])) ++at_;
     Piece result{.text = text_.substr(begin, at_ - begin)};
-    if (at_ == text_.size() || text_[at_] == ',') return result;
+    if (at_ == text_.size() || is_between(text_[at_])) return result;
     if (text_[at_] == ']') return error_at(at_, "no bracket is open");
     if (text_[at_] != '[') return error_at(at_, "no name of a host has this character");
     auto inside = ranges();
@@ -129,11 +132,6 @@ class Parser {
                        .width = low.size()};
     if (result.first > result.last) {
       return error_at(begin, fmt::format("the range {}-{} runs backwards", low, high));
-    }
-    const bool shrinks = high.size() < low.size();
-    const bool grows = high.size() > low.size() && high.front() == '0';
-    if (shrinks || grows) {
-      return error_at(begin, fmt::format("{} and {} are padded differently", low, high));
     }
     return result;
   }

@@ -17,6 +17,23 @@ TEST(QuantityTest, ReadsANumberWithItsUnit) {
   EXPECT_EQ(parse_quantity<TransfersKind>("32 GT/s")->value, 32e9);
 }
 
+TEST(QuantityTest, ReadsTimesAsPeopleWriteThem) {
+  for (const auto* five : {"5m", "5 m", "5min", "5 min", "5mins", "5 minutes", "300s", "300 sec"}) {
+    const auto read = parse_quantity<SecondsKind>(five);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->value, 300) << five;
+  }
+  EXPECT_EQ(parse_quantity<SecondsKind>("1 minute")->value, 60);
+  EXPECT_EQ(parse_quantity<SecondsKind>("2hours")->value, 7200);
+  EXPECT_EQ(parse_quantity<SecondsKind>("2hrs")->value, 7200);
+  EXPECT_EQ(parse_quantity<SecondsKind>("1 day")->value, 86400);
+  EXPECT_EQ(parse_quantity<SecondsKind>("1w")->value, 604800);
+  EXPECT_EQ(parse_quantity<SecondsKind>("2 weeks")->value, 1209600);
+  EXPECT_EQ(to_string(*parse_quantity<SecondsKind>("1w")), "7 d");
+  EXPECT_FALSE(parse_quantity<SecondsKind>("5 M"));
+  EXPECT_FALSE(parse_quantity<SecondsKind>("5 mo"));
+}
+
 TEST(QuantityTest, RefusesABareNumberAndNamesTheUnits) {
   EXPECT_EQ(parse_quantity<BitsPerSecondKind>("400").error().message,
             "\"400\" has no unit; write one of Mb/s, Gb/s, Tb/s");
