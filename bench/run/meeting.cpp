@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -187,6 +189,13 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
   const auto secret = Root().read(command.secret_file);
   if (!secret) {
     return make_error(fmt::format("--secret-file: {}", secret.error().message));
+  }
+  std::error_code gone;
+  const auto mode = std::filesystem::status(command.secret_file, gone).permissions();
+  if (!gone && (mode & std::filesystem::perms(0007)) != std::filesystem::perms::none) {
+    return make_error(fmt::format("--secret-file: everybody may use {}: chmod o-rwx {}",
+                                  printable(command.secret_file),
+                                  printable(command.secret_file)));
   }
   if (trim(*secret).empty()) {
     return make_error(fmt::format("--secret-file: {} is empty", command.secret_file));

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -73,6 +74,12 @@ Result<Destination> Destination::open(const Console& console,
     return Destination([number = *descriptor, file](std::string_view text) {
       return write_to(number, file, text);
     });
+  }
+  // Where root writes to is not for a user to choose.
+  const auto link = ::geteuid() == 0 ? others_link(file) : std::filesystem::path();
+  if (!link.empty()) {
+    return make_error(fmt::format(
+        "write {}: {} is a link of another user", printable(file), printable(link.string())));
   }
   // The file that a link leads to is replaced, not the link.
   std::error_code failure;

@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <thread>
 
+#include "lib/base/ownership.hpp"
 #include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 
 ProcessLock try_lock(const std::filesystem::path& file) {
   ProcessLock result;
-  result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  // In a folder of others it could be a link of theirs, made while nobody looks.
+  if (!check_own_folder(file.parent_path())) return result;
+  result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!result.lock.is_open()) return result;
   struct flock lock = {};
   lock.l_type = F_WRLCK;

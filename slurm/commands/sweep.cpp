@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
 #include "slurm/commands/process_lock.hpp"
@@ -28,12 +29,27 @@ std::string random_token() {
   return fmt::format("{:08x}{:08x}", source(), source());
 }
 
-// The user of whom the jobs in the history are, where that is another one: Slurm would be asked
-// for jobs of the wrong user, and know none of them. Else empty.
-std::string other_owner(const std::filesystem::path& history) {
+// Why this user cannot go on with the history, if so: the jobs in it are those of its owner, and
+// Slurm would be asked for jobs of the wrong user and know none of them. Else empty.
+std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep) {
+  const auto self = ::geteuid();
   struct stat status = {};
-  if (::stat(history.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return "";
-  return printable(user_name(status.st_uid), 100);
+  const bool is_there = ::stat(history.c_str(), &status) == 0;
+  if (is_there && status.st_uid != self) {
+    const auto owner = user_name(status.st_uid);
+    const auto file = printable(history.string());
+    if (status.st_uid != 0) {
+      return fmt::format("{} belongs to another user: run it as {}", file, owner);
+    }
+    return fmt::format("{} belongs to root, who ran a pass: chown -R {} {}",
+                       file,
+                       user_name(self),
+                       printable(history.parent_path().string()));
+  }
+  if (self != 0 || root_may_sweep) return "";
+  return "a sweep needs no rights of root, and its jobs would run as root: run it as a user that "
+         "may "
+         "submit jobs, or set slurm.sweep.as_root: true in muster.yaml";
 }
 
 bool is_confirmed(const slurm::SweepStanding& standing) {
@@ -60,9 +76,8 @@ class Sweep {
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return undecided_by("below --root this needs --state for the history");
     const auto file = history_file(folder);
-    if (const auto owner = other_owner(file); !owner.empty()) {
-      return refuse(
-          fmt::format("{} belongs to another user: run it as {}", printable(file.string()), owner));
+    if (auto why = wrong_user(file, rules_.sweep.as_root); !why.empty()) {
+      return refuse(std::move(why));
     }
     if (!open_history(file)) return kExitUndecided;
     if (changes() && !is_only_pass(folder)) return status_of_other_;

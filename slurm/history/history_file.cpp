@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/ownership.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -217,10 +218,20 @@ Result<HistoryFile> begin_again(const fs::path& file) {
   return HistoryFile{std::move(*again.connection), std::move(note)};
 }
 
+// Neither the file nor what SQLite keeps beside it is a link or somebody else's.
+Result<void> check_own(const fs::path& file) {
+  if (auto own = check_own_folder(file.parent_path()); !own) return own;
+  for (const std::string_view suffix : {"", "-journal", "-wal", "-shm"}) {
+    if (auto own = check_own_file(fmt::format("{}{}", file.string(), suffix)); !own) return own;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<HistoryFile> open_history_file(const fs::path& file) {
   if (auto made = make_folder(file.parent_path()); !made) return tl::unexpected(made.error());
+  if (auto own = check_own(file); !own) return tl::unexpected(own.error());
   if (auto made = make_file(file); !made) return tl::unexpected(made.error());
   auto first = attempt(file);
   if (first.damaged) return begin_again(file);

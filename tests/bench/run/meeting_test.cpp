@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "tests/support/temp_dir.hpp"
+
 namespace muster::bench {
 namespace {
 
@@ -31,6 +35,35 @@ TEST(PartyTest, DropsAnotherMpiWhereItIsNotNeeded) {
 TEST(PartyTest, RefusesAnotherMpiWhereItIsNeeded) {
   auto place = third();
   EXPECT_EQ(fits({.rank = 0, .size = 1}, place, true).error().message, kContradiction);
+}
+
+class SecretFileTest : public ::testing::Test {
+ protected:
+  SecretFileTest() { dir_.write("secret", "of the job\n"); }
+
+  [[nodiscard]] Result<std::string> secret_of_mode(unsigned mode) const {
+    const auto file = dir_.path() / "secret";
+    std::filesystem::permissions(file, std::filesystem::perms(mode));
+    BenchCommand command;
+    command.secret_file = file.string();
+    return job_secret(command, {});
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(SecretFileTest, IsReadWhereNotEverybodyMayUseIt) {
+  EXPECT_EQ(secret_of_mode(0600).value(), "of the job");
+  EXPECT_EQ(secret_of_mode(0440).value(), "of the job");
+}
+
+TEST_F(SecretFileTest, IsNoSecretWhereEverybodyMay) {
+  for (const unsigned mode : {0644U, 0604U, 0602U}) {
+    const auto secret = secret_of_mode(mode);
+    ASSERT_FALSE(secret) << mode;
+    EXPECT_THAT(secret.error().message, ::testing::HasSubstr("--secret-file: everybody may use "));
+    EXPECT_THAT(secret.error().message, ::testing::HasSubstr(": chmod o-rwx "));
+  }
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ class AllReduceSweep : public ::testing::Test {
                     "slurm:\n"
                     "  controller_deadline: 60 s\n"
                     "  sweep:\n"
+                    "    as_root: true\n"
                     "    results: {0}\n"
                     "    script: {1}/slurm/jobs/sweep.sbatch\n"
                     "    time: 20 min\n"

@@ -57,6 +57,23 @@ TEST(DestinationTest, ADescriptorThatIsNotOpenIsAnError) {
   EXPECT_EQ(written.error().message, "write /dev/fd/987: Bad file descriptor");
 }
 
+// A device behind it would be overwritten.
+TEST(DestinationTest, RootFollowsNoLinkOfAUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  const TempDir dir;
+  dir.write("precious", "root's\n");
+  for (const auto& target : {dir.path() / "precious", fs::path("/dev/null")}) {
+    dir.link("report", target.string());
+    ASSERT_TRUE(write_file(dir.path() / "report", "a report\n"));
+    dir.write("precious", "root's\n");
+    ASSERT_EQ(::lchown((dir.path() / "report").c_str(), 4'000'000, 4'000'000), 0);
+    const auto written = write_file(dir.path() / "report", "a report\n");
+    ASSERT_FALSE(written);
+    EXPECT_THAT(written.error().message, ::testing::EndsWith("/report is a link of another user"));
+    EXPECT_EQ(content_of(dir.path() / "precious"), "root's\n");
+  }
+}
+
 TEST(DestinationTest, ReplacesAFileAndLeavesNothingElse) {
   const TempDir dir;
   dir.write("report", "an older and longer report");

@@ -47,11 +47,12 @@ class SweepCommandTest : public ::testing::Test {
     std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
   }
 
-  void write_rules(std::string_view sweep) const {
+  void write_rules(std::string_view sweep, std::string_view user = "    as_root: true\n") const {
     dir_.write("etc/muster/muster.yaml",
                fmt::format("schema: muster.site/1\nslurm:\n  programs: {0}\n  conf: "
-                           "{0}/slurm.conf\n  sweep:\n{1}",
+                           "{0}/slurm.conf\n  sweep:\n{1}{2}",
                            dir_.path().string(),
+                           user,
                            sweep));
   }
 
@@ -160,7 +161,23 @@ TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
       EXPECT_THAT(caller_.notes(), HasSubstr(" belongs to another user: run it as 4000000"));
     }
   }
-  EXPECT_EQ(history().sweeps()->front().outcome, slurm::SweepOutcome::open);
+  const auto book = slurm::History::read(history_file(path("state")));
+  ASSERT_TRUE(book) << book.error().message;
+  EXPECT_EQ(book->sweeps()->front().outcome, slurm::SweepOutcome::open);
+}
+
+// Its jobs would run as root on all nodes, and the right user could not go on with its history.
+TEST_F(SweepCommandTest, RootIsRefusedAtTheBeginning) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root is refused";
+  write_rules(fmt::format("    results: {}\n", path("results")), "");
+  for (const bool dry_run : {false, true}) {
+    auto as_root = command();
+    as_root.dry_run = dry_run;
+    EXPECT_EQ(run(as_root), kExitConfiguration);
+    EXPECT_THAT(caller_.notes(), HasSubstr("a sweep needs no rights of root"));
+    EXPECT_THAT(caller_.notes(), HasSubstr("slurm.sweep.as_root: true"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 
 TEST_F(SweepCommandTest, AConfirmedNodeIsStatusOne) {

@@ -86,6 +86,26 @@ class HistoryTest : public testing::Test {
   TempDir dir;
 };
 
+// SQLite would follow a link, and what stands there would be believed.
+TEST_F(HistoryTest, IsNotOpenedWhereSomebodyElseCouldHaveMadeIt) {
+  const auto folder = file().parent_path();
+  dir.write("theirs", "");
+  for (const std::string_view suffix : {"", "-journal", "-wal", "-shm"}) {
+    const auto name = fmt::format("lib/muster/history.db{}", suffix);
+    dir.link(name, (dir.path() / "theirs").string());
+    EXPECT_THAT(History::open(file()).error().message, HasSubstr("is a link: remove it")) << suffix;
+    dir.remove(name);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path() / "theirs"));
+  std::filesystem::permissions(folder, std::filesystem::perms(0777));
+  EXPECT_THAT(History::open(file()).error().message, HasSubstr("may be written by others"));
+  std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  EXPECT_TRUE(History::open(file()));
+  if (::geteuid() != 0) return;  // only root gives files away
+  ASSERT_EQ(::chown(file().c_str(), 4'000'000, 4'000'000), 0);
+  EXPECT_THAT(History::open(file()).error().message, HasSubstr("history.db belongs to 4000000"));
+}
+
 TEST_F(HistoryTest, RemembersAnEventWordForWord) {
   const Event event{.at = kNow,
                     .node = "n1",

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/ownership.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <deque>
+#include <system_error>
+
+#include "lib/base/text.hpp"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_trusted(::uid_t owner) { return owner == 0 || owner == ::geteuid(); }
+
+std::string shown(const fs::path& path) { return printable(path.string(), 200); }
+
+tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
+  return make_error(fmt::format("{} belongs to {}: chown {} {}",
+                                shown(path),
+                                user_name(owner),
+                                user_name(::geteuid()),
+                                shown(path)));
+}
+
+}  // namespace
+
+std::string user_name(::uid_t user) {
+  const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
+  return entry == nullptr ? fmt::format("{}", user) : printable(entry->pw_name, 100);
+}
+
+Result<void> check_own_folder(const fs::path& folder) {
+  struct stat status = {};
+  if (::stat(folder.c_str(), &status) != 0) return {};  // whoever opens a file there says why
+  if (!is_trusted(status.st_uid)) return belongs_to(folder, status.st_uid);
+  const bool is_of_own_group = status.st_gid == 0 || status.st_gid == ::getegid();
+  const ::mode_t others = S_IWOTH | (is_of_own_group ? 0U : S_IWGRP);
+  if ((status.st_mode & others) == 0) return {};
+  return make_error(fmt::format("{} may be written by others (mode {:04o}): chmod go-w {}",
+                                shown(folder),
+                                status.st_mode & 07777U,
+                                shown(folder)));
+}
+
+Result<void> check_own_file(const fs::path& file) {
+  struct stat status = {};
+  if (::lstat(file.c_str(), &status) != 0) return {};
+  if (S_ISLNK(status.st_mode)) {
+    return make_error(fmt::format("{} is a link: remove it", shown(file)));
+  }
+  if (!is_trusted(status.st_uid)) return belongs_to(file, status.st_uid);
+  return {};
+}
+
+fs::path others_link(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as the kernel has it
+  std::error_code failure;
+  const auto whole = fs::absolute(path, failure);
+  std::deque<fs::path> rest(whole.begin(), whole.end());
+  fs::path way;
+  for (int links = 0; !rest.empty() && links < kMostLinks;) {
+    const auto next = way / rest.front();
+    rest.pop_front();
+    struct stat status = {};
+    if (::lstat(next.c_str(), &status) != 0) return {};
+    if (!S_ISLNK(status.st_mode)) {
+      way = next;
+      continue;
+    }
+    if (!is_trusted(status.st_uid)) return next;
+    ++links;
+    const auto target = fs::read_symlink(next, failure);
+    if (failure) return {};
+    if (target.is_absolute()) way.clear();
+    rest.insert(rest.begin(), target.begin(), target.end());
+  }
+  return {};
+}
+
+}  // namespace muster
