@@ -21,7 +21,7 @@ struct Quantity {
 
 using Bytes = Quantity<struct BytesKind>;      // B, KiB … TiB, kB, KB, MB, GB, TB
 using Percent = Quantity<struct PercentKind>;  // 5% or 5 %; value 5
-using Seconds = Quantity<struct SecondsKind>;  // us, ms, s, min, h, d; also m, w, hours, days …
+using Seconds = Quantity<struct SecondsKind>;  // us, ms, s, min, h, d
 using Celsius = Quantity<struct CelsiusKind>;  // 85 C, 85C
 using BytesPerSecond =
     Quantity<struct BytesPerSecondKind>;  // B/s, kB/s, MB/s, GB/s, TB/s (powers of ten)

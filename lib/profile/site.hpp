@@ -3,6 +3,8 @@
 // described struct of the part that uses it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "lib/base/fields.hpp"

@@ -16,10 +16,10 @@
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/commands/job_output.hpp"
 #include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/commands/syslog.hpp"
+#include "slurm/commands/tell_user.hpp"
 #include "slurm/drains/enforce.hpp"
 
 namespace muster::app {
@@ -247,19 +247,18 @@ class Hook {
   // not drain it, the site's share of drains would be no limit.
   int answer(const Report& report, const slurm::HookResult& enforced) const {
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
-    const bool refused = enforced.drained;
-    const auto* const outcome =
-        refused ? "the job starts again on another node" : "the node stays in service all the same";
-    const auto text = fmt::format("muster: node {} is not fit for this job: {}; {}\n",
-                                  node_,
-                                  one_line(report, kLongestLine),
-                                  outcome);
     if (command_.dry_run) return kHookPassed;
+    const bool refused = enforced.drained;
     const auto until =
-        std::min(Clock::now() + std::chrono::seconds(2), deadline_.when() - kReserve);
-    if (auto written = append_to_job_output(caller_.variables, text, until); !written) {
+        std::min(Clock::now() + std::chrono::seconds(4), deadline_.when() - kReserve);
+    const auto told =
+        tell_user({.node = node_, .what = one_line(report, kLongestLine), .starts = !refused},
+                  rules_,
+                  caller_.variables,
+                  until);
+    if (!told) {
       caller_.console.note(
-          fmt::format("muster: the job's user is not told: {}", written.error().message));
+          fmt::format("muster: the job's user is not told: {}", told.error().message));
     }
     return refused ? kHookFailed : kHookPassed;
   }
