@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/process/process.hpp"
 #include "lib/report/report.hpp"
+#include "slurm/commands/check_setup.hpp"
 #include "slurm/commands/hook.hpp"
 
 namespace muster::app {
@@ -47,6 +49,15 @@ int in_time(const Caller& caller,
 
 struct Run {
   const Caller& caller;
+
+  // What libraries ask the environment for is not there for a hook, either.
+  [[nodiscard]] int check_setup(const HookCommand& command) const {
+    const Seconds budget{static_cast<double>(kCheckSetupBudget.count())};
+    return in_time(caller, budget, [&](Deadline& deadline) {
+      ::clearenv();
+      return run_check_setup(command, caller, deadline, check_node);
+    });
+  }
 
   int operator()(const SayCommand& command) const {
     return deliver(caller, "", command.text, kExitHealthy);
@@ -88,6 +99,7 @@ struct Run {
 
   // Whoever reads what a hook says, or does not, changes nothing about its status.
   int operator()(const HookCommand& command) const {
+    if (command.check_setup) return check_setup(command);
     constexpr auto kLongest = std::chrono::milliseconds(700);
     const auto run =
         supervise(caller.started, caller.started + kHookBudget, [&](Deadline& deadline) {

@@ -220,6 +220,8 @@ constexpr std::array kOptions<H>{
         "--nhc-conf",
         "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others"),
+    option<&H::check_setup>(
+        "--check-setup", "", "say whether all that a hook will need is there, and do nothing"),
     kDryRun<H>,
     kRoot<H>,
     option<&H::nvml>("--nvml", "FILE", "ask this library about GPUs"),
@@ -317,7 +319,7 @@ std::vector<CommandText> command_texts() {
           "[show NAME | export DIR] [OPTION]...",
           "List the profiles, show one merged with the origin of each value, or write the shipped "
           "files"),
-      text_of<HookCommand>("prolog|epilog|periodic|boot [OPTION]...",
+      text_of<HookCommand>("prolog|epilog|periodic|boot|--check-setup [OPTION]...",
                            "Check this node for Slurm, and drain or resume it by the site's rules"),
       text_of<DrainCommand>("HOSTLIST --reason TEXT [OPTION]...",
                             "Take nodes out of service, until somebody resumes them"),

@@ -103,7 +103,13 @@ Result<void> finish(ProfilesCommand& command, const Words& words) {
 
 Result<void> finish(HookCommand& command, const Words& words) {
   constexpr std::string_view kWhen = "prolog|epilog|periodic|boot";
-  if (words.size() != 1) return make_error(fmt::format("expects one of {}", kWhen));
+  if (command.check_setup) {
+    if (words.empty() && !command.dry_run) return {};
+    return make_error("--check-setup does nothing, and goes with neither a context nor --dry-run");
+  }
+  if (words.size() != 1) {
+    return make_error(fmt::format("expects one of {}, or --check-setup", kWhen));
+  }
   if (const auto known = take_choice(kWhen, words.front()); !known) {
     return tl::unexpected(known.error());
   }

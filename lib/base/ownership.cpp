@@ -2,11 +2,11 @@
 #include "lib/base/ownership.hpp"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <deque>
+#include <string>
 #include <system_error>
 
 #include "lib/base/text.hpp"
@@ -21,19 +21,11 @@ bool is_trusted(::uid_t owner) { return owner == 0 || owner == ::geteuid(); }
 std::string shown(const fs::path& path) { return printable(path.string(), 200); }
 
 tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
-  return make_error(fmt::format("{} belongs to {}: chown {} {}",
-                                shown(path),
-                                user_name(owner),
-                                user_name(::geteuid()),
-                                shown(path)));
+  return make_error(fmt::format(
+      "{} belongs to user {}: chown {} {}", shown(path), owner, ::geteuid(), shown(path)));
 }
 
 }  // namespace
-
-std::string user_name(::uid_t user) {
-  const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
-  return entry == nullptr ? fmt::format("{}", user) : printable(entry->pw_name, 100);
-}
 
 Result<void> check_own_folder(const fs::path& folder) {
   struct stat status = {};

@@ -2,17 +2,11 @@
 // Whose files and folders are: what root writes to must not be of somebody else's choice.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
-#include <string>
 
 #include "lib/base/result.hpp"
 
 namespace muster {
-
-// What this machine calls a user; the number where it does not know it.
-[[nodiscard]] std::string user_name(::uid_t user);
 
 // An error where others than this user and root could put files of their choice into `folder`, and
 // says what to do. A folder that is not there yet is fine.

@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"

@@ -218,6 +218,9 @@ class Hook {
          .exclude_others = [&] { return exclude_others(); },
          .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
          .left = [&] { return time_left(); }});
+    if (enforced.out_of_reach && enforced.events.empty()) {
+      say_unreachable(enforced.decision.why, checked.boot_id);
+    }
     static_cast<void>(
         caller_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
     return answer(checked.report, enforced);
@@ -235,6 +238,29 @@ class Hook {
     return fmt::format(
         "another hook of this node has not ended in {} s: this one goes on beside it",
         waited.count());
+  }
+
+  // An installation that never reaches Slurm must not wait for the first sick node to say so: it
+  // does once in each boot.
+  void say_unreachable(const std::string& why, const std::string& boot_id) {
+    constexpr std::string_view kUnreachable = "Slurm could not be asked: ";
+    const slurm::Event event{.at = wall_time(),
+                             .node = node_,
+                             .kind = "trouble",
+                             .context = command_.context,
+                             .job = variable("SLURM_JOB_ID"),
+                             .message = fmt::format("{}{}", kUnreachable, why),
+                             .boot_id = boot_id};
+    if (history_ && !command_.dry_run) {
+      const auto earlier = history_->events({.nodes = {node_}, .kinds = {"trouble"}});
+      const bool was_said =
+          earlier && std::ranges::any_of(*earlier, [&](const slurm::Event& each) {
+            return each.boot_id == boot_id && each.message.starts_with(kUnreachable);
+          });
+      if (was_said) return;
+      static_cast<void>(history_->add(event));
+    }
+    say(event);
   }
 
   // For Slurm: what comes after has its own.

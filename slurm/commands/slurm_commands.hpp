@@ -26,6 +26,7 @@ struct HookCommand {
   std::string nvml;
   std::string state;
   bool dry_run = false;
+  bool check_setup = false;  // in place of a context
 };
 
 struct DrainCommand {

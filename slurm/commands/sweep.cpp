@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
-#include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
 #include "slurm/commands/process_lock.hpp"
@@ -36,7 +35,7 @@ std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep
   struct stat status = {};
   const bool is_there = ::stat(history.c_str(), &status) == 0;
   if (is_there && status.st_uid != self) {
-    const auto owner = user_name(status.st_uid);
+    const auto owner = printable(user_name(status.st_uid), 100);
     const auto file = printable(history.string());
     if (status.st_uid != 0) {
       return fmt::format("{} belongs to another user: run it as {}", file, owner);

@@ -68,6 +68,12 @@ TEST(HookParseTest, RefusesWhatSlurmHasNoHookFor) {
               StartsWith("hook: --set: expects KEY=VALUE, got \"memory\""));
 }
 
+TEST(HookParseTest, ASetupIsCheckedInNoContext) {
+  EXPECT_TRUE(parsed<HookCommand>({"hook", "--check-setup"}).check_setup);
+  EXPECT_THAT(refusal({"hook", "prolog", "--check-setup"}),
+              StartsWith("hook: --check-setup does nothing, and goes with neither a context"));
+}
+
 TEST(DrainParseTest, ExpandsListsAsSlurmWritesThem) {
   const auto drain = parsed<DrainCommand>(
       {"drain", "gpu-[007-009],login1", "hb[1,3]", "--reason", "swapping a cable", "--dry-run"});

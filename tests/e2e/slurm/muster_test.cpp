@@ -58,7 +58,9 @@ class MusterInSlurm : public ::testing::Test {
       options.prolog = "prolog";
       options.epilog = "epilog";
       options.health_interval_s = 3600;
+      options.health_node_state = "ANY,CYCLE";
     }
+    options.more = more_;
     cluster_ = std::make_unique<Cluster>(std::move(options));
     ASSERT_EQ(cluster_->trouble(), "");
   }
@@ -116,6 +118,7 @@ class MusterInSlurm : public ::testing::Test {
 
   TempDir trees_{"/tmp"};  // a node has a /dev/shm of its own
   std::string settings_;
+  std::vector<std::string> more_;  // lines of slurm.conf
   std::string controller_deadline_ = "15 s";
   std::unique_ptr<Cluster> cluster_;
 };
@@ -241,6 +244,65 @@ TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
       cluster().output_of(id),
       AllOf(HasSubstr("muster: node n1 is not fit for this job: "), HasSubstr("ran on n2")));
   EXPECT_THAT(events_of("n1"), HasSubstr(fmt::format("job {}", id)));
+}
+
+// Without --output, and with what becomes of it.
+TEST_F(MusterInSlurm, TellsTheUserOfAJobThatEndsThatItDoes) {
+  ASSERT_TRUE(render("sick", kFault));
+  begin(2, ", most_drained: 100%, most_standing: 100%", true);
+  for (const auto* node : {"n1", "n2"}) become(node, "sick");
+  const auto script = cluster().write("job", "#!/bin/sh\nexit 0\n");
+  const auto folder = cluster().folder() / "work";
+  fs::create_directory(folder);
+  const auto sent = cluster().run({"sbatch",
+                                   "--parsable",
+                                   "--no-requeue",
+                                   "--nodelist=n1",
+                                   fmt::format("--chdir={}", folder.string()),
+                                   script});
+  ASSERT_EQ(sent.status, 0) << sent.err;
+  const auto id = sent.out.substr(0, sent.out.find_first_of(";\n"));
+  const auto job = cluster().wait_for_job(id);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "CANCELLED");
+  EXPECT_THAT(content_of(folder / fmt::format("slurm-{}.out", id)),
+              AllOf(HasSubstr("muster: node n1 is not fit for this job: "),
+                    HasSubstr("; the job ends here, since it may not be requeued (sbatch "
+                              "--requeue)\n")));
+
+  const auto waited = cluster().run({"srun", "--nodelist=n2", "true"});
+  EXPECT_NE(waited.status, 0);
+  EXPECT_THAT(waited.err,
+              AllOf(HasSubstr("muster: node n2 is not fit for this job: "),
+                    HasSubstr("; the job ends here: start it again")));
+}
+
+TEST_F(MusterInSlurm, AWholeSetupHasNothingToBeMended) {
+  more_ = {"PrologEpilogTimeout=60", "JobFileAppend=1"};
+  begin(1, "", true);
+  const auto tree = trees_.path() / "on-n1";
+  std::ofstream(tree / "etc/muster/muster.yaml")
+      << "schema: muster.site/1\nslurm: {controller_deadline: 15 s, conf: "
+      << (cluster().folder() / "etc/slurm.conf").string() << "}\n";
+  const auto check = [&](const std::string& node) {
+    return cluster().run({MUSTER_PROGRAM,
+                          "hook",
+                          "--check-setup",
+                          "--profile=nd96isr_h100_v5",
+                          fmt::format("--root={}", tree.string()),
+                          fmt::format("--nvml={}/nvml/libnvidia-ml.so.1", tree.string()),
+                          fmt::format("--state={}/state-n1", trees_.path().string())},
+                         {{"SLURMD_NODENAME", node}});
+  };
+  const auto whole = check("n1");
+  EXPECT_EQ(whole.status, 0) << whole.out << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("ok        node: n1 is \"idle\" in Slurm\n"));
+  for (const auto* word : {"failure", "warning", "no answer"}) {
+    EXPECT_THAT(whole.out, ::testing::Not(HasSubstr(word)));
+  }
+  const auto broken = check("n9");
+  EXPECT_EQ(broken.status, 78) << broken.out;
+  EXPECT_THAT(broken.out, HasSubstr("failure   node: "));
 }
 
 TEST_F(MusterInSlurm, DrainsAfterAJobThatLeftAProcessBehind) {

@@ -56,9 +56,10 @@ TEST_F(OwnershipTest, WhatBelongsToAnotherUserIsNot) {
   dir_.write("folder/theirs", "");
   ASSERT_EQ(::chown(at("folder/theirs").c_str(), kNobodyHere, 0), 0);
   EXPECT_THAT(error_of(check_own_file(at("folder/theirs"))),
-              HasSubstr("/theirs belongs to 4000000: chown root "));
+              HasSubstr("/theirs belongs to user 4000000: chown 0 "));
   ASSERT_EQ(::chown(at("folder").c_str(), kNobodyHere, 0), 0);
-  EXPECT_THAT(error_of(check_own_folder(at("folder"))), HasSubstr("/folder belongs to 4000000"));
+  EXPECT_THAT(error_of(check_own_folder(at("folder"))),
+              HasSubstr("/folder belongs to user 4000000"));
 }
 
 TEST_F(OwnershipTest, AnotherUsersLinkIsFoundAnywhereOnTheWay) {

@@ -334,6 +334,32 @@ TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
   EXPECT_THAT(recorded(), ::testing::IsEmpty());
 }
 
+// A wrong installation must not wait for the first sick node to be heard of.
+TEST_F(HookTest, AHealthyNodeSaysOnceInEachBootThatSlurmCannotBeAsked) {
+  write_rules("  spread: 0 s\n");
+  const auto boot = [&](std::string_view id) {
+    dir_.write("root/proc/sys/kernel/random/boot_id", fmt::format("{}\n", id));
+  };
+  boot("1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b01");
+  for (const auto* context : {"periodic", "prolog", "periodic"}) {
+    EXPECT_EQ(hook(command(context)), 0);
+  }
+  const auto says = StartsWith("trouble n7 periodic: Slurm could not be asked: SLURM_CONF names");
+  EXPECT_THAT(recorded(), ElementsAre(says));
+  boot("1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b02");
+  EXPECT_EQ(hook(command("periodic")), 0);
+  EXPECT_THAT(recorded(), ElementsAre(says, says));
+}
+
+TEST_F(HookTest, ADryRunSaysThatSlurmCannotBeAsked) {
+  dir_.write("root/proc/sys/kernel/random/boot_id", "1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b01\n");
+  for (int run = 1; run <= 2; ++run) {
+    EXPECT_EQ(hook(dry("periodic")), 0);
+    EXPECT_THAT(caller_.out(), HasSubstr("muster: trouble n7: Slurm could not be asked: "));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("state")));
+}
+
 // Of 25 s, 23.3 s are over, and 0.3 s are kept for what comes after: a drain takes 1.5 s at least.
 TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
   begin_slurm();

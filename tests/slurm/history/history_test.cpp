@@ -103,7 +103,8 @@ TEST_F(HistoryTest, IsNotOpenedWhereSomebodyElseCouldHaveMadeIt) {
   EXPECT_TRUE(History::open(file()));
   if (::geteuid() != 0) return;  // only root gives files away
   ASSERT_EQ(::chown(file().c_str(), 4'000'000, 4'000'000), 0);
-  EXPECT_THAT(History::open(file()).error().message, HasSubstr("history.db belongs to 4000000"));
+  EXPECT_THAT(History::open(file()).error().message,
+              HasSubstr("history.db belongs to user 4000000"));
 }
 
 TEST_F(HistoryTest, RemembersAnEventWordForWord) {

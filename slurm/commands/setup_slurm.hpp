@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What slurm.conf must say for muster's hooks to be started, and to be let act.
+#pragma once
+
+#include <sys/types.h>
+
+#include "slurm/cluster/config.hpp"
+#include "slurm/commands/setup_lines.hpp"
+#include "slurm/rules/rules.hpp"
+
+namespace muster::app {
+
+// `user` is who asks, and is to be who slurmd runs hooks as.
+void check_slurm_conf(const slurm::Config& config,
+                      const slurm::Rules& rules,
+                      ::uid_t user,
+                      SetupLines& lines);
+
+}  // namespace muster::app

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster hook --check-setup` on installations that are whole, and on broken ones.
+#include "slurm/commands/check_setup.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/checks/app/test_caller.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CheckSetupTest : public ::testing::Test {
+ protected:
+  CheckSetupTest() {
+    fs::permissions(dir_.path(), fs::perms(0755));
+    for (const auto* name : {"prolog", "epilog", "health_check"}) {
+      executable(fmt::format("hooks/{}", name),
+                 fmt::format("#!/bin/sh\nmuster={}\nexec \"$muster\" hook\n", path("muster")));
+    }
+    executable("muster", "");
+    fs::create_directory(dir_.path() / "state");
+    config_ = {{"SLURM_VERSION", "22.05.8"},
+               {"SlurmUser", fmt::format("me({})", ::geteuid())},
+               {"SlurmdUser", fmt::format("me({})", ::geteuid())},
+               {"Prolog", path("hooks/prolog")},
+               {"Epilog", path("hooks/epilog")},
+               {"HealthCheckProgram", path("hooks/health_check")},
+               {"HealthCheckInterval", "300 sec"},
+               {"HealthCheckNodeState", "CYCLE,ANY"},
+               {"PrologFlags", "Alloc,Contain"},
+               {"PrologEpilogTimeout", "60"},
+               {"SchedulerParameters", "bf_interval=30,nohold_on_prolog_fail"},
+               {"JobRequeue", "1"},
+               {"JobFileAppend", "1"},
+               {"MessageTimeout", "10 sec"}};
+    write_site("");
+  }
+
+  void executable(std::string_view name, std::string_view content) const {
+    dir_.write(name, content);
+    fs::permissions(dir_.path() / name, fs::perms(0755));
+  }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  void write_site(std::string_view more) const {
+    slurm_.site(fmt::format("  conf: {}\n  memory: none\n{}", path("slurm.conf"), more));
+  }
+
+  // What it prints. The environment is an admin's, of which a hook has nothing.
+  std::string check() {
+    std::string text = "Configuration data as of 2026-11-22T20:58:24\n";
+    for (const auto& [key, value] : config_) text += fmt::format("{:<24}= {}\n", key, value);
+    dir_.write("config", text);
+    slurm_.program("scontrol", scontrol_);
+    auto caller = caller_.caller();
+    caller.variables = {{"SLURM_CONF", "/nowhere/slurm.conf"}, {"PATH", "/bin"}};
+    if (!node_.empty()) caller.variables["SLURMD_NODENAME"] = node_;
+    Deadline deadline(Clock::now() + std::chrono::seconds(120));
+    const HookCommand command{.root = path("root"), .state = state_};
+    const CheckNode check_node = [this](const HookCommand& asked,
+                                        const std::string& /*check*/,
+                                        const Caller& /*caller*/,
+                                        Deadline& /*deadline*/) -> Attempt<CheckedNode> {
+      EXPECT_TRUE(asked.dry_run);
+      if (!profile_error_.empty()) return bad_configuration(Error{profile_error_});
+      CheckedNode node;
+      node.report.profile = profile_;
+      return node;
+    };
+    status_ = run_check_setup(command, caller, deadline, check_node);
+    return caller_.out();
+  }
+
+  TempDir dir_{"/tmp"};
+  FakeSlurm slurm_{dir_};
+  TestCaller caller_;
+  std::map<std::string, std::string> config_;
+  std::string scontrol_ = "cat \"$D/config\"";
+  std::string node_ = "n7";
+  std::string state_ = path("state");
+  std::string profile_ = "nd96isr_h100_v5";
+  std::string profile_error_;
+  int status_ = -1;
+};
+
+TEST_F(CheckSetupTest, AWholeInstallationHasNothingToBeMended) {
+  const auto lines = check();
+  EXPECT_EQ(status_, 0) << lines;
+  EXPECT_THAT(lines, Not(HasSubstr("failure"))) << lines;
+  EXPECT_THAT(lines, HasSubstr("ok        Slurm: 22.05.8 answers"));
+  EXPECT_THAT(lines, HasSubstr("ok        node: n7 is \"idle\" in Slurm\n"));
+  EXPECT_THAT(lines, HasSubstr("ok        profile: nd96isr_h100_v5\n"));
+  EXPECT_TRUE(fs::is_empty(dir_.path() / "state"));
+}
+
+class BrokenSetupTest : public CheckSetupTest {
+ public:
+  // For the table of broken ones.
+  using CheckSetupTest::config_;
+  using CheckSetupTest::dir_;
+  using CheckSetupTest::executable;
+  using CheckSetupTest::node_;
+  using CheckSetupTest::path;
+  using CheckSetupTest::profile_error_;
+  using CheckSetupTest::scontrol_;
+  using CheckSetupTest::slurm_;
+  using CheckSetupTest::state_;
+  using CheckSetupTest::write_site;
+};
+
+struct BrokenCase {
+  const char* name;
+  void (*break_it)(BrokenSetupTest&);
+  std::string_view line;
+};
+
+class BrokenSetups : public BrokenSetupTest, public ::testing::WithParamInterface<BrokenCase> {};
+
+TEST_P(BrokenSetups, IsNamed) {
+  GetParam().break_it(*this);
+  const auto lines = check();
+  EXPECT_EQ(status_, 78) << lines;
+  EXPECT_THAT(lines, HasSubstr(GetParam().line));
+}
+
+using T = BrokenSetupTest;
+
+INSTANTIATE_TEST_SUITE_P(
+    Installations,
+    BrokenSetups,
+    ::testing::Values(
+        BrokenCase{"NoPrograms",
+                   [](T& t) { fs::remove_all(t.dir_.path() / "bin"), t.scontrol_ = ""; },
+                   "failure   Slurm: "},
+        BrokenCase{"ConfIsGone",
+                   [](T& t) { t.dir_.remove("slurm.conf"); },
+                   "failure   Slurm: slurm.conf in muster.yaml names a file that is not there"},
+        BrokenCase{"KeyOfTheSite",
+                   [](T& t) { t.write_site("  drian: true\n"); },
+                   "failure   muster.yaml: "},
+        BrokenCase{"NodeOfAnotherName",
+                   [](T& t) { t.node_ = "n8"; },
+                   "failure   node: Slurm knows no node n8"},
+        BrokenCase{"PrologIsGone",
+                   [](T& t) { t.dir_.remove("hooks/prolog"); },
+                   "hooks/prolog is not there: Slurm drains every node that a job comes to"},
+        BrokenCase{"EpilogIsNotExecutable",
+                   [](T& t) { fs::permissions(t.path("hooks/epilog"), fs::perms(0644)); },
+                   "hooks/epilog cannot be read and executed: chmod 755"},
+        BrokenCase{
+            "MusterIsGone", [](T& t) { t.dir_.remove("muster"); }, "/muster, which is not there"},
+        BrokenCase{"PrologsRunTooLate",
+                   [](T& t) { t.config_["PrologFlags"] = "Contain"; },
+                   "failure   PrologFlags: has no Alloc"},
+        BrokenCase{"DrainedNodesAreNotChecked",
+                   [](T& t) { t.config_["HealthCheckNodeState"] = "IDLE"; },
+                   "failure   HealthCheckNodeState: is IDLE: drained nodes are not checked, and "
+                   "muster resumes none"},
+        BrokenCase{"HealthChecksNeverRun",
+                   [](T& t) { t.config_["HealthCheckInterval"] = "0 sec"; },
+                   "failure   HealthCheckInterval: is 0"},
+        BrokenCase{"SlurmEndsHooksFirst",
+                   [](T& t) { t.config_["PrologEpilogTimeout"] = "20"; },
+                   "failure   PrologEpilogTimeout: is 20 s, and a hook may take 25 s"},
+        BrokenCase{"StateFolderOfEverybody",
+                   [](T& t) { fs::permissions(t.path("state"), fs::perms(0777)); },
+                   "failure   state folder: "},
+        BrokenCase{"HistoryIsALink",
+                   [](T& t) { t.dir_.link("state/history.db", "/etc/passwd"); },
+                   "history.db is a link: remove it"},
+        BrokenCase{"HistoryOfAnotherProgram",
+                   [](T& t) { t.dir_.write("state/history.db", "no database at all, but a text"); },
+                   "failure   history: "},
+        BrokenCase{"StateFolderIsAFile",
+                   [](T& t) {
+                     t.dir_.write("file", "");
+                     t.state_ = t.path("file");
+                   },
+                   "/file is no folder"},
+        BrokenCase{"ProfileWithAMistake",
+                   [](T& t) { t.profile_error_ = "site.yaml:3: unknown key"; },
+                   "failure   profile: site.yaml:3: unknown key"},
+        BrokenCase{"LinesOfNhcAreGone",
+                   [](T& t) { t.write_site("  nhc_conf: /etc/nhc/nhc.conf\n"); },
+                   "/etc/nhc/nhc.conf cannot be read"},
+        BrokenCase{"SweepWithoutItsFolder",
+                   [](T& t) { t.write_site("  sweep: {results: /nowhere/results}\n"); },
+                   "failure   sweep.results: /nowhere/results is no folder"}),
+    [](const auto& each) { return each.param.name; });
+
+TEST_F(CheckSetupTest, WithoutSlurmItIsUndecided) {
+  scontrol_ = "echo 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2; exit 1";
+  const auto lines = check();
+  EXPECT_EQ(status_, 2) << lines;
+  EXPECT_THAT(lines, HasSubstr("no answer Slurm: "));
+  EXPECT_THAT(lines, HasSubstr("Unable to contact slurm controller"));
+  EXPECT_THAT(lines, HasSubstr("ok        profile: "));  // the rest is looked at all the same
+}
+
+TEST_F(CheckSetupTest, SomebodyWhoMayNotDrainNodesIsToldWhoMay) {
+  if (::geteuid() == 0) {
+    config_["SlurmdUser"] = "slurm(64030)";
+    EXPECT_THAT(check(), HasSubstr("warning   user: slurmd runs hooks as "));
+    EXPECT_EQ(status_, 0);
+    return;
+  }
+  config_["SlurmUser"] = "slurm(64030)";
+  EXPECT_THAT(check(), HasSubstr("may not drain nodes: hooks run as root, or as SlurmUser"));
+  EXPECT_EQ(status_, 78);
+}
+
+TEST_F(CheckSetupTest, WhatIsLessThanGoodIsAWarning) {
+  config_["JobFileAppend"] = "0";
+  config_["JobRequeue"] = "0";
+  config_["SchedulerParameters"] = "(null)";
+  config_["PrologEpilogTimeout"] = "65534";
+  config_["HealthCheckNodeState"] = "ANY";
+  config_["Epilog"] = "(null)";
+  executable("hooks/health_check", "#!/bin/sh\nexit 0\n");
+  profile_ = "generic";
+  const auto lines = check();
+  EXPECT_EQ(status_, 0) << lines;
+  for (const auto* line : {"warning   JobFileAppend: is 0",
+                           "warning   JobRequeue: is 0",
+                           "warning   SchedulerParameters: has no nohold_on_prolog_fail",
+                           "warning   PrologEpilogTimeout: is not set",
+                           "warning   HealthCheckNodeState: has no CYCLE",
+                           "warning   Epilog: is not set in slurm.conf",
+                           "does not name muster: it must call muster hook periodic",
+                           "warning   profile: generic"}) {
+    EXPECT_THAT(lines, HasSubstr(line));
+  }
+}
+
+TEST_F(CheckSetupTest, AFolderOfPrologsIsLookedAtFileByFile) {
+  config_["Prolog"] = path("hooks/*");
+  EXPECT_THAT(check(), HasSubstr("ok        Prolog: "));
+  EXPECT_EQ(status_, 0);
+  executable("hooks/zz", "#!/bin/sh\n");
+  fs::permissions(path("hooks/zz"), fs::perms(0600));
+  EXPECT_THAT(check(), HasSubstr("hooks/zz cannot be read and executed"));
+}
+
+TEST_F(CheckSetupTest, AStateFolderThatIsNotThereIsNotMade) {
+  state_ = path("new/state");
+  EXPECT_THAT(check(), HasSubstr("ok        state folder: "));
+  EXPECT_EQ(status_, 0);
+  EXPECT_FALSE(fs::exists(dir_.path() / "new"));
+}
+
+// The commonest mistake: an admin's shell has it, and a health check does not.
+TEST_F(CheckSetupTest, AnSlurmConfThatOnlyTheShellHasIsNamed) {
+  slurm_.site("  memory: none\n");
+  scontrol_ = "echo 'fatal: Could not establish a configuration source' >&2; exit 1";
+  const auto lines = check();
+  if (fs::exists("/etc/slurm/slurm.conf")) GTEST_SKIP() << "this machine has Slurm's own";
+  EXPECT_EQ(status_, 78) << lines;
+  EXPECT_THAT(lines,
+              AllOf(HasSubstr("failure   slurm.conf: slurmd gives a health check no SLURM_CONF"),
+                    HasSubstr("write slurm: conf: /nowhere/slurm.conf into muster.yaml")));
+}
+
+}  // namespace
+}  // namespace muster::app
