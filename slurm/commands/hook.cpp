@@ -16,6 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/report/summary.hpp"
+#include "slurm/commands/new_node.hpp"
 #include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/commands/syslog.hpp"
@@ -186,13 +187,43 @@ class Hook {
     Deadline observing(begin + share);
     auto command = command_;
     command.nhc_conf = nhc_conf();
+    // Nobody works on a new node, and a health check accepts it as well as the one after a boot.
+    is_new_ = rules_.gate_new_nodes && history_ && is_new(*history_, node_);
+    if (is_new_ && command.context == "periodic") command.context = "boot";
     const auto checked = check_node_(command, drained_for(), caller_, observing);
     if (!checked) return trouble(checked.error().message);
     return act(*checked);
   }
 
+  // What is done to a node of which nobody knows anything yet.
+  Gate at_the_gate(const CheckedNode& checked, slurm::Controller& controller) {
+    const auto say_of_gate = [&](std::string_view kind, std::string message) {
+      const slurm::Event event{.at = wall_time(),
+                               .node = node_,
+                               .kind = std::string(kind),
+                               .context = command_.context,
+                               .job = variable("SLURM_JOB_ID"),
+                               .message = std::move(message),
+                               .reason = kind == "drained" ? std::string(kNewNode) : "",
+                               .boot_id = checked.boot_id};
+      if (!command_.dry_run) static_cast<void>(history_->add(event));
+      say(event);
+    };
+    return keep_gate({.name = node_,
+                      .boot_id = checked.boot_id,
+                      .report = &checked.report,
+                      .accepts = command_.context == "boot" || command_.context == "periodic",
+                      .dry_run = command_.dry_run},
+                     {.controller = &controller, .history = &*history_, .say = say_of_gate});
+  }
+
   int act(const CheckedNode& checked) {
     const auto controller = reach();
+    if (is_new_ && controller && !checked.boot_id.empty()) {
+      const auto gate = at_the_gate(checked, **controller);
+      if (gate == Gate::others) return kHookPassed;
+      if (gate == Gate::closed) return hold_back("the node is new, and not accepted yet", true);
+    }
     std::optional<Report> of_drained;
     const auto judge_again = [&](const slurm::OwnDrain& drain) {
       return &of_drained.emplace(checked.judge_drained(drain.check));
@@ -273,15 +304,18 @@ class Hook {
   // not drain it, the site's share of drains would be no limit.
   int answer(const Report& report, const slurm::HookResult& enforced) const {
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
-    if (command_.dry_run) return kHookPassed;
-    const bool refused = enforced.drained;
+    return hold_back(one_line(report, kLongestLine), enforced.drained);
+  }
+
+  // Tells the job's user what is wrong. `refused`: the job does not start here.
+  [[nodiscard]] int hold_back(std::string what, bool refused) const {
+    if (!is_prolog() || command_.dry_run) return kHookPassed;
     const auto until =
         std::min(Clock::now() + std::chrono::seconds(4), deadline_.when() - kReserve);
-    const auto told =
-        tell_user({.node = node_, .what = one_line(report, kLongestLine), .starts = !refused},
-                  rules_,
-                  caller_.variables,
-                  until);
+    const auto told = tell_user({.node = node_, .what = std::move(what), .starts = !refused},
+                                rules_,
+                                caller_.variables,
+                                until);
     if (!told) {
       caller_.console.note(
           fmt::format("muster: the job's user is not told: {}", told.error().message));
@@ -299,6 +333,7 @@ class Hook {
   std::string node_;      // as Slurm calls it
   std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
+  bool is_new_ = false;  // the site wants new nodes accepted, and this is one
   std::optional<slurm::History> history_;
   ProcessLock lock_, node_lock_;  // of health checks, and of all hooks of this node
 };

@@ -15,7 +15,8 @@ namespace muster::slurm {
 struct Rules {
   bool drain = true;  // false: report only
   bool resume = true;
-  Percent most_drained{10};  // of a partition, within `drain_window`; at least one node
+  bool gate_new_nodes = false;  // a new node stays drained until it was accepted
+  Percent most_drained{10};     // of a partition, within `drain_window`; at least one node
   Seconds drain_window{3600};
   Percent most_standing{50};  // of a partition, whatever their age; at least one node
   int clean_runs = 3;         // in a row, before a node is resumed
@@ -38,6 +39,7 @@ struct Rules {
       Rules,
       MUSTER_FIELD(drain, "drain nodes at all"),
       MUSTER_FIELD(resume, "resume nodes at all"),
+      MUSTER_FIELD(gate_new_nodes, "keep new nodes drained until a clean boot check"),
       MUSTER_FIELD(
           most_drained,
           "share of a partition that may be drained within drain_window, at least one node"),

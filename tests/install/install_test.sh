@@ -48,7 +48,9 @@ names "$prefix/share/muster/nhc/muster.conf" "$bin/muster"
 for job in all_reduce_container all_reduce_mpirun all_reduce_srun sweep; do
   names "$prefix/share/muster/jobs/$job.sbatch" "$bin/muster-bench"
 done
-names "$prefix/share/muster/systemd/muster-sweep.service" "$bin/muster"
+for unit in muster-boot muster-sweep; do
+  names "$prefix/share/muster/systemd/$unit.service" "$bin/muster"
+done
 [[ -f $prefix/share/muster/systemd/muster-sweep.timer ]] || fail "muster-sweep.timer is not installed"
 
 # The hook finds the program beside it, and its verdict is Slurm's.

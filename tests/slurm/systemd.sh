@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# systemd.sh FOLDER: the units in it are what systemd calls safe.
+# systemd.sh FOLDER: of the units in it, the sweep's is what systemd calls safe, and the check after a
+# boot sees the node as jobs do.
 set -u
+if grep -E '^(Protect(System|Home|Kernel|Control|Proc)|Private|ReadOnly|Inaccessible|Temporary|Root)' \
+  "$1/muster-boot.service"; then
+  echo "muster-boot.service would see other mounts than jobs do"
+  exit 1
+fi
 systemd-analyze --help 2>/dev/null | grep -q -- --offline || exit 77
-for unit in "$1"/*.service; do
-  said=$(systemd-analyze security --offline=true --threshold=25 "$unit" 2>&1) || {
-    echo "$said"
-    exit 1
-  }
-done
+systemd-analyze security --offline=true --threshold=25 "$1/muster-sweep.service"

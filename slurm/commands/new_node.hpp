@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gate for new nodes: where a site wants it, a node is in service only once it was accepted.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "lib/report/report.hpp"
+#include "slurm/cluster/controller.hpp"
+#include "slurm/history/history.hpp"
+
+namespace muster::app {
+
+inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
+
+struct NewNode {
+  std::string name;  // as Slurm calls it
+  std::string boot_id;
+  const Report* report = nullptr;
+  bool accepts = false;  // the report is such as a node is accepted by
+  bool dry_run = false;
+};
+
+struct GateServices {
+  slurm::Controller* controller = nullptr;
+  slurm::History* history = nullptr;
+  // Says what was done, or would be: the kind of the event, and a sentence.
+  std::function<void(std::string_view kind, std::string message)> say;
+};
+
+enum class Gate {
+  open,    // the node is in service, or was accepted just now
+  closed,  // it is drained as a new node
+  others,  // somebody else drained it, or it is away
+};
+
+// A node is new while nobody has asked Slurm about it from here: its history says so.
+[[nodiscard]] bool is_new(const slurm::History& history, std::string_view node);
+
+// Drains a new node, resumes it once a clean report is there, and leaves alone one that somebody
+// else drained. One that somebody put back into service counts as accepted.
+[[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
+
+}  // namespace muster::app

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gate for new nodes: hooks with a node that they make of files, and fake programs of Slurm.
+#include "slurm/commands/new_node.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "slurm/commands/hook.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "tests/checks/app/test_caller.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class NewNodeTest : public ::testing::Test {
+ protected:
+  NewNodeTest() { write_site("true"); }
+
+  void write_site(std::string_view gate) const {
+    slurm_.site(fmt::format("  conf: {}\n  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n",
+                            (dir_.path() / "slurm.conf").string(),
+                            gate));
+  }
+
+  int hook(const std::string& context, Verdict verdict, bool dry_run = false) {
+    auto caller = caller_.caller();
+    caller.variables["SLURMD_NODENAME"] = "n7";
+    Deadline deadline(Clock::now() + std::chrono::seconds(60));
+    const CheckNode check_node = [&](const HookCommand& command,
+                                     const std::string& /*check*/,
+                                     const Caller& /*caller*/,
+                                     Deadline& /*deadline*/) -> Attempt<CheckedNode> {
+      judged_ = command.context;
+      CheckedNode node{.boot_id = "boot-1"};
+      node.report.verdict = verdict;
+      node.judge_drained = [report = node.report](const std::string& /*check*/) { return report; };
+      return node;
+    };
+    const HookCommand command{.context = context,
+                              .root = (dir_.path() / "root").string(),
+                              .state = (dir_.path() / "state").string(),
+                              .dry_run = dry_run};
+    return run_hook(command, caller, deadline, check_node);
+  }
+
+  [[nodiscard]] bool is_drained_as_new() const {
+    return slurm_.node().find("|drained|") != std::string::npos &&
+           slurm_.node().find(fmt::format("|{}\n", kNewNode)) != std::string::npos;
+  }
+
+  [[nodiscard]] std::vector<std::string> events() const {
+    std::vector<std::string> found;
+    const auto history = slurm::History::read(history_file(dir_.path() / "state"));
+    if (!history) return found;
+    const auto all = history->events({});
+    for (const auto& event : *all) {
+      found.push_back(fmt::format("{} {}: {}", event.kind, event.context, event.message));
+    }
+    return found;
+  }
+
+  TempDir dir_;
+  FakeSlurm slurm_{dir_};
+  TestCaller caller_;
+  std::string judged_;
+};
+
+TEST_F(NewNodeTest, StaysDrainedUntilACleanBootCheck) {
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 1);
+  EXPECT_TRUE(is_drained_as_new()) << slurm_.node();
+  for (int run = 1; run <= 2; ++run) EXPECT_EQ(hook("boot", Verdict::unknown), 0);
+  EXPECT_TRUE(is_drained_as_new());
+  EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_THAT(events(),
+              ElementsAre("drained prolog: a new node, drained until a clean boot check is in",
+                          StartsWith("kept boot: not accepted: "),
+                          "resumed boot: accepted: a clean boot check is in"));
+}
+
+TEST_F(NewNodeTest, AHealthCheckJudgesItAsAfterABootAndAcceptsIt) {
+  EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
+  EXPECT_EQ(judged_, "boot");
+  EXPECT_TRUE(is_drained_as_new());
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_EQ(judged_, "periodic");
+}
+
+TEST_F(NewNodeTest, WhoeverPutsItIntoServiceHasAcceptedIt) {
+  EXPECT_EQ(hook("periodic", Verdict::unknown), 0);
+  EXPECT_TRUE(is_drained_as_new());
+  slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_THAT(events(),
+              ElementsAre(StartsWith("drained periodic: "),
+                          "resumed prolog: accepted: somebody put it into service"));
+}
+
+TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {
+  slurm_.nodes("n7|main|drained|alice|1795326230|being installed\n");
+  EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("being installed"));
+  slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 1);  // still new
+  EXPECT_TRUE(is_drained_as_new());
+}
+
+// The gate is put up in a cluster at work.
+TEST_F(NewNodeTest, ANodeThatHooksKnowIsNotNew) {
+  write_site("false");
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  write_site("true");
+  EXPECT_EQ(hook("prolog", Verdict::unknown), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+TEST_F(NewNodeTest, ADryRunOnlySaysSo) {
+  ASSERT_EQ(hook("boot", Verdict::unhealthy), 0);  // drained: there is a history now
+  ASSERT_TRUE(is_drained_as_new());
+  const auto before = events();
+  EXPECT_EQ(hook("boot", Verdict::healthy, true), 0);
+  EXPECT_THAT(caller_.out(), HasSubstr("would resume: a clean boot check is in"));
+  EXPECT_TRUE(is_drained_as_new());
+  EXPECT_EQ(events(), before);
+}
+
+}  // namespace
+}  // namespace muster::app
