@@ -112,21 +112,19 @@ class Setup {
 
   // Where the caller has a SLURM_CONF, that is what hooks lack.
   void no_answer(const slurm::Installation& installation, const std::string& why) {
-    if (!given_conf_.empty() && installation.conf.string() != given_conf_) {
-      return lines_.fail("slurm.conf",
-                         fmt::format("slurmd gives a health check no SLURM_CONF, and without it: "
-                                     "{}; write slurm: conf: {} into muster.yaml",
-                                     why,
-                                     printable(given_conf_)));
-    }
-    if (installation.conf.empty()) {
+    if (!installation.conf.empty()) return lines_.unreachable("Slurm", why);
+    if (given_conf_.empty()) {
       return lines_.fail(
           "slurm.conf",
           fmt::format("none at the usual places, nor from a server: {}; write slurm: "
                       "conf: FILE into muster.yaml",
                       why));
     }
-    lines_.unreachable("Slurm", why);
+    lines_.fail("slurm.conf",
+                fmt::format("slurmd gives a health check no SLURM_CONF, and without it: {}; write "
+                            "slurm: conf: {} into muster.yaml",
+                            why,
+                            printable(given_conf_)));
   }
 
   void check_node_name(slurm::Controller& controller) {

@@ -249,8 +249,11 @@ class Hook {
          .exclude_others = [&] { return exclude_others(); },
          .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
          .left = [&] { return time_left(); }});
-    if (enforced.out_of_reach && enforced.events.empty()) {
-      say_unreachable(enforced.decision.why, checked.boot_id);
+    if (enforced.events.empty()) {
+      const auto why = enforced.out_of_reach ? enforced.decision.why
+                       : command_.dry_run    ? why_unreachable(controller)
+                                             : std::string();
+      if (!why.empty()) say_unreachable(why, checked.boot_id);
     }
     static_cast<void>(
         caller_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
@@ -269,6 +272,14 @@ class Hook {
     return fmt::format(
         "another hook of this node has not ended in {} s: this one goes on beside it",
         waited.count());
+  }
+
+  // For a first look: Slurm is asked though nothing is to be done. Empty where it answers.
+  [[nodiscard]] std::string why_unreachable(
+      const Result<std::unique_ptr<slurm::Controller>>& controller) const {
+    if (!controller) return controller.error().message;
+    const auto nodes = (*controller)->nodes(node_);
+    return nodes ? "" : nodes.error().message;
   }
 
   // An installation that never reaches Slurm must not wait for the first sick node to say so: it

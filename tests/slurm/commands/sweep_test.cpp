@@ -285,7 +285,7 @@ TEST_P(SweepRule, ThatCannotBeIsNamedByFileLineAndKey) {
   write_rules(fmt::format("    results: {}\n    {}\n", path("results"), GetParam().line));
   EXPECT_EQ(run(command()), kExitConfiguration);
   EXPECT_THAT(caller_.notes(),
-              AllOf(HasSubstr("muster.yaml:7: "), HasSubstr(std::string(GetParam().complaint))));
+              AllOf(HasSubstr("muster.yaml:8: "), HasSubstr(std::string(GetParam().complaint))));
 }
 
 INSTANTIATE_TEST_SUITE_P(
