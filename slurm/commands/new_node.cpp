@@ -68,8 +68,8 @@ void say_kept(const NewNode& node, const GateServices& services) {
 }  // namespace
 
 bool is_new(const slurm::History& history, std::string_view node) {
-  const auto boot = history.boot_of(node);
-  return boot && boot->empty();
+  const auto known = history.knows(node);
+  return known && !*known;
 }
 
 Gate keep_gate(const NewNode& node, const GateServices& services) {

@@ -327,6 +327,11 @@ Result<std::string> History::boot_of(std::string_view node) const {
   return *row ? rows.text(0) : "";
 }
 
+Result<bool> History::knows(std::string_view node) const {
+  auto rows = database_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
+  return rows.bind(node).step();
+}
+
 Result<void> History::note_boot(std::string_view node, std::string_view boot) {
   auto noted =
       database_->connection.prepare("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)")

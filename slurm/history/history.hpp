@@ -85,6 +85,9 @@ class History {
   // So that no boot is known: also where `file` itself cannot be written, as on a full disk.
   static void forget_boots(const std::filesystem::path& file);
 
+  // Whether Slurm was ever asked about `node`, whatever boots have been forgotten since.
+  [[nodiscard]] Result<bool> knows(std::string_view node) const;
+
   // Before a job of a sweep is submitted, so that its result is known for one whatever happens. The
   // number of the run.
   [[nodiscard]] Result<std::int64_t> begin_sweep(const SweepRun& run);
