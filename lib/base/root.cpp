@@ -21,8 +21,6 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxNames = 65536;
-
 tl::unexpected<Error> failure(std::string_view operation, std::string_view path, int code) {
   return tl::unexpected<Error>(Error{
       .message = fmt::format("{} {}: {}", operation, path, std::generic_category().message(code)),
@@ -56,6 +54,9 @@ Result<std::string> name_of(int descriptor, std::string_view path) {
   std::string target(PATH_MAX, '\0');
   const auto length =
       ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), target.data(), target.size());
+  if (length < 0 && errno == ENOENT) {
+    return make_error(fmt::format("resolve {}: /proc is not mounted, and muster needs it", path));
+  }
   if (length < 0) return failure("resolve", path, errno);
   target.resize(static_cast<std::size_t>(length));
   return target;
@@ -123,7 +124,7 @@ Result<std::string> Root::read_line(std::string_view path) const {
   return std::string(line);
 }
 
-Result<std::vector<std::string>> Root::list(std::string_view path) const {
+Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t most) const {
   auto opened = open(path, O_RDONLY | O_DIRECTORY);
   if (!opened) return tl::unexpected(opened.error());
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened->get()), &::closedir);
@@ -136,8 +137,8 @@ Result<std::vector<std::string>> Root::list(std::string_view path) const {
     if (entry == nullptr) break;
     const std::string_view name = static_cast<const char*>(entry->d_name);
     if (name == "." || name == "..") continue;
-    if (names.size() == kMaxNames) {
-      return make_error(fmt::format("list {}: more than {} entries", path, kMaxNames));
+    if (names.size() == most) {
+      return make_error(fmt::format("list {}: more than {} entries", path, most));
     }
     names.emplace_back(name);
   }

@@ -36,8 +36,9 @@ class Root {
                                          std::size_t max_bytes = kSmallFile) const;
   // The first line without trailing blanks; an empty file is an error.
   [[nodiscard]] Result<std::string> read_line(std::string_view path) const;
-  // Names in the directory, sorted, without "." and ".."; at most 65536 of them.
-  [[nodiscard]] Result<std::vector<std::string>> list(std::string_view path) const;
+  // Names in the directory, sorted, without "." and ".."; more than `most` is an error.
+  [[nodiscard]] Result<std::vector<std::string>> list(std::string_view path,
+                                                      std::size_t most = 65536) const;
   // What the link at `path` says, not followed.
   [[nodiscard]] Result<std::string> read_link(std::string_view path) const;
   // Where `path` leads after all links, as a path inside the root ("/sys/devices/pci0000:00/…").

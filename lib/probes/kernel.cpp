@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/parse/processes.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -78,33 +79,47 @@ Fact<std::string> read_command_line(const Root& root) {
   return printable(trim(*text), kMaxLength);
 }
 
-bool is_job_starter(const Root& root, std::uint64_t pid) {
-  const auto name = root.read_line(fmt::format("/proc/{}/comm", pid));
-  return name && *name == kJobStarter;
+// By the real user id: a set-uid program that a user starts, under any name, keeps his. A recorded
+// node may come without the file.
+bool is_of_root(const Root& root, std::uint64_t pid) {
+  const auto status = root.read(fmt::format("/proc/{}/status", pid));
+  if (!status) return status.error().missing && root.foreign();
+  const auto user = parse_user(*status);
+  return user && *user == 0;
 }
 
-std::optional<std::uint64_t> lowest_job_starter(const Root& root,
-                                                const std::vector<std::string_view>& names) {
+// Those of that name, which any process can take.
+std::vector<std::uint64_t> named_job_starter(const Root& root,
+                                             const std::vector<std::string_view>& names) {
   std::vector<std::uint64_t> pids;
   for (const auto name : names) {
-    if (const auto pid = parse_unsigned(name)) pids.push_back(*pid);
+    const auto pid = parse_unsigned(name);
+    if (!pid) continue;
+    const auto command = root.read_line(fmt::format("/proc/{}/comm", *pid));
+    if (command && *command == kJobStarter) pids.push_back(*pid);
   }
-  std::sort(pids.begin(), pids.end());
-  const auto found = std::find_if(
-      pids.begin(), pids.end(), [&](std::uint64_t pid) { return is_job_starter(root, pid); });
+  std::ranges::sort(pids);
+  return pids;
+}
+
+std::optional<std::uint64_t> first_of_root(const Root& root,
+                                           const std::vector<std::uint64_t>& pids) {
+  const auto found = std::ranges::find_if(pids, [&](auto pid) { return is_of_root(root, pid); });
   if (found == pids.end()) return std::nullopt;
   return *found;
 }
 
 // Its unit's list of processes says it in one read; without systemd every process is asked its
-// name.
+// name. In its unit it may be of another user (SlurmdUser).
 std::optional<std::uint64_t> find_job_starter(const Root& root) {
   if (const auto group = root.read(kJobStarterGroup)) {
-    if (const auto pid = lowest_job_starter(root, split_words(*group))) return pid;
+    const auto pids = named_job_starter(root, split_words(*group));
+    if (const auto pid = first_of_root(root, pids)) return pid;
+    if (!pids.empty()) return pids.front();
   }
-  const auto processes = root.list("proc");
+  const auto processes = root.list("proc", kMostProcesses);
   if (!processes) return std::nullopt;
-  return lowest_job_starter(root, {processes->begin(), processes->end()});
+  return first_of_root(root, named_job_starter(root, {processes->begin(), processes->end()}));
 }
 
 // "Max locked memory         unlimited            unlimited            bytes": the soft limit.

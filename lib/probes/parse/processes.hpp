@@ -2,12 +2,16 @@
 // One process in proc/<pid>/stat and status, and the line of proc/loadavg.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "lib/base/result.hpp"
 
 namespace muster {
+
+// No kernel has more: PID_MAX_LIMIT.
+inline constexpr std::size_t kMostProcesses = 4UL * 1024 * 1024;
 
 struct ProcessStat {
   std::uint64_t pid = 0;

@@ -98,6 +98,27 @@ TEST_F(KernelTest, FindsTheProcessThatStartsJobsByItsUnit) {
   EXPECT_EQ(probe().limits.process, "slurmd (76)");
 }
 
+// Any process may take the name, and a set-uid program of a user keeps his real user id.
+TEST_F(KernelTest, AProcessOfAUserThatCallsItselfSlurmdStartsNoJobs) {
+  dir_.write("proc/800/comm", "slurmd\n");
+  dir_.write("proc/800/status", "Name:\tslurmd\nUid:\t1001\t0\t0\t0\n");
+  dir_.write("proc/800/limits", kLimits);
+  EXPECT_TRUE(probe().limits.memlock_bytes.is_absent());
+  dir_.write("sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs", "800\n900\n");
+  dir_.write("proc/900/comm", "slurmd\n");
+  dir_.write("proc/900/status", "Name:\tslurmd\nUid:\t0\t0\t0\t0\n");
+  dir_.write("proc/900/limits", kLimits);
+  EXPECT_EQ(probe().limits.process, "slurmd (900)");
+}
+
+TEST_F(KernelTest, InItsUnitSlurmdMayBeOfAnotherUser) {
+  dir_.write("sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs", "900\n");
+  dir_.write("proc/900/comm", "slurmd\n");
+  dir_.write("proc/900/status", "Name:\tslurmd\nUid:\t11100\t11100\t11100\t11100\n");
+  dir_.write("proc/900/limits", kLimits);
+  EXPECT_EQ(probe().limits.process, "slurmd (900)");
+}
+
 TEST_F(KernelTest, LimitsAreAbsentBelowAForeignRootWhereNothingStartsJobs) {
   dir_.write("proc/1/comm", "systemd\n");
   EXPECT_TRUE(probe().limits.memlock_bytes.is_absent());
