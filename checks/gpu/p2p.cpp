@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/starved.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -162,14 +163,17 @@ std::vector<const Gpu*> candidates(const Snapshot& snapshot) {
 
 // A call that did not return is a fault of the driver whether or not peers are expected. A GPU that
 // hangs every call hangs this one as well.
-Finding hung(const Gpu& gpu) {
-  return {.device = std::string(kNode),
-          .outcome = Outcome::fail,
-          .message = fmt::format("the driver does not tell whether GPUs reach each other: {}",
-                                 gpu.peers.why()),
-          .remedy = Remedy::reboot,
-          .code = "NHC2015",
-          .seen_by = {{"gpu.present", "*"}}};
+Finding hung(const Snapshot& snapshot, const Gpu& gpu) {
+  Finding finding{
+      .device = std::string(kNode),
+      .outcome = Outcome::fail,
+      .message = fmt::format("the driver does not tell whether GPUs reach each other: {}",
+                             gpu.peers.why()),
+      .remedy = Remedy::reboot,
+      .code = "NHC2015",
+      .seen_by = {{"gpu.present", "*"}}};
+  leave_undecided(snapshot, finding);
+  return finding;
 }
 
 const Gpu* first_of(const std::vector<const Gpu*>& gpus, bool (*holds)(const Gpu&)) {
@@ -180,7 +184,7 @@ const Gpu* first_of(const std::vector<const Gpu*>& gpus, bool (*holds)(const Gpu
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = candidates(snapshot);
   if (const Gpu* gpu = first_of(gpus, [](const Gpu& each) { return each.peers.is_unreadable(); })) {
-    return {hung(*gpu)};
+    return {hung(snapshot, *gpu)};
   }
   if (!profile.gpu->p2p.expected.value_or(false)) return {not_expected("peer access between GPUs")};
   if (gpus.size() < 2) return {skipped("fewer than two whole GPUs answer")};

@@ -11,6 +11,7 @@
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/starved.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -135,6 +136,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& gpu : gpus) {
     if (!gpu.lost.empty() || !gpu.stuck.empty()) {
       findings.push_back(missing(snapshot, gpu));
+      if (gpu.lost.empty()) leave_undecided(snapshot, findings.back());
       continue;
     }
     for (const auto& wrong :

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -44,14 +46,23 @@ struct Use {
   std::string left;  // "1.2 GiB"
 };
 
+// What may be full by a user's doing, and is then no fault of the node: why, in words; else empty.
+std::string whose_use(const Mount& mount) {
+  if (mount.type == "tmpfs") return "; it is a tmpfs: memory, which jobs fill, too";
+  if (mount.user) return fmt::format("; user {} mounted it", printable(*mount.user));
+  if (mount.users_write) {
+    return fmt::format("; every user may fill {}, which lies on it", printable(*mount.users_write));
+  }
+  return {};
+}
+
 void judge_use(const Use& use,
                const Limit<Percent>& warn,
                const Limit<Percent>& fail,
                Findings& findings) {
-  // A tmpfs is memory, and most often it is a running job that fills it: no fault of the node.
-  const bool in_memory = use.mount.type == "tmpfs";
+  const std::string whose = whose_use(use.mount);
   const bool too_full = fail && use.percent > fail->value;
-  const bool fails = too_full && !in_memory;
+  const bool fails = too_full && whose.empty();
   const bool warns = too_full || (warn && use.percent > warn->value);
   if (!warns) return;
   const double limit = too_full ? fail->value : warn->value;
@@ -64,7 +75,7 @@ void judge_use(const Use& use,
                           printable(use.mount.point),
                           use.left,
                           limit,
-                          in_memory ? "; it is a tmpfs: memory, which jobs fill, too" : ""),
+                          whose),
                       .observed = use.percent,
                       .limit = limit,
                       .unit = "%",
@@ -88,12 +99,9 @@ void judge_mount(const Mount& mount, const DiskLimits& limits, Findings& finding
 
 // What is hung or does not tell its size is host.mounts' to report, and images that are read-only
 // by nature are always full.
-bool judgeable(const Mounts& mounts, const Mount& mount, const DiskLimits& limits) {
-  if (mount.hung || mount.read_only || !mount.space || mount.space->total_bytes == 0) return false;
-  const auto on_top = std::find_if(mounts.mounts.rbegin(),
-                                   mounts.mounts.rend(),
-                                   [&](const Mount& other) { return other.point == mount.point; });
-  return &*on_top == &mount && !ignored(mount, limits.ignore);
+bool judgeable(const Mount& mount, const DiskLimits& limits) {
+  return !mount.hung && !mount.read_only && mount.space && mount.space->total_bytes > 0 &&
+         !ignored(mount, limits.ignore);
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -110,8 +118,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   std::size_t judged = 0;
   // One file system mounted in several places is judged once, under its first name.
   std::set<std::tuple<std::string, std::string, std::uint64_t>> seen;
+  std::map<std::string_view, const Mount*> on_top;
+  for (const auto& mount : snapshot.mounts->mounts) on_top[mount.point] = &mount;
   for (const auto& mount : snapshot.mounts->mounts) {
-    if (!judgeable(*snapshot.mounts, mount, limits)) continue;
+    if (on_top[mount.point] != &mount || !judgeable(mount, limits)) continue;
     const bool names_device = mount.source.find('/') != std::string::npos;
     if (names_device && !seen.emplace(mount.source, mount.type, mount.space->total_bytes).second)
       continue;
@@ -134,9 +144,9 @@ constinit const Check host_disk{
     .why =
         "Compares the used share of space and inodes of every writable file system with limits, "
         "counted as df counts. A full /tmp, /var or scratch disk ends jobs in the middle, and a "
-        "full /var/spool/slurmd keeps them from starting. A full tmpfs, as /dev/shm, only warns: "
-        "it "
-        "is memory, and a running job may be what fills it.",
+        "full /var/spool/slurmd keeps them from starting. What users can fill only warns: a tmpfs, "
+        "as "
+        "/dev/shm, and a file system with a folder that is open to all, as /tmp, or with /home.",
     .fix =
         "Find what fills it: du -xh --max-depth=2 MOUNT | sort -h, df -i for inodes; files deleted "
         "and still open: lsof +L1. Remove what jobs left behind; look at log rotation, container "

@@ -36,21 +36,27 @@ Finding describe(const Snapshot& snapshot,
   const std::string cause = cause_of(limits, fault);
   const ClassLines& lines = fault.classes.at(cause);
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
-  return {.device = fault.name,
-          .outcome = outcome_of(limits, cause),
-          .message = fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
-                                 cause,
-                                 counted(lines.incidents, "incident"),
-                                 counted(lines.lines, "line"),
-                                 window.words,
-                                 in_time(ago_s),
-                                 printable(lines.newest, 200),
-                                 consequences(fault, cause)),
-          .observed = count_value(lines.incidents),
-          .limit = count_value(0),
-          .unit = "incidents",
-          .remedy = remedy_named(snapshot, lines.remedy),
-          .seen_by = seen_by(snapshot, fault)};
+  Finding finding{.device = fault.name,
+                  .outcome = outcome_of(limits, cause),
+                  .message = fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
+                                         cause,
+                                         counted(lines.incidents, "incident"),
+                                         counted(lines.lines, "line"),
+                                         window.words,
+                                         in_time(ago_s),
+                                         printable(lines.newest, 200),
+                                         consequences(fault, cause)),
+                  .observed = count_value(lines.incidents),
+                  .limit = count_value(0),
+                  .unit = "incidents",
+                  .remedy = remedy_named(snapshot, lines.remedy),
+                  .seen_by = seen_by(snapshot, fault)};
+  if (!fault.image.empty()) {
+    finding.outcome = Outcome::warn;
+    finding.remedy = Remedy::watch;
+    finding.message.append(fmt::format("; {}, which may be a user's", fault.image));
+  }
+  return finding;
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -90,7 +96,8 @@ constinit const Check host_kernel_log{
         "named by its cause: the ports above a device, its partitions and file systems included. "
         "Where pci.errors, pci.devices, host.edac or host.nvme find the same fault in the "
         "hardware's own counters and states, the log's word is skipped in favour of theirs. Lines "
-        "written by programs are ignored, and XIDs of GPUs are gpu.xid's.",
+        "written by programs are ignored, and XIDs of GPUs are gpu.xid's. Damage in a disk image "
+        "(a loop device, or one of the device mapper on it) only warns: it may be a user's.",
     .fix =
         "Read the lines around the one shown with dmesg -T or journalctl -k. What to do depends on "
         "the class: replace the part that a machine check or PCIe error names, repair the file "

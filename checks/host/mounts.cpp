@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/starved.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
@@ -27,28 +30,93 @@ Finding failed(const Mount& mount, std::string message, Remedy remedy) {
           .remedy = remedy};
 }
 
-Finding hung(const Mount& mount, Seconds deadline) {
-  const std::string within =
-      deadline.value > 0 ? fmt::format("within {:g} s", deadline.value) : std::string("in time");
-  Finding finding = failed(
-      mount, fmt::format("{} did not answer {}", name_of(mount), within), Remedy::restart_service);
-  finding.limit = deadline.value;
-  finding.unit = "s";
+// What a user has mounted is his, and says nothing of the node.
+Finding of_user(const Mount& mount, std::string message) {
+  Finding finding = failed(mount, std::move(message), Remedy::watch);
+  finding.outcome = Outcome::warn;
+  finding.message.append(fmt::format("; user {} mounted it", printable(*mount.user)));
   return finding;
 }
 
-// The last mount of a point lies on top of the others.
-const Mount* find_mount(const Mounts& mounts, std::string_view point) {
-  const Mount* found = nullptr;
-  for (const auto& mount : mounts.mounts) {
-    if (mount.point == point) found = &mount;
+std::string how_it_hangs(const Mount& mount, Seconds deadline) {
+  if (mount.hung_for_s) {
+    return fmt::format("{} has not answered an earlier muster for {}, and is not asked again",
+                       name_of(mount),
+                       in_time(*mount.hung_for_s));
   }
-  return found;
+  return fmt::format(
+      "{} did not answer {}",
+      name_of(mount),
+      deadline.value > 0 ? fmt::format("within {:g} s", deadline.value) : std::string("in time"));
 }
 
-void judge_required(const Mounts& mounts, const RequiredMount& required, Findings& findings) {
-  const Mount* mount = find_mount(mounts, required.point);
-  if (mount == nullptr && mounts.automount_of(required.point) != nullptr) {
+Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
+  Finding finding = mount.user
+                        ? of_user(mount, how_it_hangs(mount, deadline))
+                        : failed(mount, how_it_hangs(mount, deadline), Remedy::restart_service);
+  finding.limit = deadline.value;
+  finding.unit = "s";
+  if (finding.outcome == Outcome::fail && !mount.hung_for_s) leave_undecided(snapshot, finding);
+  return finding;
+}
+
+using ByPoint = std::map<std::string_view, const Mount*>;
+
+// The last mount of a point lies on top of the others.
+ByPoint on_top(const Mounts& mounts) {
+  ByPoint result;
+  for (const auto& mount : mounts.mounts) result[mount.point] = &mount;
+  return result;
+}
+
+// A user's mount on the point or on a folder above it, which hides what the node has mounted there.
+const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
+  for (; !point.empty(); point = point.substr(0, point.rfind('/'))) {
+    const auto found = mounts.find(point);
+    if (found != mounts.end() && found->second->user) return found->second;
+  }
+  return nullptr;
+}
+
+void judge_state(const Mount& mount, const RequiredMount& required, Findings& findings) {
+  if (mount.hung) return;  // Said for every mount, required or not.
+  if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
+    Finding finding = failed(
+        mount,
+        fmt::format(
+            "{} is of type {}, expected {}", name_of(mount), printable(mount.type), required.type),
+        Remedy::fix_config);
+    finding.observed = mount.type;
+    finding.limit = required.type;
+    findings.push_back(std::move(finding));
+  } else if (mount.space.is_unreadable()) {
+    findings.push_back(failed(
+        mount,
+        fmt::format("{} answers with an error: {}", name_of(mount), printable(mount.space.why())),
+        Remedy::restart_service));
+  } else if (required.writable && mount.read_only) {
+    Finding finding =
+        failed(mount,
+               fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
+               Remedy::fix_config);
+    finding.observed = "read-only";
+    finding.limit = "writable";
+    findings.push_back(std::move(finding));
+  }
+}
+
+void judge_required(const Mounts& mounts,
+                    const ByPoint& points,
+                    const RequiredMount& required,
+                    Findings& findings) {
+  if (const Mount* above = hidden_by(points, required.point)) {
+    findings.push_back(
+        of_user(*above, fmt::format("{} hides {}", name_of(*above), required.point)));
+    findings.back().device = required.point;
+    return;
+  }
+  const auto found = points.find(required.point);
+  if (found == points.end() && mounts.automount_of(required.point) != nullptr) {
     findings.push_back(
         {.device = required.point,
          .outcome = Outcome::unknown,
@@ -56,7 +124,7 @@ void judge_required(const Mounts& mounts, const RequiredMount& required, Finding
              fmt::format("{} is mounted when it is used, and nobody has used it", required.point)});
     return;
   }
-  if (mount == nullptr) {
+  if (found == points.end()) {
     findings.push_back({.device = required.point,
                         .outcome = Outcome::fail,
                         .message = fmt::format("{} is not mounted", required.point),
@@ -65,31 +133,7 @@ void judge_required(const Mounts& mounts, const RequiredMount& required, Finding
                         .remedy = Remedy::fix_config});
     return;
   }
-  if (mount->hung) return;  // Said for every mount, required or not.
-  if (!required.type.empty() && !matches_glob(required.type, mount->type)) {
-    Finding finding = failed(*mount,
-                             fmt::format("{} is of type {}, expected {}",
-                                         name_of(*mount),
-                                         printable(mount->type),
-                                         required.type),
-                             Remedy::fix_config);
-    finding.observed = mount->type;
-    finding.limit = required.type;
-    findings.push_back(std::move(finding));
-  } else if (mount->space.is_unreadable()) {
-    findings.push_back(failed(
-        *mount,
-        fmt::format("{} answers with an error: {}", name_of(*mount), printable(mount->space.why())),
-        Remedy::restart_service));
-  } else if (required.writable && mount->read_only) {
-    Finding finding =
-        failed(*mount,
-               fmt::format("{} is mounted read-only, expected writable", name_of(*mount)),
-               Remedy::fix_config);
-    finding.observed = "read-only";
-    finding.limit = "writable";
-    findings.push_back(std::move(finding));
-  }
+  judge_state(*found->second, required, findings);
 }
 
 bool is_required(const MountLimits& limits, std::string_view point) {
@@ -100,7 +144,7 @@ bool is_required(const MountLimits& limits, std::string_view point) {
 // A mount that nobody requires: only that it answers at all.
 void judge_other(const Mount& mount, Findings& findings) {
   // A FUSE mount of another user refuses everybody else, root too, by design.
-  if (!mount.space.is_unreadable() || mount.type.starts_with("fuse")) return;
+  if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse")) return;
   findings.push_back(not_known(
       printable(mount.point), fmt::format("whether {} works", name_of(mount)), mount.space));
 }
@@ -109,11 +153,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const MountLimits& limits = profile.host->mounts;
   const Mounts& mounts = *snapshot.mounts;
   Findings findings;
-  for (const auto& required : limits.required) judge_required(mounts, required, findings);
+  const ByPoint points = on_top(mounts);
+  for (const auto& required : limits.required) judge_required(mounts, points, required, findings);
   for (const auto& mount : mounts.mounts) {
-    if (find_mount(mounts, mount.point) != &mount) continue;  // covered by another mount
+    if (points.at(mount.point) != &mount) continue;  // covered by another mount
     if (mount.hung) {
-      findings.push_back(hung(mount, limits.answer_within));
+      findings.push_back(hung(snapshot, mount, limits.answer_within));
     } else if (!is_required(limits, mount.point)) {
       judge_other(mount, findings);
     }
@@ -136,12 +181,16 @@ constinit const Check host_mounts{
         "Looks for the mounts that the profile requires, with their type and whether they can be "
         "written, and asks every mounted file system for its size. A file server that does not "
         "answer blocks every process that touches it, and a root file system that turned "
-        "read-only breaks every job; both look fine in the list of mounts.",
+        "read-only breaks every job; both look fine in the list of mounts. A mount that a user "
+        "made "
+        "(FUSE names him) only warns, whatever it does or hides. One in which a child of an "
+        "earlier run still hangs is not asked again.",
     .fix =
         "Not mounted: mount -a, and look at /etc/fstab or the automounter. No answer: bring the "
         "file server or the network back; umount -l lets new processes go on. Read-only: the "
         "kernel log says why (host.kernel_log); repair with fsck, replace the disk, or remount.",
     .needs = Probe::mounts,
+    .looks_at = kTellsStarvation,
     .judge = judge,
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,20 +77,79 @@ std::optional<double> stuck_since(const Task& task, const Snapshot& snapshot) {
   return kernel ? std::min(*kernel, *task.stuck_since_s) : *task.stuck_since_s;
 }
 
-Finding stuck(const Task& task, double seconds, double limit) {
-  return {.device = fmt::format("pid {}", task.pid),
-          .outcome = Outcome::fail,
-          .message = fmt::format("{} has been in uninterruptible sleep for {}, expected at most {}",
-                                 name_of(task),
-                                 in_time(seconds),
-                                 in_time(limit)),
-          .observed = seconds,
-          .limit = limit,
-          .unit = "s",
-          .remedy = Remedy::reboot};
+// Why a task's sleep may be its user's doing, and no fault of the node: a user can make his own
+// sleep for ever (vfork), and whoever touches his file systems or his memory. The kernel's word
+// that a task hangs counts against the node where nothing of that can be.
+std::string users_doing(const Task& task, const Snapshot& snapshot, const Words& waits) {
+  const auto waits_in = task.waits_in.value_or("");
+  const auto matches = [&](const std::string& glob) { return matches_glob(glob, waits_in); };
+  if (std::ranges::any_of(waits, matches)) {
+    return fmt::format("a user can make it wait in {}", printable(waits_in));
+  }
+  const auto& fuse = snapshot.processes->fuse;
+  if (fuse && !fuse->empty()) {
+    return fmt::format("a file system (FUSE) of user {} does not answer", fuse->front().user);
+  }
+  if (task.user && !is_of_users(*task.user)) return {};
+  if (!blocked_since(task, snapshot)) return "the kernel does not call it hung";
+  return {};
 }
 
-void judge_uninterruptible(const Snapshot& snapshot, double limit, Findings& findings) {
+struct Stuck {
+  const Task* task = nullptr;
+  double seconds = 0;
+  std::string users_doing;  // why it only warns; empty where it fails
+};
+
+Finding describe(const Stuck& stuck, double limit) {
+  const Task& task = *stuck.task;
+  const bool fails = stuck.users_doing.empty();
+  return {.device = fmt::format("pid {}", task.pid),
+          .outcome = fails ? Outcome::fail : Outcome::warn,
+          .message = fmt::format(
+              "{}{} has been in uninterruptible sleep for {}, expected at most {}{}",
+              name_of(task),
+              task.user && is_of_users(*task.user) ? fmt::format(" of user {}", *task.user) : "",
+              in_time(stuck.seconds),
+              in_time(limit),
+              fails ? "" : fmt::format("; {}", stuck.users_doing)),
+          .observed = stuck.seconds,
+          .limit = limit,
+          .unit = "s",
+          .remedy = fails ? Remedy::reboot : Remedy::watch};
+}
+
+Finding more(std::size_t count, Outcome outcome, double limit) {
+  return {.device = std::string(kNode),
+          .outcome = outcome,
+          .message = fmt::format("{} more in uninterruptible sleep for longer than {}",
+                                 counted(count, "task"),
+                                 in_time(limit)),
+          .observed = count_value(count),
+          .limit = count_value(0),
+          .unit = "tasks",
+          .remedy = outcome == Outcome::fail ? Remedy::reboot : Remedy::watch};
+}
+
+// Those that fail come first, whatever users add to them.
+std::vector<Stuck> find_stuck(const Snapshot& snapshot,
+                              const StuckTaskLimits& limits,
+                              double uptime_s) {
+  std::vector<Stuck> found;
+  for (const auto& task : *snapshot.processes->uninterruptible) {
+    const auto since = task.of_muster ? std::nullopt : stuck_since(task, snapshot);
+    if (!since || uptime_s - *since <= limits.uninterruptible_for->value) continue;
+    found.push_back({.task = &task,
+                     .seconds = uptime_s - *since,
+                     .users_doing = users_doing(task, snapshot, limits.waits_of_users)});
+  }
+  std::ranges::stable_partition(found, [](const Stuck& one) { return one.users_doing.empty(); });
+  return found;
+}
+
+void judge_uninterruptible(const Snapshot& snapshot,
+                           const StuckTaskLimits& limits,
+                           Findings& findings) {
   const Fact<std::vector<Task>>& tasks = snapshot.processes->uninterruptible;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!tasks) {
@@ -101,26 +161,16 @@ void judge_uninterruptible(const Snapshot& snapshot, double limit, Findings& fin
     findings.push_back(not_known(kNode, "the time since boot", uptime));
     return;
   }
-  std::size_t unnamed = 0;
-  for (const auto& task : *tasks) {
-    const auto since = stuck_since(task, snapshot);
-    if (!since || *uptime - *since <= limit) continue;
-    if (findings.size() < kMostTasks) {
-      findings.push_back(stuck(task, *uptime - *since, limit));
-    } else {
-      ++unnamed;
-    }
+  const auto stuck = find_stuck(snapshot, limits, *uptime);
+  const std::span<const Stuck> all(stuck);
+  for (const auto& one : all.first(std::min(all.size(), kMostTasks))) {
+    findings.push_back(describe(one, limits.uninterruptible_for->value));
   }
-  if (unnamed == 0) return;
-  findings.push_back({.device = std::string(kNode),
-                      .outcome = Outcome::fail,
-                      .message = fmt::format("{} more in uninterruptible sleep for longer than {}",
-                                             counted(unnamed, "task"),
-                                             in_time(limit)),
-                      .observed = count_value(unnamed),
-                      .limit = count_value(0),
-                      .unit = "tasks",
-                      .remedy = Remedy::reboot});
+  if (all.size() <= kMostTasks) return;
+  const bool fails = all[kMostTasks].users_doing.empty();
+  findings.push_back(more(all.size() - kMostTasks,
+                          fails ? Outcome::fail : Outcome::warn,
+                          limits.uninterruptible_for->value));
 }
 
 void judge_zombies(const Fact<std::vector<Task>>& zombies, int limit, Findings& findings) {
@@ -172,8 +222,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
 
   Findings findings;
-  if (limits.uninterruptible_for)
-    judge_uninterruptible(snapshot, limits.uninterruptible_for->value, findings);
+  if (limits.uninterruptible_for) judge_uninterruptible(snapshot, limits, findings);
   if (limits.zombies_warn_above)
     judge_zombies(snapshot.processes->zombies, *limits.zombies_warn_above, findings);
   return or_pass(std::move(findings), describe(*snapshot.processes));
@@ -188,7 +237,9 @@ constinit const Check host_stuck_tasks{
         "Looks at tasks in state D: they wait inside the kernel for a disk, a file server or a "
         "driver and cannot be killed. How long they have waited is known from earlier runs of "
         "muster or from the kernel's own hung-task lines, so a task seen for the first time fails "
-        "nothing. Zombies have ended, and their parent never asked how.",
+        "nothing. A user can make his own tasks sleep so (vfork), and those that touch his file "
+        "systems: such a task only warns, and names him. What a child of muster hangs in is the "
+        "finding of the check that asked. Zombies have ended, and their parent never asked how.",
     .fix =
         "cat /proc/PID/stack says what a stuck task waits for: often a dead file server (see "
         "host.mounts), a disk (host.nvme) or the GPU driver. Bring that back; otherwise only a "

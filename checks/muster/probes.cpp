@@ -8,6 +8,7 @@
 #include <string>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/starved.hpp"
 
 namespace muster::checks {
 namespace {
@@ -57,6 +58,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                         .limit = std::string("ok"),
                         .remedy = timeout ? remedy_of(probe) : Remedy::none,
                         .code = code_of(probe)});
+    if (timeout) leave_undecided(snapshot, findings.back());
   });
   if (findings.empty() && answered == 0) {
     findings.push_back({.device = "node", .outcome = Outcome::skip, .message = "no probe was run"});
@@ -77,7 +79,10 @@ constinit const Check muster_probes{
         "Each part of the node is observed by a probe in a process of its own, with a deadline. A "
         "probe that does not answer met something that hangs: a GPU that fell off the bus blocks "
         "its driver, a dead file server blocks statfs. What it should have told is unknown, and "
-        "the hang itself is a fault of the node where the profile lists the probe as fatal.",
+        "the hang itself is a fault of the node where the profile lists the probe as fatal. On a "
+        "node with far more tasks than processors, or without memory, a deadline that was missed "
+        "says nothing, and is unknown. A probe whose child of an earlier run still hangs is not "
+        "tried again.",
     .fix =
         "Look at the kernel log for the device that hangs, and for the environment probe at the "
         "file systems that NCCL's settings and the profile name. A process that cannot be killed "

@@ -41,6 +41,13 @@ constexpr std::array<Member, 12> kMembers{{{kPcie, "pcie_fatal"},
                                            {kStorage, "filesystem"},
                                            {kStorage, "filesystem_read_only"}}};
 
+const StackedDevice* stacked_at(const Snapshot& snapshot, std::string_view name) {
+  if (!snapshot.disks.ok() || !snapshot.disks->stacked) return nullptr;
+  const auto& all = *snapshot.disks->stacked;
+  const auto found = std::ranges::find(all, name, &StackedDevice::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
 std::string_view family_of(std::string_view kind) {
   const auto* const found = std::ranges::find(kMembers, kind, &Member::kind);
   return found == kMembers.end() ? std::string_view() : found->family;
@@ -186,6 +193,25 @@ std::vector<KernelFault> by_cause_and_device(const KernelLogLimits& limits,
   return result;
 }
 
+// Set-uid programs mount the disk images of users (Apptainer), on loop devices and, where they are
+// encrypted, on the device mapper above those; what is gone by now was mounted for a while only.
+std::string image_on(const Snapshot& snapshot, std::string_view device) {
+  if (device.starts_with("loop")) {
+    const StackedDevice* loop = stacked_at(snapshot, device);
+    return loop == nullptr || loop->file.empty()
+               ? fmt::format("{} held a disk image", device)
+               : fmt::format("{} holds the disk image {}", device, loop->file);
+  }
+  if (!device.starts_with("dm-") || !snapshot.disks.ok() || !snapshot.disks->stacked) return {};
+  const StackedDevice* mapped = stacked_at(snapshot, device);
+  if (mapped == nullptr) return fmt::format("{} is gone: it was mounted for a while", device);
+  for (const auto& below : mapped->on) {
+    if (below == device) continue;
+    if (auto image = image_on(snapshot, below); !image.empty()) return image;
+  }
+  return {};
+}
+
 bool has_controller(const Disks& disks, const std::string& name) {
   return std::ranges::find(disks.nvme, name, &Nvme::controller) != disks.nvme.end() ||
          std::ranges::find(disks.dead_controllers, name) != disks.dead_controllers.end();
@@ -260,6 +286,7 @@ std::vector<KernelFault> faults_of(const Snapshot& snapshot,
     collector.add(records.subspan(i), *pattern);
   }
   std::vector<KernelFault> faults = collector.take();
+  for (KernelFault& fault : faults) fault.image = image_on(snapshot, fault.device);
   if (snapshot.pci.ok()) move_to_endpoints(snapshot, faults, limits.coalesce);
   return by_cause_and_device(limits, std::move(faults));
 }

@@ -33,6 +33,7 @@ struct KernelFault {
   std::string name{};  // of the device, or of the one part of it that the lines are about
   std::uint64_t first_us = 0;
   std::uint64_t last_us = 0;
+  std::string image{};     // where it is of a disk image, in words: it may be a user's; else empty
   bool of_memory = false;  // beyond doubt: a machine check may be the processor's, too
   std::map<std::string, ClassLines> classes;  // those that the profile does not let pass
 

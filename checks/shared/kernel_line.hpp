@@ -51,7 +51,7 @@ namespace line {
          is_hex(word.substr(11));
 }
 
-// A disk or a part of one: nvme0, nvme0n1p2, sda1, md127, dm-3.
+// A disk or a part of one: nvme0, nvme0n1p2, sda1, md127, dm-3, loop0.
 [[nodiscard]] inline bool is_disk(std::string_view word) {
   const auto followed_by_digit = [&](std::string_view prefix) {
     return word.starts_with(prefix) && word.size() > prefix.size() &&
@@ -61,8 +61,8 @@ namespace line {
                     std::islower(static_cast<unsigned char>(word[2])) != 0;
   const bool plain =
       std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
-  return plain &&
-         (scsi || followed_by_digit("nvme") || followed_by_digit("md") || followed_by_digit("dm-"));
+  return plain && (scsi || followed_by_digit("nvme") || followed_by_digit("md") ||
+                   followed_by_digit("dm-") || followed_by_digit("loop"));
 }
 
 // The device without what stands around it: "(nvme0n1):", "[sda]", "md/raid1:md0:".

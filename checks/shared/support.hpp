@@ -68,6 +68,10 @@ template <class T>
   return findings;
 }
 
+// Whether an ordinary user, and no service of the system, has this id: distributions give those
+// below 1000 to services.
+[[nodiscard]] inline bool is_of_users(std::uint64_t user) { return user >= 1000; }
+
 // A count as a finding carries it.
 [[nodiscard]] inline Value count_value(std::uint64_t count) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

@@ -45,15 +45,29 @@ struct Raid {
                 MUSTER_FIELD(degraded, "members missing"));
 };
 
+// A block device on which the data of others lies: a loop device, or one of the device mapper.
+struct StackedDevice {
+  std::string name;             // loop3, dm-5
+  std::string file;             // of a loop device: the disk image; empty for none
+  std::vector<std::string> on;  // of the device mapper: the devices below it
+
+  MUSTER_FIELDS(StackedDevice,
+                MUSTER_FIELD(name, "as loop3 or dm-5"),
+                MUSTER_FIELD(file, "disk image of a loop device; empty for none"),
+                MUSTER_FIELD(on, "devices below one of the device mapper"));
+};
+
 struct Disks {
   std::vector<Nvme> nvme;                     // local namespaces (PCIe), not fabrics
   std::vector<std::string> dead_controllers;  // nvme controllers without any namespace: their names
   std::vector<Raid> raid;
+  Fact<std::vector<StackedDevice>> stacked;
 
   MUSTER_FIELDS(Disks,
                 MUSTER_FIELD(nvme, "local NVMe namespaces"),
                 MUSTER_FIELD(dead_controllers, "NVMe controllers without a namespace"),
-                MUSTER_FIELD(raid, "md arrays"));
+                MUSTER_FIELD(raid, "md arrays"),
+                MUSTER_FIELD(stacked, "loop devices in use, and those of the device mapper"));
 };
 
 }  // namespace muster

@@ -33,7 +33,10 @@ struct Mount {
   std::string type;
   std::string source;
   bool read_only = false;
-  bool hung = false;  // statfs did not answer within its own deadline
+  bool hung = false;              // statfs did not answer within its own deadline
+  Fact<std::string> user;         // who mounted it, by number or name; absent: not a user's
+  Fact<std::string> users_write;  // a folder in it that every user may fill
+  Fact<double> hung_for_s;        // an earlier child hangs in it; it was not asked again
   Fact<Space> space;
 
   MUSTER_FIELDS(Mount,
@@ -42,6 +45,11 @@ struct Mount {
                 MUSTER_FIELD(source, "device or server"),
                 MUSTER_FIELD(read_only, "mounted read-only"),
                 MUSTER_FIELD(hung, "statfs did not answer in its own deadline"),
+                MUSTER_FIELD(user, "user who mounted it, by number or name; absent for root"),
+                MUSTER_FIELD(users_write, "a folder in it that every user may fill"),
+                MUSTER_FIELD(hung_for_s,
+                             "how long a child of an earlier run hangs in it; it was not asked "
+                             "again"),
                 MUSTER_FIELD(space, "what statfs says"));
 };
 

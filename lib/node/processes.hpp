@@ -16,7 +16,10 @@ struct Task {
   std::string name;
   std::uint64_t start_ticks = 0;  // since boot: with the pid it identifies the task
   std::uint64_t parent = 0;
+  Fact<std::uint64_t> user;      // real user id
   Fact<std::uint64_t> switches;  // of D state only: it moves when the task wakes up
+  Fact<std::string> waits_in;    // of D state only: a function of the kernel
+  bool of_muster = false;        // a child that an earlier run had to leave behind
   Fact<double> stuck_since_s;    // uptime at which an earlier run saw it so already
   Fact<double> awake_at_s;       // uptime of the run before that one, which did not
 
@@ -29,8 +32,21 @@ struct Task {
       MUSTER_FIELD(
           switches,
           "context switches of both kinds, of a task in D state: they move when it wakes up"),
+      MUSTER_FIELD(user, "its user (the real one)"),
+      MUSTER_FIELD(waits_in, "function of the kernel that a task in D state waits in (wchan)"),
+      MUSTER_FIELD(of_muster, "a child that an earlier run of muster left behind"),
       MUSTER_FIELD(stuck_since_s, "uptime at which an earlier run saw it in this sleep"),
       MUSTER_FIELD(awake_at_s, "uptime of the run before that one, which did not see it so"));
+};
+
+// The FUSE file systems of one user, in all mount namespaces.
+struct FuseUser {
+  std::uint64_t user = 0;
+  std::uint64_t waiting = 0;
+
+  MUSTER_FIELDS(FuseUser,
+                MUSTER_FIELD(user, "user who mounted them"),
+                MUSTER_FIELD(waiting, "requests to them that are not answered"));
 };
 
 struct Processes {
@@ -41,6 +57,7 @@ struct Processes {
   Fact<std::uint64_t> total;
   Fact<std::vector<Task>> uninterruptible;  // D state
   Fact<std::vector<Task>> zombies;
+  Fact<std::vector<FuseUser>> fuse;  // root left out
 
   MUSTER_FIELDS(Processes,
                 MUSTER_FIELD(load1, "load average, 1 minute"),
@@ -49,7 +66,8 @@ struct Processes {
                 MUSTER_FIELD(running, "runnable tasks"),
                 MUSTER_FIELD(total, "all tasks"),
                 MUSTER_FIELD(uninterruptible, "processes in D state"),
-                MUSTER_FIELD(zombies, "processes that nobody waited for"));
+                MUSTER_FIELD(zombies, "processes that nobody waited for"),
+                MUSTER_FIELD(fuse, "users whose FUSE file systems have unanswered requests"));
 };
 
 }  // namespace muster

@@ -136,6 +136,24 @@ Result<void> read_raid(const Root& root, Disks& disks) {
   return {};
 }
 
+// The name of the image is only read, and never opened: it may lie on a file system that hangs.
+Fact<std::vector<StackedDevice>> read_stacked(const Root& root) {
+  const auto names = root.list(kBlock);
+  if (!names) return Fact<std::vector<StackedDevice>>::failed(names.error());
+  std::vector<StackedDevice> stacked;
+  for (const auto& name : *names) {
+    const auto folder = fmt::format("{}/{}", kBlock, name);
+    const auto image = name.starts_with("loop")
+                           ? read_text(root, fmt::format("{}/loop/backing_file", folder))
+                           : make_missing("no loop device");
+    if (image) stacked.push_back({.name = name, .file = *image});
+    if (!name.starts_with("dm-")) continue;
+    const auto below = root.list(fmt::format("{}/slaves", folder));
+    stacked.push_back({.name = name, .on = below.value_or(std::vector<std::string>())});
+  }
+  return stacked;
+}
+
 }  // namespace
 
 Section<Disks> probe_disks(const Root& root) {
@@ -145,6 +163,7 @@ Section<Disks> probe_disks(const Root& root) {
   if (!nvme) return not_observed<Disks>(nvme.error().message);
   const auto raid = read_raid(root, disks);
   if (!raid) return not_observed<Disks>(raid.error().message);
+  disks.stacked = read_stacked(root);
   return observed(std::move(disks));
 }
 

@@ -5,16 +5,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
 #include <system_error>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/left_behind.hpp"
 #include "lib/probes/mounts_space.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -104,23 +107,108 @@ Result<Space> read_space(const Root& root, const std::string& point) {
                .inodes_free = raw.f_ffree};
 }
 
+using Devices = std::map<std::string, std::string>;  // by mount point
+
+// The kernel's number of each mounted file system, which says whether it is still the same: "36 35
+// 98:0 /subfolder /mnt …". Found below no foreign root.
+Devices read_devices(const Root& root) {
+  Devices devices;
+  const auto text = root.read("/proc/self/mountinfo", kLargestTable);
+  if (!text) return devices;
+  for (const auto line : split_lines(*text)) {
+    const auto fields = split(line, ' ');
+    if (fields.size() > 4) devices[unescape_mount(fields[4])] = fields[2];
+  }
+  return devices;
+}
+
+// Names the file system that a child is about to ask: by its number, where that is known.
+std::string work_on(const Root& root, const Devices& devices, const std::string& point) {
+  constexpr std::size_t kLongest = 200;  // of what can be announced
+  const auto device = devices.find(point);
+  if (device != devices.end()) return fmt::format("mount {}", device->second);
+  return fmt::format("mount {}{}", root.path().native(), point).substr(0, kLongest);
+}
+
+// What an earlier child still hangs in is not asked again.
+void take_hung(const Root& root, const std::vector<LeftBehind>& left, Mounts& mounts) {
+  if (left.empty()) return;
+  const Devices devices = read_devices(root);
+  for (auto& mount : mounts.mounts) {
+    const auto work = work_on(root, devices, mount.point);
+    const auto found = std::ranges::find(left, work, &LeftBehind::work);
+    if (found == left.end()) continue;
+    mount.hung = true;
+    mount.hung_for_s = found->for_s;
+    mount.space = Fact<Space>::unreadable(
+        fmt::format("not asked: an earlier muster (pid {}) hangs in it", found->pid));
+  }
+}
+
+void ask_all(const Root& root, std::chrono::milliseconds deadline, Mounts& mounts) {
+  std::vector<Mount*> asked;
+  std::vector<std::string> points;
+  for (auto& mount : mounts.mounts) {
+    if (mount.hung) continue;
+    asked.push_back(&mount);
+    points.push_back(mount.point);
+  }
+  const auto ask = [&](const std::string& point) { return read_space(root, point); };
+  const auto announce = [&](const std::string& point) {
+    announce_work(work_on(root, read_devices(root), point));
+  };
+  auto answers = ask_spaces(points, deadline, ask, announce);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    asked[i]->hung = answers[i].hung;
+    asked[i]->space = std::move(answers[i].space);
+  }
+}
+
+// A user's own, and one on a server, may answer one question and hang in the next.
+bool is_local(const Mount& mount) {
+  return !mount.user && !mount.type.starts_with("fuse") &&
+         mount.source.find(':') == std::string::npos;
+}
+
+// On which local file systems the folders lie that every user may fill; /home is full of folders
+// that are users'.
+void find_folders_of_users(const Root& root, Mounts& mounts) {
+  std::map<std::string_view, Mount*> by_point;
+  for (auto& mount : mounts.mounts) by_point[mount.point] = &mount;
+  const auto mount_of = [&](std::string_view folder) -> Mount* {
+    for (;; folder = folder.substr(0, folder.rfind('/'))) {
+      const auto found = by_point.find(folder.empty() ? "/" : folder);
+      if (found != by_point.end()) return found->second;
+      if (folder.empty()) return nullptr;
+    }
+  };
+  const auto look = [&](std::string_view folder, Mount* mount) {
+    struct stat status = {};
+    if (mount == nullptr || !mount->space || mount->users_write || !is_local(*mount)) return;
+    const auto held = root.open(folder, O_PATH);
+    if (!held || ::fstat(held->get(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
+    if ((status.st_mode & S_IWOTH) != 0 || folder == "/home") {
+      mount->users_write = printable(folder);
+    }
+  };
+  for (auto& mount : mounts.mounts) look(mount.point, &mount);
+  for (const std::string_view folder : {"/tmp", "/var/tmp", "/home"})
+    look(folder, mount_of(folder));
+}
+
 }  // namespace
 
-Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_deadline) {
+Section<Mounts> probe_mounts(const Root& root,
+                             std::chrono::milliseconds statfs_deadline,
+                             const std::vector<LeftBehind>& left) {
   auto all = read_mounts(root);
   if (!all) return not_observed<Mounts>(all.error().message);
 
   Mounts result = visible(*std::move(all));
-  std::vector<std::string> points;
-  points.reserve(result.mounts.size());
-  for (const auto& mount : result.mounts) points.push_back(mount.point);
-  auto answers = ask_spaces(points, statfs_deadline, [&root](const std::string& point) {
-    return read_space(root, point);
-  });
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    auto& mount = result.mounts[i];
-    mount.hung = answers[i].hung;
-    mount.space = std::move(answers[i].space);
+  take_hung(root, left, result);
+  ask_all(root, statfs_deadline, result);
+  find_folders_of_users(root, result);
+  for (auto& mount : result.mounts) {
     // Below a foreign root the mount points need not exist; on a live node a mount that cannot be
     // reached by its name is broken.
     if (mount.space.is_absent() && !root.foreign()) {

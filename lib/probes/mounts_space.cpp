@@ -86,15 +86,22 @@ std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points
   return result;
 }
 
+struct Asking {
+  const AskSpace& ask;
+  const AnnounceSpace& announce;
+};
+
 // A child for each point, so that every point has the whole deadline for itself.
 void ask_one_by_one(std::span<const std::string> points,
                     std::chrono::milliseconds deadline,
-                    const AskSpace& ask,
+                    const Asking& asking,
                     std::span<SpaceAnswer> result) {
   Children children;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    children.start(
-        fmt::format("{}", i), Clock::now() + deadline, [&, i] { return encode(ask(points[i])); });
+    children.start(fmt::format("{}", i), Clock::now() + deadline, [&, i] {
+      if (asking.announce) asking.announce(points[i]);
+      return encode(asking.ask(points[i]));
+    });
   }
   for (auto next = children.next(); !next.first.empty(); next = children.next()) {
     const auto index = parse_unsigned(next.first);
@@ -106,7 +113,8 @@ void ask_one_by_one(std::span<const std::string> points,
 
 std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
                                     std::chrono::milliseconds deadline,
-                                    const AskSpace& ask) {
+                                    const AskSpace& ask,
+                                    const AnnounceSpace& announce) {
   if (points.empty()) return {};
   auto result = ask_in_one_child(points, deadline, ask);
   if (!result.empty()) return result;
@@ -119,7 +127,8 @@ std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
   std::size_t from = 0;
   for (int batch = 0; batch < kMaxBatches && from < all.size(); ++batch) {
     const auto count = std::min(kAtOnce, all.size() - from);
-    ask_one_by_one(all.subspan(from, count), deadline, ask, answers.subspan(from, count));
+    ask_one_by_one(
+        all.subspan(from, count), deadline, {ask, announce}, answers.subspan(from, count));
     from += count;
   }
   return result;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
+#include "lib/probes/left_behind.hpp"
 #include "lib/process/child.hpp"
 #include "lib/state/state.hpp"
 
@@ -76,7 +77,7 @@ class Observation {
     if (started_.contains(probe)) return;
     started_ = started_ | probe;
     children_.start(
-        std::string(to_string(probe)), deadline, [=, this] { return work(probe, deadline); });
+        std::string(to_string(probe)), deadline, [=, this] { return brake(probe, deadline); });
   }
 
   void start_state() {
@@ -103,8 +104,36 @@ class Observation {
     return true;
   }
 
+  // In the child. What an earlier child of this probe still hangs in is not tried again: it would
+  // hang, too.
+  [[nodiscard]] std::string brake(Probe probe, Clock::time_point deadline) const {
+    const auto left = find_left_behind(options_.state_file);
+    const auto mine = fmt::format(
+        "probe {}{}", to_string(probe), root_.foreign() ? root_.path().native() : std::string());
+    const auto found = std::ranges::find(left, mine, &LeftBehind::work);
+    if (found == left.end()) {
+      // The children of the one for mounts say for themselves which one they ask.
+      if (probe != Probe::mounts) announce_work(mine);
+      return work(probe, deadline, left);
+    }
+    std::string answer;
+    for_each_section(snapshot_, [&](Probe each, const auto& section) {
+      if (each != probe) return;
+      auto refused = section;
+      refused.status = Status::timeout;
+      refused.reason = fmt::format(
+          "not asked: a child of an earlier muster (pid {}) has been hanging for {:.0f} s",
+          found->pid,
+          found->for_s);
+      answer = section_to_json(refused);
+    });
+    return answer;
+  }
+
   // In the child: the section as JSON.
-  [[nodiscard]] std::string work(Probe probe, Clock::time_point deadline) const {
+  [[nodiscard]] std::string work(Probe probe,
+                                 Clock::time_point deadline,
+                                 const std::vector<LeftBehind>& left) const {
     switch (probe) {
       case Probe::identity:
         return section_to_json(probe_identity(root_));
@@ -113,7 +142,7 @@ class Observation {
       case Probe::memory:
         return section_to_json(probe_memory(root_));
       case Probe::mounts:
-        return section_to_json(probe_mounts(root_, wanted_.statfs_deadline));
+        return section_to_json(probe_mounts(root_, wanted_.statfs_deadline, left));
       case Probe::disks:
         return section_to_json(probe_disks(root_));
       case Probe::processes:

@@ -11,6 +11,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/probes/left_behind.hpp"
 
 namespace muster {
 
@@ -32,8 +33,10 @@ struct NvmlOptions {
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
 [[nodiscard]] Section<Memory> probe_memory(const Root& root);
+// What a child that was left behind still hangs in is not asked again.
 [[nodiscard]] Section<Mounts> probe_mounts(const Root& root,
-                                           std::chrono::milliseconds statfs_deadline);
+                                           std::chrono::milliseconds statfs_deadline,
+                                           const std::vector<LeftBehind>& left = {});
 [[nodiscard]] Section<Disks> probe_disks(const Root& root);
 [[nodiscard]] Section<Processes> probe_processes(const Root& root);
 [[nodiscard]] Section<Kernel> probe_kernel(const Root& root,

@@ -5,21 +5,25 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <system_error>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/left_behind.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
 namespace {
 
+constexpr std::string_view kFuse = "/sys/fs/fuse/connections";
 constexpr std::size_t kLongestStat = 4096;  // 52 numbers and a name of at most 64 bytes
 
 struct StuckTasks {
@@ -53,14 +57,33 @@ Result<std::optional<std::string_view>> read_stat(const Root& root,
   return std::string_view(buffer.data(), static_cast<std::size_t>(got));
 }
 
-Fact<std::uint64_t> read_switches(const Root& root, const std::string& pid) {
+Fact<std::uint64_t> number_in(const std::string& path,
+                              const Result<std::string>& status,
+                              Result<std::uint64_t> (*parse)(std::string_view)) {
+  if (!status) return Fact<std::uint64_t>::failed(status.error());
+  const auto number = parse(*status);
+  if (number) return *number;
+  return Fact<std::uint64_t>::unreadable(fmt::format("read {}: {}", path, number.error().message));
+}
+
+// A kernel that does not tell writes "0".
+Fact<std::string> read_wait(const Root& root, const std::string& pid) {
+  const auto path = fmt::format("/proc/{}/wchan", pid);
+  const auto text = root.read_line(path);
+  if (!text) return Fact<std::string>::failed(text.error());
+  if (*text == "0") return Fact<std::string>::absent(fmt::format("{} does not tell", path));
+  return printable(*text, 64);
+}
+
+// Only what the task hangs in needs to be known of it, and whose it is.
+void add_wait(const Root& root, const std::string& pid, Task& task) {
   const auto path = fmt::format("/proc/{}/status", pid);
-  const auto text = root.read(path);
-  if (!text) return Fact<std::uint64_t>::failed(text.error());
-  const auto switches = parse_context_switches(*text);
-  if (switches) return *switches;
-  return Fact<std::uint64_t>::unreadable(
-      fmt::format("read {}: {}", path, switches.error().message));
+  const auto status = root.read(path);
+  task.user = number_in(path, status, parse_user);
+  task.switches = number_in(path, status, parse_context_switches);
+  task.waits_in = read_wait(root, pid);
+  task.of_muster = task.user && *task.user == 0 && task.name.starts_with(kOwnName) &&
+                   runs_muster(root, fmt::format("/proc/{}", pid));
 }
 
 Result<void> add_if_stuck(const Root& root,
@@ -77,14 +100,14 @@ Result<void> add_if_stuck(const Root& root,
   task.name = printable(stat->name, 64);
   task.start_ticks = stat->start_ticks;
   task.parent = stat->parent;
-  if (stat->state == 'D') task.switches = read_switches(root, pid);
+  if (stat->state == 'D') add_wait(root, pid, task);
   auto& where = stat->state == 'D' ? tasks.uninterruptible : tasks.zombies;
   where.push_back(std::move(task));
   return {};
 }
 
 Result<StuckTasks> read_stuck_tasks(const Root& root) {
-  const auto names = root.list("/proc");
+  const auto names = root.list("/proc", kMostProcesses);
   if (!names) return tl::unexpected(names.error());
   StuckTasks tasks;
   std::array<char, kLongestStat> buffer{};
@@ -102,6 +125,25 @@ Result<StuckTasks> read_stuck_tasks(const Root& root) {
   std::ranges::sort(tasks.uninterruptible, {}, &Task::pid);
   std::ranges::sort(tasks.zombies, {}, &Task::pid);
   return tasks;
+}
+
+// A folder for each connection, of the user who mounted the file system; what is gone meanwhile
+// waits for nothing.
+Fact<std::vector<FuseUser>> read_fuse(const Root& root) {
+  const auto names = root.list(kFuse);
+  if (!names) return Fact<std::vector<FuseUser>>::failed(names.error());
+  std::map<std::uint64_t, std::uint64_t> waiting;
+  for (const auto& name : *names) {
+    const auto path = fmt::format("{}/{}", kFuse, name);
+    const auto folder = root.open(path, O_PATH | O_DIRECTORY);
+    struct stat status = {};
+    if (!folder || ::fstat(folder->get(), &status) != 0 || status.st_uid == 0) continue;
+    const auto requests = read_unsigned(root, fmt::format("{}/waiting", path));
+    if (requests && *requests > 0) waiting[status.st_uid] += *requests;
+  }
+  std::vector<FuseUser> users;
+  for (const auto& [user, requests] : waiting) users.push_back({.user = user, .waiting = requests});
+  return users;
 }
 
 void fill_load(const Result<LoadAverage>& load, Processes& processes) {
@@ -138,6 +180,7 @@ Section<Processes> probe_processes(const Root& root) {
     processes.uninterruptible = Result<std::vector<Task>>(tl::unexpected(error));
     processes.zombies = processes.uninterruptible;
   }
+  processes.fuse = read_fuse(root);
   if (!load && !tasks) return not_observed<Processes>(load.error().message);
   return observed(std::move(processes));
 }

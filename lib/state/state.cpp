@@ -19,6 +19,7 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/state/counters.hpp"
+#include "lib/state/left_behind.hpp"
 #include "lib/state/xids.hpp"
 
 namespace muster {
@@ -156,10 +157,6 @@ void recall_stuck_tasks(Snapshot& snapshot) {
 }
 
 Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xids_of_programs) {
-  if (!snapshot.identity->boot_id || !snapshot.identity->uptime_s) {
-    return make_error(
-        fmt::format("{} is not written: boot id or uptime is not known", file.string()));
-  }
   if (file.has_parent_path()) {
     std::error_code failed;
     if (fs::create_directories(file.parent_path(), failed)) {
@@ -169,6 +166,11 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xi
       return make_error(
           fmt::format("create {}: {}", file.parent_path().string(), failed.message()));
     }
+  }
+  note_left_behind(file, snapshot);
+  if (!snapshot.identity->boot_id || !snapshot.identity->uptime_s) {
+    return make_error(
+        fmt::format("{} is not written: boot id or uptime is not known", file.string()));
   }
   const auto held = lock(file);
   if (!held) return tl::unexpected(held.error());

@@ -144,7 +144,8 @@ TEST(JudgeTest, AKernelLogThatCannotBeReadCostsNoCheckThatOnlyLooksAtIt) {
   Snapshot snapshot = node();
   snapshot.identity->uptime_s = 7200.0;
   snapshot.processes = observed(Processes{
-      .uninterruptible = std::vector<Task>{{.pid = 77, .name = "dd", .stuck_since_s = 3200.0}},
+      .uninterruptible =
+          std::vector<Task>{{.pid = 77, .name = "dd", .user = 0U, .stuck_since_s = 3200.0}},
       .zombies = std::vector<Task>{}});
   snapshot.kernel_log = {.status = Status::error, .reason = "Operation not permitted"};
   Profile profile;

@@ -130,7 +130,9 @@ struct ProcessDescription {
   char state = 'S';
   std::uint64_t start_ticks = 1000;
   std::uint64_t voluntary_switches = 150;
-  std::string unit;  // systemd's; empty for none
+  unsigned user = 0;
+  std::string waits_in;  // a function of the kernel; empty for none
+  std::string unit;      // systemd's; empty for none
   std::string memlock = "unlimited";
   std::string open_files = "131072";
 };

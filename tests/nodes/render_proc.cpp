@@ -52,14 +52,19 @@ void add_process(const ProcessDescription& process, Tree& tree) {
   attribute(tree, folder, "comm", process.name);
   tree.file(fmt::format("{}/status", folder),
             fmt::format("Name:\t{}\nUmask:\t0022\nState:\t{}\nTgid:\t{}\nPid:\t{}\nPPid:\t{}\n"
-                        "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nThreads:\t1\n"
+                        "Uid:\t{}\t{}\t{}\t{}\nGid:\t0\t0\t0\t0\nThreads:\t1\n"
                         "voluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t7\n",
                         process.name,
                         state_word(process.state),
                         process.pid,
                         process.pid,
                         process.parent,
+                        process.user,
+                        process.user,
+                        process.user,
+                        process.user,
                         process.voluntary_switches));
+  if (!process.waits_in.empty()) tree.file(fmt::format("{}/wchan", folder), process.waits_in);
   tree.file(fmt::format("{}/limits", folder), limits(process));
   tree.file(fmt::format("{}/cmdline", folder), std::string(process.name).append(1, '\0'));
   attribute(tree,

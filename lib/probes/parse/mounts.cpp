@@ -13,8 +13,21 @@ namespace {
 
 bool is_octal(char digit) { return digit >= '0' && digit <= '7'; }
 
-// Three octal digits after a backslash; the kernel writes \011, \012, \040, \043 and \134.
-std::string unescape(std::string_view text) {
+// FUSE says who mounted it, and fusermount lets nobody say another; mount(8) notes the user of a
+// mount that /etc/fstab allows to users.
+Fact<std::string> user_of(std::string_view type, const std::vector<std::string_view>& options) {
+  for (const auto option : options) {
+    const auto value = option.substr(std::min(option.find('=') + 1, option.size()));
+    const bool fuse = type.starts_with("fuse") && option.starts_with("user_id=") && value != "0";
+    const bool named = type != "cifs" && type != "smb3" && option.starts_with("user=");
+    if ((fuse || (named && value != "root")) && !value.empty()) return printable(value, 64);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string unescape_mount(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
@@ -31,8 +44,6 @@ std::string unescape(std::string_view text) {
   return result;
 }
 
-}  // namespace
-
 Result<Mount> parse_mount(std::string_view line) {
   const auto fields = split(line, ' ');
   const bool valid = fields.size() >= 4 && fields[1].starts_with('/') && !fields[2].empty();
@@ -41,9 +52,10 @@ Result<Mount> parse_mount(std::string_view line) {
   }
   const auto options = split(fields[3], ',');
   Mount mount;
-  mount.source = unescape(fields[0]);
-  mount.point = unescape(fields[1]);
-  mount.type = unescape(fields[2]);
+  mount.source = unescape_mount(fields[0]);
+  mount.point = unescape_mount(fields[1]);
+  mount.type = unescape_mount(fields[2]);
+  mount.user = user_of(mount.type, options);
   mount.read_only = std::find(options.begin(), options.end(), "ro") != options.end();
   return mount;
 }

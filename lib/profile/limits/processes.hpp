@@ -19,10 +19,14 @@ struct ResourceLimits {
 
 struct StuckTaskLimits {
   Limit<Seconds> uninterruptible_for;
+  Words waits_of_users;
   Limit<int> zombies_warn_above;
 
   MUSTER_FIELDS(StuckTaskLimits,
                 MUSTER_FIELD(uninterruptible_for, "longest time in D state"),
+                MUSTER_FIELD(waits_of_users,
+                             "functions of the kernel (wchan), as globs, in which a user can make "
+                             "a task wait: it warns only"),
                 MUSTER_FIELD(zombies_warn_above, "number of zombies"));
 };
 

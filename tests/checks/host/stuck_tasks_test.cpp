@@ -17,15 +17,24 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-const Profile kTenMinutes{.host = HostLimits{.stuck_tasks = {.uninterruptible_for = Seconds{600},
-                                                             .zombies_warn_above = 2}}};
+const Profile kTenMinutes{
+    .host = HostLimits{.stuck_tasks = {.uninterruptible_for = Seconds{600},
+                                       .waits_of_users = {"kernel_clone", "*fuse_*"},
+                                       .zombies_warn_above = 2}}};
 
 Task task(std::uint64_t pid, Fact<double> since = {}) {
   return {.pid = pid,
           .name = "dd",
           .start_ticks = 1000,
           .parent = 1,
+          .user = 0U,
           .stuck_since_s = std::move(since)};
+}
+
+Task of_user(Task task, std::string waits_in) {
+  task.user = 1001U;
+  task.waits_in = std::move(waits_in);
+  return task;
 }
 
 // Two hours after boot.
@@ -94,6 +103,77 @@ TEST(HostStuckTasksTest, KnowsTheWordsOfNewerKernels) {
       said_at(6120, "INFO: task dd:77 blocked in I/O wait for more than 120 seconds.")};
   EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
+}
+
+// Two lines of C do it: if (vfork() == 0) for (;;) pause();
+TEST(HostStuckTasksTest, WarnsOfAUsersTaskThatWaitsForItsOwnChildAndNamesHim) {
+  Snapshot snapshot = node({of_user(task(77, 6000.0), "kernel_clone")});
+  Finding expected{.device = "pid 77",
+                   .outcome = Outcome::warn,
+                   .message =
+                       "dd (pid 77) of user 1001 has been in uninterruptible sleep for 20 "
+                       "min, expected at most 10 min; a user can make it wait in "
+                       "kernel_clone",
+                   .observed = 1200.0,
+                   .limit = 600.0,
+                   .unit = "s",
+                   .remedy = Remedy::watch};
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(expected));
+  // FUSE makes its callers unkillable, and the kernel calls those hung.
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(expected));
+}
+
+TEST(HostStuckTasksTest, FailsAUsersTaskOnlyByTheKernelsWord) {
+  Snapshot snapshot = node({of_user(task(77, 6000.0), "rpc_wait_bit_killable")});
+  auto findings = ask(checks::host_stuck_tasks, snapshot, kTenMinutes);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].outcome, Outcome::warn);
+  EXPECT_THAT(findings[0].message, ::testing::HasSubstr("the kernel does not call it hung"));
+  snapshot.kernel_log->records = {
+      said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
+  findings = ask(checks::host_stuck_tasks, snapshot, kTenMinutes);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].outcome, Outcome::fail);
+}
+
+TEST(HostStuckTasksTest, WarnsOfATaskOfTheSystemThatAUsersFileSystemHolds) {
+  Task held = task(77, 6000.0);
+  held.waits_in = std::string("fuse_lookup");
+  Snapshot snapshot = node({held});
+  EXPECT_EQ(ask(checks::host_stuck_tasks, snapshot, kTenMinutes).at(0).outcome, Outcome::warn);
+  // It may wait for a lock that another task holds, which waits for the file system.
+  snapshot = node({task(77, 6000.0)});
+  snapshot.processes->fuse = std::vector<FuseUser>{{.user = 1001, .waiting = 3}};
+  const auto findings = ask(checks::host_stuck_tasks, snapshot, kTenMinutes);
+  EXPECT_EQ(findings.at(0).outcome, Outcome::warn);
+  EXPECT_THAT(findings.at(0).message, ::testing::HasSubstr("(FUSE) of user 1001 does not answer"));
+}
+
+TEST(HostStuckTasksTest, WarnsWhereItIsNotKnownWhoseTheTaskIs) {
+  Task unknown = task(77, 6000.0);
+  unknown.user = Fact<std::uint64_t>::unreadable("read /proc/77/status: No such process");
+  EXPECT_EQ(ask(checks::host_stuck_tasks, node({unknown}), kTenMinutes).at(0).outcome,
+            Outcome::warn);
+}
+
+TEST(HostStuckTasksTest, AccusesNoChildThatMusterLeftBehind) {
+  Task own = task(77, 6000.0);
+  own.of_muster = true;
+  EXPECT_THAT(ask(checks::host_stuck_tasks, node({own}), kTenMinutes), ElementsAre(kNotForLong));
+}
+
+TEST(HostStuckTasksTest, NamesWhatFailsBeforeAllThatUsersAdd) {
+  std::vector<Task> tasks;
+  for (std::uint64_t pid = 100; pid < 130; ++pid) {
+    tasks.push_back(of_user(task(pid, 6000.0), "kernel_clone"));
+  }
+  tasks.push_back(task(777, 6000.0));
+  const Findings findings = ask(checks::host_stuck_tasks, node(tasks), kTenMinutes);
+  ASSERT_THAT(findings, SizeIs(21));
+  EXPECT_EQ(findings.front(), stuck(777, "20 min", 1200));
+  EXPECT_EQ(findings.back().outcome, Outcome::warn);
 }
 
 TEST(HostStuckTasksTest, TakesThePidAfterANameFullOfColons) {

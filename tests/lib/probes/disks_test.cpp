@@ -39,13 +39,27 @@ TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
                                      .level = std::string("raid1"),
                                      .state = std::string("clean"),
                                      .disks = 2U,
-                                     .degraded = 0U}}}));
+                                     .degraded = 0U}},
+                           .stacked = std::vector<StackedDevice>()}));
+}
+
+TEST_F(DisksProbeTest, NamesDiskImagesAndWhatLiesOnThem) {
+  tree_.write("sys/block/loop3/loop/backing_file", "/home/alice/x.img\n");
+  tree_.write("sys/block/loop4/size", "0\n");
+  tree_.write("sys/block/dm-7/slaves/loop3/size", "8\n");
+  using Devices = std::vector<StackedDevice>;
+  EXPECT_EQ(probe()->stacked,
+            Fact<Devices>(Devices{{.name = "dm-7", .on = {"loop3"}},
+                                  {.name = "loop3", .file = "/home/alice/x.img"}}));
 }
 
 TEST_F(DisksProbeTest, TakesAMachineWithoutNvmeAndArraysAsItIs) {
   tree_.remove("sys/class/nvme");
   tree_.remove("sys/block");
-  EXPECT_EQ(probe(), observed(Disks{}));
+  auto section = probe();
+  EXPECT_TRUE(section->stacked.is_absent());
+  section->stacked = {};
+  EXPECT_EQ(section, observed(Disks{}));
 }
 
 TEST_F(DisksProbeTest, LeavesOutRemoteDisks) {

@@ -149,6 +149,31 @@ TEST_F(MountsProbeTest, KeepsAThousandMounts) {
   EXPECT_EQ(probe(table)->mounts.size(), 1000U);
 }
 
+// Who mounted it: FUSE names him, and mount(8) where /etc/fstab lets users mount.
+TEST(MountParseTest, NamesTheUserWhoMountedIt) {
+  EXPECT_EQ(*parse_mount("x /m fuse.sshfs rw,user_id=1001,group_id=5 0 0")->user, "1001");
+  EXPECT_EQ(*parse_mount("/dev/sdb1 /m vfat rw,user=alice 0 0")->user, "alice");
+  for (const auto* line : {"x /m fuse.x rw,user_id=0,group_id=0 0 0",
+                           "//srv/x /m cifs rw,user=svc 0 0",
+                           "x /m ext4 rw,user_id=7 0 0",
+                           "x /m ext4 rw,user_xattr 0 0"}) {
+    EXPECT_FALSE(parse_mount(line)->user) << line;
+  }
+}
+
+TEST_F(MountsProbeTest, FindsTheFoldersThatEveryUserMayFill) {
+  tree_.write("tmp/x", "");
+  tree_.write("data/x", "");
+  const auto folder = [&](std::string_view name) { return tree_.path() / name; };
+  const std::string table = "/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /data xfs rw 0 0\n";
+  EXPECT_FALSE(probe(table)->mounts[0].users_write);
+  std::filesystem::permissions(folder("tmp"), std::filesystem::perms::all);
+  EXPECT_EQ(*probe(table)->mounts[0].users_write, "/tmp");
+  EXPECT_FALSE(probe(table)->mounts[1].users_write);
+  std::filesystem::permissions(folder("data"), std::filesystem::perms::all);
+  EXPECT_EQ(*probe(table)->mounts[1].users_write, "/data");
+}
+
 TEST(MountParseTest, RestoresEveryOctalEscape) {
   const auto mount = parse_mount(R"(a\011b /x\134040\012y\043 ext4 rw 0 0)");
   ASSERT_TRUE(mount);

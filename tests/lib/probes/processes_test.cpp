@@ -22,19 +22,53 @@ class ProcessesProbeTest : public ::testing::Test {
 
 TEST_F(ProcessesProbeTest, ReadsTheLoadAndNamesStuckTasks) {
   tree_.write("proc/7/stat", stat_line(7, "sh", 'Z', 70));
-  EXPECT_EQ(probe(),
-            observed(Processes{.load1 = 0.20,
-                               .load5 = 0.18,
-                               .load15 = 0.12,
-                               .running = 1U,
-                               .total = 80U,
-                               .uninterruptible = std::vector<Task>{{.pid = 42,
-                                                                     .name = "nvidia-smi",
-                                                                     .start_ticks = 4200,
-                                                                     .parent = 1,
-                                                                     .switches = 157U}},
-                               .zombies = std::vector<Task>{
-                                   {.pid = 7, .name = "sh", .start_ticks = 70, .parent = 1}}}));
+  tree_.write("proc/42/status",
+              "Uid:\t1001\t0\t0\t0\nvoluntary_ctxt_switches:\t150\n"
+              "nonvoluntary_ctxt_switches:\t7\n");
+  tree_.write("proc/42/wchan", "request_wait_answer");
+  tree_.write("sys/fs/fuse/connections/51/waiting", "0\n");
+  EXPECT_EQ(
+      probe(),
+      observed(Processes{
+          .load1 = 0.20,
+          .load5 = 0.18,
+          .load15 = 0.12,
+          .running = 1U,
+          .total = 80U,
+          .uninterruptible = std::vector<Task>{{.pid = 42,
+                                                .name = "nvidia-smi",
+                                                .start_ticks = 4200,
+                                                .parent = 1,
+                                                .user = 1001U,
+                                                .switches = 157U,
+                                                .waits_in = std::string("request_wait_answer")}},
+          .zombies = std::vector<Task>{{.pid = 7, .name = "sh", .start_ticks = 70, .parent = 1}},
+          .fuse = std::vector<FuseUser>()}));
+}
+
+TEST_F(ProcessesProbeTest, KnowsAChildOfMusterByItsUserAndProgramAndNotByItsName) {
+  const auto of_muster = [&](std::string_view user, std::string_view program) {
+    tree_.write("proc/42/stat", stat_line(42, "muster:all", 'D', 1));
+    tree_.write("proc/42/status",
+                fmt::format("Uid:\t{}\t0\t0\t0\nvoluntary_ctxt_switches:\t1\n"
+                            "nonvoluntary_ctxt_switches:\t7\n",
+                            user));
+    tree_.link("proc/42/exe", program);
+    return probe()->uninterruptible->at(0).of_muster;
+  };
+  EXPECT_TRUE(of_muster("0", "/usr/bin/muster"));
+  EXPECT_TRUE(of_muster("0", "/usr/bin/muster (deleted)"));
+  EXPECT_FALSE(of_muster("1001", "/usr/bin/muster"));
+  EXPECT_FALSE(of_muster("0", "/usr/bin/df"));
+}
+
+// 65,536 are a limit of nobody's: the kernel allows four million.
+TEST_F(ProcessesProbeTest, ListsMoreProcessesThanAnyOtherFolderHasEntries) {
+  constexpr int kMany = 66000;
+  for (int pid = 1000; pid < 1000 + kMany; ++pid) {
+    std::filesystem::create_directory(tree_.path() / "proc" / fmt::format("{}", pid));
+  }
+  EXPECT_TRUE(probe()->uninterruptible.known()) << probe()->uninterruptible.why();
 }
 
 TEST_F(ProcessesProbeTest, PassesOverAProcessThatEndedMeanwhile) {

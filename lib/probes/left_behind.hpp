@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Children of earlier runs that hang in the kernel, where no signal ends them: what each was about
+// to do is not done again, so that their number does not grow.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/root.hpp"
+
+namespace muster {
+
+// What the kernel's name of each of our children begins with.
+inline constexpr std::string_view kOwnName = "muster:";
+
+struct LeftBehind {
+  std::uint64_t pid = 0;
+  std::string work;  // as it was announced
+  double for_s = 0;  // since the child was started
+};
+
+// In a child, before work that may hang: says what it is, where later runs find it.
+void announce_work(std::string_view work);
+
+// Whether the process (or thread) in this folder of /proc runs a program called muster.
+[[nodiscard]] bool runs_muster(const Root& root, const std::string& folder);
+
+// Those of this host that hang by now, of the user that this process has. All processes are looked
+// at, unless `state_file` is in a folder that could hold a note of them and does not.
+[[nodiscard]] std::vector<LeftBehind> find_left_behind(
+    const std::optional<std::filesystem::path>& state_file);
+
+}  // namespace muster

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file system (FUSE) that takes requests and answers none, so that whoever asks it cannot even be
+// killed: what muster says of it, and what it leaves behind over many runs.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "lib/base/descriptor.hpp"
+#include "lib/probes/parse/processes.hpp"
+#include "tests/e2e/harness.hpp"
+#include "tests/nodes/render.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+template <class Answer>
+void answer(int device, std::uint64_t request, const Answer& body) {
+  const fuse_out_header head{.len = sizeof head + sizeof body, .error = 0, .unique = request};
+  std::array<char, sizeof head + sizeof body> bytes{};
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, &body, sizeof body);
+  static_cast<void>(::write(device, bytes.data(), bytes.size()));
+}
+
+// The mount point itself can be opened; nothing else ever returns.
+[[noreturn]] void serve(int device) {
+  static std::array<char, 1UL << 20U> request{};
+  while (::read(device, request.data(), request.size()) > 0) {
+    fuse_in_header head{};
+    std::memcpy(&head, request.data(), sizeof head);
+    if (head.opcode == FUSE_INIT) {
+      answer(device,
+             head.unique,
+             fuse_init_out{.major = 7, .minor = 31, .max_write = 1U << 17U, .time_gran = 1});
+    } else if (head.opcode == FUSE_GETATTR) {
+      answer(device,
+             head.unique,
+             fuse_attr_out{.attr_valid = 100, .attr = {.ino = 1, .mode = S_IFDIR | 0755U}});
+    }
+  }
+  ::_exit(0);
+}
+
+// Mounted where only this process and its children see it; when it goes, all who hang go on.
+class HungFileSystem {
+ public:
+  HungFileSystem(const std::filesystem::path& point, unsigned user) {
+    std::filesystem::create_directories(point);
+    const Descriptor device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    if (device.get() < 0 || ::unshare(CLONE_NEWNS) != 0) return;
+    ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    const auto options =
+        fmt::format("fd={},rootmode=40000,user_id={},group_id=0,allow_other", device.get(), user);
+    if (::mount("fuse", point.c_str(), "fuse", 0, options.c_str()) != 0) return;
+    server_ = ::fork();
+    if (server_ == 0) serve(device.get());
+    point_ = point;
+  }
+
+  HungFileSystem(const HungFileSystem&) = delete;
+  HungFileSystem& operator=(const HungFileSystem&) = delete;
+
+  ~HungFileSystem() {
+    if (server_ <= 0) return;
+    ::kill(server_, SIGKILL);
+    ::waitpid(server_, nullptr, 0);
+    ::umount2(point_.c_str(), MNT_DETACH);
+  }
+
+  [[nodiscard]] bool works() const { return server_ > 0; }
+
+ private:
+  std::filesystem::path point_;
+  pid_t server_ = -1;
+};
+
+// The children of muster that hang now.
+std::size_t left_behind() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string line;
+    std::getline(file, line);
+    const auto stat = parse_process_stat(line);
+    if (stat && stat->state == 'D' && stat->name.starts_with("muster:")) ++count;
+  }
+  return count;
+}
+
+class HungMountTest : public ::testing::Test {
+ protected:
+  // The node has it mounted by `user`.
+  void hang(unsigned user) {
+    auto node = nodes::nd96isr_h100_v5();
+    node.mounts.push_back({.source = "fuse",
+                           .point = "/hung",
+                           .type = "fuse",
+                           .options = fmt::format("rw,user_id={},group_id=0,allow_other", user)});
+    stage_.show(render(node));
+    file_system_.emplace(stage_.root() / "hung", user);
+  }
+
+  [[nodiscard]] std::string check(std::string_view only, std::string_view more = {}) const {
+    return output_of(
+        fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --profile nd96isr_h100_v5 "
+                    "--state {} --only '{}' --deadline '10 s' {} 2>&1",
+                    MUSTER_SOURCE_DIR,
+                    MUSTER_PROGRAM,
+                    stage_.root().string(),
+                    state_.path().string(),
+                    only,
+                    more));
+  }
+
+  Stage stage_;
+  TempDir state_;
+  std::optional<HungFileSystem> file_system_;
+};
+
+TEST_F(HungMountTest, OfAUserWarnsAndLeavesNoGrowingNumberOfProcesses) {
+  hang(1001);
+  if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
+  EXPECT_THAT(check("host.mounts"),
+              AllOf(HasSubstr("did not answer within 2 s; user 1001 mounted it"),
+                    Not(HasSubstr("unhealthy"))));
+  const auto after_one = left_behind();
+  EXPECT_GT(after_one, 0U);
+  constexpr int kRuns = 100;
+  for (int i = 0; i < kRuns; ++i) {
+    ASSERT_THAT(
+        check("host.mounts,host.stuck_tasks"),
+        AllOf(HasSubstr("is not asked again; user 1001 mounted it"), Not(HasSubstr("unhealthy"))))
+        << i;
+  }
+  EXPECT_LE(left_behind(), after_one);
+}
+
+TEST_F(HungMountTest, OfTheNodeFailsAndIsNotAskedAgain) {
+  hang(0);
+  if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
+  EXPECT_THAT(check("host.mounts"), HasSubstr("did not answer within 2 s"));
+  const auto after_one = left_behind();
+  EXPECT_THAT(check("host.mounts"), AllOf(HasSubstr("is not asked again"), HasSubstr("unhealthy")));
+  EXPECT_LE(left_behind(), after_one);
+}
+
+// The driver's library lies on it: opening it never returns.
+TEST_F(HungMountTest, ADriverInWhichAChildHangsIsNotAskedAgain) {
+  hang(1001);
+  if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
+  const auto nvml = fmt::format("--nvml {}/hung/libnvidia-ml.so.1", stage_.root().string());
+  EXPECT_THAT(check("muster.probes,gpu.driver", nvml),
+              HasSubstr("dlopen of NVML did not return within"));
+  const auto after_one = left_behind();
+  EXPECT_GT(after_one, 0U);
+  EXPECT_THAT(check("muster.probes,gpu.driver", nvml),
+              HasSubstr("not asked: a child of an earlier muster (pid "));
+  EXPECT_LE(left_behind(), after_one);
+}
+
+}  // namespace
+}  // namespace muster::e2e
