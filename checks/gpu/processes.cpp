@@ -30,8 +30,11 @@ struct Seen {
 };
 
 // The kernel keeps 15 characters of a command.
-bool allows(const Words& allowed, const std::string& name) {
+// A user can give his process any name: only one of the system goes by it.
+bool allows(const Words& allowed, const GpuProcess& process) {
   constexpr std::size_t kLongest = 15;
+  const std::string& name = process.name;
+  if (!process.job.empty() || (process.user && is_of_users(*process.user))) return false;
   return std::ranges::any_of(allowed, [&](const std::string& glob) {
     return matches_glob(glob, name) ||
            (name.size() == kLongest && matches_glob(glob.substr(0, kLongest), name));
@@ -65,7 +68,7 @@ void look_at(const Gpu& gpu, const GpuProcessLimits& limits, const JobGpus& mine
   }
   if (!gpu.processes) return;
   for (const GpuProcess& process : *gpu.processes) {
-    if (concerns(mine, held, process) && !allows(limits.allowed, process.name)) {
+    if (concerns(mine, held, process) && !allows(limits.allowed, process)) {
       add(gpu, process, held, seen);
     }
   }

@@ -166,9 +166,13 @@ TEST(GpuProcessesTest, TheSystemsOwnProcessesAreAllowed) {
   for (const auto* name : {"nvidia-persiste", "Xorg", "dcgm-exporter"}) {
     GpuProcess one = process();
     one.name = name;
+    one.user = 0U;
     EXPECT_THAT(judge(with(one), kIdle),
                 ElementsAre(passes("2 GPUs without a process left behind")))
         << name;
+    // Anybody may give his process that name.
+    one.user = 1001U;
+    EXPECT_EQ(judge(with(one), kIdle).front().outcome, Outcome::fail) << name;
   }
   GpuProcess other = process();
   other.name = "nvidia-persist";
