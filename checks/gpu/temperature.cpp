@@ -28,43 +28,49 @@ Finding hot(const Snapshot& snapshot,
   return finding;
 }
 
+// `allowed`: the highest temperature that this part may have, by its GPU's own word.
 std::optional<Finding> above(const Snapshot& snapshot,
                              const Gpu& gpu,
                              std::string_view what,
                              int celsius,
-                             const GpuTemperatureLimits& limits) {
-  for (const auto& [limit, outcome] : {std::pair{&limits.fail_above, Outcome::fail},
-                                       std::pair{&limits.warn_above, Outcome::warn}}) {
-    if (!*limit || celsius <= (*limit)->value) continue;
+                             const Limit<Celsius>& fail_above,
+                             const Limit<Celsius>& warn_above,
+                             const Fact<int>& allowed = {}) {
+  const auto finding = [&](Outcome outcome, double limit, std::string_view whose) {
     return hot(snapshot,
                gpu,
                outcome,
-               fmt::format("the {} is at {} C, above {} C", what, celsius, (*limit)->value),
+               fmt::format("the {} is at {} C, above {}{} C", what, celsius, whose, limit),
                celsius,
-               (*limit)->value);
+               limit);
+  };
+  if (fail_above && celsius > fail_above->value) {
+    return finding(Outcome::fail, fail_above->value, "");
+  }
+  if (!fail_above && allowed && celsius > *allowed) {
+    return finding(Outcome::fail, *allowed, "the GPU's own limit of ");
+  }
+  if (warn_above && celsius > warn_above->value) {
+    return finding(Outcome::warn, warn_above->value, "");
   }
   return std::nullopt;
 }
 
-// The worse of the two, of those that are known.
-std::optional<Finding> worst_of(const Snapshot& snapshot,
+// The GPU slows itself down, or is close to it.
+std::optional<Finding> slowdown(const Snapshot& snapshot,
                                 const Gpu& gpu,
                                 const GpuTemperatureLimits& limits) {
-  const auto& heat = gpu.heat;
-  std::optional<Finding> worst;
-  if (heat.gpu_c) worst = above(snapshot, gpu, "GPU", *heat.gpu_c, limits);
-  if (!heat.memory_c) return worst;
-  auto memory = above(snapshot, gpu, "memory", *heat.memory_c, limits);
-  if (memory && (!worst || rank(memory->outcome) < rank(worst->outcome))) worst = memory;
-  return worst;
-}
-
-std::optional<Finding> close_to_slowdown(const Snapshot& snapshot,
-                                         const Gpu& gpu,
-                                         const GpuTemperatureLimits& limits) {
   const auto& margin = gpu.heat.margin_c;
-  if (!margin || !limits.warn_margin_below) return std::nullopt;
-  if (*margin >= limits.warn_margin_below->value) return std::nullopt;
+  if (!margin) return std::nullopt;
+  if (*margin <= 0) {
+    return hot(snapshot,
+               gpu,
+               Outcome::fail,
+               fmt::format("{} C above the point where the GPU slows itself down", -*margin),
+               *margin,
+               0);
+  }
+  if (!limits.warn_margin_below || *margin >= limits.warn_margin_below->value) return std::nullopt;
   return hot(snapshot,
              gpu,
              Outcome::warn,
@@ -73,6 +79,31 @@ std::optional<Finding> close_to_slowdown(const Snapshot& snapshot,
                          limits.warn_margin_below->value),
              *margin,
              limits.warn_margin_below->value);
+}
+
+// The worst of GPU, memory and slowdown, of those that are known; of equals the first.
+std::optional<Finding> worst_of(const Snapshot& snapshot,
+                                const Gpu& gpu,
+                                const GpuTemperatureLimits& limits) {
+  const auto& heat = gpu.heat;
+  std::optional<Finding> worst;
+  const auto count = [&](std::optional<Finding> next) {
+    if (next && (!worst || rank(next->outcome) < rank(worst->outcome))) worst = std::move(next);
+  };
+  if (heat.gpu_c) {
+    count(above(snapshot, gpu, "GPU", *heat.gpu_c, limits.fail_above, limits.warn_above));
+  }
+  if (heat.memory_c) {
+    count(above(snapshot,
+                gpu,
+                "memory",
+                *heat.memory_c,
+                limits.memory_fail_above,
+                limits.memory_warn_above,
+                heat.memory_max_c));
+  }
+  count(slowdown(snapshot, gpu, limits));
+  return worst;
 }
 
 // What is too hot fails, whatever else is not known; only then is something unknown.
@@ -86,14 +117,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   if (heat.memory_c.is_unreadable()) {
     return gpu::not_told(gpu, "the temperature of the memory", heat.memory_c);
   }
-  return worst ? worst : close_to_slowdown(snapshot, gpu, limits);
+  return worst;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.gpu->temperature;
-  if (!limits.fail_above && !limits.warn_above && !limits.warn_margin_below) {
-    return {not_limited("the temperature")};
-  }
   return gpu::each(
       snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); }, "cool enough");
 }
@@ -105,8 +133,9 @@ constinit const Check gpu_temperature{
     .title = "GPUs and their memory are cool enough",
     .why =
         "A hot GPU slows itself down and holds back every job it takes part in. The "
-        "temperature is compared with the profile's limits, and with the point at which "
-        "this GPU begins to slow down where NVML tells it.",
+        "temperature is compared with the profile's limits, and with the GPU's own where NVML "
+        "tells them: the point at which it begins to slow down, and what its memory may have. "
+        "Memory runs hotter than the GPU: above 90 C under load is usual.",
     .fix =
         "Look at fans, air flow and the temperature of the room or of the coolant. In a "
         "virtual machine, report it to the provider.",

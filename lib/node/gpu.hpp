@@ -151,11 +151,13 @@ struct GpuClocks {
 struct GpuHeat {
   Fact<int> gpu_c;
   Fact<int> memory_c;
+  Fact<int> memory_max_c;
   Fact<int> margin_c;
 
   MUSTER_FIELDS(GpuHeat,
                 MUSTER_FIELD(gpu_c, "temperature of the GPU"),
                 MUSTER_FIELD(memory_c, "temperature of its memory"),
+                MUSTER_FIELD(memory_max_c, "highest temperature that the memory may have"),
                 MUSTER_FIELD(margin_c, "degrees left to the GPU's own slowdown"));
 };
 

@@ -146,8 +146,29 @@ std::vector<Fault> heat_faults() {
        .node = kH100,
        .check = "gpu.temperature",
        .device = "gpu7",
-       .change = [](NodeDescription& node) { facts(node, 7).heat.memory_c = 93; },
-       .says = Saying{count(93), 90.0, Remedy::report_to_provider}},
+       .change =
+           [](NodeDescription& node) {
+             facts(node, 7).heat.memory_c = 97;
+             facts(node, 7).heat.memory_max_c = 95;
+           },
+       .says = Saying{count(97), 95.0, Remedy::report_to_provider}},
+      {.name = "gpu_memory_warm",
+       .node = kH100,
+       .check = "gpu.temperature",
+       .device = "gpu6",
+       .outcome = Outcome::warn,
+       .change = [](NodeDescription& node) { facts(node, 6).heat.memory_c = 97; },
+       .says = Saying{count(97), 95.0, Remedy::watch}},
+      {.name = "gpu_above_its_slowdown",
+       .node = kA100,
+       .check = "gpu.temperature",
+       .device = "gpu2",
+       .change =
+           [](NodeDescription& node) {
+             facts(node, 2).heat.gpu_c = 97;
+             facts(node, 2).heat.margin_c = -8;
+           },
+       .says = Saying{count(-8), 0.0, Remedy::report_to_provider}},
       {.name = "gpu_near_its_slowdown",
        .node = kV100,
        .check = "gpu.temperature",

@@ -98,7 +98,7 @@ Gpu v100_sxm2(std::uint64_t memory_mib, const std::vector<std::string>& peers) {
     link.remote_address = peers.at(link.link);
   }
   gpu.clocks = idle_at(135, 1290, 1530);
-  gpu.heat = {.gpu_c = 36, .memory_c = 34, .margin_c = 51};
+  gpu.heat = {.gpu_c = 36, .memory_c = 34, .memory_max_c = 85, .margin_c = 51};
   gpu.power = at_rest(43, 300);
   return gpu;
 }
@@ -111,7 +111,7 @@ Gpu a100_sxm4(std::uint64_t memory_mib) {
   gpu.memory = memory_of(memory_mib, 512U);
   gpu.nvlinks = links(12, 25'000);
   gpu.clocks = idle_at(210, 1410, 1410);
-  gpu.heat = {.gpu_c = 33, .memory_c = 39, .margin_c = 56};
+  gpu.heat = {.gpu_c = 33, .memory_c = 39, .memory_max_c = 95, .margin_c = 56};
   gpu.power = at_rest(55, 400);
   return gpu;
 }

@@ -178,6 +178,7 @@ inline constexpr int kSram = 7;
 inline constexpr int kSeveralSingleBit = 0;
 inline constexpr int kDoubleBit = 1;
 inline constexpr int kThresholdSlowdown = 1;
+inline constexpr int kThresholdMemoryMax = 2;
 inline constexpr int kReplayCounter = 0;
 inline constexpr int kRecoveryCounter = 1;
 inline constexpr int kCrcFlitCounter = 2;

@@ -263,6 +263,8 @@ class Reader {
     } else {
       heat.gpu_c = as<int>(number<unsigned>(functions_.temperature, 0));
     }
+    heat.memory_max_c =
+        as<int>(number<unsigned>(functions_.temperature_threshold, kThresholdMemoryMax));
     Margin margin{.version = version_word<Margin>(1), .celsius = 0};
     const int code = call_(functions_.margin, facts_.handle, &margin);
     heat.margin_c = call_.fact(functions_.margin, code, margin.celsius);

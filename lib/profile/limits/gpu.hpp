@@ -124,11 +124,15 @@ struct GpuClockLimits {
 
 struct GpuTemperatureLimits {
   Limit<Celsius> warn_above, fail_above, warn_margin_below;
+  Limit<Celsius> memory_warn_above, memory_fail_above;
 
   MUSTER_FIELDS(GpuTemperatureLimits,
-                MUSTER_FIELD(warn_above, "GPU or memory temperature"),
-                MUSTER_FIELD(fail_above, "GPU or memory temperature"),
-                MUSTER_FIELD(warn_margin_below, "distance to the GPU's own slowdown threshold"));
+                MUSTER_FIELD(warn_above, "temperature of the GPU"),
+                MUSTER_FIELD(fail_above, "temperature of the GPU"),
+                MUSTER_FIELD(warn_margin_below, "distance to the GPU's own slowdown threshold"),
+                MUSTER_FIELD(memory_warn_above, "temperature of its memory"),
+                MUSTER_FIELD(memory_fail_above,
+                             "temperature of its memory; else the highest that the GPU allows"));
 };
 
 struct GpuPowerLimits {

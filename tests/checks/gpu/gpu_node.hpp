@@ -84,8 +84,11 @@ inline Profile profile() {
   profile.gpu->ecc_corrected.sram_warn_above = 10;
   profile.gpu->ecc_remapped_rows.watch_above = 10;
   profile.gpu->ecc_retired_pages.fail_above = 60;
-  profile.gpu->temperature = {
-      .warn_above = Celsius{85}, .fail_above = Celsius{90}, .warn_margin_below = Celsius{5}};
+  profile.gpu->temperature = {.warn_above = Celsius{85},
+                              .fail_above = Celsius{90},
+                              .warn_margin_below = Celsius{5},
+                              .memory_warn_above = Celsius{95},
+                              .memory_fail_above = Celsius{105}};
   profile.gpu->power.limit = Watts{700};
   profile.gpu->mig.expected = false;
   return profile;

@@ -182,6 +182,7 @@ FAKE_API int nvmlDeviceGetTemperature(Device device, int sensor, unsigned* out) 
 
 FAKE_API int nvmlDeviceGetTemperatureThreshold(Device device, int threshold, unsigned* out) {
   return on("nvmlDeviceGetTemperatureThreshold", device, [&](const Gpu& gpu) -> int {
+    if (threshold == kThresholdMemoryMax) return give(gpu.heat.memory_max_c, out);
     if (threshold != kThresholdSlowdown || !gpu.heat.margin_c || !gpu.heat.gpu_c) {
       return kNotSupported;
     }

@@ -88,7 +88,7 @@ Gpu whole_gpu(unsigned index) {
                 .application_sm_mhz = 1980U,
                 .default_sm_mhz = 1980U,
                 .performance_state = 0U};
-  gpu.heat = {.gpu_c = 34, .memory_c = 45, .margin_c = 53};
+  gpu.heat = {.gpu_c = 34, .memory_c = 45, .memory_max_c = 95, .margin_c = 53};
   gpu.power = {.usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U};
   gpu.link = {
       .generation = 5U, .generation_max = 5U, .width = 16U, .width_max = 16U, .replays = 20U};
