@@ -57,6 +57,8 @@ int run_history(const HistoryCommand& command, const Caller& caller) {
                   "adopted",
                   "worsened",
                   "not_applied",
+                  "stopped",
+                  "accepted",
                   "confirmed",
                   "cleared"};
   return print(*history, filter, command.form, caller);

@@ -44,7 +44,7 @@ bool write_syslog(const std::string& socket, int priority, std::string_view line
 }
 
 void log_event(const slurm::Event& event) {
-  constexpr std::array<std::string_view, 3> kGrave{"trouble", "refused", "confirmed"};
+  constexpr std::array<std::string_view, 4> kGrave{"trouble", "refused", "stopped", "confirmed"};
   const bool grave = std::ranges::find(kGrave, event.kind) != kGrave.end();
   const int priority = grave ? LOG_WARNING : LOG_NOTICE;
   static_cast<void>(write_syslog(std::string(kSocket), priority, slurm::summary(event)));

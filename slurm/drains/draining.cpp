@@ -99,6 +99,8 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
   if (auto* history = run.own_drain_record())
     run.warn_if_failed(history->confirm_drain(run.request.node, *run.situation.drain));
   run.say("drained", decision.why + run.unrecorded_drain_note(), decision.reason);
+  auto stopped = stopped_by(*run.situation.node, run.situation.cluster, run.request.rules);
+  if (!stopped.empty()) run.say("stopped", std::move(stopped));
 }
 
 // Before it is sent, so that a later run can undo it. False where another process of this node has
@@ -122,7 +124,7 @@ void drain(Run& run) {
   if (run.request.dry_run) {
     return run.say("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
   }
-  if (!run.has_time_to_drain()) return run.refuse(std::string(kNoTime));
+  if (!run.has_time_to_drain()) return run.refuse(kNoTime);
   const OwnDrain own{.reason = decision.reason,
                      .at = run.situation.now,
                      .boot_id = run.request.boot_id,

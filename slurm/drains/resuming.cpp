@@ -74,7 +74,7 @@ void resume(Run& run) {
   }
   // Not because it is well: too many were drained at once, and Slurm did what it was told late.
   if (run.result.decision.sick) {
-    return take_back(run, fmt::format("put back into service: {}", why));
+    return take_back(run, run.about_fault(fmt::format("put back into service: {}", why)));
   }
   // What another run finds meanwhile is told by the history alone.
   if (run.own_drain_record() == nullptr) {

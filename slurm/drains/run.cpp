@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "slurm/policy/reason.hpp"
@@ -168,7 +169,7 @@ void Run::say_kept(std::optional<Time> since) {
 }
 
 // Of this context and this job: others have their own reasons, and say them.
-bool Run::was_refused(std::string_view why) const {
+bool Run::was_refused(std::string_view message) const {
   constexpr std::chrono::hours kAgain{1};
   if (history_ == nullptr || request.dry_run) return false;
   const auto events =
@@ -180,12 +181,19 @@ bool Run::was_refused(std::string_view why) const {
     const bool others = event.context != request.context || event.job != request.job;
     return !(others && (event.kind == "refused" || event.kind == "over"));
   });
-  return last != events->rend() && last->kind == "refused" && last->message == why;
+  return last != events->rend() && last->kind == "refused" && last->message == message;
 }
 
-void Run::refuse(std::string why) {
+void Run::refuse(std::string_view why) {
   result.decision.action = Action::nothing;
-  if (!was_refused(why)) say("refused", std::move(why));
+  auto message = about_fault(why);
+  if (!was_refused(message)) say("refused", std::move(message));
+}
+
+std::string Run::about_fault(std::string_view text) const {
+  const auto& [check, device] = std::tie(result.decision.check, result.decision.device);
+  const bool whole_node = device.empty() || device == "node";
+  return fmt::format("{}{}{}: {}", check, whole_node ? "" : " ", whole_node ? "" : device, text);
 }
 
 // In each run of a healthy node: only the newest event is looked at.
@@ -209,7 +217,7 @@ void Run::give_up() {
   // A healthy node that was asked about for the first time in this boot: the next run asks again.
   if (!result.decision.sick && !situation.drain) return;
   auto why = fmt::format("Slurm could not be asked: {}", situation.trouble);
-  if (result.decision.sick) return refuse(std::move(why));
+  if (result.decision.sick) return refuse(why);
   say("trouble", std::move(why));
 }
 

@@ -61,8 +61,9 @@ class Run {
   void say(std::string_view kind, std::string message, std::string reason = "");
   // Says why the node stays drained: once for each reason since `since`, not in each run.
   void say_kept(std::optional<Time> since);
-  // Says that what the report calls for is not done: once for each reason, and again every hour.
-  void refuse(std::string why);
+  // Says which check calls for a drain that is not done, and why not: once for each reason, and
+  // again every hour.
+  void refuse(std::string_view why);
   // Nothing is called for any more, so the next refusal is a new one.
   void end_refusal();
   // Says that Slurm did not do what it was told, or did not answer.
@@ -71,6 +72,9 @@ class Run {
   void give_up();
   // Says why the history could not be written, if it could not.
   void warn_if_failed(const Result<void>& written);
+
+  // "ib.rate mlx5_ib5: TEXT", of what the decision is about.
+  [[nodiscard]] std::string about_fault(std::string_view text) const;
 
   // For the end of a sentence: what becomes of a drain that the history does not hold. Empty where
   // it holds it.
@@ -85,7 +89,7 @@ class Run {
   bool is_unrecorded = false;  // the history could not take the drain of this run
 
  private:
-  [[nodiscard]] bool was_refused(std::string_view why) const;
+  [[nodiscard]] bool was_refused(std::string_view message) const;
   [[nodiscard]] std::chrono::milliseconds left() const;
 
   History* history_;

@@ -5,110 +5,151 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
-#include "slurm/policy/reason.hpp"
+#include "slurm/policy/breaker.hpp"
+#include "slurm/rules/share.hpp"
 
 namespace muster::slurm {
 namespace {
 
-bool is_in(const NodeState& node, const std::string& partition) {
-  return std::ranges::find(node.partitions, partition) != node.partitions.end();
-}
-
-// The reason outlasts the state: a node that is down by now, or rebooting, was drained all the
-// same.
-bool was_drained_by_us(const NodeState& node) {
-  return is_ours(node.reason) && standing_of(node) != Standing::in_service;
-}
-
-// A share of nodes that are powered down would take all that are not.
-std::size_t nodes_up_in(const std::string& partition, const std::vector<NodeState>& cluster) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      cluster, [&](const NodeState& node) { return is_in(node, partition) && is_up(node); }));
-}
-
 using Counts = std::function<bool(const NodeState&)>;
 
-// Which limit leaves no room, of the others that muster drained: those of the window, and all.
-std::string exceeded(const NodeState& node,
-                     const std::vector<NodeState>& cluster,
-                     const Rules& rules,
-                     const Counts& of_window,
-                     const Counts& of_all) {
-  for (const auto& partition : node.partitions) {
-    const auto up = nodes_up_in(partition, cluster);
-    const auto count = [&](const Counts& counts) {
-      return static_cast<std::size_t>(std::ranges::count_if(cluster, [&](const NodeState& other) {
-        return other.name != node.name && is_in(other, partition) && was_drained_by_us(other) &&
-               counts(other);
-      }));
-    };
-    const auto most = allowance(up, rules.most_drained);
-    if (count(of_window) >= most) {
-      return fmt::format(
-          "{0} of {0} nodes that muster may drain in partition {1} within {2} are drained",
-          most,
-          partition,
-          to_string(rules.drain_window));
-    }
-    const auto standing = allowance(up, rules.most_standing);
-    if (count(of_all) >= standing) {
-      return fmt::format(
-          "{0} of {0} nodes that may stand drained by muster in partition {1} are drained",
-          standing,
-          partition);
-    }
+// The other nodes that count, of those that muster drained: by all limits, and by the window's.
+struct Others {
+  const NodeState& node;
+  const std::vector<NodeState>& cluster;
+  const Rules& rules;
+  Counts of_window, of_all;
+
+  [[nodiscard]] std::size_t count(const std::string& partition, const Counts& counts) const {
+    return static_cast<std::size_t>(std::ranges::count_if(cluster, [&](const NodeState& other) {
+      return other.name != node.name && is_in(other, partition) && was_drained_by_us(other) &&
+             counts(other);
+    }));
+  }
+
+  // Where the check has drained as many as it may.
+  [[nodiscard]] std::optional<StoppedCheck> stopped(const std::string& partition,
+                                                    const std::string& check) const {
+    const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
+    const auto drains =
+        drains_at_once(check, partition, cluster, rules, [&](const NodeState& other) {
+          return other.name != node.name && of_all(other);
+        });
+    if (drains < most) return std::nullopt;
+    return StoppedCheck{.check = check, .partition = partition, .drains = drains, .most = most};
+  }
+};
+
+// Which limit leaves no room in a partition; a sentence, empty for none.
+std::string exceeded(const Others& others, const std::string& partition, const DrainCause& cause) {
+  const auto& rules = others.rules;
+  if (const auto stopped = others.stopped(partition, cause.check))
+    return to_string(*stopped, rules);
+  const auto up = nodes_up_in(partition, others.cluster);
+  const auto most = allowance(up, rules.most_drained);
+  if (others.count(partition, others.of_window) >= most) {
+    return fmt::format(
+        "{0} of {0} nodes that muster may drain in partition {1} within {2} are drained",
+        most,
+        partition,
+        to_string(rules.drain_window));
+  }
+  const bool repair = needs_repair(cause.remedy);
+  const auto standing = allowance(up, repair ? rules.most_in_repair : rules.most_standing);
+  const auto of_kind = others.count(partition, [&](const NodeState& other) {
+    return others.of_all(other) && needs_repair(cause_of(other).remedy) == repair;
+  });
+  if (of_kind < standing) return "";
+  return fmt::format("{0} of {0} nodes that may stand drained {1} in partition {2} are drained",
+                     standing,
+                     repair ? "for repair" : "by muster",
+                     partition);
+}
+
+std::string exceeded(const Others& others, const DrainCause& cause) {
+  for (const auto& partition : others.node.partitions) {
+    if (auto limit = exceeded(others, partition, cause); !limit.empty()) return limit;
   }
   return "";
 }
 
+// A time that Slurm did not tell comes before all others.
+bool goes_before(const NodeState& other, const NodeState& node) {
+  if (other.since == node.since) return other.name < node.name;
+  if (!other.since || !node.since) return !other.since;
+  const Time& theirs = *other.since;
+  const Time& own = *node.since;
+  return theirs < own;
+}
+
 }  // namespace
 
-std::size_t allowance(std::size_t size, Percent share) {
-  constexpr double kWhole = 100;
-  // A percentage such as 0.29 % of 10000 is a little less than 29 in binary.
-  constexpr double kRounding = 1e-9;
-  const auto percent = std::min(share.value, kWhole);
-  const auto nodes = static_cast<double>(size) * percent / kWhole;
-  return std::max<std::size_t>(1, static_cast<std::size_t>(nodes + kRounding));
+std::size_t allowance(std::size_t size, std::string_view share) {
+  return std::max<std::size_t>(1, count_nodes(share, size).value_or(1));
+}
+
+bool is_in(const NodeState& node, std::string_view partition) {
+  return std::ranges::find(node.partitions, partition) != node.partitions.end();
+}
+
+std::size_t nodes_up_in(std::string_view partition, const std::vector<NodeState>& cluster) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      cluster, [&](const NodeState& node) { return is_in(node, partition) && is_up(node); }));
 }
 
 std::string used_up_share(const NodeState& node,
                           const std::vector<NodeState>& cluster,
                           const Rules& rules,
-                          Time now) {
+                          Time now,
+                          const DrainCause& cause) {
   const auto since = now - whole(rules.drain_window);
-  return exceeded(
-      node,
-      cluster,
-      rules,
-      [&](const NodeState& other) { return !other.since || *other.since > since; },
-      [](const NodeState& /*other*/) { return true; });
+  const Others others{
+      .node = node,
+      .cluster = cluster,
+      .rules = rules,
+      .of_window = [&](const NodeState& other) { return !other.since || *other.since > since; },
+      .of_all = [](const NodeState& /*other*/) { return true; }};
+  return exceeded(others, cause);
 }
 
-// A time that Slurm did not tell comes before all others.
 std::string beyond_share(const NodeState& node,
                          const std::vector<NodeState>& cluster,
                          const Rules& rules) {
-  const auto goes_before = [&](const NodeState& other) {
-    if (other.since == node.since) return other.name < node.name;
-    if (!other.since || !node.since) return !other.since;
-    const Time& theirs = *other.since;
-    const Time& own = *node.since;
-    return theirs < own;
-  };
   const auto is_in_window = [&](const NodeState& other) {
     if (!other.since || !node.since) return true;
     const Time& theirs = *other.since;
     const Time& own = *node.since;
     return theirs > own - whole(rules.drain_window);
   };
-  return exceeded(
-      node,
-      cluster,
-      rules,
-      [&](const NodeState& other) { return goes_before(other) && is_in_window(other); },
-      goes_before);
+  const auto is_before = [&](const NodeState& other) { return goes_before(other, node); };
+  const Others others{
+      .node = node,
+      .cluster = cluster,
+      .rules = rules,
+      .of_window = [&](const NodeState& other) { return is_before(other) && is_in_window(other); },
+      .of_all = is_before};
+  return exceeded(others, cause_of(node));
+}
+
+std::string stopped_by(const NodeState& node,
+                       const std::vector<NodeState>& cluster,
+                       const Rules& rules) {
+  const auto check = cause_of(node).check;
+  for (const auto& partition : node.partitions) {
+    const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
+    const auto drains =
+        drains_at_once(check, partition, cluster, rules, [&](const NodeState& other) {
+          return other.name == node.name || goes_before(other, node);
+        });
+    // The share covers the node, so that one less were too few to stop the check.
+    if (drains < most) continue;
+    return to_string(
+        StoppedCheck{.check = check, .partition = partition, .drains = drains, .most = most},
+        rules);
+  }
+  return "";
 }
 
 }  // namespace muster::slurm

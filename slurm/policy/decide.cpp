@@ -91,7 +91,11 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
     decision.why = "the site's rules let muster drain no node";
     return decision;
   }
-  decision.why = used_up_share(node, situation.cluster, situation.rules, situation.now);
+  decision.why = used_up_share(node,
+                               situation.cluster,
+                               situation.rules,
+                               situation.now,
+                               {.check = finding.check, .remedy = finding.remedy});
   if (!decision.why.empty()) return decision;
   decision.action = Action::drain;
   decision.why = sentence(finding);

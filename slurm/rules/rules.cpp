@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
+#include "slurm/rules/share.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -38,6 +39,21 @@ BrokenValue check_words(const Rules& rules) {
   return {};
 }
 
+BrokenValue check_shares(const Rules& rules) {
+  struct Share {
+    std::string_view key, text;
+  };
+
+  for (const auto& [key, text] : {Share{"most_drained", rules.most_drained},
+                                  Share{"most_standing", rules.most_standing},
+                                  Share{"most_in_repair", rules.most_in_repair},
+                                  Share{"most_by_check", rules.most_by_check}}) {
+    const auto nodes = count_nodes(text, 0);
+    if (!nodes) return {std::string(key), nodes.error().message};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::chrono::seconds whole(Seconds seconds) {
@@ -47,8 +63,7 @@ std::chrono::seconds whole(Seconds seconds) {
 
 BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_words(rules); !broken.key.empty()) return broken;
-  if (rules.most_drained.value > 100) return {"most_drained", "is more than all nodes"};
-  if (rules.most_standing.value > 100) return {"most_standing", "is more than all nodes"};
+  if (auto broken = check_shares(rules); !broken.key.empty()) return broken;
   if (rules.clean_runs < 1) return {"clean_runs", "must be at least 1"};
   if (rules.flaps < 1) return {"flaps", "must be at least 1"};
 

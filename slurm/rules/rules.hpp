@@ -16,11 +16,14 @@ struct Rules {
   bool drain = true;  // false: report only
   bool resume = true;
   bool gate_new_nodes = false;  // a new node stays drained until it was accepted
-  Percent most_drained{10};     // of a partition, within `drain_window`; at least one node
+  // Shares of a partition: see count_nodes. At least one node each.
+  std::string most_drained = "min(10%, 20 nodes)";  // within `drain_window`
   Seconds drain_window{3600};
-  Percent most_standing{50};  // of a partition, whatever their age; at least one node
-  int clean_runs = 3;         // in a row, before a node is resumed
-  int flaps = 3;              // the drain of that number within `flap_window` stays
+  std::string most_standing = "min(50%, 100 nodes)";  // whatever their age, without repairs
+  std::string most_in_repair = "75%";                 // for a new part, or for the provider
+  std::string most_by_check = "max(3 nodes, min(5%, 10 nodes))";  // within `drain_window`
+  int clean_runs = 3;  // in a row, before a node is resumed
+  int flaps = 3;       // the drain of that number within `flap_window` stays
   Seconds flap_window{24.0 * 3600};
   // By check, globs: what an outcome `unknown` that counts does to a node: "keep" or "drain". The
   // longest glob that matches decides.
@@ -40,13 +43,13 @@ struct Rules {
       MUSTER_FIELD(drain, "drain nodes at all"),
       MUSTER_FIELD(resume, "resume nodes at all"),
       MUSTER_FIELD(gate_new_nodes, "keep new nodes drained until a clean boot check"),
-      MUSTER_FIELD(
-          most_drained,
-          "share of a partition that may be drained within drain_window, at least one node"),
+      MUSTER_FIELD(most_drained,
+                   "nodes of a partition that may be drained within drain_window, at least one"),
       MUSTER_FIELD(drain_window, "time in which drains are counted"),
-      MUSTER_FIELD(
-          most_standing,
-          "share of a partition that may stand drained, since whenever, at least one node"),
+      MUSTER_FIELD(most_standing, "nodes of a partition that may stand drained, since whenever"),
+      MUSTER_FIELD(most_in_repair, "the same of those that wait for a part or the provider"),
+      MUSTER_FIELD(most_by_check,
+                   "a check that drained so many within drain_window drains no more"),
       MUSTER_FIELD(clean_runs, "clean runs in a row before a node is resumed"),
       MUSTER_FIELD(flaps, "this drain within flap_window stays until an admin resumes"),
       MUSTER_FIELD(flap_window, "time in which a node's drains are counted"),

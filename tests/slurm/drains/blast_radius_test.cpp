@@ -18,15 +18,18 @@ using Health = FakeCluster::Health;
 
 class BlastRadiusTest : public EnforceTest {
  protected:
-  BlastRadiusTest() { cluster = FakeCluster(kNodes); }
+  BlastRadiusTest() {
+    cluster = FakeCluster(kNodes);
+    order.rules.most_by_check = "100%";  // the share alone: the breaker has tests of its own
+  }
 
   static std::string name(std::size_t i) { return fmt::format("n{:03}", i); }
 
   // All drains are sent before any is looked at: each node's sleep is the next one's run.
   void run_at_once(std::size_t i, bool backwards) {
-    if (i > kNodes) return;
+    if (i > size) return;
     const auto report = sick();
-    const auto node = name(backwards ? kNodes + 1 - i : i);
+    const auto node = name(backwards ? size + 1 - i : i);
     HookRequest own = order;
     own.report = &report;
     own.node = node;
@@ -38,12 +41,13 @@ class BlastRadiusTest : public EnforceTest {
     if (!with_history) hands.history = nullptr;
     hands.sleep = [&](std::chrono::milliseconds time) {
       if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
-      if (i == kNodes) cluster.pass(time);
+      if (i == size) cluster.pass(time);
     };
     for (const auto& event : enforce(own, hands).events) ++events[event.kind];
   }
 
   static constexpr std::size_t kNodes = 100;
+  std::size_t size = kNodes;
 
   class StaleController final : public Controller {
    public:
@@ -109,7 +113,9 @@ TEST_F(BlastRadiusTest, AWrongLimitThatNobodyTakesBackStopsAtHalf) {
     EXPECT_EQ(cluster.drained(), std::min(50, 10 * (hour + 1)));
     cluster.pass(std::chrono::hours(1));
   }
-  EXPECT_EQ(last, "50 of 50 nodes that may stand drained by muster in partition gpu are drained");
+  EXPECT_EQ(last,
+            "gpu.persistence gpu3: 50 of 50 nodes that may stand drained by muster in partition "
+            "gpu are drained");
 }
 
 // Their disks are full, or their file server is gone: what makes them sick is no way round the
@@ -144,6 +150,38 @@ TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
   EXPECT_EQ(cluster.drained(), 10);
   EXPECT_EQ(events["drained"], 10);
   EXPECT_EQ(events["undone"], 90);
+}
+
+// The breaker: with the rules as they are, and each node with a history of its own.
+TEST_F(BlastRadiusTest, AWrongLimitOnAThousandNodesAtOnceDrainsTenAndStopsTheCheck) {
+  order.rules = Rules{};
+  size = 1000;
+  cluster = FakeCluster(size);
+  before = cluster.nodes();
+  run_at_once(1, false);
+  EXPECT_EQ(cluster.drained(), 10);
+  EXPECT_EQ(events["drained"], 10);
+  EXPECT_EQ(events["undone"], 990);
+  EXPECT_EQ(events["stopped"], 1);
+}
+
+// And it stays so, whatever the hour's share has left.
+TEST_F(BlastRadiusTest, AStoppedCheckDrainsNobodyUntilAnAdminSaysSo) {
+  order.rules = Rules{};
+  std::map<std::string, std::string> last;
+  for (int day = 0; day < 3; ++day) {
+    for (std::size_t i = 1; i <= kNodes; ++i) {
+      if (cluster.node(name(i)).state != "idle") continue;
+      for (const auto& event : run(sick(), name(i)).events) last[event.kind] = event.message;
+    }
+    EXPECT_EQ(cluster.drained(), 5);
+    cluster.pass(std::chrono::hours(24));
+  }
+  const std::string stopped =
+      "gpu.persistence has drained 5 nodes of partition gpu within 1 h, which looks like a bad "
+      "limit: it drains no more there until an admin says muster resume --check gpu.persistence";
+  EXPECT_EQ(last["stopped"], stopped);
+  EXPECT_EQ(last["refused"], "gpu.persistence gpu3: " + stopped);
 }
 
 // All of them had given up on slurmctld when it woke up and drained them.

@@ -306,12 +306,12 @@ TEST_F(EnforceTest, ADryRunWritesNothing) {
 }
 
 TEST_F(EnforceTest, ASickNodeStaysDrainedWhereTheShareBecomesSmaller) {
-  order.rules.most_drained = Percent{50};
+  order.rules.most_drained = "50%";
   run(sick(), "n001");
   cluster.pass(kInterval);
   run(sick(), "n002");
   ASSERT_EQ(cluster.drained(), 2);
-  order.rules.most_drained = Percent{10};
+  order.rules.most_drained = "10%";
   cluster.pass(kInterval);
   EXPECT_THAT(kinds(run(sick(), "n002")), ElementsAre("kept"));
   EXPECT_EQ(count("resume"), 0);

@@ -35,6 +35,31 @@ TEST_F(RefusalTest, IsSaidOnceAndAgainEveryHour) {
   EXPECT_THAT(told, ElementsAre("refused", "refused", "refused"));
 }
 
+// What an admin must act on: in the event, and in all that is made of it.
+TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
+  const auto event_of = [](const HookResult& enforced) {
+    EXPECT_EQ(enforced.events.size(), 1U);
+    return enforced.events.empty() ? Event() : enforced.events.front();
+  };
+  const auto event = event_of(run(sick()));
+  EXPECT_EQ(event.check, "gpu.persistence");
+  EXPECT_EQ(event.device, "gpu3");
+  const std::string text = "gpu.persistence gpu3: the site's rules let muster drain no node";
+  EXPECT_EQ(event.message, text);
+  EXPECT_EQ(summary(event), "refused n001: " + text);  // syslog
+  EXPECT_THAT(to_line(event), testing::EndsWith(" periodic: " + text + "\n"));
+
+  // Another fault is another refusal.
+  auto other = sick();
+  other.findings[0].check = other.checks[0].id = "host.limits";
+  other.findings[0].device = "node";
+  EXPECT_EQ(event_of(run(other)).message, "host.limits: the site's rules let muster drain no node");
+  order.rules.drain = true;
+  cluster.drain("n001", "cable", "alice");
+  EXPECT_THAT(event_of(run(sick())).message,
+              testing::StartsWith("gpu.persistence gpu3: the node was drained by alice"));
+}
+
 TEST_F(RefusalTest, EachRunKnowsThatItWasRefused) {
   run(sick());
   const auto enforced = run(sick());

@@ -14,7 +14,8 @@ using testing::StartsWith;
 using Health = FakeCluster::Health;
 
 constexpr std::string_view kNoTime =
-    "not drained: too little of the hook's time is left to see what comes of it";
+    "gpu.persistence gpu3: not drained: too little of the hook's time is left to see what comes of "
+    "it";
 
 class TimeTest : public EnforceTest {
  protected:
@@ -115,7 +116,7 @@ TEST_F(TimeTest, AnothersDrainIsWaitedForInTime) {
   };
   EXPECT_LE(time_of(sick()), budget);
   EXPECT_THAT(kinds(last), ElementsAre("refused"));
-  EXPECT_EQ(last.events[0].message, "another run of muster drains the node");
+  EXPECT_EQ(last.events[0].message, "gpu.persistence gpu3: another run of muster drains the node");
 }
 
 TEST_F(TimeTest, ADrainThatCameLateIsComparedAsFarAsTheTimeAllows) {

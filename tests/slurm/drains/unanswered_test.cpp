@@ -31,7 +31,8 @@ TEST_F(EnforceTest, ADeadSlurmctldIsSaid) {
   EXPECT_FALSE(enforced.drained);
   EXPECT_THAT(kinds(enforced), ElementsAre("refused"));
   EXPECT_EQ(enforced.events[0].message,
-            "Slurm could not be asked: sinfo ended with status 1: Unable to contact slurm "
+            "gpu.persistence gpu3: Slurm could not be asked: sinfo ended with status 1: Unable to "
+            "contact slurm "
             "controller");
   EXPECT_EQ(record(), std::nullopt);
   cluster.be(Health::well);
@@ -49,7 +50,8 @@ TEST_F(EnforceTest, WithoutSlurmItSaysWhy) {
   EXPECT_TRUE(enforced.out_of_reach);
   ASSERT_EQ(enforced.events.size(), 1);
   EXPECT_EQ(enforced.events[0].kind, "refused");
-  EXPECT_EQ(enforced.events[0].message, "Slurm could not be asked: no slurm.conf");
+  EXPECT_EQ(enforced.events[0].message,
+            "gpu.persistence gpu3: Slurm could not be asked: no slurm.conf");
 }
 
 TEST_F(EnforceTest, ADeadSlurmctldOnADrainedNodeIsTrouble) {

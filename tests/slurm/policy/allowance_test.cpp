@@ -17,32 +17,48 @@ using std::chrono::seconds;
 
 struct ShareCase {
   std::size_t size;
-  double percent;
+  std::string share;
   std::size_t allowed;
 };
 
 class AllowanceTest : public ::testing::TestWithParam<ShareCase> {};
 
 TEST_P(AllowanceTest, IsAShareAndAtLeastOne) {
-  EXPECT_EQ(allowance(GetParam().size, Percent{GetParam().percent}), GetParam().allowed);
+  EXPECT_EQ(allowance(GetParam().size, GetParam().share), GetParam().allowed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shares,
                          AllowanceTest,
-                         ::testing::Values(ShareCase{100, 10, 10},
-                                           ShareCase{109, 10, 10},
-                                           ShareCase{9, 10, 1},
-                                           ShareCase{0, 10, 1},
-                                           ShareCase{100, 0, 1},
-                                           ShareCase{10000, 0.29, 29},
-                                           ShareCase{1000, 2.3, 23},
-                                           ShareCase{4, 100, 4},
-                                           ShareCase{4, 1e300, 4}));
+                         ::testing::Values(ShareCase{100, "10%", 10},
+                                           ShareCase{109, "10 %", 10},
+                                           ShareCase{9, "10%", 1},
+                                           ShareCase{0, "10%", 1},
+                                           ShareCase{100, "0%", 1},
+                                           ShareCase{10000, "0.29%", 29},
+                                           ShareCase{1000, "2.3%", 23},
+                                           ShareCase{4, "100%", 4},
+                                           ShareCase{4, "20 nodes", 20},
+                                           ShareCase{4, "0 nodes", 1},
+                                           ShareCase{1000, "min(10%, 20 nodes)", 20},
+                                           ShareCase{100, "min(10%, 20 nodes)", 10},
+                                           ShareCase{1000, "max(10%,20 nodes)", 100},
+                                           ShareCase{1000, Rules{}.most_by_check, 10},
+                                           ShareCase{100, Rules{}.most_by_check, 5},
+                                           ShareCase{4, Rules{}.most_by_check, 3}));
+
+const DrainCause kCause{.check = "ib.rate", .remedy = Remedy::fix_config};
 
 bool within_allowance(const NodeState& node,
                       const std::vector<NodeState>& nodes,
                       const Rules& rules) {
   return beyond_share(node, nodes, rules).empty();
+}
+
+// Of the share alone: no check is stopped.
+Rules shares() {
+  Rules rules;
+  rules.most_by_check = "100%";
+  return rules;
 }
 
 std::vector<NodeState> nodes_of(std::size_t count) {
@@ -63,7 +79,7 @@ std::size_t count_covered(const std::vector<NodeState>& nodes, const Rules& rule
 TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
   auto nodes = nodes_of(100);
   for (auto& node : nodes) node = drained(node, kOurReason, kNow);
-  EXPECT_EQ(count_covered(nodes, {}), 10U);
+  EXPECT_EQ(count_covered(nodes, shares()), 10U);
 }
 
 // Most of a partition in the cloud is not there: a wrong limit would take all that is.
@@ -71,13 +87,13 @@ TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
   for (const auto* const state : {"idle~", "idle#", "idle%", "powered_down", "future", "down*"}) {
     auto nodes = nodes_of(100);
     for (std::size_t i = 10; i < nodes.size(); ++i) nodes[i].state = state;
-    EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow), "") << state;
+    EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow, kCause), "") << state;
     nodes[1] = drained(nodes[1], kOurReason, kNow);
-    EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow),
+    EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow, kCause),
               "1 of 1 nodes that muster may drain in partition main within 1 h are drained")
         << state;
     for (std::size_t i = 0; i < 10; ++i) nodes[i] = drained(nodes[i], kOurReason, kNow);
-    EXPECT_EQ(count_covered(nodes, {}), 1U) << state;
+    EXPECT_EQ(count_covered(nodes, shares()), 1U) << state;
   }
 }
 
@@ -85,7 +101,7 @@ TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
 TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
   struct Case {
     std::size_t standing;
-    Percent most;
+    std::string most;
     std::string used_up;
   };
 
@@ -93,19 +109,19 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
       "50 of 50 nodes that may stand drained by muster in partition main are drained";
   const std::string one =
       "1 of 1 nodes that may stand drained by muster in partition main are drained";
-  for (const auto& test : {Case{49, Percent{50}, ""},
-                           Case{50, Percent{50}, fifty},
-                           Case{51, Percent{50}, fifty},
-                           Case{50, Percent{60}, ""},
-                           Case{1, Percent{0}, one},
-                           Case{0, Percent{0}, ""}}) {
-    Rules rules;
+  for (const auto& test : {Case{49, "50%", ""},
+                           Case{50, "50%", fifty},
+                           Case{51, "50%", fifty},
+                           Case{50, "60%", ""},
+                           Case{1, "0%", one},
+                           Case{0, "0%", ""}}) {
+    auto rules = shares();
     rules.most_standing = test.most;
     auto nodes = nodes_of(100);
     for (std::size_t i = 0; i < test.standing; ++i) {
       nodes[i] = drained(nodes[i], kOurReason, kNow - minutes(61 * i + 61));
     }
-    EXPECT_EQ(used_up_share(nodes[99], nodes, rules, kNow), test.used_up) << test.standing;
+    EXPECT_EQ(used_up_share(nodes[99], nodes, rules, kNow, kCause), test.used_up) << test.standing;
     // And once it is drained all the same, at once with others.
     nodes[99] = drained(nodes[99], kOurReason, kNow);
     EXPECT_EQ(beyond_share(nodes[99], nodes, rules), test.used_up) << test.standing;
@@ -124,9 +140,9 @@ TEST(WithinAllowanceTest, NeverCoversMoreWhateverTheOrder) {
     }
     const auto drains = static_cast<std::size_t>(
         std::ranges::count_if(nodes, [](const NodeState& node) { return !node.reason.empty(); }));
-    EXPECT_EQ(count_covered(nodes, {}), std::min<std::size_t>(3, drains));
+    EXPECT_EQ(count_covered(nodes, shares()), std::min<std::size_t>(3, drains));
     std::ranges::shuffle(nodes, random);
-    EXPECT_EQ(count_covered(nodes, {}), std::min<std::size_t>(3, drains));
+    EXPECT_EQ(count_covered(nodes, shares()), std::min<std::size_t>(3, drains));
   }
 }
 
@@ -177,7 +193,7 @@ TEST(WithinAllowanceTest, TakesATimeThatSlurmDoesNotTellForAnEarlierOne) {
 TEST(WithinAllowanceTest, HoldsInEachPartition) {
   auto nodes = ten_nodes();
   Rules rules;
-  rules.most_drained = Percent{50};
+  rules.most_drained = "50%";
   nodes[0].partitions = nodes[1].partitions = {"main", "small"};
   nodes[0] = drained(nodes[0], kOurReason, kNow);
   nodes[1] = drained(nodes[1], kOurReason, kNow);

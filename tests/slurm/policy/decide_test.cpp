@@ -96,7 +96,7 @@ class ShareTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(ShareTest, IsNotExceeded) {
   auto situation = in_service(sick());
-  situation.rules.most_drained = Percent{20};
+  situation.rules.most_drained = "20%";
   GetParam().change(situation);
   EXPECT_EQ(decide(situation), GetParam().expected);
 }
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                      drain_others(s, 2, kNow);
                      s.cluster[5].state = "down*";
                      s.cluster[6].state = "drained@";
-                     s.rules.most_drained = Percent{25};  // of nine that are up
+                     s.rules.most_drained = "25%";  // of nine that are up
                    },
                    used_up()},
         PolicyCase{"ResumedByNow",

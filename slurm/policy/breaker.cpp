@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/policy/breaker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "slurm/policy/allowance.hpp"
+#include "slurm/policy/drain_cause.hpp"
+
+namespace muster::slurm {
+
+std::size_t drains_at_once(std::string_view check,
+                           std::string_view partition,
+                           const std::vector<NodeState>& nodes,
+                           const Rules& rules,
+                           const std::function<bool(const NodeState&)>& counts) {
+  std::vector<Time> times;
+  std::size_t untold = 0;  // of which Slurm told no time: they may be of any
+  for (const auto& node : nodes) {
+    if (!was_drained_by_us(node) || !is_in(node, partition) || !counts(node)) continue;
+    const auto cause = cause_of(node);
+    if (cause.check != check || cause.accepted) continue;
+    if (node.since) {
+      times.push_back(*node.since);
+    } else {
+      ++untold;
+    }
+  }
+  std::ranges::sort(times);
+  std::size_t most = 0;
+  auto first = times.begin();
+  for (auto last = times.begin(); last != times.end(); ++last) {
+    while (first != last && *first <= *last - whole(rules.drain_window)) ++first;
+    most = std::max(most, static_cast<std::size_t>(last - first) + 1);
+  }
+  return most + untold;
+}
+
+std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
+                                         const Rules& rules) {
+  std::map<std::string, std::set<std::string>> checks;  // that drained, by partition
+  for (const auto& node : cluster) {
+    if (!was_drained_by_us(node)) continue;
+    for (const auto& partition : node.partitions) checks[partition].insert(cause_of(node).check);
+  }
+  std::vector<StoppedCheck> stopped;
+  for (const auto& [partition, names] : checks) {
+    const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
+    for (const auto& check : names) {
+      const auto drains = drains_at_once(
+          check, partition, cluster, rules, [](const NodeState& /*any*/) { return true; });
+      if (drains < most) continue;
+      stopped.push_back({.check = check, .partition = partition, .drains = drains, .most = most});
+    }
+  }
+  return stopped;
+}
+
+std::string to_string(const StoppedCheck& stopped, const Rules& rules) {
+  return fmt::format(
+      "{0} has drained {1} nodes of partition {2} within {3}, which looks like a bad limit: it "
+      "drains no more there until an admin says muster resume --check {0}",
+      stopped.check,
+      stopped.drains,
+      stopped.partition,
+      to_string(rules.drain_window));
+}
+
+}  // namespace muster::slurm

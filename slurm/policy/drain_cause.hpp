@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node stands drained for, as every node can tell from what Slurm says of it.
+#pragma once
+
+#include <string>
+
+#include "lib/report/finding.hpp"
+#include "slurm/cluster/node_state.hpp"
+
+namespace muster::slurm {
+
+struct DrainCause {
+  std::string check;
+  Remedy remedy = Remedy::none;
+  bool accepted = false;  // an admin said that it counts for no breaker
+};
+
+// The check and the remedy from the reason; where the node's memory is of the same check, the
+// remedy is taken from there, as the reason may have been cut.
+[[nodiscard]] DrainCause cause_of(const NodeState& node);
+
+// Whether muster drained it and it is still out of service. The reason outlasts the state: a node
+// that is down by now, or rebooting, was drained all the same.
+[[nodiscard]] bool was_drained_by_us(const NodeState& node);
+
+// Whether a part must be replaced, or the provider repairs it: that may take weeks.
+[[nodiscard]] bool needs_repair(Remedy remedy);
+
+}  // namespace muster::slurm
