@@ -31,6 +31,17 @@ Result<void> take_checks(Words& target, Text value) {
   return {};
 }
 
+// The breaker names one check.
+Result<void> take_check(std::string& target, Text value) {
+  Words ids;
+  for (const auto* check : checks::kAll) ids.emplace_back(check->id);
+  if (std::ranges::find(ids, value) == ids.end()) {
+    return make_error(fmt::format("no check {}{}", printable(value, 80), suggestion(value, ids)));
+  }
+  target = value;
+  return {};
+}
+
 Result<void> take_setting_like(Words& target, Text value, Text example) {
   if (!well_formed_setting(value)) {
     return make_error(
@@ -239,6 +250,11 @@ constexpr std::array kOptions<D>{
 
 template <>
 constexpr std::array kOptions<R>{
+    option<&R::check, take_check>(
+        "--check",
+        "CHECK",
+        "accept the drains of a check that was stopped, of all nodes where none is named: they "
+        "stay drained, and the check may drain again"),
     kDryRun<R>,
     kRoot<R>,
     kHistory<R>,
@@ -323,7 +339,7 @@ std::vector<CommandText> command_texts() {
                            "Check this node for Slurm, and drain or resume it by the site's rules"),
       text_of<DrainCommand>("HOSTLIST --reason TEXT [OPTION]...",
                             "Take nodes out of service, until somebody resumes them"),
-      text_of<ResumeCommand>("HOSTLIST [OPTION]...",
+      text_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
                              "Put nodes that muster took out of service back"),
       text_of<HistoryCommand>("[HOSTLIST] [OPTION]...",
                               "Which nodes were drained and resumed, when and why"),

@@ -132,6 +132,7 @@ Result<void> finish(DrainCommand& command, const Words& words) {
 }
 
 Result<void> finish(ResumeCommand& command, const Words& words) {
+  if (!command.check.empty()) return take_hosts(command.nodes, words);
   return take_some_hosts(command.nodes, words);
 }
 

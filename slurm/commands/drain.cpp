@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -12,7 +13,7 @@
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/commands/syslog.hpp"
-#include "slurm/drains/admin.hpp"
+#include "slurm/drains/accepting.hpp"
 
 namespace muster::app {
 namespace {
@@ -24,9 +25,8 @@ std::string user_of(const Caller& caller) {
   return user_name(::getuid());
 }
 
-using Carry = Result<std::vector<slurm::AdminAnswer>> (*)(const slurm::AdminRequest&,
-                                                          slurm::Controller&,
-                                                          slurm::History*);
+using Carry = std::function<Result<std::vector<slurm::AdminAnswer>>(
+    const slurm::AdminRequest&, slurm::Controller&, slurm::History*)>;
 
 // None in a dry run, which writes nothing, and none where it cannot be written: that keeps no admin
 // from a node, whose disk may be what is wrong.
@@ -41,7 +41,10 @@ std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder
 }
 
 template <class Command>
-int carry(const Command& command, const std::string& text, const Caller& caller, Carry carry_out) {
+int carry(const Command& command,
+          const std::string& text,
+          const Caller& caller,
+          const Carry& carry_out) {
   const auto rules = read_rules(command.root, caller.variables);
   if (!rules) return fail(caller, bad_configuration(rules.error()).value());
   const auto folder = state_folder(command.state, command.root);
@@ -76,6 +79,16 @@ int run_drain(const DrainCommand& command, const Caller& caller) {
 }
 
 int run_resume(const ResumeCommand& command, const Caller& caller) {
+  if (!command.check.empty()) {
+    return carry(command, "", caller, [&](const auto& request, auto& controller, auto* history) {
+      auto answers = slurm::accept_drains(request, command.check, controller, history);
+      if (answers && answers->empty()) {
+        caller.console.note(
+            fmt::format("muster: no node stands drained for {}", printable(command.check, 80)));
+      }
+      return answers;
+    });
+  }
   return carry(command, "", caller, slurm::resume_nodes);
 }
 

@@ -43,6 +43,7 @@ struct ResumeCommand {
   static constexpr std::string_view kName = "resume";
 
   std::vector<std::string> nodes;  // expanded
+  std::string check;               // accept its drains in place of resuming; of all nodes for none
   std::string root = "/";
   std::string state;
   bool dry_run = false;

@@ -101,6 +101,10 @@ TEST(ResumeParseTest, TakesNodesAndNoReason) {
   EXPECT_THAT(refusal({"resume"}), StartsWith("resume: expects nodes, as gpu-["));
   EXPECT_THAT(refusal({"resume", "n1", "--reason", "well"}),
               StartsWith("resume: unknown option --reason"));
+  EXPECT_EQ(parsed<ResumeCommand>({"resume", "--check", "ib.rate"}).check, "ib.rate");
+  EXPECT_THAT(parsed<ResumeCommand>({"resume", "--check=ib.rate", "n1"}).nodes, ElementsAre("n1"));
+  EXPECT_THAT(refusal({"resume", "--check", "ib.rte"}),
+              StartsWith("resume: --check: no check ib.rte; did you mean ib.rate?"));
 }
 
 TEST(HistoryParseTest, AloneIsOfAllNodesAndTimes) {

@@ -323,9 +323,11 @@ TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
   EXPECT_EQ(hook(command("boot")), 0);
   EXPECT_THAT(
       caller_.out(),
-      HasSubstr("muster: refused n7: Slurm could not be asked: SLURM_CONF names a file that "
-                "is not there"));
-  EXPECT_THAT(recorded(), ElementsAre(StartsWith("refused n7 boot: Slurm could not be asked")));
+      HasSubstr(
+          "muster: refused n7: host.cpu: Slurm could not be asked: SLURM_CONF names a file that "
+          "is not there"));
+  EXPECT_THAT(recorded(),
+              ElementsAre(StartsWith("refused n7 boot: host.cpu: Slurm could not be asked")));
 }
 
 TEST_F(HookTest, AsksNoSlurmForANodeThatNothingIsToBeDoneTo) {
@@ -369,8 +371,9 @@ TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
   EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(
       recorded(),
-      ElementsAre("refused n7 prolog: not drained: too little of the hook's time is left to "
-                  "see what comes of it"));
+      ElementsAre(
+          "refused n7 prolog: host.cpu: not drained: too little of the hook's time is left to "
+          "see what comes of it"));
 }
 
 TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {

@@ -78,7 +78,8 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
   EXPECT_THAT(caller_.out(),
-              HasSubstr("muster: refused gpu-7: Slurm could not be asked: Slurm knows no node on "
+              HasSubstr("muster: refused gpu-7: nhc.check_file_test /etc/gone: Slurm could not be "
+                        "asked: Slurm knows no node on "
                         "the host gpu-7.example.org"));
 }
 
