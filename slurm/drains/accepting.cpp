@@ -9,6 +9,8 @@
 #include "lib/base/text.hpp"
 #include "slurm/cluster/node_memory.hpp"
 #include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/reason.hpp"
+#include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -21,16 +23,19 @@ bool is_wanted(const AdminRequest& request, const NodeState& node) {
 // What the node's memory is to be. A drain of before there was one gets one.
 std::string accepted_memory(const NodeState& node, const AdminRequest& request) {
   const auto cause = cause_of(node);
-  auto memory = parse_node_memory(node.memory).value_or(NodeMemory());
-  if (memory.check != cause.check) {
-    memory.check = cause.check;
-    memory.device.clear();
-    memory.remedy = to_string(cause.remedy);
-    memory.at = node.since.value_or(request.now);
-    memory.clean = 0;
+  if (auto standing = memory_of_drain(node)) {
+    standing->accepted = true;
+    return to_text(*standing);
   }
-  memory.accepted = true;
-  return to_text(memory);
+  const auto before = parse_node_memory(node.memory).value_or(NodeMemory());
+  return to_text({.check = cause.check,
+                  .device = cause.device,
+                  .remedy = std::string(to_string(cause.remedy)),
+                  .at = node.since.value_or(request.now),
+                  .drains = before.drains,
+                  .accepted = true,
+                  .reason = short_hash(without_reboot(node.reason)),
+                  .more = before.more});
 }
 
 // Sends it; why not, or empty.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 #include <utility>
 
 #include "slurm/policy/reason.hpp"
@@ -191,9 +190,7 @@ void Run::refuse(std::string_view why) {
 }
 
 std::string Run::about_fault(std::string_view text) const {
-  const auto& [check, device] = std::tie(result.decision.check, result.decision.device);
-  const bool whole_node = device.empty() || device == "node";
-  return fmt::format("{}{}{}: {}", check, whole_node ? "" : " ", whole_node ? "" : device, text);
+  return fmt::format("{}: {}", subject_of(result.decision.check, result.decision.device), text);
 }
 
 // In each run of a healthy node: only the newest event is looked at.

@@ -137,6 +137,7 @@ std::string stopped_by(const NodeState& node,
                        const std::vector<NodeState>& cluster,
                        const Rules& rules) {
   const auto check = cause_of(node).check;
+  if (check.empty()) return "";
   for (const auto& partition : node.partitions) {
     const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
     const auto drains =

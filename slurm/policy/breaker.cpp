@@ -44,7 +44,9 @@ std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
   std::map<std::string, std::set<std::string>> checks;  // that drained, by partition
   for (const auto& node : cluster) {
     if (!was_drained_by_us(node)) continue;
-    for (const auto& partition : node.partitions) checks[partition].insert(cause_of(node).check);
+    const auto check = cause_of(node).check;
+    if (check.empty()) continue;
+    for (const auto& partition : node.partitions) checks[partition].insert(check);
   }
   std::vector<StoppedCheck> stopped;
   for (const auto& [partition, names] : checks) {

@@ -1,47 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/policy/drain_cause.hpp"
 
-#include <array>
-#include <string_view>
-
-#include "slurm/cluster/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
+#include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
-namespace {
-
-// Of "muster: ib.rate mlx5_ib5: …" and of "muster: host.limits: …".
-std::string check_in(std::string_view reason) {
-  reason.remove_prefix(kOurs.size());
-  return std::string(reason.substr(0, reason.find_first_of(": ")));
-}
-
-Remedy remedy_in(std::string_view reason) {
-  constexpr std::array kAll{Remedy::watch,
-                            Remedy::restart_app,
-                            Remedy::reset_gpu,
-                            Remedy::restart_service,
-                            Remedy::reboot,
-                            Remedy::reseat_or_replace,
-                            Remedy::fix_config,
-                            Remedy::report_to_provider};
-  for (const auto remedy : kAll) {
-    const auto words = describe(remedy);
-    if (!words.empty() && reason.ends_with(words)) return remedy;
-  }
-  return Remedy::none;
-}
-
-}  // namespace
-
 DrainCause cause_of(const NodeState& node) {
-  if (!is_ours(node.reason)) return {};
-  DrainCause cause{.check = check_in(node.reason), .remedy = remedy_in(node.reason)};
-  const auto memory = parse_node_memory(node.memory);
-  if (!memory || memory->check != cause.check) return cause;
-  cause.remedy = parse_remedy(memory->remedy).value_or(cause.remedy);
-  cause.accepted = memory->accepted;
-  return cause;
+  if (const auto memory = memory_of_drain(node)) {
+    return {.check = memory->check,
+            .device = memory->device,
+            .remedy = parse_remedy(memory->remedy).value_or(Remedy::reseat_or_replace),
+            .accepted = memory->accepted};
+  }
+  const auto parts = parse_reason(node.reason);
+  if (!parts) return {};
+  return {.check = parts->check, .device = parts->device, .remedy = parts->remedy};
 }
 
 bool was_drained_by_us(const NodeState& node) {

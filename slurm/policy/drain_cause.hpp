@@ -10,13 +10,13 @@
 namespace muster::slurm {
 
 struct DrainCause {
-  std::string check;
+  std::string check;   // empty where an admin wrote the reason
+  std::string device;  // empty for the whole node
   Remedy remedy = Remedy::none;
   bool accepted = false;  // an admin said that it counts for no breaker
 };
 
-// The check and the remedy from the reason; where the node's memory is of the same check, the
-// remedy is taken from there, as the reason may have been cut.
+// From the node's memory where it is of the drain that stands, else from the reason.
 [[nodiscard]] DrainCause cause_of(const NodeState& node);
 
 // Whether muster drained it and it is still out of service. The reason outlasts the state: a node

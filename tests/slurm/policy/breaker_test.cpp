@@ -34,11 +34,13 @@ std::vector<NodeState> nodes_of(int count) {
   return nodes;
 }
 
-std::string remembered(std::string check, Remedy remedy, bool accepted) {
-  return to_text({.check = std::move(check),
+// Of a drain with this reason.
+std::string remembered(const std::string& reason, Remedy remedy, bool accepted) {
+  return to_text({.check = "host.limits",
                   .remedy = std::string(to_string(remedy)),
                   .at = kNow,
-                  .accepted = accepted});
+                  .accepted = accepted,
+                  .reason = short_hash(reason)});
 }
 
 class BreakerTest : public ::testing::Test {
@@ -83,12 +85,12 @@ TEST_F(BreakerTest, CountsDrainsThatBeganWithinAnHourOfEachOther) {
 
 TEST_F(BreakerTest, CountsNeitherWhatAnAdminAcceptedNorWhatIsBackInService) {
   drain_some(5, seconds(1));
-  nodes[0].memory = remembered("host.limits", Remedy::fix_config, false);
+  nodes[0].memory = remembered(kLimits, Remedy::fix_config, false);
   EXPECT_NE(refusal("host.limits"), "");
-  nodes[0].memory = remembered("host.limits", Remedy::fix_config, true);
+  nodes[0].memory = remembered(kLimits, Remedy::fix_config, true);
   EXPECT_EQ(refusal("host.limits"), "");
   // Of another drain than the one that stands.
-  nodes[0].memory = remembered("ib.rate", Remedy::fix_config, true);
+  nodes[0].memory = remembered(kRepair, Remedy::fix_config, true);
   EXPECT_NE(refusal("host.limits"), "");
   nodes[1].state = "idle";
   EXPECT_EQ(refusal("host.limits"), "");
@@ -144,16 +146,16 @@ TEST(RepairTest, InPartitionsOfTwoAndThree) {
   EXPECT_NE(one_more(3, {kLimits}, Remedy::fix_config), "");
 }
 
-TEST(DrainCauseTest, IsFromTheReasonAndTheRemedyFromTheMemoryOfTheSameCheck) {
+TEST(DrainCauseTest, IsFromTheMemoryOfTheDrainThatStandsElseFromTheReason) {
   auto node = drained(nodes_of(1)[0], kRepair, kNow);
   EXPECT_EQ(cause_of(node).check, "gpu.ecc_remapped_rows");
   EXPECT_EQ(cause_of(node).remedy, Remedy::report_to_provider);
   node.reason = kLimits;
   EXPECT_EQ(cause_of(node).check, "host.limits");
   EXPECT_EQ(cause_of(node).remedy, Remedy::fix_config);
-  node.memory = remembered("host.limits", Remedy::reseat_or_replace, false);
+  node.memory = remembered(kLimits, Remedy::reseat_or_replace, false);
   EXPECT_EQ(cause_of(node).remedy, Remedy::reseat_or_replace);
-  node.memory = remembered("ib.rate", Remedy::reseat_or_replace, false);
+  node.memory = remembered(kRepair, Remedy::reseat_or_replace, false);
   EXPECT_EQ(cause_of(node).remedy, Remedy::fix_config);
   for (const auto* const reason : {"muster: ", "muster: :", "muster:  : ", "disk swap", ""}) {
     node.reason = reason;
