@@ -126,6 +126,10 @@ struct Run {
     return guarded(caller, [&] { return run_resume(command, caller); });
   }
 
+  int operator()(const StatusCommand& command) const {
+    return guarded(caller, [&] { return run_status(command, caller); });
+  }
+
   int operator()(const HistoryCommand& command) const {
     return guarded(caller, [&] { return run_history(command, caller); });
   }

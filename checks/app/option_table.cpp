@@ -144,6 +144,7 @@ using P = ProfilesCommand;
 using H = HookCommand;
 using D = DrainCommand;
 using R = ResumeCommand;
+using T = StatusCommand;
 using Y = HistoryCommand;
 using E = EventsCommand;
 using F = HostfileCommand;
@@ -261,6 +262,13 @@ constexpr std::array kOptions<R>{
 };
 
 template <>
+constexpr std::array kOptions<T>{
+    option<&T::form>("--format", "text|json", "one screen of text, or one document of JSON"),
+    kRoot<T>,
+    kHistory<T>,
+};
+
+template <>
 constexpr std::array kOptions<Y>{
     kSince<Y>,
     kForm<Y>,
@@ -317,6 +325,7 @@ template std::span<const Option<ProfilesCommand>> options_of();
 template std::span<const Option<HookCommand>> options_of();
 template std::span<const Option<DrainCommand>> options_of();
 template std::span<const Option<ResumeCommand>> options_of();
+template std::span<const Option<StatusCommand>> options_of();
 template std::span<const Option<HistoryCommand>> options_of();
 template std::span<const Option<EventsCommand>> options_of();
 template std::span<const Option<HostfileCommand>> options_of();
@@ -341,6 +350,9 @@ std::vector<CommandText> command_texts() {
                             "Take nodes out of service, until somebody resumes them"),
       text_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
                              "Put nodes that muster took out of service back"),
+      text_of<StatusCommand>(
+          "[HOSTLIST] [OPTION]...",
+          "How the cluster stands: who is drained by muster, why, and until when"),
       text_of<HistoryCommand>("[HOSTLIST] [OPTION]...",
                               "Which nodes were drained and resumed, when and why"),
       text_of<EventsCommand>("[HOSTLIST] [OPTION]...",

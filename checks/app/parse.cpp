@@ -136,6 +136,10 @@ Result<void> finish(ResumeCommand& command, const Words& words) {
   return take_some_hosts(command.nodes, words);
 }
 
+Result<void> finish(StatusCommand& command, const Words& words) {
+  return take_hosts(command.nodes, words);
+}
+
 Result<void> finish(HistoryCommand& command, const Words& words) {
   return take_hosts(command.nodes, words);
 }

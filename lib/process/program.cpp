@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +77,7 @@ struct Start {
   const char* program = nullptr;
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
+  int in = -1;                           // to read from; none: /dev/null
   int out = -1, err = -1, failure = -1;  // ends to write to
 };
 
@@ -83,8 +85,8 @@ struct Start {
 // wrong goes to `failure`, which a successful execve closes.
 [[noreturn]] void become(const Start& start) {
   ::setpgid(0, 0);
-  const int nowhere = ::open("/dev/null", O_RDONLY);
-  const bool placed = nowhere >= 0 && ::dup2(nowhere, STDIN_FILENO) >= 0 &&
+  const int input = start.in >= 0 ? start.in : ::open("/dev/null", O_RDONLY);
+  const bool placed = input >= 0 && ::dup2(input, STDIN_FILENO) >= 0 &&
                       ::dup2(start.out, STDOUT_FILENO) >= 0 &&
                       ::dup2(start.err, STDERR_FILENO) >= 0;
   int code = placed ? 0 : errno;
@@ -217,6 +219,18 @@ bool has_nul(const std::vector<std::string>& strings) {
   });
 }
 
+// A file in memory, at its beginning: a program that does not read holds nobody up. An error is an
+// errno.
+tl::expected<Descriptor, int> hold(const std::string& input) {
+  if (input.empty()) return Descriptor();
+  const Descriptor made(::memfd_create("input", MFD_CLOEXEC));
+  Descriptor held(::fcntl(made.get(), F_DUPFD_CLOEXEC, kFirstFree));
+  if (!held.is_open()) return tl::unexpected(errno);
+  if (const int code = write_all(held.get(), input); code != 0) return tl::unexpected(code);
+  if (::lseek(held.get(), 0, SEEK_SET) != 0) return tl::unexpected(errno);
+  return held;
+}
+
 std::vector<std::string> words_of(const Execution& execution) {
   std::vector<std::string> words{execution.program.string()};
   words.insert(words.end(), execution.arguments.begin(), execution.arguments.end());
@@ -243,10 +257,13 @@ Result<Ended> run_program(const Execution& execution) {
   for (const auto* pipe : {&out, &err, &failure}) {
     if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
   }
+  const auto input = hold(execution.input);
+  if (!input) return make_error(fmt::format("run {}: {}", path, message_of(input.error())));
   const HeededChildren heeded;
   const pid_t pid = fork_quietly({.program = path.c_str(),
                                   .arguments = arguments.get(),
                                   .environment = environment.get(),
+                                  .in = input->get(),
                                   .out = out->write.get(),
                                   .err = err->write.get(),
                                   .failure = failure->write.get()});

@@ -20,6 +20,7 @@ struct Execution {
   std::map<std::string, std::string> environment;  // all of it
   Clock::time_point deadline;
   std::size_t most_output = 16UL * 1024 * 1024;  // of each stream; more is an error
+  std::string input = {};                        // its standard input; empty: /dev/null
 };
 
 struct Ended {
@@ -27,7 +28,7 @@ struct Ended {
   std::string out, err;
 };
 
-// Its standard input is /dev/null. At the deadline its process group is killed; what will not die
+// At the deadline its process group is killed; what will not die
 // is left behind, and the error says "sinfo did not answer within 8 s". It dies with this process.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
 

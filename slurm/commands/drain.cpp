@@ -14,6 +14,7 @@
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/commands/syslog.hpp"
 #include "slurm/drains/accepting.hpp"
+#include "slurm/tell/tell.hpp"
 
 namespace muster::app {
 namespace {
@@ -40,6 +41,24 @@ std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder
   return nullptr;
 }
 
+// Nobody waits long for many nodes' sake.
+void tell_the_site(const slurm::TellRules& rules,
+                   const std::vector<slurm::Event>& events,
+                   slurm::History* history,
+                   const Caller& caller) {
+  constexpr std::chrono::seconds kLongest{30};
+  const auto told = slurm::tell_site(rules, events, Clock::now() + kLongest);
+  if (told) return;
+  const slurm::Event event{.at = wall_time(),
+                           .node = events.front().node,
+                           .kind = "trouble",
+                           .context = "admin",
+                           .message = told.error().message};
+  if (history != nullptr) static_cast<void>(history->add(event));
+  log_event(event);
+  caller.console.note(fmt::format("muster: {}", event.message));
+}
+
 template <class Command>
 int carry(const Command& command,
           const std::string& text,
@@ -55,14 +74,20 @@ int carry(const Command& command,
   const auto history = open_history(folder, command.dry_run, caller);
   const auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
   if (!controller) return fail(caller, undecided(controller.error()).value());
+  std::vector<slurm::Event> events;
   const auto answers = carry_out({.nodes = command.nodes,
                                   .user = user_of(caller),
                                   .text = text,
                                   .now = wall_time(),
                                   .dry_run = command.dry_run,
-                                  .tell = log_event},
+                                  .tell =
+                                      [&](const slurm::Event& event) {
+                                        log_event(event);
+                                        events.push_back(event);
+                                      }},
                                  **controller,
                                  history.get());
+  tell_the_site(rules->tell, events, history.get(), caller);
   if (!answers) return fail(caller, undecided(answers.error()).value());
   std::string lines;
   for (const auto& answer : *answers) {

@@ -22,6 +22,7 @@
 #include "slurm/commands/syslog.hpp"
 #include "slurm/commands/tell_user.hpp"
 #include "slurm/drains/enforce.hpp"
+#include "slurm/tell/tell.hpp"
 
 namespace muster::app {
 namespace {
@@ -55,6 +56,13 @@ class Hook {
     if (rules) rules_ = *rules;
     deadline_.answer_if_lost(when_broken());
     deadline_.move(caller_.started + budget());
+    const int status = run_by(rules);
+    tell_the_site();
+    return status;
+  }
+
+ private:
+  int run_by(const Result<slurm::Rules>& rules) {
     const auto folder = state_folder(command_.state, command_.root);
     if (folder.empty()) return trouble("below --root a hook needs --state for its history");
     open_history(folder);
@@ -66,7 +74,15 @@ class Hook {
     return check();
   }
 
- private:
+  // Last, so that it costs nobody else's time. What it says of its own failure is told to nobody.
+  void tell_the_site() {
+    if (command_.dry_run) return;
+    node_lock_ = {};
+    const auto events = said_;
+    const auto told = slurm::tell_site(rules_.tell, events, deadline_.when() - kReserve);
+    if (!told) static_cast<void>(trouble(told.error().message));
+  }
+
   [[nodiscard]] std::string variable(const char* name) const {
     const auto found = caller_.variables.find(name);
     return found == caller_.variables.end() ? "" : found->second;
@@ -89,6 +105,7 @@ class Hook {
     // Slurm has heard it: whatever becomes of this run, the job must not start here.
     if (event.kind == "drained" && is_prolog()) deadline_.answer_if_lost(kHookFailed);
     if (!command_.dry_run) log_event(event);
+    said_.push_back(event);
     // slurmd keeps it in its log where the hook fails; nobody may listen, and that is no trouble.
     static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", slurm::summary(event))));
   }
@@ -347,6 +364,7 @@ class Hook {
   bool is_new_ = false;  // the site wants new nodes accepted, and this is one
   std::optional<slurm::History> history_;
   ProcessLock lock_, node_lock_;  // of health checks, and of all hooks of this node
+  std::vector<slurm::Event> said_;
 };
 
 }  // namespace

@@ -72,6 +72,16 @@ struct EventsCommand {
   bool follow = false;
 };
 
+// How the cluster stands.
+struct StatusCommand {
+  static constexpr std::string_view kName = "status";
+
+  std::vector<std::string> nodes;  // expanded; empty: all
+  EventForm form = EventForm::text;
+  std::string root = "/";
+  std::string state;
+};
+
 struct HostfileCommand {
   static constexpr std::string_view kName = "hostfile";
 
@@ -95,6 +105,7 @@ struct SweepCommand {
 
 [[nodiscard]] int run_drain(const DrainCommand& command, const Caller& caller);
 [[nodiscard]] int run_resume(const ResumeCommand& command, const Caller& caller);
+[[nodiscard]] int run_status(const StatusCommand& command, const Caller& caller);
 [[nodiscard]] int run_history(const HistoryCommand& command, const Caller& caller);
 [[nodiscard]] int run_events(const EventsCommand& command, const Caller& caller);
 [[nodiscard]] int run_hostfile(const HostfileCommand& command, const Caller& caller);

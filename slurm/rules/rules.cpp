@@ -82,6 +82,10 @@ BrokenValue check_values(const Rules& rules) {
     return {"spread", "is more than half of health_budget"};
   }
   if (rules.controller_deadline.value <= 0) return {"controller_deadline", "must be above 0"};
+  if (auto broken = check_tell(rules.tell); !broken.key.empty()) {
+    broken.key = fmt::format("tell.{}", broken.key);
+    return broken;
+  }
   auto broken = check_sweep(rules.sweep);
   if (!broken.key.empty()) broken.key = fmt::format("sweep.{}", broken.key);
   return broken;

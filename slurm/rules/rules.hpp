@@ -9,6 +9,7 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
 #include "slurm/rules/sweep_rules.hpp"
+#include "slurm/rules/tell_rules.hpp"
 
 namespace muster::slurm {
 
@@ -36,6 +37,7 @@ struct Rules {
   std::string conf;              // slurm.conf, where SLURM_CONF is not set; empty: the usual places
   std::string memory = "extra";  // the field of a node in Slurm in which muster remembers, or none
   std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
+  TellRules tell;
   SweepRules sweep;
 
   MUSTER_FIELDS(
@@ -66,6 +68,7 @@ struct Rules {
                    "a node's field in Slurm for what muster must know: extra, comment or none"),
       MUSTER_FIELD(nhc_conf,
                    "hooks judge by this configuration of NHC in place of the context's checks"),
+      MUSTER_FIELD(tell, "the site's program that is told what muster did"),
       MUSTER_FIELD(sweep, "what `muster sweep` does"));
 };
 
@@ -79,6 +82,8 @@ struct BrokenValue {
 };
 
 [[nodiscard]] BrokenValue check_values(const Rules& rules);
+// Its keys are those within the block `tell`.
+[[nodiscard]] BrokenValue check_tell(const TellRules& rules);
 // Its keys are those within the block `sweep`.
 [[nodiscard]] BrokenValue check_sweep(const SweepRules& rules);
 

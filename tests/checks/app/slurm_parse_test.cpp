@@ -197,7 +197,7 @@ TEST(SweepParseTest, RefusesWhatGoesNotTogether) {
 
 TEST(SlurmHelpTest, EachCommandSaysHowItIsUsed) {
   for (const auto* command :
-       {"hook", "drain", "resume", "history", "events", "hostfile", "sweep"}) {
+       {"hook", "drain", "resume", "status", "history", "events", "hostfile", "sweep"}) {
     EXPECT_THAT(parsed<SayCommand>({"help", command}).text,
                 StartsWith(fmt::format("Usage: muster {}", command)));
   }

@@ -64,6 +64,16 @@ TEST(RunProgramTest, BringsBothStreamsAndTheStatus) {
   EXPECT_EQ(ended->status, 3);
 }
 
+TEST(RunProgramTest, GivesItsInputWholeOrNone) {
+  auto execution = shell("cat");
+  EXPECT_EQ(run_program(execution)->out, "");
+  execution.input = std::string(300'000, 'x') + "end";
+  EXPECT_EQ(run_program(execution)->out, execution.input);
+  auto deaf = shell("exit 0");
+  deaf.input = execution.input;
+  EXPECT_EQ(run_program(deaf)->status, 0);
+}
+
 TEST(RunProgramTest, CountsSignalsAsShellsDo) {
   const auto ended = run_program(shell("kill -TERM $$"));
   ASSERT_TRUE(ended) << ended.error().message;

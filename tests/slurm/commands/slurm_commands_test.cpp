@@ -213,12 +213,16 @@ TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
   const auto document = source_file("docs/slurm.md");
   const slurm::Rules defaults;
   for_each_field<slurm::Rules>([&](const auto& field) {
-    if (field.name != "sweep") {
+    if (field.name != "sweep" && field.name != "tell") {
       EXPECT_THAT(block, HasSubstr(fmt::format("\n  {}: ", field.name)));
       EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
     }
     if (field.name == "unknown") return;
     EXPECT_TRUE((*rules).*field.member == defaults.*field.member) << field.name;
+  });
+  for_each_field<slurm::TellRules>([&](const auto& field) {
+    EXPECT_THAT(block, HasSubstr(fmt::format("\n    {}: ", field.name)));
+    EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", field.name)));
   });
   for_each_field<slurm::SweepRules>([&](const auto& field) {
     EXPECT_THAT(block, HasSubstr(fmt::format("\n    {}: ", field.name)));

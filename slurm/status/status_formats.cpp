@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forms in which the status of a cluster is written.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "slurm/policy/reason.hpp"
+#include "slurm/status/status.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::size_t kColumns = 80;
+
+// Words, broken into lines that begin with `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  const auto line = printable(text, 1000);
+  std::string out;
+  std::size_t column = kColumns + 1;
+  for (const auto word : split_words(line)) {
+    // One that is longer than a line is cut: the JSON has it whole.
+    const auto shown =
+        word.size() > kColumns - indent ? printable(word, kColumns - indent) : std::string(word);
+    if (column + 1 + shown.size() > kColumns) {
+      if (!out.empty()) out += '\n';
+      out += std::string(indent, ' ') + shown;
+      column = indent + shown.size();
+    } else {
+      out += ' ' + shown;
+      column += 1 + shown.size();
+    }
+  }
+  return out + "\n";
+}
+
+std::string since(const NodeState& node) {
+  return node.since ? utc(*node.since) : "an unknown time";
+}
+
+std::string_view without_leader(std::string_view reason) {
+  return reason.starts_with(kOurs) ? reason.substr(kOurs.size()) : reason;
+}
+
+void write_drained(std::string& out, const ClusterStatus& status) {
+  if (status.drained.empty()) return;
+  out += fmt::format("\nDrained by muster: {}\n", status.drained.size());
+  for (const auto& each : status.drained) {
+    out += wrapped(fmt::format("{} {} since {}{}",
+                               each.node.name,
+                               each.node.state,
+                               since(each.node),
+                               each.accepted ? ", accepted" : ""),
+                   2);
+    out += wrapped(without_leader(each.node.reason), 4);
+    out += wrapped(fmt::format("until {}", each.until), 4);
+  }
+}
+
+void write_refused(std::string& out, const ClusterStatus& status) {
+  if (status.refused.empty()) return;
+  out +=
+      fmt::format("\nSick and not drained, by this machine's history: {}\n", status.refused.size());
+  for (const auto& event : status.refused) {
+    out += wrapped(fmt::format("{} {} {}", event.node, utc(event.at), event.context), 2);
+    out += wrapped(event.message, 4);
+  }
+}
+
+nlohmann::ordered_json json_of(const DrainedNode& each) {
+  nlohmann::ordered_json json{{"node", printable(each.node.name)},
+                              {"partitions", each.node.partitions},
+                              {"state", printable(each.node.state)},
+                              {"since", each.node.since ? utc(*each.node.since) : ""},
+                              {"reason", printable(each.node.reason, 1000)},
+                              {"check", printable(each.check)},
+                              {"device", printable(each.device)},
+                              {"remedy", each.remedy},
+                              {"clean_runs", nullptr},
+                              {"until", each.until},
+                              {"accepted", each.accepted}};
+  if (each.clean_runs) json["clean_runs"] = *each.clean_runs;
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const ClusterStatus& status, const Rules& rules) {
+  std::string out =
+      wrapped(fmt::format("{} nodes: {} in service, {} drained by muster, {} by others, {} down, "
+                          "{} in maintenance or booting",
+                          status.nodes,
+                          status.in_service,
+                          status.drained.size(),
+                          status.drained_by_others,
+                          status.down,
+                          status.away),
+              0);
+  if (!status.stopped.empty()) {
+    out += fmt::format("\nStopped checks: {}\n", status.stopped.size());
+    for (const auto& stopped : status.stopped) out += wrapped(to_string(stopped, rules), 2);
+  }
+  if (!status.used_up.empty()) {
+    out += "\nLimits that are used up: sick nodes stay in service\n";
+    for (const auto& limit : status.used_up) {
+      out += wrapped(fmt::format("{} in partition {}: {} drained, {} allowed",
+                                 limit.limit,
+                                 limit.partition,
+                                 limit.drained,
+                                 limit.most),
+                     2);
+    }
+  }
+  write_drained(out, status);
+  write_refused(out, status);
+  if (!status.not_responding.empty()) {
+    out += fmt::format("\nslurmd does not answer: {}\n", status.not_responding.size());
+    for (const auto& node : status.not_responding) {
+      const auto why = node.reason.empty() ? "" : fmt::format(": {}", node.reason);
+      out += wrapped(fmt::format("{} {}{}", node.name, node.state, why), 2);
+    }
+  }
+  const auto also = status.history.empty() ? "" : fmt::format(" ({})", status.history);
+  out += "\n" + wrapped(
+                    "Refusals stand in the history of the node that refused: muster events "
+                    "there" +
+                        also + ".",
+                    0);
+  return out;
+}
+
+std::string to_json(const ClusterStatus& status) {
+  nlohmann::ordered_json json{{"schema", "muster.status/1"},
+                              {"at", utc(status.at)},
+                              {"nodes", status.nodes},
+                              {"in_service", status.in_service},
+                              {"drained_by_muster", status.drained.size()},
+                              {"drained_by_others", status.drained_by_others},
+                              {"down", status.down},
+                              {"away", status.away},
+                              {"clean_runs_needed", status.clean_runs}};
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& each : status.stopped) {
+    list.push_back({{"check", printable(each.check)},
+                    {"partition", printable(each.partition)},
+                    {"drains", each.drains},
+                    {"most", each.most}});
+  }
+  json["stopped"] = std::exchange(list, nlohmann::ordered_json::array());
+  for (const auto& each : status.used_up) {
+    list.push_back({{"partition", printable(each.partition)},
+                    {"limit", each.limit},
+                    {"drained", each.drained},
+                    {"most", each.most}});
+  }
+  json["used_up"] = std::exchange(list, nlohmann::ordered_json::array());
+  for (const auto& each : status.drained) list.push_back(json_of(each));
+  json["drained"] = std::exchange(list, nlohmann::ordered_json::array());
+  for (const auto& event : status.refused) {
+    list.push_back({{"node", printable(event.node)},
+                    {"at", utc(event.at)},
+                    {"context", event.context},
+                    {"check", printable(event.check)},
+                    {"device", printable(event.device)},
+                    {"message", printable(event.message, 1000)}});
+  }
+  json["refused"] = std::exchange(list, nlohmann::ordered_json::array());
+  json["refused_unknown"] = status.history;
+  for (const auto& node : status.not_responding) {
+    list.push_back({{"node", printable(node.name)},
+                    {"state", printable(node.state)},
+                    {"reason", printable(node.reason, 1000)},
+                    {"since", node.since ? utc(*node.since) : ""}});
+  }
+  json["not_responding"] = std::move(list);
+  return json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/tell/tell.hpp"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/process/child.hpp"
+#include "lib/process/program.hpp"
+
+namespace muster::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string cause(std::string_view what) {
+  return fmt::format("{}: {}", what, std::generic_category().message(errno));
+}
+
+// Why others could change it; empty where they cannot. In a sticky folder, as /tmp, nobody can
+// replace another's file.
+std::string exposure(const fs::path& path, const struct stat& status) {
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    return fmt::format("{} belongs to neither root nor the user that muster runs as",
+                       printable(path.string()));
+  }
+  const bool writable = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
+  if (!writable || sticky) return "";
+  return fmt::format("{} can be written by others: chmod go-w", printable(path.string()));
+}
+
+// For good. Empty when done.
+std::string become(const std::string& name) {
+  if (::geteuid() != 0 || name == "root") return "";
+  errno = 0;
+  const auto* user = ::getpwnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
+  if (user == nullptr) return fmt::format("there is no user {}", printable(name, 60));
+  const auto [uid, gid] = std::pair(user->pw_uid, user->pw_gid);
+  const bool done = ::setgroups(0, nullptr) == 0 && ::setresgid(gid, gid, gid) == 0 &&
+                    ::setresuid(uid, uid, uid) == 0;
+  return done ? "" : cause(fmt::format("become {}", name));
+}
+
+std::string last_line(std::string_view text) {
+  std::string_view last;
+  for (const auto line : split_lines(text)) {
+    if (!trim(line).empty()) last = trim(line);
+  }
+  return printable(last, 200);
+}
+
+// In a child, since names of users may be asked of a server that does not answer. Empty when done.
+std::string run_as(const TellRules& rules, const Event& event, Clock::time_point deadline) {
+  if (auto trouble = become(rules.user); !trouble.empty()) return trouble;
+  if (::chdir("/") != 0) return cause("chdir /");
+  auto arguments = rules.arguments;
+  arguments.push_back(event.kind);
+  arguments.push_back(event.node);
+  const auto ended = run_program(
+      {.program = rules.program,
+       .arguments = std::move(arguments),
+       .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C"}, {"HOME", "/"}},
+       .deadline = deadline,
+       .most_output = 64UL * 1024,
+       .input = to_json_line(event)});
+  if (!ended) return ended.error().message;
+  if (ended->status == 0) return "";
+  const auto complaint = last_line(ended->err);
+  return fmt::format(
+      "it ended with status {}{}{}", ended->status, complaint.empty() ? "" : ": ", complaint);
+}
+
+}  // namespace
+
+Result<void> check_program(const fs::path& program) {
+  struct stat status = {};
+  if (::stat(program.c_str(), &status) != 0) return make_error(cause(printable(program.string())));
+  if (!S_ISREG(status.st_mode)) {
+    return make_error(fmt::format("{} is no file", printable(program.string())));
+  }
+  if ((status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) {
+    return make_error(fmt::format("{} is not executable: chmod a+x", printable(program.string())));
+  }
+  std::error_code failed;
+  // A link lies in folders of its own, which can be as open as those of its file.
+  for (const auto& start : {program, fs::canonical(program, failed)}) {
+    if (failed) return make_error(cause(printable(program.string())));
+    for (auto path = start; !path.empty(); path = path.parent_path()) {
+      if (::stat(path.c_str(), &status) != 0) return make_error(cause(printable(path.string())));
+      if (auto open = exposure(path, status); !open.empty()) return make_error(std::move(open));
+      if (path == path.parent_path()) break;
+    }
+  }
+  return {};
+}
+
+Result<void> tell_site(const TellRules& rules, const Event& event, Clock::time_point end) {
+  constexpr std::chrono::milliseconds kForItsDeath{200};
+  const auto deadline =
+      std::min(Clock::now() + to_duration(rules.deadline), end - 2 * kForItsDeath);
+  const auto about = [&](std::string_view what) {
+    return make_error(fmt::format("tell.program {}: {}", printable(rules.program, 200), what));
+  };
+  if (Clock::now() >= deadline) return about("not run: no time is left");
+  Children children;
+  children.start("tell", deadline + kForItsDeath, [&] {
+    const auto fine = check_program(rules.program);
+    return fine ? run_as(rules, event, deadline) : fine.error().message;
+  });
+  const auto answer = children.next().second;
+  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
+  return trouble.empty() ? Result<void>() : about(trouble);
+}
+
+Result<void> tell_site(const TellRules& rules,
+                       const std::vector<Event>& events,
+                       Clock::time_point end) {
+  if (rules.program.empty()) return {};
+  for (const auto& event : events) {
+    if (std::ranges::find(rules.events, event.kind) == rules.events.end()) continue;
+    if (auto told = tell_site(rules, event, end); !told) return told;
+  }
+  return {};
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `muster status` tells of a cluster, and that it tells no more than is known.
+#include "slurm/status/status.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.hpp"
+#include "slurm/cluster/node_memory.hpp"
+#include "tests/slurm/policy/situation.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using std::chrono::hours;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+const std::string kRate =
+    "muster: ib.rate mlx5_ib5: 200 Gb/s (2X NDR), expected 400 Gb/s (4X NDR): half the lanes; "
+    "report to the provider";
+
+class StatusTest : public ::testing::Test {
+ protected:
+  NodeState& drain(std::size_t i, const std::string& reason, hours ago, NodeMemory memory = {}) {
+    nodes[i] = drained(nodes[i], reason, kNow - ago);
+    memory.at = kNow - ago;
+    memory.reason = short_hash(reason);
+    if (!memory.check.empty()) nodes[i].memory = to_text(memory);
+    return nodes[i];
+  }
+
+  [[nodiscard]] ClusterStatus status(const std::vector<std::string>& wanted = {},
+                                     const History* history = nullptr) const {
+    return status_of(nodes, wanted, rules, kNow, history);
+  }
+
+  [[nodiscard]] std::string until(std::string_view node) const {
+    for (const auto& each : status().drained) {
+      if (each.node.name == node) return each.until;
+    }
+    return "not drained";
+  }
+
+  Rules rules;
+  std::vector<NodeState> nodes = ten_nodes();
+  TempDir dir;
+};
+
+TEST_F(StatusTest, CountsEachNodeOnce) {
+  drain(0, kRate, hours(2));
+  drain(1, "disk swap", hours(1));
+  nodes[2].state = "down*";
+  nodes[3].state = "maint";
+  const auto now = status();
+  EXPECT_EQ(now.nodes, 10U);
+  EXPECT_EQ(now.in_service, 6U);
+  EXPECT_EQ(now.drained_by_others, 1U);
+  EXPECT_EQ(now.down, 1U);
+  EXPECT_EQ(now.away, 1U);
+  ASSERT_THAT(now.drained, SizeIs(1));
+  EXPECT_EQ(now.drained[0].check, "ib.rate");
+  EXPECT_EQ(now.drained[0].device, "mlx5_ib5");
+  EXPECT_EQ(now.drained[0].remedy, "report_to_provider");
+  ASSERT_THAT(now.not_responding, SizeIs(1));
+  EXPECT_EQ(now.not_responding[0].name, "n2");
+}
+
+TEST_F(StatusTest, SaysWhatIsMissingUntilTheNodeReturns) {
+  drain(0, kRate, hours(2));
+  drain(1,
+        "muster: host.limits: low; fix the configuration",
+        hours(1),
+        {.check = "host.limits", .remedy = "fix_config", .clean = 1});
+  drain(2,
+        "muster: gpu.driver: gone; reboot the node",
+        hours(1),
+        {.check = "gpu.driver", .remedy = "reboot", .clean = 0});
+  drain(3,
+        "muster: host.limits: low; fix the configuration",
+        hours(1),
+        {.check = "host.limits",
+         .remedy = "fix_config",
+         .drains = {kNow - hours(1), kNow - hours(2), kNow - hours(3)}});
+  drain(4, "muster: host.limits: low; fix the configuration", hours(1));
+  EXPECT_EQ(until("n0"), "it is repaired, then muster resume n0");
+  EXPECT_EQ(until("n1"), "clean run 3 of 3 (1 so far)");
+  EXPECT_EQ(until("n2"), "a reboot, and clean run 3 of 3 (0 so far)");
+  EXPECT_EQ(until("n3"), "an admin says muster resume n3: drain 3 within 1 d");
+  EXPECT_EQ(until("n4"), "its health checks are clean; how many, its own history tells");
+  rules.resume = false;
+  EXPECT_EQ(until("n1"), "an admin says muster resume n1 (resume: false)");
+}
+
+TEST_F(StatusTest, NamesStoppedChecksAndLimitsWithoutRoom) {
+  EXPECT_THAT(status().stopped, IsEmpty());
+  EXPECT_THAT(status().used_up, IsEmpty());
+  for (std::size_t i = 0; i < 3; ++i) {
+    drain(i, "muster: host.limits: low; fix the configuration", hours(2));
+  }
+  const auto now = status();
+  ASSERT_THAT(now.stopped, SizeIs(1));
+  EXPECT_EQ(now.stopped[0].check, "host.limits");
+  EXPECT_THAT(to_text(now, rules), HasSubstr("muster resume --check"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(now))["stopped"][0]["check"], "host.limits");
+  EXPECT_THAT(now.used_up, IsEmpty());
+  drain(3, "muster: ib.rate: low; fix the configuration", hours(0));
+  const auto later = status();
+  ASSERT_THAT(later.used_up, SizeIs(1));
+  EXPECT_EQ(later.used_up[0].limit, "most_drained");
+  EXPECT_EQ(later.used_up[0].most, 1U);
+}
+
+TEST_F(StatusTest, TellsRefusalsThatStillStandInThisMachinesHistory) {
+  EXPECT_EQ(status().history, "there is no history on this machine");
+  auto history = History::open(dir.path() / "history.db");
+  ASSERT_TRUE(history) << history.error().message;
+  Event event{.at = kNow - hours(30),
+              .node = "n5",
+              .kind = "refused",
+              .context = "periodic",
+              .check = "ib.rate",
+              .device = "mlx5_ib5",
+              .message = "ib.rate mlx5_ib5: no room"};
+  ASSERT_TRUE(history->add(event));
+  EXPECT_THAT(status({}, &*history).refused, IsEmpty());  // of the day before
+  event.at = kNow - hours(1);
+  ASSERT_TRUE(history->add(event));
+  EXPECT_THAT(status({}, &*history).refused, SizeIs(1));
+  EXPECT_THAT(status({"n6"}, &*history).refused, IsEmpty());
+  EXPECT_THAT(to_text(status({}, &*history), rules), HasSubstr("ib.rate mlx5_ib5: no room"));
+  event.kind = "over";
+  ASSERT_TRUE(history->add(event));
+  EXPECT_THAT(status({}, &*history).refused, IsEmpty());
+  EXPECT_EQ(status({}, &*history).history, "");
+}
+
+TEST_F(StatusTest, OfSomeNodesTheLimitsAreStillTheClusters) {
+  for (std::size_t i = 0; i < 3; ++i) drain(i, kRate, hours(2));
+  const auto some = status({"n0", "n9"});
+  EXPECT_EQ(some.nodes, 2U);
+  EXPECT_THAT(some.drained, SizeIs(1));
+  EXPECT_THAT(some.stopped, SizeIs(1));
+}
+
+TEST_F(StatusTest, FitsInEightyColumnsWhateverReasonsSay) {
+  nodes[0].name = std::string(100, 'n');
+  drain(0, "muster: gpu." + std::string(150, 'x') + " \x1b[31m\xff: a\nb", hours(2));
+  drain(1, kRate, hours(2));
+  nodes[2].state = "idle*";
+  nodes[2].reason = std::string(300, 'r');
+  const auto text = to_text(status(), rules);
+  for (const auto line : split_lines(text)) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_THAT(text, AllOf(HasSubstr("half"), Not(HasSubstr("\x1b")), Not(HasSubstr("\xff"))));
+  const auto json = nlohmann::json::parse(to_json(status()));
+  EXPECT_EQ(json["schema"], "muster.status/1");
+  EXPECT_EQ(json["drained"][1]["until"], "it is repaired, then muster resume n1");
+  EXPECT_TRUE(json["drained"][1]["clean_runs"].is_null());
+}
+
+}  // namespace
+}  // namespace muster::slurm
