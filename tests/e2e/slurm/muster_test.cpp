@@ -249,7 +249,7 @@ TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
 // Without --output, and with what becomes of it.
 TEST_F(MusterInSlurm, TellsTheUserOfAJobThatEndsThatItDoes) {
   ASSERT_TRUE(render("sick", kFault));
-  begin(2, ", most_drained: 100%, most_standing: 100%", true);
+  begin(2, ", most_drained: 100%, most_standing: 100%, most_in_repair: 100%", true);
   for (const auto* node : {"n1", "n2"}) become(node, "sick");
   const auto script = cluster().write("job", "#!/bin/sh\nexit 0\n");
   const auto folder = cluster().folder() / "work";
