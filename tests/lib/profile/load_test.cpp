@@ -202,6 +202,17 @@ TEST(LoadProfileTest, KnowsAProfileByItsOtherNames) {
             (std::vector<std::string>{"b2", "base", "x", "x2", "x3"}));
 }
 
+TEST(LoadProfileTest, KnowsAProfileAsItsCloudWritesIt) {
+  const ProfileFiles files;
+  files.shipped("nd96isr_h100_v5", "aliases: [nd96isrf_h100_v5]\n");
+  for (const auto* name : {"Standard_ND96isr_H100_v5",
+                           "ND96isr_H100_v5",
+                           "standard_nd96isr_h100_v5",
+                           "Standard_ND96isrf_H100_v5"}) {
+    EXPECT_EQ(load(files, name).name, "nd96isr_h100_v5") << name;
+  }
+}
+
 TEST(LoadProfileTest, OtherNamesAreNotInherited) {
   const ProfileFiles files;
   files.shipped("base", "aliases: [b2]\n");
