@@ -66,6 +66,12 @@ std::string flapping(const Situation& situation) {
   return fmt::format("drain {} within {}", drains, to_string(situation.rules.flap_window));
 }
 
+// What may not be resumed now, whatever it was drained for; empty for nothing.
+std::string hindrance(const Situation& situation) {
+  if (!situation.rules.resume) return "the site's rules let muster resume no node";
+  return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
+}
+
 // What only an admin can settle, however often the node is found well; empty for nothing.
 std::string needs_admin(const Situation& situation) {
   const auto& drain = *situation.drain;
@@ -109,6 +115,10 @@ const Report& report_of_drain(const Situation& situation) {
   return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
 }
 
+bool is_left_by_a_job(std::string_view check) {
+  return check == "gpu.processes" || check == "gpu.memory_used";
+}
+
 bool is_health_check(const Report& report) {
   constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
   return std::ranges::find(kContexts, report.context) != kContexts.end();
@@ -146,6 +156,13 @@ Decision decide_recovery(const Situation& situation) {
   decision.clean = decision.why.empty();
   if (!decision.clean) {
     decision.why += never_ends(report, drain, situation.node->name);
+    return decision;
+  }
+  if (is_left_by_a_job(drain.check)) {
+    decision.why = hindrance(situation);
+    if (!decision.why.empty()) return decision;
+    decision.action = Action::resume;
+    decision.why = fmt::format("what an ended job left is gone: {} is well again", drain.check);
     return decision;
   }
   decision.why = needs_admin(situation);

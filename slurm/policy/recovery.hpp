@@ -3,6 +3,8 @@
 // is resumed.
 #pragma once
 
+#include <string_view>
+
 #include "slurm/policy/decide.hpp"
 
 namespace muster::slurm {
@@ -27,6 +29,11 @@ enum class Cleanness {
 // How much a remedy asks for before a node may be resumed: another part most of all, then a reboot,
 // the reset of a GPU, a restart, a change of the configuration.
 [[nodiscard]] int gravity(Remedy remedy);
+
+// Whether a node is drained for what an ended job left on a GPU, the one fault that a user can
+// make. Such a drain ends as soon as it is gone: without clean runs in a row, a reset or a reboot,
+// and however often it happened.
+[[nodiscard]] bool is_left_by_a_job(std::string_view check);
 
 // Keep or resume: the node is drained with the reason of `situation.drain`, and the report does not
 // call for it any more.

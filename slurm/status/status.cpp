@@ -11,6 +11,7 @@
 
 #include "slurm/policy/allowance.hpp"
 #include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/recovery.hpp"
 #include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
@@ -40,6 +41,7 @@ std::string until(const DrainCause& cause,
                   const Rules& rules,
                   Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
+  if (is_left_by_a_job(cause.check)) return "what an ended job left is gone";
   if (needs_repair(cause.remedy)) return fmt::format("it is repaired, then {}", admin);
   if (!rules.resume) return fmt::format("an admin says {} (resume: false)", admin);
   const auto flaps = std::ranges::count_if(

@@ -101,6 +101,29 @@ INSTANTIATE_TEST_SUITE_P(
                    nothing("the node is \"idle*\" in Slurm")}),
     name_of);
 
+// A job's leftovers are gone when they are gone: a user may have left them three times, and the
+// remedy of memory in use is a reset.
+TEST(LeftByAJobTest, EndsWithTheFirstCleanRun) {
+  for (const auto* check : {"gpu.processes", "gpu.memory_used"}) {
+    auto situation = drained_by_muster(well());
+    situation.drain->check = check;
+    situation.drain->remedy = Remedy::reboot;
+    situation.drain->clean_runs = 0;
+    situation.drains = {kNow - hours(3), kNow - hours(2), kNow - hours(1)};
+    auto report = *situation.report;
+    report.checks = {{.id = check, .outcome = Outcome::pass}};
+    situation.report = &report;
+    const auto decision = decide(situation);
+    EXPECT_EQ(decision.action, Action::resume) << decision.why;
+    EXPECT_EQ(decision.why, fmt::format("what an ended job left is gone: {} is well again", check));
+    report.checks.front().outcome = Outcome::warn;
+    EXPECT_EQ(decide(situation).action, Action::keep);
+    report.checks.front().outcome = Outcome::pass;
+    situation.rules.resume = false;
+    EXPECT_EQ(decide(situation).action, Action::keep);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Runs,
     OwnDrainTest,
