@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.ecc_uncorrectable: no uncorrected memory error since the driver was loaded.
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -7,6 +9,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/xid/meaning.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -45,7 +49,26 @@ void add_witnesses(const Gpu& gpu, Finding& finding) {
   if (in_sram) leave_to("gpu.ecc_sram");
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
+// Azure's code for what the kernel log says of the same errors: whether they were contained. Empty
+// where it says nothing.
+std::string code_in_log(const Snapshot& snapshot, const XidLimits& limits, const Gpu& gpu) {
+  constexpr std::array kUncontainedFirst{95U, 94U, 48U};
+  const auto& log = snapshot.xids.believed(limits.of_programs);
+  const auto loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
+  const xid::XidRules rules(limits);
+  for (const auto code : kUncontainedFirst) {
+    const auto event = std::ranges::find_if(log.events, [&](const XidEvent& each) {
+      return each.code == code && !each.nvswitch && each.address == gpu.address &&
+             each.last_us >= loaded_us;
+    });
+    if (event == log.events.end()) continue;
+    const auto* rule = rules.meaning_of(*event).rule;
+    return rule == nullptr ? "" : rule->code;
+  }
+  return "";
+}
+
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Profile& profile, const Gpu& gpu) {
   const auto& dram = gpu.ecc_volatile.dram_uncorrected;
   const auto& sram = gpu.ecc_volatile.sram_uncorrected;
   // One count that is known to be bad is enough.
@@ -61,14 +84,15 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   finding.limit = count_value(0);
   finding.unit = "errors";
   finding.remedy = gpu::reset_remedy(snapshot);
+  finding.code = code_in_log(snapshot, profile.gpu->xid, gpu);
   add_witnesses(gpu, finding);
   return finding;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, profile, gpu); },
       "without uncorrected memory errors");
 }
 
@@ -86,6 +110,7 @@ constinit const Check gpu_ecc_uncorrectable{
         "gpu.ecc_remapped_rows: it says whether the GPU could repair itself.",
     .code = "NHC2019",
     .needs = Probe::nvml | Probe::identity,
+    .looks_at = Probe::kernel_log,  // for the fault code
     .not_here = gpu::none_to_judge,
     .judge = judge,
 };

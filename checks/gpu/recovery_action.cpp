@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kReset = "Resource.Hpc.Reset";
 
+constexpr unsigned kStopPeers = 3;  // it works on; programs that use its peers are to end
+
 struct Action {
   std::string_view words;
   Remedy remedy;
@@ -27,8 +29,8 @@ Action action_of(unsigned number) {
       return {"reset the GPU", Remedy::reset_gpu, kReset};
     case 2:
       return {"reboot the node", Remedy::reboot, "Resource.Hpc.Reboot"};
-    case 3:
-      return {"drain what talks to it and reset", Remedy::reset_gpu, kReset};
+    case kStopPeers:
+      return {"stop its peer-to-peer traffic", Remedy::watch};
     case 4:
       return {"drain and reset the GPU", Remedy::reset_gpu, kReset};
     case 5:
@@ -61,12 +63,13 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   const auto [words, remedy, category] = action_of(*gpu.recovery_action);
   Finding finding = gpu::about(
       gpu,
-      Outcome::fail,
+      *gpu.recovery_action == kStopPeers ? Outcome::warn : Outcome::fail,
       fmt::format("the driver calls for recovery: {} ({})", words, *gpu.recovery_action));
   finding.observed = std::int64_t{*gpu.recovery_action};
   finding.limit = std::int64_t{0};
   finding.remedy = remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
   finding.category = category;
+  if (finding.outcome == Outcome::warn) return finding;
   // What the driver answers a fault with is no fault of its own.
   for (const auto* check : {"gpu.ecc_uncorrectable",
                             "gpu.ecc_sram",

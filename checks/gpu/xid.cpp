@@ -39,6 +39,18 @@ std::string serial_of(const Snapshot& snapshot, const XidLog& log, const std::st
   return subject == log.subjects.end() ? std::string() : subject->second.serial;
 }
 
+// GPUs whose driver can call for a recovery, and calls for none.
+std::set<std::string> without_call(const Snapshot& snapshot) {
+  std::set<std::string> addresses;
+  if (!snapshot.nvml.ok()) return addresses;
+  for (const auto& gpu : snapshot.nvml->gpus) {
+    if (gpu.lost.empty() && gpu.recovery_action && *gpu.recovery_action == 0) {
+      addresses.insert(gpu.address);
+    }
+  }
+  return addresses;
+}
+
 // Every name that somebody may look for, also of a GPU that has left the bus.
 std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
   std::vector<std::string> names{address};
@@ -197,7 +209,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   add_remembered(snapshot, log, limits.of_programs);
 
   Findings findings;
-  auto groups = xid::group_xids(log, xid::XidRules(limits), false, limits.coalesce, window.from_us);
+  auto groups = xid::group_xids(
+      log, xid::XidRules(limits), false, limits.coalesce, window.from_us, without_call(snapshot));
   drop_what_followed_a_loss(groups);
   if (auto shared = judge_shared_loss(snapshot, limits, groups)) {
     findings.push_back(*std::move(shared));
@@ -228,7 +241,8 @@ constinit const Check gpu_xid{
         "XIDs are the NVIDIA driver's errors, written to the kernel's log with a number and the "
         "GPU's address. Most are the fault of a program: those are told, and never fail a node. "
         "Fatal ones mean that the GPU needs a reset, a reboot or a replacement, and count until "
-        "the node was rebooted or the driver loaded again, however old they are. What each number "
+        "the node was rebooted, the driver loaded again or the GPU reset, however old they are. "
+        "What each number "
         "means stands in xids.yaml; 144 to 150 are decoded by unit and status, and 154 by the "
         "recovery that the driver calls for. XIDs of one GPU within seconds are one incident, "
         "named by its cause. A program's error that comes in several jobs on the same GPU is a "
@@ -236,8 +250,9 @@ constinit const Check gpu_xid{
         "the log's word is skipped in favour of it.",
     .fix =
         "Do what the remedy says, with the node drained, and read the lines around it with dmesg. "
-        "After a reset of a GPU load the driver again or reboot: the log does not tell that a GPU "
-        "was reset. A class that does not suit your site is changed by gpu.xid.classes.",
+        "From driver 570 on a reset is seen by itself: the driver calls for no recovery any more. "
+        "Before, load the driver again or reboot after a reset: the log does not tell of it. A "
+        "class that does not suit your site is changed by gpu.xid.classes.",
     .code = "NHC2001",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs

@@ -44,6 +44,7 @@ class Collector {
   void add_event(const XidEvent& event) {
     XidMeaning meaning = rules_.meaning_of(event);
     if (meaning.all_is_well) recovered_us_[event.address] = event.last_us;
+    if (meaning.calls) called_us_[event.address] = event.last_us;
     const auto [entry, added] = newest_.try_emplace(event.address, incidents_.size());
     const bool goes_on = !added && static_cast<double>(event.first_us) <=
                                        static_cast<double>(incidents_[entry->second].last_us) +
@@ -59,16 +60,28 @@ class Collector {
 
   // When the driver last said that nothing is left to do for a GPU; 0 for never.
   [[nodiscard]] std::uint64_t recovered_us(const std::string& address) const {
-    const auto found = recovered_us_.find(address);
-    return found == recovered_us_.end() ? 0 : found->second;
+    return time_of(recovered_us_, address);
+  }
+
+  // Until when an error is part of what the driver last called for a recovery of; 0 for never.
+  [[nodiscard]] std::uint64_t called_us(const std::string& address) const {
+    const auto at = time_of(called_us_, address);
+    return at == 0 ? 0 : at + static_cast<std::uint64_t>(coalesce_.value * kMicroseconds);
   }
 
  private:
+  using Times = std::map<std::string, std::uint64_t>;
+
+  static std::uint64_t time_of(const Times& times, const std::string& address) {
+    const auto found = times.find(address);
+    return found == times.end() ? 0 : found->second;
+  }
+
   const XidRules& rules_;
   Seconds coalesce_;
   std::vector<XidIncident> incidents_;
   std::map<std::string, std::size_t> newest_;
-  std::map<std::string, std::uint64_t> recovered_us_;
+  Times recovered_us_, called_us_;
 };
 
 template <class A, class B>
@@ -133,7 +146,8 @@ std::vector<XidGroup> group_xids(const XidLog& log,
                                  const XidRules& rules,
                                  bool of_nvswitches,
                                  Seconds coalesce,
-                                 double from_us) {
+                                 double from_us,
+                                 const std::set<std::string>& well) {
   Collector collector(rules, coalesce);
   for (const auto& event : log.events) {
     if (event.nvswitch == of_nvswitches) collector.add_event(event);
@@ -141,8 +155,11 @@ std::vector<XidGroup> group_xids(const XidLog& log,
   const std::uint64_t loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
   for (auto& incident : collector.take()) {
+    const auto& address = incident.address;
     settle(incident,
-           std::max(loaded_us, collector.recovered_us(incident.address)),
+           std::max({loaded_us,
+                     collector.recovered_us(address),
+                     well.contains(address) ? collector.called_us(address) : 0}),
            coalesce.value * kMicroseconds);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,13 @@ struct XidGroup {
 [[nodiscard]] bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce);
 
 // Those that count: what is fatal since the GPU was last reset, what is not since `from_us`.
-[[nodiscard]] std::vector<XidGroup> group_xids(
-    const XidLog& log, const XidRules& rules, bool of_nvswitches, Seconds coalesce, double from_us);
+// `well`: addresses of GPUs whose driver calls for no recovery now. Where it did in the log, what
+// it called for was done.
+[[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log,
+                                               const XidRules& rules,
+                                               bool of_nvswitches,
+                                               Seconds coalesce,
+                                               double from_us,
+                                               const std::set<std::string>& well = {});
 
 }  // namespace muster::checks::xid

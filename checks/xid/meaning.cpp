@@ -39,6 +39,7 @@ void decode_nvlink5(const XidLimits& limits, const XidEvent& event, XidMeaning& 
 // The driver's word on what the GPU needs is obeyed; one that cannot be read is a call, too.
 void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning& meaning) {
   meaning.kind = kFatal;
+  meaning.calls = true;
   const auto value = parse_recovery_action(event.text);
   const auto action = value ? limits.actions.find(fmt::format("{}", *value)) : limits.actions.end();
   if (action == limits.actions.end()) {
@@ -48,9 +49,11 @@ void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning&
   }
   meaning.meaning = fmt::format("the driver calls for {}", action->second.meaning);
   meaning.remedy = action->second.remedy;
+  if (meaning.remedy == "watch") meaning.kind = kDegraded;
   if (meaning.remedy != "none") return;
   meaning.kind = kIgnored;
   meaning.all_is_well = true;
+  meaning.calls = false;
 }
 
 // "Fatal" and "Non-fatal" of the line itself beat the table of numbers.

@@ -24,6 +24,7 @@ struct XidMeaning {
   std::string remedy;
   std::string context{};
   bool all_is_well = false;       // the driver says that nothing is left to do
+  bool calls = false;             // the driver calls for a recovery
   const XidRule* rule = nullptr;  // none for a number that no rule names
   std::size_t order = 0;          // among what has the same class, the least explains the rest
 };

@@ -60,8 +60,21 @@ bool has(const Words& words, std::uint64_t bits) {
   return std::ranges::any_of(words, [&](const auto& word) { return parse_hex(word) == bits; });
 }
 
-std::optional<Action> action_of(const NvlinkUnit& unit, std::uint64_t status) {
+// The first word tells the unit in its bits 0 to 6 and the flag in bit 7; before driver 575 they
+// are bits 5 to 9 and bit 10. RLW_RXPIPE is 6 in both, which no word can be in both ways.
+bool is_flagged(std::uint64_t first_word) {
+  constexpr std::uint64_t kRxPipe = 6;
+  constexpr std::uint64_t kUnit = 0x7f;
+  constexpr std::uint64_t kFlag = 0x80;
+  constexpr std::uint64_t kOldFlag = 0x400;
+  return (first_word & (((first_word & kUnit) == kRxPipe) ? kFlag : kOldFlag)) != 0;
+}
+
+std::optional<Action> action_of(const NvlinkUnit& unit, const Line& line, std::uint64_t status) {
   if (has(unit.reset, status)) return Action::reset;
+  if (has(unit.reset_if_flagged, status)) {
+    return is_flagged(line.words[0]) ? Action::reset : Action::none;
+  }
   if (has(unit.evaluate, status)) return Action::evaluate;
   if (has(unit.ignore, status)) return Action::none;
   return std::nullopt;
@@ -72,14 +85,15 @@ struct Status {
   bool strange = false;         // there are others
 };
 
-Status judge_status(const NvlinkUnit& unit, std::uint64_t status) {
-  Status found{.worst = action_of(unit, status)};
+Status judge_status(const NvlinkUnit& unit, const Line& line) {
+  const std::uint64_t status = line.words[1];
+  Status found{.worst = action_of(unit, line, status)};
   if (found.worst) return found;
   constexpr unsigned kBits = 32;
   for (unsigned bit = 0; bit < kBits; ++bit) {
     const std::uint64_t one = std::uint64_t{1} << bit;
     if ((status & one) == 0) continue;
-    const auto action = action_of(unit, one);
+    const auto action = action_of(unit, line, one);
     if (!action) found.strange = true;
     if (action && (!found.worst || *action > *found.worst)) found.worst = action;
   }
@@ -119,7 +133,7 @@ void judge_unit(const XidLimits& limits, const Line& line, NvlinkError& error) {
     return std::ranges::find(each.units, line.unit) != each.units.end();
   });
   if (unit == limits.nvlink_units.end()) return;
-  const Status status = judge_status(*unit, line.words[1]);
+  const Status status = judge_status(*unit, line);
   error.kind = kind_of(line, status.worst);
   if (status.strange && error.kind == kIgnored) error.kind = kDegraded;
   if (status.strange && line.fatal) error.kind = kFatal;

@@ -311,7 +311,7 @@ struct Gpu {
       MUSTER_FIELD(spare_rows, ""),
       MUSTER_FIELD(repairs, ""),
       MUSTER_FIELD(recovery_action,
-                   "0 none, 1 reset the GPU, 2 reboot, 3 drain peer-to-peer, 4 drain and reset"),
+                   "0 none, 1 reset the GPU, 2 reboot, 3 stop peer-to-peer, 4 drain and reset"),
       MUSTER_FIELD(nvlinks, ""),
       MUSTER_FIELD(fabric, ""),
       MUSTER_FIELD(clocks, ""),

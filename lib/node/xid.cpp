@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kDriver = "NVRM: ";
 constexpr std::string_view kNvswitch = "nvidia-nvswitch";
+constexpr std::string_view kLoadBegins = "nvidia-nvlink: Nvlink Core is being initialized";
+constexpr std::uint64_t kLongestLoadUs = 120'000'000;
 constexpr unsigned kFallenOffTheBus = 79;
 
 // Cuts off and returns what stands before `end`; all of it where there is no end.
@@ -103,6 +105,7 @@ class Parser {
  public:
   void add(const KernelRecord& record) {
     std::string_view text = record.text;
+    if (text.starts_with(kLoadBegins)) begin_load(record.time_us);
     if (take(text, kDriver)) {
       add_driver(text, record);
     } else if (text.starts_with(kNvswitch)) {
@@ -116,12 +119,13 @@ class Parser {
   void add_driver(std::string_view text, const KernelRecord& record) {
     if (take(text, "Xid")) return keep(parse_event(text), record);
     if (take(text, "loading NVIDIA")) {
-      log_.driver_loaded_us.push_back(record.time_us);
+      end_load(record.time_us);
     } else if (take(text, "GPU at ")) {
       name_subject(text);
     } else if (take(text, "GPU Board Serial Number: ")) {
       if (!named_.empty()) log_.subjects[named_].serial = printable(trim(text), 40);
     } else if (take(text, "The NVIDIA GPU ")) {
+      begin_load(record.time_us - std::min<std::uint64_t>(record.time_us, 1));
       begin_fallen(text, record);
     } else if (!falling_.empty() && text.find("fallen off the bus") != std::string_view::npos) {
       keep(XidEvent{.address = std::exchange(falling_, {}),
@@ -131,6 +135,18 @@ class Parser {
     } else {
       keep(parse_fallen(text), record);
     }
+  }
+
+  // The line that tells of the driver comes at the end of its loading, and what it finds on the way
+  // stands before it: a GPU that does not answer is told of only then.
+  void begin_load(std::uint64_t time_us) {
+    if (!load_began_us_ || time_us > *load_began_us_ + kLongestLoadUs) load_began_us_ = time_us;
+  }
+
+  void end_load(std::uint64_t time_us) {
+    const bool begun = load_began_us_ && time_us <= *load_began_us_ + kLongestLoadUs;
+    log_.driver_loaded_us.push_back(begun ? *load_began_us_ : time_us);
+    load_began_us_.reset();
   }
 
   // "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, …". The lines of data that follow say
@@ -177,6 +193,7 @@ class Parser {
   }
 
   XidLog log_;
+  std::optional<std::uint64_t> load_began_us_;
   std::string named_;    // the GPU that the line before last named
   std::string falling_;  // the GPU that an unfinished message is about
 };

@@ -39,9 +39,10 @@ struct XidSubject {
 };
 
 struct XidLog {
-  std::vector<XidEvent> events;                 // in the log's order
-  std::vector<std::uint64_t> driver_loaded_us;  // ascending; each load resets every GPU
-  std::map<std::string, XidSubject> subjects;   // by address
+  std::vector<XidEvent> events;  // in the log's order
+  std::vector<std::uint64_t>
+      driver_loaded_us;                        // when loads began, ascending; each resets every GPU
+  std::map<std::string, XidSubject> subjects;  // by address
 
   bool operator==(const XidLog&) const = default;
 };

@@ -42,11 +42,14 @@ struct XidAction {
 
 // A unit of NVLink 5 and what the bits of its error status call for.
 struct NvlinkUnit {
-  Words units, reset, evaluate, ignore;
+  Words units, reset, reset_if_flagged, evaluate, ignore;
 
   MUSTER_FIELDS(NvlinkUnit,
                 MUSTER_FIELD(units, "its names in the log"),
                 MUSTER_FIELD(reset, "status words that call for a reset of the GPU"),
+                MUSTER_FIELD(reset_if_flagged,
+                             "status words that do where the first word's flag is set: bit 7, or "
+                             "bit 10 before driver 575"),
                 MUSTER_FIELD(evaluate, "status words that an XID 154 decides about"),
                 MUSTER_FIELD(ignore, "status words that call for nothing"));
 };

@@ -63,7 +63,10 @@ class GpuXidCodeTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(GpuXidCodeTest, IsJudgedByItsRule) {
   const auto& [code, text, outcome, remedy, fault_code] = GetParam();
-  const Finding finding = only(bare_metal({xid(9 * kHour, fmt::format("{}, {}", code, text))}));
+  Snapshot snapshot = bare_metal({xid(9 * kHour, fmt::format("{}, {}", code, text))});
+  // NVML's word of now would settle what the log calls for.
+  snapshot.nvml->gpus[0].recovery_action = Fact<unsigned>::absent("no such call");
+  const Finding finding = only(snapshot);
   EXPECT_EQ(finding.device, "gpu0");
   EXPECT_EQ(finding.outcome, outcome) << finding.message;
   EXPECT_EQ(finding.remedy, remedy) << finding.message;
@@ -410,6 +413,44 @@ TEST(GpuXidTest, TheDriversAnswerToAFaultIsNoOtherFault) {
                                   xid(9 * kHour + 1, "154, changed from 0x0 (None) to 0x2 (x)")});
   snapshot.nvml->gpus[0].recovery_action = 2U;
   EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reboot"));
+}
+
+// A reset of a GPU leaves nothing in the log; the driver's own word does.
+TEST(GpuXidTest, WhatTheDriverCallsForNoMoreWasDone) {
+  const auto log = std::vector{xid(9 * kHour, "95, uncontained"),
+                               xid(9 * kHour + 1, "154, changed from 0x0 (None) to 0x1 (x)")};
+  Snapshot snapshot = bare_metal(log);
+  snapshot.nvml->gpus[0].recovery_action = 1U;
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reset_gpu"));
+  snapshot.nvml->gpus[0].recovery_action = 0U;
+  EXPECT_THAT(failures(snapshot), ElementsAre());
+  // An older driver, which says nothing.
+  snapshot.nvml->gpus[0].recovery_action = Fact<unsigned>::absent("no such call");
+  EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reset_gpu"));
+  // What came after the call has none of its own yet.
+  auto later = log;
+  later.push_back(xid(9.5 * kHour, "62, halt"));
+  Snapshot again = bare_metal(later);
+  EXPECT_THAT(failures(again), ElementsAre("gpu.xid gpu0 reset_gpu"));
+}
+
+TEST(GpuXidTest, ACallToStopPeersIsAWarning) {
+  Snapshot snapshot =
+      bare_metal({xid(9 * kHour, "154, changed from 0x0 (None) to 0x3 (Drain P2P)")});
+  snapshot.nvml->gpus[0].recovery_action = 3U;
+  EXPECT_THAT(failures(snapshot), ElementsAre());
+}
+
+TEST(GpuXidTest, TheCodeOfAnUncorrectedErrorSaysWhetherItWasContained) {
+  for (const auto& [line, code] : {std::pair("94, contained", "NHC2012"),
+                                   std::pair("95, uncontained", "NHC2011"),
+                                   std::pair("48, double-bit", "NHC2014"),
+                                   std::pair("31, MMU fault", "NHC2019")}) {
+    Snapshot snapshot = bare_metal({xid(9 * kHour, line)});
+    snapshot.nvml->gpus[0].ecc_volatile.dram_uncorrected = 1U;
+    const auto report = judge(snapshot, profile(), {.only = {"gpu.ecc_uncorrectable"}});
+    EXPECT_EQ(report.findings.at(0).code, code) << line;
+  }
 }
 
 TEST(GpuXidTest, TheFurtherRemedyIsKept) {

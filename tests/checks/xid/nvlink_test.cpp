@@ -40,7 +40,13 @@ INSTANTIATE_TEST_SUITE_P(
         // A bit that no table knows, beside one that calls for nothing.
         Case{"SAW_MVB Nonfatal XC0 i0 Link -1 (0x0 0x41 0x0)", "degraded", "SAW_MVB"},
         Case{"SAW_MVB Fatal XC0 i0 Link -1 (0x0 0x41 0x0)", "fatal", "SAW_MVB"},
-        Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x0 0x1 0x0)", "degraded", "RLW_RXPIPE"},
+        Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x0 0x1 0x0)", "ignore", "RLW_RXPIPE"},
+        // A flag in the first word: bit 7, or bit 10 before driver 575.
+        Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x00000086 0x00000004)", "fatal", "RLW_RXPIPE"},
+        Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x00000006 0x00000004)", "ignore", "RLW_RXPIPE"},
+        Case{"RLW_RXPIPE Fatal XC0 i0 Link -1 (0x00000006 0x00000002)", "degraded", "RLW_RXPIPE"},
+        Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x000004c2 0x00000001)", "fatal", "RLW_RXPIPE"},
+        Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x000000c2 0x00000001)", "ignore", "RLW_RXPIPE"},
         // Several bits: the worst of them.
         Case{"RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x141)", "fatal", "RLW_REMAP", "link 02"},
         Case{"TLW_TX_PIPE1 Nonfatal XC0 i0 Link 02 (0x0 0x4)", "fatal", "TLW_TX_PIPE1", "link 02"},

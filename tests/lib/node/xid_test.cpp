@@ -121,6 +121,24 @@ TEST(XidLineTest, SeesThatTheDriverWasLoaded) {
   EXPECT_THAT(log.driver_loaded_us, ElementsAre(2U));
 }
 
+// The driver names itself at the end of its loading, and a GPU that does not answer before that.
+TEST(XidLineTest, ALoadBeginsWithItsFirstLine) {
+  const auto log =
+      parse({"NVRM: Xid (PCI:0001:00:00): 48, DBE",
+             "nvidia-nvlink: Nvlink Core is being initialized, major device number 511",
+             "NVRM: The NVIDIA GPU 0000:18:00.0",
+             "NVRM: fallen off the bus and is not responding to commands.",
+             "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.161.08"});
+  ASSERT_EQ(log.events.size(), 2U);
+  EXPECT_THAT(log.driver_loaded_us, ElementsAre(2U));
+  EXPECT_GT(log.events[1].first_us, 2U);
+  const auto old = parse({"NVRM: The NVIDIA GPU 0000:18:00.0",
+                          "NVRM: fallen off the bus and is not responding to commands.",
+                          "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  470.57"});
+  ASSERT_EQ(old.driver_loaded_us.size(), 1U);
+  EXPECT_LT(old.driver_loaded_us[0], old.events[0].first_us);
+}
+
 TEST(XidLineTest, ReadsAnSxidAndNotItsDetails) {
   const auto log =
       parse({"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
