@@ -122,7 +122,6 @@ Report judge_drained(const Inspected& inspected,
   const auto& snapshot = inspected.observed.snapshot;
   auto profile = inspected.observed.choice.profile;
   profile.contexts[context].gpus_idle = true;
-  profile.contexts[context].resets_wait = false;
   if (inspected.lines) return nhc::judge(snapshot, profile, *inspected.lines, context);
   return judge(snapshot, profile, {.context = context, .also = check});
 }

@@ -64,12 +64,14 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu, R
     return (reasons & kHardwareThermal) != 0 ? too_hot(std::move(finding)) : finding;
   }
   if (const Reasons unknown = reasons & ~kKnown; unknown != 0) {
-    Finding finding{.device = gpu::name_of(gpu),
-                    .outcome = Outcome::unknown,
-                    .message = fmt::format("the clocks are held down for a reason that this muster "
-                                           "does not know (bits {:#x})",
-                                           unknown)};
+    Finding finding = gpu::about(gpu,
+                                 Outcome::warn,
+                                 fmt::format("the clocks are held down for a reason that this "
+                                             "muster does not know (bits {:#x}){}",
+                                             unknown,
+                                             clock_now(gpu.clocks)));
     finding.observed = count_value(unknown);
+    finding.remedy = Remedy::watch;
     return finding;
   }
   if ((reasons & kSoftwareThermal) == 0) return std::nullopt;

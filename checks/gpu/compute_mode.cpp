@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.compute_mode: who may use a GPU at the same time is as expected.
+#include <algorithm>
+#include <cstddef>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -25,37 +29,57 @@ std::string word_for(unsigned mode) {
   }
 }
 
-std::optional<Finding> judge_one(const Gpu& gpu, const std::string& expected) {
+constexpr std::string_view kProhibited = "prohibited";
+
+// That of most GPUs; of equally many, the one with the least number, which default has.
+std::string common_mode(const Snapshot& snapshot) {
+  std::map<unsigned, std::size_t> counts;
+  for (const auto* each : gpu::answering(snapshot)) {
+    if (each->modes.compute) ++counts[*each->modes.compute];
+  }
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+  return most == counts.end() ? "" : word_for(most->first);
+}
+
+std::optional<Finding> judge_one(const Gpu& gpu,
+                                 const Limit<std::string>& expected,
+                                 const std::string& common) {
   const auto& mode = gpu.modes.compute;
   if (!mode) return gpu::not_told(gpu, "the compute mode", mode);
   const std::string word = word_for(*mode);
-  if (word == expected) return std::nullopt;
-  Finding finding = gpu::about(
-      gpu, Outcome::fail, fmt::format("the compute mode is {}, expected {}", word, expected));
-  finding.observed = word;
-  finding.limit = expected;
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  const auto fault = [&](const std::string& wanted, std::string message) {
+    Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
+    finding.observed = word;
+    finding.limit = wanted;
+    finding.remedy = Remedy::fix_config;
+    return finding;
+  };
+  if (expected) {
+    if (word == *expected) return std::nullopt;
+    return fault(*expected, fmt::format("the compute mode is {}, expected {}", word, *expected));
+  }
+  if (word == kProhibited) {
+    return fault("default", "the compute mode is prohibited: no program can use it");
+  }
+  if (word == common) return std::nullopt;
+  return fault(common, fmt::format("the compute mode is {}, and {} on other GPUs", word, common));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const auto& expected = *profile.gpu->compute_mode.expected;
+  const auto& expected = profile.gpu->compute_mode.expected;
+  const auto common = common_mode(snapshot);
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, expected); },
-      fmt::format("in compute mode {}", expected));
-}
-
-std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  if (!profile.gpu->compute_mode.expected) return not_expected("compute mode");
-  return gpu::none_to_judge(snapshot, profile);
+      [&](const Gpu& gpu) { return judge_one(gpu, expected, common); },
+      fmt::format("in compute mode {}", expected ? *expected : common));
 }
 
 }  // namespace
 
 constinit const Check gpu_compute_mode{
     .id = "gpu.compute_mode",
-    .title = "GPUs are in the expected compute mode",
+    .title = "GPUs are in the expected compute mode, or all in the same",
     .why =
         "The compute mode says who may use a GPU. In mode default any number of processes may; in "
         "exclusive_process the second one is refused, which stops jobs that start several "
@@ -64,9 +88,11 @@ constinit const Check gpu_compute_mode{
         "administrator's, meets the jobs after it.",
     .fix =
         "nvidia-smi --compute-mode=0 (0 default, 2 prohibited, 3 exclusive_process). A site that "
-        "wants another mode on all nodes sets gpu.compute_mode.expected.",
+        "wants one mode on all nodes sets gpu.compute_mode.expected; where none is set, the GPUs "
+        "of "
+        "a node are to be in the same one, and not in prohibited.",
     .needs = Probe::nvml | Probe::identity,
-    .not_here = not_here,
+    .not_here = gpu::none_to_judge,
     .judge = judge,
 };
 

@@ -37,28 +37,18 @@ Finding untold(const Snapshot& snapshot, const Gpu& gpu) {
       });
 }
 
-// The bad row is kept out of use: no job needs to be thrown back for it.
-Finding pending(const Snapshot& snapshot,
-                const Gpu& gpu,
-                const Context& context,
-                std::string message) {
-  Finding finding =
-      gpu::about(gpu, context.resets_wait ? Outcome::warn : Outcome::fail, std::move(message));
+Finding pending(const Snapshot& snapshot, const Gpu& gpu, std::string message) {
+  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
   finding.observed = true;
   finding.limit = false;
   finding.remedy = gpu::reset_remedy(snapshot);
-  // A failure is the better word for the errors that it waits for.
-  if (context.resets_wait) {
-    finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
-  }
   return finding;
 }
 
 // The worst of the four states.
 std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
-                                 const GpuRemappedRowsLimits& limits,
-                                 const Context& context) {
+                                 const GpuRemappedRowsLimits& limits) {
   if (!gpu.remapped_rows) return untold(snapshot, gpu);
   const auto& rows = *gpu.remapped_rows;
   if (rows.failed) {
@@ -70,10 +60,10 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
     return finding;
   }
   if (rows.pending) {
-    return pending(snapshot, gpu, context, "a bad row waits for a reset to be remapped");
+    return pending(snapshot, gpu, "a bad row waits for a reset to be remapped");
   }
   if (gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending)) {
-    return pending(snapshot, gpu, context, "a repair waits for a reset");
+    return pending(snapshot, gpu, "a repair waits for a reset");
   }
   if (gpu.spare_rows && gpu.spare_rows->none > 0) {
     Finding finding = gpu::about(
@@ -97,7 +87,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   return std::nullopt;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
   auto gpus = gpu::answering(snapshot);
   // On a node that is meant to be divided, that the driver does not tell is nobody's fault.
   std::size_t hidden = 0;
@@ -106,9 +96,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& 
   }
   Findings findings = gpu::each(
       gpus,
-      [&](const Gpu& gpu) {
-        return judge_one(snapshot, gpu, profile.gpu->ecc_remapped_rows, context);
-      },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu->ecc_remapped_rows); },
       "with sound memory rows");
   if (hidden > 0) {
     findings.push_back(
@@ -127,8 +115,8 @@ constinit const Check gpu_ecc_remapped_rows{
         "From Ampere on, a GPU that finds a bad row in its memory uses a spare row in its "
         "place, from the next reset on. Four states matter. Failed: there was no spare "
         "row, or the remapped row was bad again; NVIDIA replaces such a GPU. Pending: the "
-        "bad row is known, kept out of use, and waits for a reset; before and beside jobs "
-        "(contexts with resets_wait) that is a warning. A bank without spare "
+        "bad row is known, kept out of use, and waits for a reset, which NVIDIA's driver calls "
+        "for itself from 570 on. A bank without spare "
         "rows: nothing is wrong yet, and the next bad row in it will fail. Many remapped "
         "rows: most nodes with more than ten of them come back with memory errors.",
     .fix =
@@ -139,7 +127,7 @@ constinit const Check gpu_ecc_remapped_rows{
     .code = "NHC2007",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
-    .judge_in = judge,
+    .judge = judge,
 };
 
 }  // namespace muster::checks

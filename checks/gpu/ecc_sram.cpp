@@ -9,8 +9,6 @@
 namespace muster::checks {
 namespace {
 
-constexpr std::uint64_t kReplaceFrom = 4;
-
 // Older drivers tell of the errors only, by a counter.
 Fact<GpuSram> sram_of(const Gpu& gpu) {
   const auto& errors = gpu.ecc_aggregate.sram_uncorrected;
@@ -26,18 +24,17 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   const bool flagged = sram->threshold_exceeded;
   const auto errors = sram->unique_uncorrected;
   if (!flagged && errors == 0) return std::nullopt;
-  const bool replace = flagged || errors >= kReplaceFrom;
   Finding finding = gpu::about(gpu,
-                               replace ? Outcome::fail : Outcome::warn,
+                               flagged ? Outcome::fail : Outcome::warn,
                                fmt::format("{} in the SRAMs over its life{}",
                                            counted(errors, "uncorrected error"),
                                            flagged ? "; the driver's threshold is exceeded" : ""));
   finding.observed = count_value(errors);
-  finding.limit = count_value(replace ? kReplaceFrom : 0);
+  finding.limit = count_value(0);
   finding.unit = "errors";
-  finding.remedy = replace ? hardware_remedy(snapshot) : Remedy::watch;
+  finding.remedy = flagged ? hardware_remedy(snapshot) : Remedy::watch;
   // Errors since the driver was loaded fail there, and are among those counted here.
-  if (!replace && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
+  if (!flagged && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
     finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
   }
   return finding;
@@ -58,8 +55,8 @@ constinit const Check gpu_ecc_sram{
     .why =
         "Counts the unique uncorrected errors of the caches and registers, which cannot "
         "be remapped. The driver raises a flag when one bank has too many of them; NVIDIA "
-        "replaces such a GPU. One to three errors are worth watching, four and more are a "
-        "pattern.",
+        "replaces such a GPU. Without the flag errors of the past are worth watching; those since "
+        "the driver was loaded fail gpu.ecc_uncorrectable.",
     .fix =
         "Run the field diagnostic and replace the GPU, or report it to the provider of "
         "the virtual machine with its serial number.",

@@ -67,8 +67,6 @@ struct Context {
   Seconds deadline{20};
   bool gpus_idle = false;  // nobody computes: a prolog's or epilog's job on its GPUs, else anyone
 
-  bool resets_wait = false;  // what works until the next reset is a warning
-
   MUSTER_FIELDS(
       Context,
       MUSTER_FIELD(run, "checks to run, globs"),
@@ -77,9 +75,7 @@ struct Context {
       MUSTER_FIELD(deadline, "the whole run ends within"),
       MUSTER_FIELD(
           gpus_idle,
-          "no process has a right to the GPUs (in prolog and epilog: to those of the job)"),
-      MUSTER_FIELD(resets_wait,
-                   "a GPU that works until its next reset is a warning, and no failure"));
+          "no process has a right to the GPUs (in prolog and epilog: to those of the job)"));
 };
 
 // What may be said about any check, in its block beside its limits.

@@ -12,6 +12,7 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
   return ask(checks::gpu_clocks, snapshot, profile);
@@ -122,13 +123,11 @@ TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
 }
 
 TEST(GpuClocksTest, DoesNotKnowAReasonOfANewerDriver) {
-  EXPECT_THAT(judge(held_by(0x200)),
-              ElementsAre(Finding{.device = "gpu0",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the clocks are held down for a reason that this "
-                                             "muster does not know (bits 0x200)",
-                                  .observed = std::int64_t{0x200}},
-                          well("1 GPU")));
+  const Finding found = judge(held_by(0x200)).front();
+  EXPECT_EQ(found.outcome, Outcome::warn);
+  EXPECT_EQ(found.observed, (Finding{.observed = std::int64_t{0x200}}.observed));
+  EXPECT_THAT(found.message,
+              HasSubstr("held down for a reason that this muster does not know (bits 0x200)"));
   EXPECT_EQ(judge(held_by(0x240)).front().outcome, Outcome::fail);
 }
 

@@ -64,11 +64,18 @@ TEST(GpuComputeModeTest, SaysWhatIsNotKnown) {
                                   .message = "the compute mode is not known: Not Supported (3)"}));
 }
 
-TEST(GpuComputeModeTest, SkipsWhereNoneIsExpected) {
-  EXPECT_THAT(judge(linked_node::node(), Profile{}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no compute mode expected by this profile"}));
+TEST(GpuComputeModeTest, WhereNoneIsExpectedAllAreToBeInTheSameAndUsable) {
+  Snapshot node = linked_node::node();
+  for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 3U;
+  EXPECT_THAT(judge(node, Profile{}),
+              ElementsAre(gpu_node::well("in compute mode exclusive_process")));
+  gpu_node::gpu(node, 0).modes.compute = 0U;
+  EXPECT_EQ(judge(node, Profile{}).front().device, "gpu1");
+  EXPECT_EQ(judge(node, Profile{}).front().message,
+            "the compute mode is exclusive_process, and default on other GPUs (serial 165092301)");
+  for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 2U;
+  EXPECT_EQ(judge(node, Profile{}).front().message,
+            "the compute mode is prohibited: no program can use it (serial 165092300)");
 }
 
 }  // namespace

@@ -52,18 +52,6 @@ TEST(GpuEccRemappedRowsTest, APendingOneCallsForAReset) {
                      .remedy = Remedy::reset_gpu}));
 }
 
-TEST(GpuEccRemappedRowsTest, BeforeAndBesideJobsAPendingOneIsAWarning) {
-  Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).remapped_rows->pending = true;
-  const auto outcome_in = [&](const Context& context) {
-    return checks::gpu_ecc_remapped_rows.judge_in(node, gpu_node::profile(), context)
-        .front()
-        .outcome;
-  };
-  EXPECT_EQ(outcome_in({.resets_wait = true}), Outcome::warn);
-  EXPECT_EQ(outcome_in({}), Outcome::fail);
-}
-
 TEST(GpuEccRemappedRowsTest, InAVirtualMachineAResetIsAReboot) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).remapped_rows->pending = true;

@@ -37,27 +37,27 @@ TEST(GpuEccSramTest, AFewErrorsAreWatched) {
                .remedy = Remedy::watch}));
 }
 
-TEST(GpuEccSramTest, ManyErrorsOrTheDriversFlagCallForReplacement) {
+TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).sram->unique_uncorrected = 4;
+  gpu_node::gpu(node, 0).sram->unique_uncorrected = 40;
   gpu_node::gpu(node, 1).sram->threshold_exceeded = true;
   const auto findings = judge(node);
   EXPECT_THAT(
       findings,
       ElementsAre(
           Finding{.device = "gpu0",
-                  .outcome = Outcome::fail,
-                  .message = "4 uncorrected errors in the SRAMs over its life (serial 165092300)",
-                  .observed = std::int64_t{4},
-                  .limit = std::int64_t{4},
+                  .outcome = Outcome::warn,
+                  .message = "40 uncorrected errors in the SRAMs over its life (serial 165092300)",
+                  .observed = std::int64_t{40},
+                  .limit = std::int64_t{0},
                   .unit = "errors",
-                  .remedy = Remedy::reseat_or_replace},
+                  .remedy = Remedy::watch},
           Finding{.device = "gpu1",
                   .outcome = Outcome::fail,
                   .message = "0 uncorrected errors in the SRAMs over its life; the driver's "
                              "threshold is exceeded (serial 165092301)",
                   .observed = std::int64_t{0},
-                  .limit = std::int64_t{4},
+                  .limit = std::int64_t{0},
                   .unit = "errors",
                   .remedy = Remedy::reseat_or_replace}));
 }

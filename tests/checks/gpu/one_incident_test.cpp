@@ -162,14 +162,5 @@ TEST(OneIncidentTest, TheMemoryOfAnotherGpuIsAnotherFault) {
                           "fail gpu.ecc_remapped_rows gpu1 NHC2007"));
 }
 
-TEST(OneIncidentTest, BesideJobsARowThatWaitsIsNoWarningBesideItsErrors) {
-  Snapshot bad = node();
-  gpu_node::gpu(bad, 0).remapped_rows->pending = true;
-  gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
-  Profile prolog = profile();
-  prolog.contexts["manual"] = {.resets_wait = true};
-  EXPECT_THAT(faults(bad, prolog), ElementsAre("fail gpu.ecc_uncorrectable gpu0 NHC2019"));
-}
-
 }  // namespace
 }  // namespace muster
