@@ -143,7 +143,9 @@ std::vector<Stuck> find_stuck(const Snapshot& snapshot,
                      .seconds = uptime_s - *since,
                      .users_doing = users_doing(task, snapshot, limits.waits_of_users)});
   }
-  std::ranges::stable_partition(found, [](const Stuck& one) { return one.users_doing.empty(); });
+  // Not that of std::ranges, whose result clang 14 does not compile.
+  std::stable_partition(
+      found.begin(), found.end(), [](const Stuck& one) { return one.users_doing.empty(); });
   return found;
 }
 
