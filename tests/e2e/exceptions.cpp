@@ -77,6 +77,7 @@ constexpr std::array kExceptions{
               "not required, or systemd's links in /run tell as well"},
     Exception{"run/systemd/units/", "*", "control groups tell as well"},
     Exception{"proc/1234/comm", "*", "the control group of slurmd tells as well"},
+    Exception{"proc/1234/status", "*", "what is in the control group of slurmd may be anybody's"},
     Exception{"proc/cmdline", "garbled|huge", "any text is a command line"},
     Exception{"proc/driver/nvidia/gpus/", "*", kByHwloc},
     Exception{"sys/bus/pci/slots/", "*", kByHwloc},

@@ -38,7 +38,7 @@ std::vector<Fault> memory_errors() {
              facts(node, 6).sram = GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
              facts(node, 6).ecc_aggregate.sram_uncorrected = 6U;
            },
-       .says = Saying{count(6), count(4), Remedy::report_to_provider}},
+       .says = Saying{count(6), count(0), Remedy::report_to_provider}},
       {.name = "sram_error_long_ago",
        .node = kA100,
        .check = "gpu.ecc_sram",
