@@ -22,6 +22,7 @@
 #include "slurm/commands/syslog.hpp"
 #include "slurm/commands/tell_user.hpp"
 #include "slurm/drains/enforce.hpp"
+#include "slurm/policy/reason.hpp"
 #include "slurm/tell/tell.hpp"
 
 namespace muster::app {
@@ -221,7 +222,7 @@ class Hook {
                                .context = command_.context,
                                .job = variable("SLURM_JOB_ID"),
                                .message = std::move(message),
-                               .reason = kind == "drained" ? std::string(kNewNode) : "",
+                               .reason = kind == "drained" ? std::string(slurm::kNewNode) : "",
                                .boot_id = checked.boot_id};
       if (!command_.dry_run) static_cast<void>(history_->add(event));
       say(event);

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "lib/report/summary.hpp"
+#include "slurm/policy/reason.hpp"
 
 namespace muster::app {
 namespace {
 
+using slurm::kNewNode;
 using slurm::Standing;
 
 constexpr std::size_t kLongestLine = 300;

@@ -12,8 +12,6 @@
 
 namespace muster::app {
 
-inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
-
 struct NewNode {
   std::string name;  // as Slurm calls it
   std::string boot_id;

@@ -18,7 +18,11 @@ DrainCause cause_of(const NodeState& node) {
 }
 
 bool was_drained_by_us(const NodeState& node) {
-  return is_ours(node.reason) && standing_of(node) != Standing::in_service;
+  return is_ours(node.reason) && !is_kept_out(node) && standing_of(node) != Standing::in_service;
+}
+
+bool is_kept_out(const NodeState& node) {
+  return without_reboot(node.reason) == kNewNode && standing_of(node) != Standing::in_service;
 }
 
 bool needs_repair(Remedy remedy) {

@@ -19,9 +19,12 @@ struct DrainCause {
 // From the node's memory where it is of the drain that stands, else from the reason.
 [[nodiscard]] DrainCause cause_of(const NodeState& node);
 
-// Whether muster drained it and it is still out of service. The reason outlasts the state: a node
-// that is down by now, or rebooting, was drained all the same.
+// Whether muster drained it for a fault and it is still out of service. The reason outlasts the
+// state: a node that is down by now, or rebooting, was drained all the same.
 [[nodiscard]] bool was_drained_by_us(const NodeState& node);
+
+// Whether it is a new node that was not accepted yet: it counts for no limit, as it has no fault.
+[[nodiscard]] bool is_kept_out(const NodeState& node);
 
 // Whether a part must be replaced, or the provider repairs it: that may take weeks.
 [[nodiscard]] bool needs_repair(Remedy remedy);

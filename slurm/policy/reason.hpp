@@ -13,6 +13,8 @@ namespace muster::slurm {
 
 inline constexpr std::string_view kOurs = "muster: ";          // a check's verdict
 inline constexpr std::string_view kAdmins = "muster-admin: ";  // `muster drain`: never undone by us
+// Of a node that the site wants accepted before anybody works on it.
+inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
 inline constexpr std::size_t kLongestReason = 200;
 
 // "muster: gpu.ecc_remapped_rows gpu3: row remapping failed; reseat or replace the part". One line

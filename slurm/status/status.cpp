@@ -134,7 +134,11 @@ void count(ClusterStatus& status, const NodeState& node) {
       ++status.in_service;
       break;
     case Standing::drained:
-      if (cause_of(node).check.empty()) ++status.drained_by_others;
+      if (is_kept_out(node)) {
+        status.kept_out.push_back(node);
+      } else if (cause_of(node).check.empty()) {
+        ++status.drained_by_others;
+      }
       break;
     case Standing::down:
       ++status.down;

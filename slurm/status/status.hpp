@@ -37,6 +37,7 @@ struct ClusterStatus {
   std::vector<DrainedNode> drained;  // by a hook of muster; longest first
   std::vector<StoppedCheck> stopped;
   std::vector<UsedUp> used_up;
+  std::vector<NodeState> kept_out;        // new ones, not accepted yet
   std::vector<NodeState> not_responding;  // Slurm has no answer from their slurmd
   std::vector<Event> refused;             // the last day's that still stand, of the history
   std::string history;                    // why it tells nothing; empty where it was read

@@ -86,16 +86,28 @@ nlohmann::ordered_json json_of(const DrainedNode& each) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const std::vector<NodeState>& nodes) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& node : nodes) {
+    list.push_back({{"node", printable(node.name)},
+                    {"state", printable(node.state)},
+                    {"reason", printable(node.reason, 1000)},
+                    {"since", node.since ? utc(*node.since) : ""}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string to_text(const ClusterStatus& status, const Rules& rules) {
   std::string out =
-      wrapped(fmt::format("{} nodes: {} in service, {} drained by muster, {} by others, {} down, "
-                          "{} in maintenance or booting",
+      wrapped(fmt::format("{} nodes: {} in service, {} drained by muster, {} by others, {} new, "
+                          "{} down, {} in maintenance or booting",
                           status.nodes,
                           status.in_service,
                           status.drained.size(),
                           status.drained_by_others,
+                          status.kept_out.size(),
                           status.down,
                           status.away),
               0);
@@ -116,6 +128,12 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
   }
   write_drained(out, status);
   write_refused(out, status);
+  if (!status.kept_out.empty()) {
+    out += fmt::format("\nNew, and not accepted yet: {}\n", status.kept_out.size());
+    for (const auto& node : status.kept_out) {
+      out += wrapped(fmt::format("{} {} since {}", node.name, node.state, since(node)), 2);
+    }
+  }
   if (!status.not_responding.empty()) {
     out += fmt::format("\nslurmd does not answer: {}\n", status.not_responding.size());
     for (const auto& node : status.not_responding) {
@@ -169,13 +187,8 @@ std::string to_json(const ClusterStatus& status) {
   }
   json["refused"] = std::exchange(list, nlohmann::ordered_json::array());
   json["refused_unknown"] = status.history;
-  for (const auto& node : status.not_responding) {
-    list.push_back({{"node", printable(node.name)},
-                    {"state", printable(node.state)},
-                    {"reason", printable(node.reason, 1000)},
-                    {"since", node.since ? utc(*node.since) : ""}});
-  }
-  json["not_responding"] = std::move(list);
+  json["new"] = json_of(status.kept_out);
+  json["not_responding"] = json_of(status.not_responding);
   return json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
+#include "slurm/policy/reason.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -56,7 +57,7 @@ class NewNodeTest : public ::testing::Test {
 
   [[nodiscard]] bool is_drained_as_new() const {
     return slurm_.node().find("|drained|") != std::string::npos &&
-           slurm_.node().find(fmt::format("|{}\n", kNewNode)) != std::string::npos;
+           slurm_.node().find(fmt::format("|{}\n", slurm::kNewNode)) != std::string::npos;
   }
 
   [[nodiscard]] std::vector<std::string> events() const {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <random>
 
+#include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 
 namespace muster::slurm {
@@ -152,6 +153,16 @@ bool covers_n0(std::optional<Time> since, const NodeState& other) {
   nodes[0] = drained(nodes[0], kOurReason, since);
   nodes[1] = other;
   return within_allowance(nodes[0], nodes, {});
+}
+
+TEST(WithinAllowanceTest, NewNodesThatWaitToBeAcceptedUseUpNoShare) {
+  auto nodes = ten_nodes();
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    nodes[i] = drained(nodes[i], std::string(kNewNode), kNow);
+  }
+  EXPECT_EQ(used_up_share(nodes[0], nodes, Rules{}, kNow, kCause), "");
+  nodes[1].reason += " : reboot issued";
+  EXPECT_EQ(used_up_share(nodes[0], nodes, Rules{}, kNow, kCause), "");
 }
 
 TEST(WithinAllowanceTest, RanksByTimeThenByName) {

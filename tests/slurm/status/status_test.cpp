@@ -11,6 +11,7 @@
 
 #include "lib/base/text.hpp"
 #include "slurm/cluster/node_memory.hpp"
+#include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -73,6 +74,20 @@ TEST_F(StatusTest, CountsEachNodeOnce) {
   EXPECT_EQ(now.drained[0].remedy, "report_to_provider");
   ASSERT_THAT(now.not_responding, SizeIs(1));
   EXPECT_EQ(now.not_responding[0].name, "n2");
+}
+
+// A rack of new nodes is no outbreak.
+TEST_F(StatusTest, NewNodesAreListedAndUseUpNoLimit) {
+  for (std::size_t i = 0; i < 8; ++i) drain(i, std::string(kNewNode), hours(0));
+  const auto now = status();
+  EXPECT_THAT(now.kept_out, SizeIs(8));
+  EXPECT_EQ(now.drained_by_others, 0U);
+  EXPECT_THAT(now.used_up, IsEmpty());
+  EXPECT_THAT(now.drained, IsEmpty());
+  const auto text = to_text(now, rules);
+  EXPECT_THAT(text, HasSubstr("8 new, 0 down"));
+  EXPECT_THAT(text, HasSubstr("New, and not accepted yet: 8\n  n0 "));
+  EXPECT_EQ(nlohmann::json::parse(to_json(now)).at("new").size(), 8U);
 }
 
 TEST_F(StatusTest, SaysWhatIsMissingUntilTheNodeReturns) {
