@@ -20,6 +20,7 @@
 #include "slurm/commands/setup_lines.hpp"
 #include "slurm/commands/setup_slurm.hpp"
 #include "slurm/commands/slurm_site.hpp"
+#include "slurm/tell/tell.hpp"
 
 namespace muster::app {
 namespace {
@@ -166,7 +167,16 @@ class Setup {
                             rules_.memory));
   }
 
+  void check_tell() {
+    if (rules_.tell.program.empty()) return;
+    const auto checked =
+        slurm::check_tell_program(rules_.tell, Clock::now() + std::chrono::seconds(5));
+    if (!checked) return lines_.fail("tell.program", checked.error().message);
+    lines_.ok("tell.program", printable(rules_.tell.program));
+  }
+
   void check_files() {
+    check_tell();
     if (!rules_.nhc_conf.empty()) {
       const auto file = below_root(rules_.nhc_conf);
       if (::access(file.c_str(), R_OK) == 0) {

@@ -39,12 +39,20 @@ std::string exposure(const fs::path& path, const struct stat& status) {
   return fmt::format("{} can be written by others: chmod go-w", printable(path.string()));
 }
 
+const struct passwd* find_user(const std::string& name) {
+  errno = 0;
+  return ::getpwnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+std::string unknown_user(const std::string& name) {
+  return fmt::format("there is no user {}", printable(name, 60));
+}
+
 // For good. Empty when done.
 std::string become(const std::string& name) {
   if (::geteuid() != 0 || name == "root") return "";
-  errno = 0;
-  const auto* user = ::getpwnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
-  if (user == nullptr) return fmt::format("there is no user {}", printable(name, 60));
+  const auto* user = find_user(name);
+  if (user == nullptr) return unknown_user(name);
   const auto [uid, gid] = std::pair(user->pw_uid, user->pw_gid);
   const bool done = ::setgroups(0, nullptr) == 0 && ::setresgid(gid, gid, gid) == 0 &&
                     ::setresuid(uid, uid, uid) == 0;
@@ -102,6 +110,18 @@ Result<void> check_program(const fs::path& program) {
     }
   }
   return {};
+}
+
+Result<void> check_tell_program(const TellRules& rules, Clock::time_point end) {
+  Children children;
+  children.start("tell", end, [&] {
+    const auto fine = check_program(rules.program);
+    if (!fine) return fine.error().message;
+    return find_user(rules.user) == nullptr ? unknown_user(rules.user) : std::string();
+  });
+  const auto answer = children.next().second;
+  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
+  return trouble.empty() ? Result<void>() : make_error(trouble);
 }
 
 Result<void> tell_site(const TellRules& rules, const Event& event, Clock::time_point end) {

@@ -18,6 +18,9 @@ namespace muster::slurm {
 // muster runs as, alone can write, in folders of which the same holds.
 [[nodiscard]] Result<void> check_program(const std::filesystem::path& program);
 
+// The same of `rules.program`, and whether `rules.user` is known here. Ends by `end`.
+[[nodiscard]] Result<void> check_tell_program(const TellRules& rules, Clock::time_point end);
+
 // Runs `program arguments... KIND NODE`, with the event (schema muster.event/1) on its standard
 // input, in the folder /, with hardly any environment, as `rules.user` where this process is root.
 // Ends within `rules.deadline` and by `end`. An error says what the program's fault was.

@@ -206,6 +206,23 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"LinesOfNhcAreGone",
                    [](T& setup) { setup.write_site("  nhc_conf: /etc/nhc/nhc.conf\n"); },
                    "/etc/nhc/nhc.conf cannot be read"},
+        BrokenCase{"TellProgramIsGone",
+                   [](T& setup) { setup.write_site("  tell: {program: /nowhere/tell}\n"); },
+                   "failure   tell.program: /nowhere/tell: No such file or directory"},
+        BrokenCase{"TellProgramOfEverybody",
+                   [](T& setup) {
+                     setup.executable("tell", "#!/bin/sh\n");
+                     fs::permissions(setup.path("tell"), fs::perms(0777));
+                     setup.write_site(fmt::format("  tell: {{program: {}}}\n", setup.path("tell")));
+                   },
+                   "/tell can be written by others: chmod go-w"},
+        BrokenCase{"TellProgramsUserIsUnknown",
+                   [](T& setup) {
+                     setup.executable("tell", "#!/bin/sh\n");
+                     setup.write_site(fmt::format("  tell: {{program: {}, user: no-such-user}}\n",
+                                                  setup.path("tell")));
+                   },
+                   "failure   tell.program: there is no user no-such-user"},
         BrokenCase{"SweepWithoutItsFolder",
                    [](T& setup) { setup.write_site("  sweep: {results: /nowhere/results}\n"); },
                    "failure   sweep.results: /nowhere/results is no folder"}),
