@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
+#include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/commands/syslog.hpp"
 #include "slurm/sweeps/sweep_pass.hpp"
+#include "slurm/tell/tell.hpp"
 
 namespace muster::app {
 namespace {
@@ -47,8 +50,7 @@ std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep
   }
   if (self != 0 || root_may_sweep) return "";
   return "a sweep needs no rights of root, and its jobs would run as root: run it as a user that "
-         "may "
-         "submit jobs, or set slurm.sweep.as_root: true in muster.yaml";
+         "may submit jobs, or set slurm.sweep.as_root: true in muster.yaml";
 }
 
 bool is_confirmed(const slurm::SweepStanding& standing) {
@@ -139,7 +141,36 @@ class Sweep {
                                      .tell = [this](const slurm::Event& event) { tell(event); }};
     const slurm::SweepRequest order{
         .rules = rules_.sweep, .now = wall_time(), .dry_run = command_.dry_run};
-    return answer(command_.status ? slurm::sweep_status(order, hands) : slurm::sweep(order, hands));
+    const auto result =
+        command_.status ? slurm::sweep_status(order, hands) : slurm::sweep(order, hands);
+    if (!command_.status && rules_.sweep.drain) drain(result, *controller, end);
+    return answer(result);
+  }
+
+  void drain(const slurm::SweepResult& result,
+             slurm::Controller& controller,
+             Clock::time_point end) {
+    drain_confirmed(
+        result.standings,
+        rules_,
+        {.controller = &controller,
+         .history = history_ ? &*history_ : nullptr,
+         .now = wall_time,
+         .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
+         .tell =
+             [this](const slurm::Event& event) {
+               log_event(event);
+               say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
+               told_.push_back(event);
+             },
+         .left =
+             [end] {
+               return std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+             }},
+        command_.dry_run);
+    if (command_.dry_run) return;
+    const auto told = slurm::tell_site(rules_.tell, told_, end);
+    if (!told) caller_.console.note(fmt::format("muster: {}", told.error().message));
   }
 
   // At once: what follows may not come to an end.
@@ -206,6 +237,7 @@ class Sweep {
   ProcessLock lock_;
   int status_of_other_ = kExitHealthy;
   bool lost_ = false;
+  std::vector<slurm::Event> told_;  // of drains
 };
 
 }  // namespace

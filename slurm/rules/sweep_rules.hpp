@@ -26,6 +26,7 @@ struct SweepRules {
   std::vector<std::string> bench;                  // more of muster-bench
   std::map<std::string, std::string> environment;  // of the job
   std::string script;                              // empty: the one that came with the program
+  bool drain = false;                              // confirmed nodes, by the rules of all drains
   bool as_root = false;                            // a pass may run as root, and its jobs with it
   std::string results;  // folder that nodes and this machine share; empty: there is no sweep
 
@@ -44,6 +45,7 @@ struct SweepRules {
                 MUSTER_FIELD(bench, "more options of muster-bench"),
                 MUSTER_FIELD(environment, "variables of its jobs"),
                 MUSTER_FIELD(script, "the batch script"),
+                MUSTER_FIELD(drain, "drain nodes that are confirmed"),
                 MUSTER_FIELD(as_root, "root may sweep, and its jobs run as root"),
                 MUSTER_FIELD(results, "folder shared by nodes and this machine"));
 };

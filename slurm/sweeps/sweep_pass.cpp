@@ -73,19 +73,6 @@ std::string partners_text(const SweepRun& run, const std::string& node) {
   return others.empty() ? run.kind : fmt::format("{} with {}", run.kind, fmt::join(others, ", "));
 }
 
-// Why a node is confirmed.
-std::string evidence(const SweepRecord& record) {
-  std::set<std::string> partners;
-  for (const auto& failure : record.failures) {
-    partners.insert(failure.others.begin(), failure.others.end());
-  }
-  if (partners.empty()) {
-    return fmt::format("it failed alone {} times in a row, while others passed",
-                       record.failures.size());
-  }
-  return fmt::format("it failed with {}, and others pass without it", fmt::join(partners, ", "));
-}
-
 // The nodes of a run that was one too many.
 std::vector<std::string> never_decided(const SweepRun& run,
                                        const SweepBook& before,
@@ -298,7 +285,8 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
     const auto is = after.trust(run.kind, node);
     if (was == is) continue;
     if (is == Trust::confirmed) {
-      events.push_back(event(node, "confirmed", fmt::format("{}: {}", run.kind, evidence(record))));
+      events.push_back(
+          event(node, "confirmed", fmt::format("{}: {}", run.kind, evidence(record.failures))));
     } else if (was == Trust::confirmed) {
       events.push_back(
           event(node, "cleared", fmt::format("{}: it passed", partners_text(run, node))));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass of `muster sweep`: takes in what earlier jobs left, plans, and submits. It drains
-// nothing.
+// One pass of `muster sweep`: takes in what earlier jobs left, plans, and submits. Whom
+// it confirms to be bad, somebody else drains.
 #pragma once
 
 #include <functional>

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "lib/base/text.hpp"
 #include "slurm/history/event.hpp"
@@ -42,6 +43,17 @@ std::vector<SweepStanding> sweep_standings(const SweepSituation& situation) {
     }
   }
   return standings;
+}
+
+std::string evidence(const std::vector<SweepFailure>& failures) {
+  std::set<std::string> partners;
+  for (const auto& failure : failures) {
+    partners.insert(failure.others.begin(), failure.others.end());
+  }
+  if (partners.empty()) {
+    return fmt::format("it failed alone {} times in a row, while others passed", failures.size());
+  }
+  return fmt::format("it failed with {}, and others pass without it", fmt::join(partners, ", "));
 }
 
 std::string to_line(const SweepStanding& standing) {

@@ -24,6 +24,9 @@ struct SweepStanding {
 // Each node that Slurm has in a swept partition, in each kind.
 [[nodiscard]] std::vector<SweepStanding> sweep_standings(const SweepSituation& situation);
 
+// Why a node is confirmed: "it failed with n3, n5, n8, and others pass without it".
+[[nodiscard]] std::string evidence(const std::vector<SweepFailure>& failures);
+
 // "gpu-0007 pair: suspect, swept at …; failed with …", with a newline.
 [[nodiscard]] std::string to_line(const SweepStanding& standing);
 

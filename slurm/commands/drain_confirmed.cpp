@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/commands/drain_confirmed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "slurm/drains/enforce.hpp"
+
+namespace muster::app {
+namespace {
+
+constexpr std::string_view kSweep = "sweep";
+
+// A slow node is mended by whoever owns its parts.
+Report report_of(const slurm::SweepStanding& standing) {
+  Report report;
+  report.node = standing.node;
+  report.context = kSweep;
+  report.verdict = Verdict::unhealthy;
+  report.findings.push_back(
+      {.check = "bench.sweep",
+       .device = "node",
+       .outcome = Outcome::fail,
+       .message = fmt::format("{}: {}", standing.kind, slurm::evidence(standing.failures)),
+       .remedy = Remedy::report_to_provider});
+  return report;
+}
+
+bool was_drained_for_it(const slurm::SweepStanding& standing, const slurm::History* history) {
+  if (history == nullptr || standing.failures.empty()) return false;
+  const auto drains = history->events(
+      {.nodes = {standing.node}, .kinds = {"drained"}, .since = standing.failures.back().at});
+  return drains && std::ranges::any_of(
+                       *drains, [](const slurm::Event& each) { return each.context == kSweep; });
+}
+
+}  // namespace
+
+void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
+                     const slurm::Rules& rules,
+                     const slurm::HookServices& services,
+                     bool dry_run) {
+  for (const auto& standing : standings) {
+    if (standing.trust != slurm::Trust::confirmed) continue;
+    if (was_drained_for_it(standing, services.history)) continue;
+    const auto report = report_of(standing);
+    static_cast<void>(slurm::enforce({.report = &report,
+                                      .node = standing.node,
+                                      .context = std::string(kSweep),
+                                      .rules = rules,
+                                      .dry_run = dry_run},
+                                     services));
+  }
+}
+
+}  // namespace muster::app

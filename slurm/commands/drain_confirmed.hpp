@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that sweeps have confirmed to be bad are drained, where the site's rules say so.
+#pragma once
+
+#include <vector>
+
+#include "slurm/drains/hook_request.hpp"
+#include "slurm/sweeps/sweep_standing.hpp"
+
+namespace muster::app {
+
+// By the rules of all drains: the shares, the breaker, an admin's word. A node that was drained for
+// its failures and is in service again was put there by somebody, and is left alone until it fails
+// anew. What cannot be done is told, and tried again by the next pass.
+void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
+                     const slurm::Rules& rules,
+                     const slurm::HookServices& services,
+                     bool dry_run);
+
+}  // namespace muster::app

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that sweeps confirmed are drained like others: within the share, and not against an admin.
+#include "slurm/commands/drain_confirmed.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "slurm/policy/reason.hpp"
+#include "tests/slurm/fake_controller.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using slurm::SweepStanding;
+using slurm::Trust;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class DrainConfirmedTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] SweepStanding standing(std::string node, Trust trust) const {
+    return {.node = std::move(node),
+            .kind = "pair",
+            .partition = "gpu",
+            .trust = trust,
+            .failures = {{.at = cluster_.now(), .others = {"n008"}},
+                         {.at = cluster_.now(), .others = {"n009"}},
+                         {.at = cluster_.now(), .others = {"n010"}}}};
+  }
+
+  void drain(const std::vector<SweepStanding>& standings, bool dry_run = false) {
+    drain_confirmed(standings,
+                    rules_,
+                    {.controller = &controller_,
+                     .history = &*history_,
+                     .now = [this] { return cluster_.now(); },
+                     .sleep = [this](std::chrono::milliseconds time) { cluster_.pass(time); },
+                     .tell = [this](const slurm::Event& event) { told_.push_back(event); }},
+                    dry_run);
+  }
+
+  [[nodiscard]] std::string reason(std::string_view node) { return cluster_.node(node).reason; }
+
+  TempDir dir_;
+  slurm::Rules rules_{.memory = "none"};
+  slurm::FakeCluster cluster_{20};
+  slurm::FakeController controller_{cluster_};
+  Result<slurm::History> history_ = slurm::History::open(dir_.path() / "history.db");
+  std::vector<slurm::Event> told_;
+};
+
+TEST_F(DrainConfirmedTest, ConfirmedNodesAloneAreDrainedAndStayUntilSomebodyLooked) {
+  drain({standing("n001", Trust::suspect),
+         standing("n002", Trust::confirmed),
+         standing("n003", Trust::good)});
+  EXPECT_EQ(cluster_.drained(), 1U);
+  EXPECT_EQ(reason("n002"),
+            "muster: bench.sweep: pair: it failed with n008, n009, n010, and others pass without "
+            "it; report to the provider");
+  ASSERT_THAT(told_, SizeIs(1));
+  EXPECT_EQ(told_[0].kind, "drained");
+  EXPECT_EQ(told_[0].context, "sweep");
+}
+
+TEST_F(DrainConfirmedTest, WhomAnAdminResumedIsLeftAloneUntilItFailsAnew) {
+  const auto failed = standing("n002", Trust::confirmed);
+  drain({failed});
+  cluster_.pass(std::chrono::hours(1));
+  cluster_.resume("n002");
+  drain({failed});
+  EXPECT_EQ(cluster_.drained(), 0U);
+  cluster_.pass(std::chrono::hours(1));
+  drain({standing("n002", Trust::confirmed)});
+  EXPECT_EQ(cluster_.drained(), 1U);
+}
+
+TEST_F(DrainConfirmedTest, TheShareHolds) {
+  rules_.most_drained = "10%";
+  std::vector<SweepStanding> all;
+  for (int i = 1; i <= 20; ++i) all.push_back(standing(fmt::format("n{:03}", i), Trust::confirmed));
+  drain(all);
+  EXPECT_EQ(cluster_.drained(), 2U);
+  EXPECT_EQ(std::ranges::count(told_, "refused", &slurm::Event::kind), 18);
+}
+
+TEST_F(DrainConfirmedTest, WhatSomebodyElseDrainedIsHis) {
+  cluster_.drain("n002", "swapping a cable");
+  drain({standing("n002", Trust::confirmed)});
+  EXPECT_EQ(reason("n002"), "swapping a cable");
+}
+
+TEST_F(DrainConfirmedTest, ADryRunSaysWhatItWouldDo) {
+  drain({standing("n002", Trust::confirmed)}, true);
+  EXPECT_EQ(cluster_.drained(), 0U);
+  ASSERT_THAT(told_, SizeIs(1));
+  EXPECT_THAT(told_[0].message, HasSubstr("would drain: bench.sweep"));
+}
+
+}  // namespace
+}  // namespace muster::app
