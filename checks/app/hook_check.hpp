@@ -2,6 +2,9 @@
 // This node observed and judged for `muster hook`.
 #pragma once
 
+#include <vector>
+
+#include "lib/node/snapshot.hpp"
 #include "slurm/commands/hook.hpp"
 
 namespace muster::app {
@@ -11,5 +14,9 @@ namespace muster::app {
                                               const std::string& drained_for,
                                               const Caller& caller,
                                               Deadline& deadline);
+
+// What ordinary users have on the GPUs of the job that ends: processes that its cgroup names, and
+// those of no job on GPUs that were the job's alone.
+[[nodiscard]] std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot);
 
 }  // namespace muster::app

@@ -16,6 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/report/summary.hpp"
+#include "slurm/commands/end_leftovers.hpp"
 #include "slurm/commands/new_node.hpp"
 #include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_site.hpp"
@@ -210,7 +211,53 @@ class Hook {
     if (is_new_ && command.context == "periodic") command.context = "boot";
     const auto checked = check_node_(command, drained_for(), caller_, observing);
     if (!checked) return trouble(checked.error().message);
-    return act(*checked);
+    if (!end_leftovers(checked->left_on_gpus)) return act(*checked);
+    Deadline again(Clock::now() + (deadline_.when() - Clock::now()) / 2);
+    const auto clean = check_node_(command, drained_for(), caller_, again);
+    return act(clean ? *clean : *checked);
+  }
+
+  // Where the site says so, of the job's own user. Whether one of them is gone by now.
+  bool end_leftovers(const std::vector<LeftOnGpus>& left) {
+    const auto user = parse_unsigned(variable("SLURM_JOB_UID"));
+    if (!rules_.end_leftovers || command_.context != "epilog" || !user) return false;
+    std::vector<unsigned> pids;
+    for (const auto& each : left) {
+      if (each.user == *user) pids.push_back(each.pid);
+    }
+    if (pids.empty()) return false;
+    const auto several = pids.size() == 1 ? "" : "es";
+    const auto left_by_job = fmt::format("process{} {} of user {}, which the job left on its GPUs",
+                                         several,
+                                         fmt::join(pids, ", "),
+                                         *user);
+    if (command_.dry_run) {
+      say_of_leftovers("dry_run", fmt::format("would end {}", left_by_job));
+      return false;
+    }
+    constexpr std::chrono::seconds kUntilTheDriverLetsGo{3};
+    const auto gone = end_processes(
+        static_cast<unsigned>(*user),
+        pids,
+        std::min(Clock::now() + kUntilTheDriverLetsGo, deadline_.when() - 2 * kReserve));
+    say_of_leftovers("ended",
+                     gone.size() == pids.size() ? fmt::format("ended {}", left_by_job)
+                                                : fmt::format("killed {}: {} of {} will not die",
+                                                              left_by_job,
+                                                              pids.size() - gone.size(),
+                                                              pids.size()));
+    return !gone.empty();
+  }
+
+  void say_of_leftovers(std::string_view kind, std::string message) {
+    const slurm::Event event{.at = wall_time(),
+                             .node = node_,
+                             .kind = std::string(kind),
+                             .context = command_.context,
+                             .job = variable("SLURM_JOB_ID"),
+                             .message = std::move(message)};
+    if (history_ && !command_.dry_run) static_cast<void>(history_->add(event));
+    say(event);
   }
 
   // What is done to a node of which nobody knows anything yet.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/report/failure.hpp"
 #include "lib/report/report.hpp"
@@ -19,6 +20,13 @@ inline constexpr int kHookFailed = 1;
 // The time for one run before the site's rules are known.
 inline constexpr std::chrono::seconds kHookBudget{45};
 
+// A process that the job of an epilog left on its GPUs.
+struct LeftOnGpus {
+  unsigned pid = 0;
+  unsigned user = 0;
+  std::string command;
+};
+
 // The node observed and judged, as far as a hook needs it.
 struct CheckedNode {
   Report report;
@@ -27,6 +35,7 @@ struct CheckedNode {
   // The same node judged as one that was drained for `check`: that check runs whatever the context
   // leaves out, and since nobody works on the node, it is judged as strictly as after a job.
   std::function<Report(const std::string& check)> judge_drained;
+  std::vector<LeftOnGpus> left_on_gpus = {};  // after a job, of ordinary users
 };
 
 // Observes and judges this node as `command` says, and what the check `drained_for` needs with it
