@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "checks/app/inspect.hpp"
-#include "checks/shared/support.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::app {
@@ -39,7 +38,7 @@ std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot) {
     for (const auto& process : *gpu.processes) {
       const bool of_the_job =
           process.job == job.job || (process.job.empty() && job.of(gpu) == Held::yes);
-      if (!of_the_job || !process.user || !checks::is_of_users(*process.user)) continue;
+      if (!of_the_job || !process.user || *process.user == 0) continue;
       left[process.pid] = {.pid = process.pid, .user = *process.user, .command = process.name};
     }
   }

@@ -15,8 +15,8 @@ namespace muster::app {
                                               const Caller& caller,
                                               Deadline& deadline);
 
-// What ordinary users have on the GPUs of the job that ends: processes that its cgroup names, and
-// those of no job on GPUs that were the job's alone.
+// What users other than root have on the GPUs of the job that ends: processes that its cgroup
+// names, and those of no job on GPUs that were the job's alone.
 [[nodiscard]] std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot);
 
 }  // namespace muster::app

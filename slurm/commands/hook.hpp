@@ -35,7 +35,7 @@ struct CheckedNode {
   // The same node judged as one that was drained for `check`: that check runs whatever the context
   // leaves out, and since nobody works on the node, it is judged as strictly as after a job.
   std::function<Report(const std::string& check)> judge_drained;
-  std::vector<LeftOnGpus> left_on_gpus = {};  // after a job, of ordinary users
+  std::vector<LeftOnGpus> left_on_gpus = {};  // after a job, not of root
 };
 
 // Observes and judges this node as `command` says, and what the check `drained_for` needs with it
