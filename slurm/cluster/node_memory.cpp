@@ -48,6 +48,23 @@ std::vector<Time> parse_times(std::string_view text) {
   return times;
 }
 
+bool take_refusal(NodeMemory& memory, std::string_view key, std::string_view value) {
+  if (!key.starts_with("refused")) return false;
+  auto refused = memory.refused.value_or(Refusal());
+  const auto text = value == kNone ? std::string() : std::string(value);
+  if (key == "refused") {
+    refused.at = parse_time(value).value_or(Time{});
+  } else if (key == "refused_check") {
+    refused.check = text;
+  } else if (key == "refused_device") {
+    refused.device = text;
+  } else {
+    return false;
+  }
+  memory.refused = refused;
+  return true;
+}
+
 // Whether the key is one that this muster knows.
 bool take(NodeMemory& memory, std::string_view key, std::string_view value) {
   const auto text = value == kNone ? std::string() : std::string(value);
@@ -75,7 +92,7 @@ bool take(NodeMemory& memory, std::string_view key, std::string_view value) {
   } else if (key == "accepted") {
     memory.accepted = value == "yes";
   } else {
-    return false;
+    return take_refusal(memory, key, value);
   }
   return true;
 }
@@ -103,6 +120,11 @@ std::string to_text(const NodeMemory& memory) {
   if (!memory.hardware.empty()) add("hardware", fmt::format("{}", fmt::join(memory.hardware, ",")));
   if (!memory.reason.empty()) add("reason", to_value(memory.reason));
   if (memory.accepted) add("accepted", "yes");
+  if (memory.refused) {
+    add("refused", to_number(memory.refused->at));
+    add("refused_check", to_value(memory.refused->check));
+    add("refused_device", to_value(memory.refused->device));
+  }
   if (!memory.more.empty()) text.append(fmt::format(" {}", memory.more));
   return text;
 }

@@ -3,6 +3,7 @@
 // field Extra or Comment, which any node can read and which outlives the node's own disk.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,17 @@
 #include "slurm/cluster/node_state.hpp"
 
 namespace muster::slurm {
+
+// A node that was found sick and stays in service: the site's limits leave no room.
+struct Refusal {
+  Time at{};
+  std::string check, device;
+
+  bool operator==(const Refusal&) const = default;
+};
+
+// A refusal is written anew each hour while it lasts: an older one is over.
+inline constexpr std::chrono::hours kRefusalLasts{2};
 
 struct NodeMemory {
   std::string check;         // that the node is drained for; empty where no drain of ours stands
@@ -23,7 +35,8 @@ struct NodeMemory {
   std::vector<std::string> hardware;  // a short hash for each GPU and adapter that was there
   bool accepted = false;              // an admin said that this drain counts for no breaker
   std::string reason;  // a hash of the reason that the drain was given: an admin's is another
-  std::string more;    // words of a newer muster, kept as they are
+  std::optional<Refusal> refused;  // none where a drain stands
+  std::string more;                // words of a newer muster, kept as they are
 
   bool operator==(const NodeMemory&) const = default;
 };

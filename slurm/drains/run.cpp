@@ -17,6 +17,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
+// A refusal that lasts is said again.
+constexpr std::chrono::hours kAgain{1};
+
 // What tells whether a refusal still stands.
 constexpr std::array<std::string_view, 7> kRefused{
     "refused", "over", "drained", "undone", "resumed", "released", "not_applied"};
@@ -169,7 +172,6 @@ void Run::say_kept(std::optional<Time> since) {
 
 // Of this context and this job: others have their own reasons, and say them.
 bool Run::was_refused(std::string_view message) const {
-  constexpr std::chrono::hours kAgain{1};
   if (history_ == nullptr || request.dry_run) return false;
   const auto events =
       history_->events({.nodes = {request.node},
@@ -187,6 +189,19 @@ void Run::refuse(std::string_view why) {
   result.decision.action = Action::nothing;
   auto message = about_fault(why);
   if (!was_refused(message)) say("refused", std::move(message));
+  note_refusal();
+}
+
+// With the node in Slurm, so that `muster status` tells of it.
+void Run::note_refusal() const {
+  if (!situation.node || standing_of(*situation.node) != Standing::in_service) return;
+  const Refusal refused{
+      .at = situation.now, .check = result.decision.check, .device = result.decision.device};
+  const auto memory = parse_node_memory(situation.node->memory);
+  const bool is_noted = memory && memory->refused && memory->refused->check == refused.check &&
+                        memory->refused->device == refused.device &&
+                        refused.at - memory->refused->at < kAgain;
+  if (!is_noted) remember(memory_refused(situation, refused));
 }
 
 std::string Run::about_fault(std::string_view text) const {
@@ -200,7 +215,11 @@ void Run::end_refusal() {
   if (!newest || newest->empty()) return;
   const auto& event = newest->back();
   const bool refused = event.kind == "refused" && event.node == request.node;
-  if (refused && event.context == request.context) say("over", "no drain is called for any more");
+  if (!refused || event.context != request.context) return;
+  say("over", "no drain is called for any more");
+  if (request.rules.memory == "none" || (!situation.node && !look())) return;
+  const auto memory = parse_node_memory(situation.node->memory);
+  if (memory && memory->refused) remember(memory_after(situation, std::nullopt));
 }
 
 void Run::complain(std::string message) {

@@ -90,6 +90,7 @@ class Run {
 
  private:
   [[nodiscard]] bool was_refused(std::string_view message) const;
+  void note_refusal() const;
   [[nodiscard]] std::chrono::milliseconds left() const;
 
   History* history_;

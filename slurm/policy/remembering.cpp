@@ -107,6 +107,13 @@ std::string memory_after(const Situation& situation, std::optional<Time> without
   return memory.drains.empty() && memory.more.empty() ? "" : to_text(memory);
 }
 
+std::string memory_refused(const Situation& situation, Refusal refused) {
+  auto memory = kept_of(*situation.node);
+  memory.drains = counted(situation, std::nullopt);
+  memory.refused = std::move(refused);
+  return to_text(memory);
+}
+
 std::vector<Time> merge_drains(std::vector<Time> some, const std::vector<Time>& more) {
   some.insert(some.end(), more.begin(), more.end());
   std::ranges::sort(some);

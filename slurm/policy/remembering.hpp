@@ -30,6 +30,9 @@ namespace muster::slurm {
 // `without`. Empty where there are none.
 [[nodiscard]] std::string memory_after(const Situation& situation, std::optional<Time> without);
 
+// The node's memory while it is in service though it is sick.
+[[nodiscard]] std::string memory_refused(const Situation& situation, Refusal refused);
+
 // All drains that count as flaps, oldest first, each once.
 [[nodiscard]] std::vector<Time> merge_drains(std::vector<Time> some, const std::vector<Time>& more);
 

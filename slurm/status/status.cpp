@@ -104,6 +104,27 @@ std::vector<UsedUp> used_up(const std::vector<NodeState>& cluster, const Rules& 
   return limits;
 }
 
+// What nodes in service have noted with themselves in Slurm.
+void add_noted_refusals(const std::vector<NodeState>& cluster,
+                        const std::set<std::string_view>& wanted,
+                        Time now,
+                        std::vector<Event>& refused) {
+  for (const auto& node : cluster) {
+    if (!wanted.empty() && !wanted.contains(node.name)) continue;
+    const auto memory = parse_node_memory(node.memory);
+    if (!memory || !memory->refused || standing_of(node) != Standing::in_service) continue;
+    const auto& noted = *memory->refused;
+    const bool is_told = std::ranges::find(refused, node.name, &Event::node) != refused.end();
+    if (is_told || now - noted.at > kRefusalLasts) continue;
+    refused.push_back({.at = noted.at,
+                       .node = node.name,
+                       .kind = "refused",
+                       .check = noted.check,
+                       .device = noted.device,
+                       .message = subject_of(noted.check, noted.device)});
+  }
+}
+
 // The last refusal of each node that nothing followed: neither its end nor a drain.
 std::vector<Event> refusals(const std::vector<std::string>& nodes,
                             Time now,
@@ -174,6 +195,7 @@ ClusterStatus status_of(const std::vector<NodeState>& cluster,
   } else {
     status.refused = refusals(nodes, now, *history, status.history);
   }
+  add_noted_refusals(cluster, wanted, now, status.refused);
   return status;
 }
 

@@ -39,8 +39,8 @@ struct ClusterStatus {
   std::vector<UsedUp> used_up;
   std::vector<NodeState> kept_out;        // new ones, not accepted yet
   std::vector<NodeState> not_responding;  // Slurm has no answer from their slurmd
-  std::vector<Event> refused;             // the last day's that still stand, of the history
-  std::string history;                    // why it tells nothing; empty where it was read
+  std::vector<Event> refused;  // that still stand: noted with nodes in Slurm, or in the history
+  std::string history;         // why the history tells nothing; empty where it was read
 };
 
 // `nodes` are wanted; none: all. The limits and the checks are always those of the whole cluster.

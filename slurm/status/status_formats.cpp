@@ -62,10 +62,10 @@ void write_drained(std::string& out, const ClusterStatus& status) {
 
 void write_refused(std::string& out, const ClusterStatus& status) {
   if (status.refused.empty()) return;
-  out +=
-      fmt::format("\nSick and not drained, by this machine's history: {}\n", status.refused.size());
+  out += fmt::format("\nSick and not drained: {}\n", status.refused.size());
   for (const auto& event : status.refused) {
-    out += wrapped(fmt::format("{} {} {}", event.node, utc(event.at), event.context), 2);
+    const auto context = event.context.empty() ? "" : fmt::format(", {}", event.context);
+    out += wrapped(fmt::format("{} at {}{}", event.node, utc(event.at), context), 2);
     out += wrapped(event.message, 4);
   }
 }
@@ -141,13 +141,13 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
       out += wrapped(fmt::format("{} {}{}", node.name, node.state, why), 2);
     }
   }
+  if (rules.memory != "none") return out;
   const auto also = status.history.empty() ? "" : fmt::format(" ({})", status.history);
-  out += "\n" + wrapped(
-                    "Refusals stand in the history of the node that refused: muster events "
-                    "there" +
-                        also + ".",
-                    0);
-  return out;
+  const auto note = fmt::format(
+      "Who is sick and was not drained stands in the node's own history, since slurm: memory is "
+      "none: muster events there{}.",
+      also);
+  return out + "\n" + wrapped(note, 0);
 }
 
 std::string to_json(const ClusterStatus& status) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "slurm/cluster/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {
@@ -58,6 +59,42 @@ TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
   cluster.drain("n001", "cable", "alice");
   EXPECT_THAT(event_of(run(sick())).message,
               testing::StartsWith("gpu.persistence gpu3: the node was drained by alice"));
+}
+
+// For `muster status`, which asks Slurm alone.
+TEST_F(RefusalTest, StandsWithTheNodeInSlurmWhileItLasts) {
+  const auto refused = [&] {
+    const auto memory = parse_node_memory(cluster.node("n001").memory);
+    return memory ? memory->refused : std::nullopt;
+  };
+  run(sick());
+  ASSERT_TRUE(refused());
+  EXPECT_EQ(refused()->check, "gpu.persistence");
+  EXPECT_EQ(refused()->device, "gpu3");
+  EXPECT_EQ(refused()->at, cluster.now());
+  for (int i = 0; i < 11; ++i) next(sick());
+  EXPECT_EQ(count("remember"), 1U);
+  next(sick());
+  EXPECT_EQ(count("remember"), 2U);
+  next(healthy());
+  EXPECT_FALSE(refused());
+  EXPECT_EQ(cluster.node("n001").memory, "");
+}
+
+TEST_F(RefusalTest, ADrainTakesItsPlace) {
+  run(sick());
+  order.rules.drain = true;
+  next(sick());
+  const auto memory = parse_node_memory(cluster.node("n001").memory);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->check, "gpu.persistence");
+  EXPECT_FALSE(memory->refused);
+}
+
+TEST_F(RefusalTest, WhereTheFieldIsTheSitesItIsLeftAlone) {
+  cluster.node("n001").memory = "rack 7";
+  run(sick());
+  EXPECT_EQ(cluster.node("n001").memory, "rack 7");
 }
 
 TEST_F(RefusalTest, EachRunKnowsThatItWasRefused) {

@@ -159,6 +159,24 @@ TEST_F(StatusTest, TellsRefusalsThatStillStandInThisMachinesHistory) {
   EXPECT_EQ(status({}, &*history).history, "");
 }
 
+TEST_F(StatusTest, TellsRefusalsThatStandWithNodesInSlurm) {
+  const auto note = [&](std::size_t i, hours ago) {
+    nodes[i].memory = to_text(
+        NodeMemory{.refused = Refusal{.at = kNow - ago, .check = "ib.rate", .device = "mlx5_ib5"}});
+  };
+  note(4, hours(1));
+  note(5, hours(3));  // it would have been written again
+  note(6, hours(1));
+  nodes[6].state = "drained";
+  nodes[6].reason = "cable";
+  const auto now = status();
+  ASSERT_THAT(now.refused, SizeIs(1));
+  EXPECT_EQ(now.refused[0].node, "n4");
+  EXPECT_EQ(now.refused[0].check, "ib.rate");
+  EXPECT_THAT(to_text(now, rules), HasSubstr("Sick and not drained: 1\n  n4 at "));
+  EXPECT_THAT(status({"n3"}).refused, IsEmpty());
+}
+
 TEST_F(StatusTest, OfSomeNodesTheLimitsAreStillTheClusters) {
   for (std::size_t i = 0; i < 3; ++i) drain(i, kRate, hours(2));
   const auto some = status({"n0", "n9"});
