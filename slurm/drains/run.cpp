@@ -201,7 +201,7 @@ void Run::note_refusal() const {
   const bool is_noted = memory && memory->refused && memory->refused->check == refused.check &&
                         memory->refused->device == refused.device &&
                         refused.at - memory->refused->at < kAgain;
-  if (!is_noted) remember(memory_refused(situation, refused));
+  if (!is_noted && has_time_to_drain()) remember(memory_refused(situation, refused));
 }
 
 std::string Run::about_fault(std::string_view text) const {
