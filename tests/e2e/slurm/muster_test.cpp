@@ -109,6 +109,18 @@ class MusterInSlurm : public ::testing::Test {
     return content_of(file);
   }
 
+  // As a machine without a history of its own is told it.
+  [[nodiscard]] std::string status_of_cluster() {
+    return cluster()
+        .run({MUSTER_PROGRAM,
+              "status",
+              "--root",
+              (trees_.path() / "healthy").string(),
+              "--state",
+              (trees_.path() / "no-state").string()})
+        .out;
+  }
+
   // Whether its hooks write this within a generous time.
   [[nodiscard]] bool says(const std::string& node, std::string_view text) const {
     return wait_for([&] { return events_of(node).find(text) != std::string::npos; });
@@ -354,6 +366,12 @@ TEST_F(MusterInSlurm, AWrongLimitDrainsTheSitesShareAndNoMore) {
   std::string all;
   for (int node = 1; node <= 8; ++node) all.append(events_of(fmt::format("n{}", node)));
   EXPECT_THAT(all, HasSubstr("2 of 2 nodes that muster may drain"));
+  // Each of the others has said so with itself in Slurm.
+  EXPECT_TRUE(wait_for([&] {
+    return status_of_cluster().find("Sick and not drained: 6\n") != std::string::npos;
+  })) << status_of_cluster();
+  EXPECT_THAT(status_of_cluster(),
+              HasSubstr("most_drained in partition main: 2 drained, 2 allowed"));
 }
 
 // Their prologs start at the same moment, on a node that an admin resumed while it is sick.
