@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "checks/coverage.hpp"
 #include "checks/fault_codes.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/verdict.hpp"
@@ -187,12 +188,14 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .physical_host = snapshot.identity->physical_host.value_or("")};
   const Context context = context_of(profile, selection.context);
   std::vector<std::string> ids;
-  for (const Check* check : select_checks(profile, selection)) {
+  const auto selected = select_checks(profile, selection);
+  for (const Check* check : selected) {
     ids.emplace_back(check->id);
     Findings findings = judge_check(snapshot, profile, context, *check);
     std::ranges::move(findings, std::back_inserter(report.findings));
   }
   merge_same_faults(report.findings);
+  report.coverage.not_observed = not_observed(snapshot, profile, context, selected);
   conclude(report, ids, context.count_unknown);
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!section.asked()) return;

@@ -52,7 +52,8 @@ std::string hint(std::string_view key,
     return fmt::format(
         "dots are for --set; write '{}: {{{}: …}}'", outer, printable(key.substr(dot + 1), 80));
   }
-  const std::string near = nearest(key, candidates);
+  std::string near = nearest(key, candidates);
+  if (near.empty() && dot != std::string_view::npos) near = nearest(outer, candidates);
   return near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
                       : fmt::format("did you mean '{}'?", near);
 }

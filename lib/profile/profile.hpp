@@ -3,6 +3,7 @@
 // as plain typed values; where each value came from is kept beside it for `explain` and `show`.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -36,6 +37,12 @@ extern template class Owned<MusterLimits>;
 extern template class Owned<BenchLimits>;
 
 inline constexpr std::string_view kProfileSchema = "muster.profile/1";
+
+// What `must_observe` may name: groups of checks whose facts come from probes.
+inline constexpr std::array kMustObserveWords{std::string_view("host"),
+                                              std::string_view("pci"),
+                                              std::string_view("gpu"),
+                                              std::string_view("ib")};
 
 // How to know such a node by its hardware. What rarely breaks decides; counts only choose between
 // candidates, so that a node with missing hardware is still recognised.
@@ -108,6 +115,7 @@ struct Profile {
   std::string summary;
   Words aliases;  // other names of the same hardware
   Recognise recognise;
+  Words must_observe;  // groups of checks: see kMustObserveWords
   Owned<HostLimits> host;
   Owned<PciLimits> pci;
   Owned<GpuLimits> gpu;
@@ -125,6 +133,9 @@ struct Profile {
                 MUSTER_FIELD(summary, "one line"),
                 MUSTER_FIELD(aliases, "other names of the same hardware"),
                 MUSTER_FIELD(recognise, "how to know such a node"),
+                MUSTER_FIELD(must_observe,
+                             "groups of checks without whose facts the verdict is unknown: "
+                             "host, pci, gpu, ib"),
                 MUSTER_FIELD(host, ""),
                 MUSTER_FIELD(pci, ""),
                 MUSTER_FIELD(gpu, ""),

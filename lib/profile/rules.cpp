@@ -164,6 +164,21 @@ Result<void> check_contexts(const Profile& profile) {
   return {};
 }
 
+Result<void> check_must_observe(const Profile& profile) {
+  const std::vector<std::string> known(kMustObserveWords.begin(), kMustObserveWords.end());
+  for (const auto& group : profile.must_observe) {
+    if (std::ranges::count(known, group) > 0) continue;
+    const auto near = nearest(group, known);
+    return broken(profile,
+                  "must_observe",
+                  fmt::format("names \"{}\"; {}",
+                              printable(group, 60),
+                              near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
+                                           : fmt::format("did you mean '{}'?", near)));
+  }
+  return {};
+}
+
 std::string file_of(const Profile& profile, const std::string& path) {
   const auto found = profile.origins.lower_bound(path);
   return found == profile.origins.end() ? "" : found->second.file;
@@ -210,6 +225,7 @@ Result<void> check_rules(const Profile& profile) {
                            check_limits,
                            check_ceilings,
                            check_contexts,
+                           check_must_observe,
                            check_kernel_log,
                            check_kinds,
                            check_xids}) {

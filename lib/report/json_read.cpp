@@ -54,6 +54,11 @@ class Reader {
     target = json.get<std::string>();
   }
 
+  void read(const char* key, const Json& json, bool& target) {
+    if (!json.is_boolean()) return complain(key, "expected true or false");
+    target = json.get<bool>();
+  }
+
   void read(const char* key, const Json& json, double& target) {
     if (!json.is_number()) return complain(key, "expected a number");
     target = json.get<double>();

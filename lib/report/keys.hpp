@@ -88,6 +88,20 @@ void each_key(T& measurement, Visit& visit) {
   visit("iterations_us", measurement.iterations_us, Presence::on_request);
 }
 
+template <Is<NotObserved> T, class Visit>
+void each_key(T& gap, Visit& visit) {
+  visit("what", gap.what);
+  visit("reason", gap.reason);
+  visit("required", gap.required);
+}
+
+template <Is<Coverage> T, class Visit>
+void each_key(T& coverage, Visit& visit) {
+  visit("judged", coverage.judged);
+  visit("selected", coverage.selected);
+  visit("not_observed", coverage.not_observed);
+}
+
 template <Is<Report> T, class Visit>
 void each_key(T& report, Visit& visit) {
   visit.schema(kReportSchema);
@@ -98,6 +112,7 @@ void each_key(T& report, Visit& visit) {
   visit("started", report.started);
   visit("duration_ms", report.duration_ms);
   visit("verdict", report.verdict);
+  visit("coverage", report.coverage, Presence::may_be_missing);
   visit("physical_host", report.physical_host, Presence::may_be_missing);
   visit("muster", report.muster, Presence::may_be_missing);
   visit("snapshot", report.snapshot, Presence::may_be_missing);

@@ -3,6 +3,7 @@
 // one of these.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,33 @@ struct ProbeResult {
   bool operator==(const ProbeResult&) const = default;
 };
 
+// Findings with one cause, which people read as one.
+struct FindingGroup {
+  std::vector<SeenBy> members;  // by check and device, the first of them first
+  std::string subject;          // "8 of 8 GPUs", "27 checks"
+  std::string message;          // in place of those of its members
+
+  bool operator==(const FindingGroup&) const = default;
+};
+
+// Facts that checks of the run needed and nobody could observe.
+struct NotObserved {
+  std::string what;       // "GPUs", "InfiniBand", "kernel log"
+  std::string reason;     // why, in words
+  bool required = false;  // by the profile, or by the hardware on the bus: the verdict is unknown
+
+  bool operator==(const NotObserved&) const = default;
+};
+
+// How much a verdict rests on.
+struct Coverage {
+  std::int64_t judged = 0;    // checks that passed, warned or failed
+  std::int64_t selected = 0;  // all checks of the run
+  std::vector<NotObserved> not_observed;
+
+  bool operator==(const Coverage&) const = default;
+};
+
 struct Report {
   std::string node;
   std::string profile;
@@ -53,6 +81,7 @@ struct Report {
   double duration_ms = 0;
   std::string physical_host;  // where the provider tells; else empty
   Verdict verdict = Verdict::unknown;
+  Coverage coverage;
   std::vector<CheckResult> checks;  // every selected check, in the catalogue's order
   std::vector<Finding> findings;    // all of them, worst first; renderers leave out plain passes
   std::vector<ProbeResult> probes;
@@ -61,6 +90,7 @@ struct Report {
   std::vector<Measurement> measurements;  // of a benchmark; a check makes none
   std::vector<std::string> ways;  // that the data of a benchmark took, with their pairs of ranks
   std::vector<std::string> warnings;  // of the library that a benchmark ran
+  std::vector<FindingGroup> groups;   // of `findings`; never written out
   // The checks whose `unknown` counts in this context. Never written out.
   std::vector<std::string> undecided;
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <string_view>
 
 #include "lib/base/text.hpp"
 
@@ -13,6 +15,23 @@ namespace {
 
 constexpr std::array kWorstFirst{
     Outcome::fail, Outcome::unknown, Outcome::warn, Outcome::pass, Outcome::skip};
+
+// Counted again where a report of an older version does not tell.
+std::string judged_of_selected(const Report& report) {
+  auto judged = report.coverage.judged;
+  auto selected = report.coverage.selected;
+  if (selected == 0) {
+    selected = std::ssize(report.checks);
+    judged = std::ranges::count_if(
+        report.checks, [](const CheckResult& check) { return is_judged(check.outcome); });
+  }
+  return fmt::format("{} of {} check{}", judged, selected, selected == 1 ? "" : "s");
+}
+
+// A warning beside a verdict that is unknown does not say why it is.
+bool explains(const Finding& finding, const Report& report) {
+  return report.verdict != Verdict::unknown || finding.outcome == Outcome::unknown;
+}
 
 }  // namespace
 
@@ -49,8 +68,20 @@ const Finding* leading_finding(const Report& report) {
 std::string why_undecided(const Report& report) {
   if (report.verdict != Verdict::unknown || leading_finding(report) != nullptr) return "";
   if (report.checks.empty()) return "no check was selected";
+  if (count_checks(report, Outcome::pass) > 0) return "";
   return fmt::format("nothing here could be judged, {} skipped",
                      count_checks(report, Outcome::skip));
+}
+
+std::string coverage(const Report& report) {
+  const auto& gaps = report.coverage.not_observed;
+  std::string text;
+  if (why_undecided(report).empty()) text = judged_of_selected(report);
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    const std::string_view before = i > 0 ? ", " : text.empty() ? "" : "; ";
+    text += fmt::format("{}{}{}", before, i == 0 ? "not observed: " : "", gaps[i].what);
+  }
+  return text;
 }
 
 std::string sentence(const Finding& finding) {
@@ -67,21 +98,26 @@ std::string sentence(const Finding& finding) {
 
 std::string one_line(const Report& report, std::size_t max_length) {
   const auto* leading = leading_finding(report);
-  if (const auto why = why_undecided(report); !why.empty()) {
-    return printable(fmt::format("{}: {}", to_string(report.verdict), why), max_length);
-  }
-  if (leading == nullptr) {
-    return printable(fmt::format("{}: {}: {}",
-                                 to_string(report.verdict),
-                                 number_of_checks(report),
-                                 count_by_outcome(report)),
-                     max_length);
+  const auto why = why_undecided(report);
+  const auto verdict = fmt::format("{}: {}", to_string(report.verdict), why);
+  auto end = coverage(report);
+  if (!why.empty() && !end.empty()) end = fmt::format("; {}", end);
+  if (leading == nullptr || !explains(*leading, report)) {
+    return printable(fmt::format("{}{}", verdict, end), max_length);
   }
   const auto others = count_findings(report, leading->outcome) - 1;
   const auto more = others == 0 ? std::string() : fmt::format(" (and {} more)", others);
-  const auto begin = fmt::format("{}: ", to_string(report.verdict));
-  const auto room = max_length - std::min(max_length, begin.size() + more.size());
-  return fmt::format("{}{}{}", begin, printable(sentence(*leading), room), more);
+  const auto room_before = [&](std::string_view tail) {
+    return max_length - std::min(max_length, verdict.size() + more.size() + tail.size());
+  };
+  // Where there is no room for both, the names of what was not observed are in the way.
+  constexpr std::size_t kLeastSentence = 30;
+  if (!end.empty()) end = fmt::format("; {}", end);
+  if (room_before(end) < kLeastSentence) {
+    end = fmt::format("; {}", judged_of_selected(report));
+  }
+  return fmt::format(
+      "{}{}{}{}", verdict, printable(sentence(*leading), room_before(end)), more, end);
 }
 
 }  // namespace muster

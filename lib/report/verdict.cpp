@@ -2,8 +2,10 @@
 #include "lib/report/verdict.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "lib/base/text.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster {
 namespace {
@@ -37,7 +39,8 @@ Verdict verdict_of(const Report& report) {
   };
   if (any(Outcome::fail)) return Verdict::unhealthy;
   const bool judged = any(Outcome::pass) || any(Outcome::warn);
-  return judged && report.undecided.empty() ? Verdict::healthy : Verdict::unknown;
+  const bool complete = std::ranges::none_of(report.coverage.not_observed, &NotObserved::required);
+  return judged && complete && report.undecided.empty() ? Verdict::healthy : Verdict::unknown;
 }
 
 }  // namespace
@@ -50,6 +53,9 @@ void conclude(Report& report,
   for (const auto& id : checks) {
     report.checks.push_back({.id = id, .outcome = worst(report.findings, id)});
   }
+  report.coverage.selected = std::ssize(report.checks);
+  report.coverage.judged = std::ranges::count_if(
+      report.checks, [](const CheckResult& check) { return is_judged(check.outcome); });
   report.undecided = undecided(report.findings, count_unknown);
   report.verdict = verdict_of(report);
 }

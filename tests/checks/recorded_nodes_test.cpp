@@ -17,6 +17,7 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::IsEmpty;
 
 Report report_on(std::string_view name) {
@@ -42,10 +43,11 @@ std::vector<std::string> faults(const Report& report) {
   return found;
 }
 
-TEST(RecordedNodesTest, TheHealthyOneIsHealthyWithNothingUnknown) {
+TEST(RecordedNodesTest, TheHealthyOneHasNoFaultAndIsUnknownForWantOfItsGpus) {
   const Report report = report_on("nd96isr_h100_v5");
-  EXPECT_EQ(report.verdict, Verdict::healthy);
+  EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(faults(report), IsEmpty());
+  EXPECT_THAT(report.coverage.not_observed, ElementsAre(Field(&NotObserved::what, "GPUs")));
 }
 
 TEST(RecordedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {

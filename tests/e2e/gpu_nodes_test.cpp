@@ -15,7 +15,9 @@
 namespace muster::e2e {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using Ids = std::set<std::string>;
@@ -101,6 +103,30 @@ TEST(MissingNvmlTest, IsUnhealthyWhereGpusAreExpected) {
   EXPECT_EQ(seen.report.verdict, Verdict::unhealthy);
 }
 
+TEST(MissingNvmlTest, IsUnknownWhereItWasNamedAndIsNoLibrary) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  const auto node = node_named("laptop");
+  Stage stage;
+  stage.show(render(node));
+  const auto no_library = stage.root() / "proc" / "meminfo";
+  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = no_library});
+  EXPECT_EQ(seen.report.verdict, Verdict::unknown) << explain(seen.report);
+  EXPECT_THAT(seen.report.coverage.not_observed, ElementsAre(Field(&NotObserved::what, "GPUs")));
+}
+
+TEST(MissingNvmlTest, IsUnknownWhereNobodyAsksTheGpusOnTheBus) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  for (const auto* name : {"nd96isr_h100_v5", "bare_metal_h100"}) {
+    const auto node = node_named(name);
+    Stage stage;
+    stage.show(render(node));
+    const auto seen = examine(stage.root(), {.profile = node.profile});
+    EXPECT_EQ(seen.report.verdict, Verdict::unknown) << explain(seen.report);
+    EXPECT_THAT(seen.report.coverage.not_observed,
+                ElementsAre(Field(&NotObserved::required, true)));
+  }
+}
+
 TEST(MissingNvmlTest, IsNothingWhereNoneIsExpected) {
   if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
   const auto node = node_named("hb176rs_v4");
@@ -110,6 +136,9 @@ TEST(MissingNvmlTest, IsNothingWhereNoneIsExpected) {
   const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = nowhere});
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
+  EXPECT_THAT(
+      seen.report.coverage.not_observed,
+      ElementsAre(AllOf(Field(&NotObserved::what, "GPUs"), Field(&NotObserved::required, false))));
   const auto driver = std::ranges::find(seen.report.findings, "gpu.driver", &Finding::check);
   ASSERT_NE(driver, seen.report.findings.end());
   EXPECT_EQ(driver->message, "no GPU expected by this profile, and NVML cannot be used");

@@ -114,6 +114,7 @@ std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
   xml += property("verdict", to_string(report.verdict));
   xml += property("profile", report.profile);
   xml += property("context", report.context);
+  xml += property("coverage", coverage(report));
   xml += "    </properties>\n";
   for (const auto& check : report.checks) xml += test_case(report, check);
   xml += "  </testsuite>\n</testsuites>\n";

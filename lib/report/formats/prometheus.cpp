@@ -104,6 +104,19 @@ void add_checks(Page& page, const Report& report) {
   }
 }
 
+void add_coverage(Page& page, const Report& report) {
+  page.family("muster_checks_selected", "Checks of the run.");
+  page.sample("", report.coverage.selected);
+  page.family("muster_checks_judged", "Checks of the run that passed, warned or failed.");
+  page.sample("", report.coverage.judged);
+  page.family("muster_not_observed",
+              "What checks needed and nobody could observe: 1 where the verdict is unknown "
+              "without it, else 0.");
+  for (const auto& gap : report.coverage.not_observed) {
+    page.sample(fmt::format("what=\"{}\"", label(gap.what)), gap.required ? 1 : 0);
+  }
+}
+
 void add_probes(Page& page, const Report& report) {
   page.family("muster_probe_duration_seconds", "How long each probe took.");
   for (const auto& probe : report.probes) {
@@ -130,6 +143,7 @@ std::string to_prometheus(const Report& report, const RenderOptions& /*options*/
   page.family("muster_verdict", "Verdict of the run: 0 healthy, 1 unhealthy, 2 unknown.");
   page.sample("", exit_status(report.verdict));
   add_checks(page, report);
+  add_coverage(page, report);
   add_probes(page, report);
   page.family("muster_run_duration_seconds", "How long the run took.");
   page.sample("", report.duration_ms / 1000.0);

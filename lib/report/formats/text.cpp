@@ -17,6 +17,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMinMessageWidth = 30;
+constexpr std::size_t kOutcomeWidth = 7;
 
 enum class Paint { plain, red, yellow, green, magenta, dim, bold };
 
@@ -94,7 +95,6 @@ struct Row {
 };
 
 std::string findings_table(const Report& report, const RenderOptions& options) {
-  constexpr std::size_t kOutcomeWidth = 7;
   constexpr std::size_t kMaxDeviceWidth = 32;
   std::vector<Row> rows;
   std::size_t check_width = 0;
@@ -130,12 +130,33 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
   return table;
 }
 
+bool is_silent(const ProbeResult& probe) {
+  return probe.status == "timeout" || probe.status == "error";
+}
+
+// What checks needed and nobody could observe, with the reason, unless a line of a probe says it.
+std::string gaps_table(const Report& report, const RenderOptions& options) {
+  std::string table;
+  for (const auto& gap : report.coverage.not_observed) {
+    const bool said = std::ranges::any_of(report.probes, [&](const ProbeResult& probe) {
+      return is_silent(probe) && probe.reason == gap.reason;
+    });
+    if (options.quiet ? !gap.required : said) continue;
+    const auto outcome = gap.required ? Outcome::unknown : Outcome::skip;
+    const auto word = padded(to_string(outcome), kOutcomeWidth);
+    const auto text = fmt::format("not observed: {}: {}", gap.what, printable(gap.reason));
+    table += fmt::format("{}  {}\n",
+                         painted(word, paint_of(outcome), options.colour),
+                         wrapped(text, kOutcomeWidth + 2, options.width));
+  }
+  return table;
+}
+
 // Probes that could not observe, and with -v all of them.
 std::string probes_table(const Report& report, bool verbose) {
   std::string table;
   for (const auto& probe : report.probes) {
-    const bool silent = probe.status == "timeout" || probe.status == "error";
-    if (!verbose && !silent) continue;
+    if (!verbose && !is_silent(probe)) continue;
     table += fmt::format("probe    {}  {}  {:.1f} ms{}{}\n",
                          padded(printable(probe.name), 12),
                          padded(printable(probe.status), 7),
@@ -152,21 +173,38 @@ std::string joined(const std::vector<std::string>& parts) {
   return printable(all, 1000);
 }
 
+// A line of the end, whose word is as wide as the column of outcomes.
+std::string closing_line(std::string_view word,
+                         std::string_view text,
+                         const RenderOptions& options) {
+  return fmt::format(
+      "{}  {}\n", padded(word, kOutcomeWidth), wrapped(text, kOutcomeWidth + 2, options.width));
+}
+
 std::string verdict_line(const Report& report, const RenderOptions& options) {
-  const auto word = fmt::format("{}", to_string(report.verdict));
+  const auto word = to_string(report.verdict);
   const auto host = report.physical_host.empty()
                         ? std::string()
                         : fmt::format(" (physical host {})", printable(report.physical_host));
-  const auto why = why_undecided(report);
+  auto why = why_undecided(report);
+  if (const auto seen = coverage(report); !seen.empty()) {
+    why += fmt::format("{}{}", why.empty() ? "" : "; ", seen);
+  }
   const auto node = report.node.empty() ? "(no name)" : printable(report.node);
   const bool several = node.find(", ") != std::string::npos;  // nodes of one run
-  return fmt::format("verdict  {} {} {}{}{}{}\n",
-                     painted(node, Paint::bold, options.colour),
-                     several ? "are" : "is",
-                     painted(word, paint_of(report.verdict), options.colour),
-                     host,
-                     why.empty() ? "" : ": ",
-                     why);
+  const auto are = several ? "are" : "is";
+  const auto end = fmt::format("{}{}{}", host, why.empty() ? "" : ": ", printable(why));
+  const auto text =
+      wrapped(fmt::format("{} {} {}{}", node, are, word, end), kOutcomeWidth + 2, options.width);
+  if (!options.colour) return fmt::format("verdict  {}\n", text);
+  // Its colours take no columns.
+  const auto plain = fmt::format("{} {} {}", node, are, word);
+  const auto rest = text.starts_with(plain) ? text.substr(plain.size()) : end;
+  return fmt::format("verdict  {} {} {}{}\n",
+                     painted(node, Paint::bold, true),
+                     are,
+                     painted(word, paint_of(report.verdict), true),
+                     rest);
 }
 
 }  // namespace
@@ -176,24 +214,26 @@ std::string to_text(const Report& report, const RenderOptions& options) {
                         ? std::string()
                         : fmt::format("snapshot {}\n", printable(report.snapshot, 4096));
   auto text = findings_table(report, options);
+  text += gaps_table(report, options);
   if (options.quiet) return fmt::format("{}{}{}", from, text, verdict_line(report, options));
 
   text += probes_table(report, options.verbose);
   if (!text.empty()) text.push_back('\n');
   text.insert(0, from);
-  const auto counts = count_by_outcome(report);
-  text += fmt::format("checked  {} in {:.1f} ms, context {}{}{}\n",
-                      number_of_checks(report),
-                      report.duration_ms,
-                      printable(report.context),
-                      counts.empty() ? "" : ": ",
-                      counts);
+  text += closing_line("checked",
+                       fmt::format("{} in {:.1f} ms, context {}{}{}",
+                                   number_of_checks(report),
+                                   report.duration_ms,
+                                   printable(report.context),
+                                   report.checks.empty() ? "" : ": ",
+                                   count_by_outcome(report)),
+                       options);
   text += verdict_line(report, options);
   const auto evidence = joined(report.profile_evidence);
-  text += fmt::format("profile  {}{}{}\n",
-                      printable(report.profile),
-                      evidence.empty() ? "" : ": ",
-                      wrapped(evidence, std::string_view("profile  ").size(), options.width));
+  text += closing_line(
+      "profile",
+      fmt::format("{}{}{}", printable(report.profile), evidence.empty() ? "" : ": ", evidence),
+      options);
   return text;
 }
 

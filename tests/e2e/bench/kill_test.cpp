@@ -141,7 +141,7 @@ void expect_told(Party& party, int lost, std::string_view what) {
   const auto said = party.output_of(reporter, -1);
   EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", lost)));
   EXPECT_THAT(said, HasSubstr(std::string(what)));
-  EXPECT_THAT(said, HasSubstr(" is unhealthy\n"));
+  EXPECT_THAT(said, HasSubstr(" is unhealthy: "));
   EXPECT_NE(party.status, 0);
   EXPECT_NE(party.status, -1) << "it did not end";
   EXPECT_TRUE(party.job.leaves_nothing());

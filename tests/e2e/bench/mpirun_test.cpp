@@ -69,7 +69,7 @@ TEST(MpiRunTest, PrintsATableAndAVerdict) {
   EXPECT_THAT(end.out, HasSubstr("# muster-bench all_reduce, Open MPI"));
   EXPECT_THAT(end.out, HasSubstr("       65536         16384     float     sum      -1"));
   EXPECT_THAT(end.out, HasSubstr("# Out of bounds values : 0 OK\n"));
-  EXPECT_THAT(end.out, HasSubstr(" is healthy\n"));
+  EXPECT_THAT(end.out, HasSubstr(" is healthy: "));
 }
 
 // The launcher's own environment is enough where the back end is another.

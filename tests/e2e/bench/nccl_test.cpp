@@ -279,7 +279,7 @@ TEST_F(FakeNccl, TheLossOfRank0sNodeIsReportedByAnother) {
     const auto ended = job.end_of(rank);
     EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
     if (rank == kGpus) {
-      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr("node0, node1 are unhealthy\n")));
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr("node0, node1 are unhealthy: ")));
     } else {
       EXPECT_EQ(ended.out, "") << "rank " << rank;
     }
@@ -294,7 +294,7 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
     const auto ended = job.end_of(rank);
     EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
     if (rank == 1) {
-      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr("node0, node1 are unhealthy\n")));
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("rank 0"), HasSubstr("node0, node1 are unhealthy: ")));
     } else {
       EXPECT_EQ(ended.out, "") << "rank " << rank;
     }

@@ -67,6 +67,21 @@ TEST_P(ShippedProfileTest, SaysWhereEveryLimitComesFromAndWhen) {
   EXPECT_THAT(without, IsEmpty());
 }
 
+TEST_P(ShippedProfileTest, AsksForAllThatItExpects) {
+  const auto& profile = loaded(GetParam());
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  const auto asks_for = [&](std::string_view group) {
+    return std::ranges::count(profile->must_observe, group) > 0;
+  };
+  const auto& gpus = profile->gpu->present;
+  const bool of_nvml = gpus.vendor.value_or(GpuVendor::nvidia) == GpuVendor::nvidia;
+  const auto& hcas = profile->ib->present;
+  // A base for others may leave the counts to them.
+  EXPECT_TRUE(!gpus.count || asks_for("gpu") == (*gpus.count > 0 && of_nvml));
+  EXPECT_TRUE(!gpus.count || (asks_for("host") && asks_for("pci")));
+  EXPECT_TRUE(!hcas.count || asks_for("ib") == (*hcas.count > 0));
+}
+
 // What the profile itself expects of a node, as recognition would see it.
 Hardware healthy_node(const Profile& p) {
   Hardware node{.chassis_asset_tag = p.recognise.chassis_asset_tag.value_or(""),

@@ -19,6 +19,9 @@ inline Report sick_report() {
       .duration_ms = 11.2,
       .physical_host = "GGBB90904476",
       .verdict = Verdict::unhealthy,
+      .coverage = {.judged = 3,
+                   .selected = 5,
+                   .not_observed = {{"kernel log", "no answer within 2 s"}}},
       .checks = {{"host.edac", Outcome::unknown},
                  {"host.swap", Outcome::warn},
                  {"ib.present", Outcome::pass},
@@ -66,6 +69,7 @@ inline Report healthy_report() {
           .started = "2026-11-20T12:00:00Z",
           .duration_ms = 3,
           .verdict = Verdict::healthy,
+          .coverage = {.judged = 1, .selected = 1},
           .checks = {{"host.cpu", Outcome::pass}},
           .findings = {{.check = "host.cpu",
                         .device = "node",
@@ -73,6 +77,18 @@ inline Report healthy_report() {
                         .message = "96 cores"}},
           .probes = {{"cpu", "ok", "", 1.5}},
           .muster = "0.1.0"};
+}
+
+// A recorded node whose GPUs nobody could ask.
+inline Report unseen_report() {
+  auto report = healthy_report();
+  report.node = "gpu-0007";
+  report.verdict = Verdict::unknown;
+  report.coverage = {
+      .judged = 34,
+      .selected = 72,
+      .not_observed = {{"GPUs", "a foreign root", true}, {"verbs", "libibverbs crashed", false}}};
+  return report;
 }
 
 // What a benchmark reports.
@@ -109,6 +125,7 @@ inline Report undecided_report(int skipped) {
   report.verdict = Verdict::unknown;
   report.checks.clear();
   report.findings.clear();
+  report.coverage = {.judged = 0, .selected = skipped};
   for (int i = 0; i < skipped; ++i) {
     report.checks.push_back({fmt::format("ib.{}", i), Outcome::skip});
     report.findings.push_back({.check = report.checks.back().id,
@@ -137,6 +154,8 @@ inline Report hostile_report() {
   report.findings[0].message = kHostile;
   report.findings[0].observed = std::string(kHostile);
   report.probes[1].reason = kHostile;
+  report.coverage.not_observed[0] = {.what = std::string(kHostile),
+                                     .reason = std::string(kHostile)};
   return report;
 }
 

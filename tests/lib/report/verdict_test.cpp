@@ -41,6 +41,21 @@ TEST(VerdictTest, OnlyUnknownsThatCountLeaveItUndecided) {
   EXPECT_THAT(report.undecided, IsEmpty());
 }
 
+TEST(VerdictTest, WithoutWhatMustHaveBeenObservedItIsUnknown) {
+  Report report{.findings = {of("a.a", Outcome::pass), of("b.b", Outcome::skip)}};
+  report.coverage.not_observed = {{"GPUs", "no NVML", false}};
+  conclude(report, {"a.a", "b.b"});
+  EXPECT_EQ(report.verdict, Verdict::healthy);
+  EXPECT_EQ(report.coverage.judged, 1);
+  EXPECT_EQ(report.coverage.selected, 2);
+  report.coverage.not_observed[0].required = true;
+  conclude(report, {"a.a", "b.b"});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  report.findings.push_back(of("b.b", Outcome::fail));
+  conclude(report, {"a.a", "b.b"});
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+}
+
 TEST(VerdictTest, NothingJudgedIsNotHealthy) {
   Report report{.findings = {of("a.a", Outcome::skip)}};
   conclude(report, {"a.a"});

@@ -313,6 +313,16 @@ TEST(UnknownTest, DrainsNoNodeOfWhichNothingWasJudged) {
   EXPECT_EQ(decide(situation), nothing("the node is in service"));
 }
 
+TEST(UnknownTest, DrainsNoNodeForWhatWasNotObserved) {
+  auto report = report_of(Verdict::unknown,
+                          {{.check = "host.swap", .outcome = Outcome::warn},
+                           {.check = "host.cpu", .outcome = Outcome::pass}});
+  report.coverage.not_observed = {{"GPUs", "no NVML", true}};
+  auto situation = in_service(report);
+  situation.rules.unknown = {{"*", "drain"}};
+  EXPECT_EQ(decide(situation), nothing("the node is in service"));
+}
+
 // What holds whatever the rest says: all combinations of what a node's owner cares about.
 class EveryNodeTest : public ::testing::TestWithParam<std::string_view> {};
 

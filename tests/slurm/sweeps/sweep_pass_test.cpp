@@ -161,15 +161,19 @@ TEST_F(SweepPassTest, SubmitsWhatIsPlannedAndRemembersIt) {
 TEST_F(SweepPassTest, TakesInResultsAndRemovesThoseOfHealthyNodes) {
   pass();
   leave("pair-1", Verdict::healthy);
-  leave("pair-2", Verdict::unhealthy, "1 GB/s, expected 2");
+  leave("pair-2",
+        Verdict::unhealthy,
+        "1 GB/s, expected 2, "
+        "1 of 1 check");
   queue.trouble = "nobody is asked where all have left a result";
   const auto answer = pass();
   EXPECT_EQ(answer.trouble, "");
   EXPECT_THAT(told,
               AllOf(SizeIs(6),
-                    Contains("sweep n001 101: pair with n002: healthy: 1 check: 1 pass"),
+                    Contains("sweep n001 101: pair with n002: healthy: 1 of 1 check"),
                     Contains("sweep n004 102: pair with n003: unhealthy: bench.min_busbw job: "
-                             "1 GB/s, expected 2")));
+                             "1 GB/s, expected 2, "
+                             "1 of 1 check")));
   EXPECT_THAT(remembered(), ElementsAre("sweep n001", "sweep n002", "sweep n003", "sweep n004"));
   EXPECT_EQ(history.events({.nodes = {"n003"}})->front().check, "bench.min_busbw");
   EXPECT_FALSE(exists("pair-1.json") || exists("pair-1.out"));
@@ -225,7 +229,8 @@ TEST_F(SweepPassTest, WhatAJobLeavesIsNotTrusted) {
   const auto events = history.events({});
   ASSERT_THAT(*events, SizeIs(4));
   EXPECT_EQ((*events)[0].message,
-            "pair with n002: unhealthy: bench.min_busbw job:, rm -rf / x y x0a x1b 31m quoted");
+            "pair with n002: unhealthy: bench.min_busbw job:, rm -rf / x y x0a x1b 31m quoted, 1 "
+            "of 1 check");
   EXPECT_THAT((*events)[2].message,
               StartsWith("pair with n004: undecided: its result cannot be read: "));
   EXPECT_THAT(outcomes(), Contains(SweepOutcome::undecided));

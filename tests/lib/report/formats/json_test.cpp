@@ -37,6 +37,8 @@ TEST(JsonReportTest, HasTheDocumentedKeysInOrder) {
       R"({"schema":"muster.report/1","node":"gpu-0007","profile":"nd96isr_h100_v5",)"
       R"("profile_evidence":["chassis asset tag says Azure","8 x 10de:2330"],"context":"prolog",)"
       R"("started":"2026-11-20T12:00:00Z","duration_ms":11.2,"verdict":"unhealthy",)"
+      R"("coverage":{"judged":3,"selected":5,"not_observed":[{"what":"kernel log",)"
+      R"("reason":"no answer within 2 s","required":false}]},)"
       R"("physical_host":"GGBB90904476","muster":"0.1.0","snapshot":"",)"
       R"("checks":[{"id":"ib.rate","outcome":"fail"}],)"
       R"("findings":[{"check":"ib.rate","device":"mlx5_ib3","outcome":"fail",)"
@@ -96,6 +98,12 @@ TEST(ReadReportTest, NamesThePlaceOfWhatIsWrong) {
             "/verdict: is no verdict");
   EXPECT_EQ(complaint_about(with(R"("probes":[{)", R"("probes":[3,{)")),
             "/probes/0: expected an object");
+}
+
+TEST(ReadReportTest, TakesReportsThatTellNoCoverage) {
+  EXPECT_EQ(complaint_about(with(R"("coverage":)", R"("kept_for_others":)")), "accepted");
+  EXPECT_EQ(complaint_about(with(R"("required":false)", R"("required":"no")")),
+            "/coverage/not_observed/0/required: expected true or false");
 }
 
 TEST(ReadReportTest, IgnoresKeysOfANewerMuster) {

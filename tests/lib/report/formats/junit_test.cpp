@@ -22,6 +22,7 @@ TEST(JunitReportTest, MakesOneTestCaseOfEachCheck) {
       <property name="verdict" value="unhealthy"/>
       <property name="profile" value="nd96isr_h100_v5"/>
       <property name="context" value="prolog"/>
+      <property name="coverage" value="3 of 5 checks; not observed: kernel log"/>
     </properties>
     <testcase classname="muster.host" name="host.edac" time="0">
       <error type="unknown" message="host.edac mc0: ue_count: Permission denied">host.edac mc0: ue_count: Permission denied</error>

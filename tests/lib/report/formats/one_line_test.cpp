@@ -19,7 +19,7 @@ Report report_saying(std::string message) {
 
 TEST(NpdReportTest, NamesTheWorstFinding) {
   EXPECT_EQ(to_npd(report_saying("rate 200 Gb/s")),
-            "unhealthy: ib.rate mlx5_ib3: rate 200 Gb/s; reseat or replace the part\n");
+            "unhealthy: ib.rate mlx5_ib3: rate 200 Gb/s; reseat or replace…; 3 of 5 checks\n");
 }
 
 TEST(NpdReportTest, CountsTheOthers) {
@@ -27,11 +27,22 @@ TEST(NpdReportTest, CountsTheOthers) {
   report.findings.push_back(report.findings[0]);
   report.findings.push_back(report.findings[0]);
   report.findings[0].remedy = Remedy::none;
-  EXPECT_EQ(to_npd(report), "unhealthy: ib.rate mlx5_ib3: slow (and 2 more)\n");
+  EXPECT_EQ(to_npd(report), "unhealthy: ib.rate mlx5_ib3: slow (and 2 more); 3 of 5 checks\n");
 }
 
 TEST(NpdReportTest, CountsTheChecksOfAHealthyNode) {
-  EXPECT_EQ(to_npd(healthy_report()), "healthy: 1 check: 1 pass\n");
+  EXPECT_EQ(to_npd(healthy_report()), "healthy: 1 of 1 check\n");
+}
+
+TEST(NpdReportTest, SaysWhatWasNotObserved) {
+  EXPECT_EQ(to_npd(unseen_report()), "unknown: 34 of 72 checks; not observed: GPUs, verbs\n");
+  EXPECT_EQ(to_nhc(unseen_report()), "unknown: 34 of 72 checks, not observed: GPUs, verbs\n");
+  auto report = unseen_report();
+  report.findings.push_back({.check = "host.swap",
+                             .device = "node",
+                             .outcome = Outcome::warn,
+                             .message = "8 GiB of swap"});
+  EXPECT_EQ(to_npd(report), to_npd(unseen_report()));
 }
 
 TEST(NpdReportTest, SaysWhyNothingWasDecided) {
@@ -63,7 +74,7 @@ TEST(NpdReportTest, HostileTextStaysOnOneLine) {
 TEST(NhcReportTest, SaysTheSameWithoutSpecialCharacters) {
   EXPECT_EQ(to_nhc(sick_report()),
             "unhealthy: ib.rate mlx5_ib3: 200 Gb/s 2X NDR, expected 400 Gb/s, reseat or replace "
-            "the part\n");
+            "the part, 3 of 5 checks, not observed: kernel log\n");
 }
 
 TEST(NhcReportTest, NothingInItMeansAnythingToAShell) {

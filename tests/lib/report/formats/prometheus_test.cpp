@@ -36,6 +36,14 @@ TEST(PrometheusReportTest, GivesTheVerdictAsTheExitStatus) {
               HasSubstr("\nmuster_verdict{context=\"manual\"} 0\n"));
 }
 
+TEST(PrometheusReportTest, GivesTheCoverage) {
+  EXPECT_THAT(to_prometheus(unseen_report()),
+              AllOf(HasSubstr("\nmuster_checks_selected{context=\"manual\"} 72\n"),
+                    HasSubstr("\nmuster_checks_judged{context=\"manual\"} 34\n"),
+                    HasSubstr("muster_not_observed{context=\"manual\",what=\"GPUs\"} 1\n"
+                              "muster_not_observed{context=\"manual\",what=\"verbs\"} 0\n")));
+}
+
 TEST(PrometheusReportTest, MeasuresTimeInSeconds) {
   EXPECT_THAT(
       to_prometheus(sick_report()),

@@ -28,14 +28,15 @@ TEST(TextReportTest, SaysWhatIsWrongWorstFirstThenWhatWasChecked) {
       "probe    kernel_log    timeout  2000.1 ms  no answer within 2 s\n"
       "\n"
       "checked  5 checks in 11.2 ms, context prolog: 1 fail, 1 unknown, 1 warn, 1 pass, 1 skip\n"
-      "verdict  gpu-0007 is unhealthy (physical host GGBB90904476)\n"
+      "verdict  gpu-0007 is unhealthy (physical host GGBB90904476): 3 of 5 checks; not observed: "
+      "kernel log\n"
       "profile  nd96isr_h100_v5: chassis asset tag says Azure; 8 x 10de:2330\n");
 }
 
 TEST(TextReportTest, OfAHealthyNodeIsShort) {
   EXPECT_EQ(to_text(healthy_report()),
             "checked  1 check in 3.0 ms, context manual: 1 pass\n"
-            "verdict  cpu-1 is healthy\n"
+            "verdict  cpu-1 is healthy: 1 of 1 check\n"
             "profile  generic: named by --profile\n");
 }
 
@@ -50,18 +51,31 @@ TEST(TextReportTest, SaysWhyNothingWasDecided) {
             "profile  generic: named by --profile\n");
 }
 
+TEST(TextReportTest, SaysWhatWasNotObservedAndWhy) {
+  EXPECT_EQ(to_text(unseen_report()),
+            "unknown  not observed: GPUs: a foreign root\n"
+            "skip     not observed: verbs: libibverbs crashed\n"
+            "\n"
+            "checked  1 check in 3.0 ms, context manual: 1 pass\n"
+            "verdict  gpu-0007 is unknown: 34 of 72 checks; not observed: GPUs, verbs\n"
+            "profile  generic: named by --profile\n");
+  EXPECT_EQ(to_text(unseen_report(), {.quiet = true}),
+            "unknown  not observed: GPUs: a foreign root\n"
+            "verdict  gpu-0007 is unknown: 34 of 72 checks; not observed: GPUs, verbs\n");
+}
+
 TEST(TextReportTest, OfARecordedNodeNamesItsFileFirst) {
   auto report = healthy_report();
   report.snapshot = "fleet/cpu-1.json";
   EXPECT_THAT(to_text(report), StartsWith("snapshot fleet/cpu-1.json\nchecked  "));
   EXPECT_EQ(to_text(report, {.quiet = true}),
-            "snapshot fleet/cpu-1.json\nverdict  cpu-1 is healthy\n");
+            "snapshot fleet/cpu-1.json\nverdict  cpu-1 is healthy: 1 of 1 check\n");
 }
 
 TEST(TextReportTest, OfANodeWithoutANameSaysSo) {
   auto report = healthy_report();
   report.node.clear();
-  EXPECT_THAT(to_text(report), HasSubstr("verdict  (no name) is healthy\n"));
+  EXPECT_THAT(to_text(report), HasSubstr("verdict  (no name) is healthy: 1 of 1 check\n"));
 }
 
 TEST(TextReportTest, SortsFindingsThatComeUnsorted) {
@@ -90,7 +104,8 @@ TEST(TextReportTest, ShowsAPassThatSomebodyShouldKnowOf) {
 }
 
 TEST(TextReportTest, QuietLeavesTheVerdictAndWhatIsWrong) {
-  EXPECT_EQ(to_text(healthy_report(), {.quiet = true}), "verdict  cpu-1 is healthy\n");
+  EXPECT_EQ(to_text(healthy_report(), {.quiet = true}),
+            "verdict  cpu-1 is healthy: 1 of 1 check\n");
   EXPECT_THAT(to_text(sick_report(), {.quiet = true}),
               AllOf(StartsWith("fail     ib.rate"), Not(HasSubstr("checked"))));
 }
@@ -110,7 +125,7 @@ TEST(TextReportTest, ShowsWhatIsAlwaysShownWhateverCameOfIt) {
   EXPECT_EQ(line(Outcome::pass, false), "pass     bench.job_all_reduce  job  188 GB/s");
   EXPECT_EQ(line(Outcome::skip, false), "skip     bench.job_all_reduce  job  188 GB/s");
   EXPECT_EQ(line(Outcome::skip, true), "skip     bench.job_all_reduce  job  188 GB/s");
-  EXPECT_EQ(line(Outcome::pass, true), "verdict  cpu-1 is healthy");
+  EXPECT_EQ(line(Outcome::pass, true), "verdict  cpu-1 is healthy: 1 of 1 check");
   EXPECT_THAT(to_text(report), Not(HasSubstr("188 GB/s")));
 }
 
@@ -118,7 +133,7 @@ TEST(TextReportTest, OfSeveralNodesSaysWhatTheyAre) {
   auto report = healthy_report();
   report.node = "gpu-0001, gpu-0002 and 62 more";
   EXPECT_EQ(to_text(report, {.quiet = true}),
-            "verdict  gpu-0001, gpu-0002 and 62 more are healthy\n");
+            "verdict  gpu-0001, gpu-0002 and 62 more are healthy: 1 of 1 check\n");
 }
 
 TEST(TextReportTest, IsColouredOnlyWhenAsked) {

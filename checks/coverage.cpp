@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/coverage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "lib/base/text.hpp"
+#include "lib/node/pci_bus.hpp"
+#include "lib/profile/limits/gpu.hpp"
+
+namespace muster {
+namespace {
+
+struct Subject {
+  Probe probe;
+  std::string_view what;
+  std::string_view group;  // of `must_observe`; empty where no profile can ask for it
+};
+
+// In the order of the probes.
+constexpr std::array kSubjects{
+    Subject{Probe::identity, "identity", "host"},
+    Subject{Probe::cpu, "processors", "host"},
+    Subject{Probe::memory, "memory", "host"},
+    Subject{Probe::mounts, "mounts", "host"},
+    Subject{Probe::disks, "disks", "host"},
+    Subject{Probe::processes, "processes", "host"},
+    Subject{Probe::kernel, "kernel", "host"},
+    Subject{Probe::kernel_log, "kernel log", "host"},
+    Subject{Probe::services, "services", "host"},
+    Subject{Probe::network, "network", "host"},
+    Subject{Probe::pci, "PCI bus", "pci"},
+    Subject{Probe::infiniband, "InfiniBand", "ib"},
+    Subject{Probe::verbs, "verbs", ""},
+    Subject{Probe::topology, "topology", ""},
+    Subject{Probe::environment, "environment", ""},
+    Subject{Probe::nvml, "GPUs", "gpu"},
+};
+
+static_assert(kSubjects.size() == kProbeNames.size() &&
+              std::ranges::is_sorted(kSubjects, {}, &Subject::probe));
+
+// What the bus says about hardware that nobody could ask.
+enum class Shown { none, of_another_driver, ours };
+
+Shown shown(const std::vector<const PciDevice*>& devices, bool (*ours)(const PciDevice&)) {
+  if (devices.empty()) return Shown::none;
+  const bool any = std::ranges::any_of(devices, [&](const auto* device) { return ours(*device); });
+  return any ? Shown::ours : Shown::of_another_driver;
+}
+
+// A GPU of another vendor, or one that is given to a guest or driven by nouveau, is not NVML's.
+bool is_nvmls(const PciDevice& device) {
+  constexpr unsigned kNvidia = 0x10de;
+  return device.vendor == kNvidia && (device.driver.empty() || device.driver == "nvidia");
+}
+
+bool is_for_rdma(const PciDevice& device) { return device.driver != "vfio-pci"; }
+
+Shown shown_by_bus(const Snapshot& snapshot, Probe probe) {
+  if (probe == Probe::nvml) return shown(devices_of(snapshot, PciKind::gpu), is_nvmls);
+  if (probe == Probe::infiniband) return shown(devices_of(snapshot, PciKind::hca), is_for_rdma);
+  return Shown::none;
+}
+
+// Nothing where the section was observed.
+template <class T>
+std::optional<std::string> why_not(const Section<T>& section) {
+  if (!section.asked()) return "no probe was run for it";
+  if (!section.ok()) return section.reason;
+  if constexpr (std::is_same_v<T, Nvml>) {
+    if (!section->trouble.empty()) return section->trouble;
+  }
+  return std::nullopt;
+}
+
+// An NVML that is not there is told as trouble only where it was named.
+bool is_named(const Snapshot& snapshot) {
+  constexpr int kLibraryNotFound = 12;
+  constexpr int kFunctionNotFound = 13;
+  const int code = snapshot.nvml->trouble_code;
+  return snapshot.nvml.ok() && (code == kLibraryNotFound || code == kFunctionNotFound);
+}
+
+// Whoever names a library counts on it, unless the profile says that there are no GPUs.
+bool counts_on_nvml(const Snapshot& snapshot, const Profile& profile) {
+  return is_named(snapshot) && profile.gpu->present.count.value_or(1) > 0;
+}
+
+bool needed(const std::vector<const Check*>& checks, Probe probe) {
+  return std::ranges::any_of(checks,
+                             [&](const Check* check) { return check->needs.contains(probe); });
+}
+
+std::vector<const Check*> counted(const std::vector<const Check*>& selected,
+                                  const Context& context) {
+  std::vector<const Check*> checks = selected;
+  std::erase_if(checks, [&](const Check* check) {
+    return std::ranges::none_of(context.count_unknown,
+                                [&](const auto& glob) { return matches_glob(glob, check->id); });
+  });
+  return checks;
+}
+
+}  // namespace
+
+std::vector<NotObserved> not_observed(const Snapshot& snapshot,
+                                      const Profile& profile,
+                                      const Context& context,
+                                      const std::vector<const Check*>& selected) {
+  std::vector<NotObserved> gaps;
+  const auto counting = counted(selected, context);
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    const auto why = why_not(section);
+    if (!why || !needed(selected, probe)) return;
+    const auto& subject = kSubjects.at(static_cast<std::size_t>(probe));
+    const auto on_bus = shown_by_bus(snapshot, probe);
+    const bool gpus = probe == Probe::nvml;
+    const bool expected = std::ranges::count(profile.must_observe, subject.group) > 0 ||
+                          on_bus == Shown::ours || (gpus && counts_on_nvml(snapshot, profile));
+    const bool nothing_to_see = section.ok() || section.status == Status::absent;
+    const bool told = expected || on_bus != Shown::none || (gpus && is_named(snapshot));
+    if (nothing_to_see && !told) return;
+    gaps.push_back({.what = std::string(subject.what),
+                    .reason = printable(*why),
+                    .required = expected && needed(counting, probe)});
+  });
+  return gaps;
+}
+
+}  // namespace muster
