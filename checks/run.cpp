@@ -12,6 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/coverage.hpp"
 #include "checks/fault_codes.hpp"
+#include "checks/folding.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/verdict.hpp"
 
@@ -62,7 +63,7 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
   if (reasons.empty()) return {};
   return {{.device = "node",
            .outcome = skip ? Outcome::skip : Outcome::unknown,
-           .message = fmt::format("not judged, {}", fmt::join(reasons, "; "))}};
+           .message = fmt::format("{}{}", kNotJudged, fmt::join(reasons, "; "))}};
 }
 
 Findings findings_of(const Snapshot& snapshot,
@@ -197,6 +198,7 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
   merge_same_faults(report.findings);
   report.coverage.not_observed = not_observed(snapshot, profile, context, selected);
   conclude(report, ids, context.count_unknown);
+  report.groups = fold(report.findings, snapshot);
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     if (!section.asked()) return;
     report.probes.push_back({.name = std::string(to_string(probe)),

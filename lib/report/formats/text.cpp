@@ -89,23 +89,57 @@ bool is_shown(const Finding& finding, const RenderOptions& options) {
   return !options.quiet && finding.outcome == Outcome::pass && !is_plain_pass(finding);
 }
 
+// One line of the table: a finding, or a group of them.
 struct Row {
   const Finding* finding = nullptr;
-  std::string device;
+  std::string check, device, message;
 };
+
+bool is_in(const FindingGroup& group, const Finding& finding) {
+  return std::ranges::count(group.members, SeenBy{finding.check, finding.device}) > 0;
+}
+
+Row row_of(const Finding& finding) {
+  return {&finding,
+          printable(finding.check),
+          printable(finding.device, 120),
+          printable(finding.message)};
+}
+
+// A group has the line of its first member; the others have none.
+std::vector<Row> rows_of(const Report& report, const RenderOptions& options) {
+  std::vector<Row> rows;
+  std::vector<const FindingGroup*> begun;
+  for (const auto& finding : report.findings) {
+    if (!is_shown(finding, options)) continue;
+    const auto group = std::ranges::find_if(
+        report.groups, [&](const FindingGroup& each) { return is_in(each, finding); });
+    if (options.verbose || group == report.groups.end()) {
+      rows.push_back(row_of(finding));
+      continue;
+    }
+    if (std::ranges::count(begun, &*group) > 0) continue;
+    begun.push_back(&*group);
+    const bool one_check = std::ranges::all_of(
+        group->members, [&](const SeenBy& member) { return member.check == finding.check; });
+    auto row = row_of(finding);
+    (one_check ? row.device : row.check) = printable(group->subject, 120);
+    row.message = printable(group->message, 1000);
+    rows.push_back(std::move(row));
+  }
+  std::ranges::stable_sort(rows, {}, [](const Row& row) { return rank(row.finding->outcome); });
+  return rows;
+}
 
 std::string findings_table(const Report& report, const RenderOptions& options) {
   constexpr std::size_t kMaxDeviceWidth = 32;
-  std::vector<Row> rows;
+  const auto rows = rows_of(report, options);
   std::size_t check_width = 0;
   std::size_t device_width = 0;
-  for (const auto& finding : report.findings) {
-    if (!is_shown(finding, options)) continue;
-    rows.push_back({&finding, printable(finding.device, 120)});
-    check_width = std::max(check_width, columns(finding.check));
-    device_width = std::max(device_width, std::min(columns(rows.back().device), kMaxDeviceWidth));
+  for (const auto& row : rows) {
+    check_width = std::max(check_width, columns(row.check));
+    device_width = std::max(device_width, std::min(columns(row.device), kMaxDeviceWidth));
   }
-  std::ranges::stable_sort(rows, {}, [](const Row& row) { return rank(row.finding->outcome); });
 
   // On a narrow terminal a message has a line of its own rather than a column of few words.
   constexpr std::size_t kColumnWidth = 45;
@@ -113,17 +147,18 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
   const bool below = options.width > 0 && options.width < column + kColumnWidth;
   const auto indent = below ? kOutcomeWidth + 2 : column;
   std::string table;
-  for (const auto& [finding, device] : rows) {
-    const auto remedy = describe(finding->remedy);
+  for (const auto& row : rows) {
+    const auto& finding = *row.finding;
+    const auto remedy = describe(finding.remedy);
     const auto code =
-        finding->code.empty() ? std::string() : fmt::format(" [{}]", printable(finding->code, 40));
-    const auto message = fmt::format(
-        "{}{}{}{}", printable(finding->message), code, remedy.empty() ? "" : " -> ", remedy);
-    const auto outcome = padded(to_string(finding->outcome), kOutcomeWidth);
+        finding.code.empty() ? std::string() : fmt::format(" [{}]", printable(finding.code, 40));
+    const auto message =
+        fmt::format("{}{}{}{}", row.message, code, remedy.empty() ? "" : " -> ", remedy);
+    const auto outcome = padded(to_string(finding.outcome), kOutcomeWidth);
     table += fmt::format("{}  {}  {}{}{}\n",
-                         painted(outcome, paint_of(finding->outcome), options.colour),
-                         padded(printable(finding->check), check_width),
-                         below ? device : padded(device, device_width),
+                         painted(outcome, paint_of(finding.outcome), options.colour),
+                         padded(row.check, check_width),
+                         below ? row.device : padded(row.device, device_width),
                          below ? fmt::format("\n{}", std::string(indent, ' ')) : "  ",
                          wrapped(message, indent, options.width));
   }
@@ -152,11 +187,14 @@ std::string gaps_table(const Report& report, const RenderOptions& options) {
   return table;
 }
 
-// Probes that could not observe, and with -v all of them.
+// Probes that could not observe and that no finding names, and with -v all of them.
 std::string probes_table(const Report& report, bool verbose) {
   std::string table;
   for (const auto& probe : report.probes) {
-    if (!verbose && !is_silent(probe)) continue;
+    const bool said = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+      return finding.check == "muster.probes" && finding.device == probe.name;
+    });
+    if (!verbose && (said || !is_silent(probe))) continue;
     table += fmt::format("probe    {}  {}  {:.1f} ms{}{}\n",
                          padded(printable(probe.name), 12),
                          padded(printable(probe.status), 7),
