@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -89,19 +90,49 @@ std::size_t printable_length(std::string_view text) {
 
 bool is_plain(char c) { return c >= ' ' && c <= '~'; }
 
+// Edits from one word to the other: a letter put in, left out or replaced, or two neighbours that
+// changed places.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
+  std::vector<std::size_t> above = row;   // the row before
+  std::vector<std::size_t> before = row;  // and the one before that
   for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(before, above);
+    std::swap(above, row);
     row[0] = i + 1;
     for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t substituted = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
+      const std::size_t replaced = above[j] + (from[i] == to[j] ? 0 : 1);
+      row[j + 1] = std::min({replaced, row[j] + 1, above[j + 1] + 1});
+      const bool swapped = i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j];
+      if (swapped) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  return lower;
+}
+
+// The only candidate that goes on from the word, or is it behind a dot; empty where there are
+// several.
+std::string completed(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kShortest = 3;
+  if (word.size() < kShortest) return "";
+  std::string found;
+  for (const auto& candidate : candidates) {
+    const bool goes_on =
+        candidate.starts_with(word) || candidate.ends_with(fmt::format(".{}", word));
+    if (!goes_on) continue;
+    if (!found.empty()) return "";
+    found = candidate;
+  }
+  return found;
 }
 
 }  // namespace
@@ -249,17 +280,20 @@ std::string printable(std::string_view text, std::size_t max_length) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 200;  // longer ones are no slip, and take long to compare
+  if (word.size() > kLongest) return "";
   const std::size_t tolerance = std::max<std::size_t>(1, word.size() / 3);
+  const auto given = lower_case(word);
   std::size_t best = tolerance + 1;
   std::string found;
   for (const auto& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(given, lower_case(candidate));
     if (distance < best) {
       best = distance;
       found = candidate;
     }
   }
-  return found;
+  return found.empty() ? completed(given, candidates) : found;
 }
 
 }  // namespace muster

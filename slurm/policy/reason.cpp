@@ -47,9 +47,12 @@ std::string make_reason(const Finding& finding, std::size_t others) {
 }
 
 std::string make_admins_reason(std::string_view user, std::string_view text) {
-  return fmt::format("{}{}",
-                     kAdmins,
-                     harmless(fmt::format("{}: {}", user, text), kLongestReason - kAdmins.size()));
+  const auto behind = fmt::format("{}{}", kByAdmin, harmless(user, 60));
+  const auto why = harmless(text, kLongestReason - behind.size());
+  // What begins as a check's verdict does would be taken for one.
+  const std::string_view before = is_ours(why) ? "drain: " : "";
+  return fmt::format(
+      "{}{}{}", before, why.substr(0, kLongestReason - before.size() - behind.size()), behind);
 }
 
 std::string_view without_reboot(std::string_view reason) {
@@ -87,6 +90,9 @@ std::optional<ReasonParts> parse_reason(std::string_view reason) {
 
 bool is_ours(std::string_view reason) { return reason.starts_with(kOurs); }
 
-bool is_admins(std::string_view reason) { return reason.starts_with(kAdmins); }
+bool is_admins(std::string_view reason) {
+  constexpr std::string_view kEarlier = "muster-admin: ";  // the form of earlier versions
+  return reason.starts_with(kEarlier) || reason.find(kByAdmin) != std::string_view::npos;
+}
 
 }  // namespace muster::slurm

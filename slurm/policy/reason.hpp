@@ -11,8 +11,8 @@
 
 namespace muster::slurm {
 
-inline constexpr std::string_view kOurs = "muster: ";          // a check's verdict
-inline constexpr std::string_view kAdmins = "muster-admin: ";  // `muster drain`: never undone by us
+inline constexpr std::string_view kOurs = "muster: ";             // a check's verdict
+inline constexpr std::string_view kByAdmin = "; muster-admin: ";  // `muster drain`: we undo none
 // Of a node that the site wants accepted before anybody works on it.
 inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
 inline constexpr std::size_t kLongestReason = 200;
@@ -38,7 +38,7 @@ struct ReasonParts {
 // Without what Slurm puts behind a reason when the node is rebooted: " : reboot issued".
 [[nodiscard]] std::string_view without_reboot(std::string_view reason);
 
-// "muster-admin: alice: swapping a cable".
+// "swapping a cable; muster-admin: alice": sinfo -R shows the first 20 characters.
 [[nodiscard]] std::string make_admins_reason(std::string_view user, std::string_view text);
 
 [[nodiscard]] bool is_ours(std::string_view reason);

@@ -87,6 +87,23 @@ TEST(TextTest, CutsLongTextAtACharacter) {
 TEST(TextTest, FindsTheNearestWordOfAFewEdits) {
   EXPECT_EQ(nearest("totl", {"total", "tolerance"}), "total");
   EXPECT_EQ(nearest("xyz", {"total", "tolerance"}), "");
+  EXPECT_EQ(nearest("", {"total", "tolerance"}), "");
+}
+
+TEST(TextTest, TwoLettersThatChangedPlacesAreOneEdit) {
+  EXPECT_EQ(nearest("chekc", {"check", "list"}), "check");
+  EXPECT_EQ(nearest("dsik", {"cpu", "disk", "swap"}), "disk");
+}
+
+TEST(TextTest, FindsTheNearestWordWhateverItsCase) {
+  EXPECT_EQ(nearest("PROLOG", {"epilog", "prolog"}), "prolog");
+  EXPECT_EQ(nearest("gb/s", {"GB/s"}), "GB/s");
+}
+
+TEST(TextTest, FindsTheOnlyWordThatBeginsOrEndsSo) {
+  EXPECT_EQ(nearest("gpu.temp", {"gpu.power", "gpu.temperature"}), "gpu.temperature");
+  EXPECT_EQ(nearest("temperature", {"gpu.power", "gpu.temperature"}), "gpu.temperature");
+  EXPECT_EQ(nearest("errors", {"ib.errors", "pci.errors"}), "");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class AdminTest : public EnforceTest {
   std::vector<std::string> heard;
 };
 
-constexpr std::string_view kAdminsReason = "muster-admin: alice: cable";
+constexpr std::string_view kAdminsReason = "cable; muster-admin: alice";
 
 TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
   cluster.drain("n002", "NHC: check_hw_ib");

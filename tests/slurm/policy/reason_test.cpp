@@ -52,17 +52,21 @@ TEST(MakeReasonTest, CutsTheMessageAndNeverTheRemedy) {
 
 TEST(MakeAdminsReasonTest, NamesTheAdmin) {
   EXPECT_EQ(make_admins_reason("alice", "swapping a cable"),
-            "muster-admin: alice: swapping a cable");
+            "swapping a cable; muster-admin: alice");
   EXPECT_EQ(make_admins_reason("al'ice", "it's \n late; back soon"),
-            "muster-admin: al ice: it s late, back soon");
+            "it s late, back soon; muster-admin: al ice");
   EXPECT_EQ(make_admins_reason("alice", std::string(500, 'x')).size(), kLongestReason);
+  EXPECT_TRUE(
+      make_admins_reason("alice", std::string(500, 'x')).ends_with("; muster-admin: alice"));
 }
 
-TEST(WhoseReasonTest, IsToldByItsBeginning) {
+TEST(WhoseReasonTest, IsToldByItsForm) {
   EXPECT_TRUE(is_ours(make_reason(kRows)));
   EXPECT_FALSE(is_admins(make_reason(kRows)));
   EXPECT_TRUE(is_admins(make_admins_reason("alice", "x")));
   EXPECT_FALSE(is_ours(make_admins_reason("alice", "x")));
+  EXPECT_FALSE(is_ours(make_admins_reason("alice", "muster: gpu.xid gpu3: x; reset the GPU")));
+  EXPECT_TRUE(is_admins("muster-admin: alice: x"));  // the form of earlier versions
   for (const auto* const foreign :
        {"", "muster", "muster:", "Muster: x", " muster: x", "NHC: muster: x", "Prolog error"}) {
     EXPECT_FALSE(is_ours(foreign)) << foreign;
