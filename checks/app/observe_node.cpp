@@ -94,6 +94,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                .probes = request.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .nvml = {.library = request.nvml, .parts = parts_for(request)},
+                               .on_request = request.on_request,
                                .state_file = state_file,
                                .variables = variables_of(*root, variables),
                                .meanwhile = *name ? std::function<void()>() : read_them};

@@ -14,6 +14,7 @@
 #include "lib/base/quantity.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/probes/probes.hpp"
 
 namespace muster::app {
 
@@ -28,7 +29,8 @@ struct ObservationRequest {
   // What to observe, once the profile is known, and before that.
   std::function<ProbeSet(const Profile*)> probes;
   std::vector<std::string> files = {};  // to look for, beside those of the profile
-  NvmlParts parts = NvmlParts::all();   // what to ask GPUs for, if they are observed at all
+  OnRequest on_request = {};
+  NvmlParts parts = NvmlParts::all();  // what to ask GPUs for, if they are observed at all
 };
 
 struct ObservedNode {

@@ -25,6 +25,9 @@ struct FileFact {
   Fact<unsigned> mode;  // its permissions, with set-user-id, set-group-id and the sticky bit
   Fact<std::uint64_t> size_bytes;
   Fact<bool> read_only;
+  Fact<bool> link;
+  Fact<std::uint64_t> owner, group;  // of what a link leads to, as the times are
+  Fact<std::uint64_t> accessed_s, modified_s, changed_s;
   Fact<Space> space;  // of the file system it lies on
 
   MUSTER_FIELDS(
@@ -39,6 +42,12 @@ struct FileFact {
       MUSTER_FIELD(mode, "permissions, as one decimal number"),
       MUSTER_FIELD(size_bytes, "size"),
       MUSTER_FIELD(read_only, "the file system it lies on takes no writes"),
+      MUSTER_FIELD(link, "it is a symbolic link"),
+      MUSTER_FIELD(owner, "user id"),
+      MUSTER_FIELD(group, "group id"),
+      MUSTER_FIELD(accessed_s, "last access, seconds since 1970"),
+      MUSTER_FIELD(modified_s, "last change of its contents"),
+      MUSTER_FIELD(changed_s, "last change of its inode"),
       MUSTER_FIELD(space, "of the file system it lies on"));
 };
 

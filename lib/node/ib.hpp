@@ -69,10 +69,13 @@ struct Hca {
 };
 
 struct Infiniband {
-  std::vector<Hca> hcas;  // all RDMA devices, Ethernet ones too; sorted by PCI address
+  std::vector<Hca> hcas;   // all RDMA devices, Ethernet ones too; sorted by PCI address
+  Fact<std::string> umad;  // the version of ib_umad, which libibumad's tools need
 
   MUSTER_FIELDS(Infiniband,
-                MUSTER_FIELD(hcas, "RDMA devices, those with an Ethernet link layer too"));
+                MUSTER_FIELD(hcas, "RDMA devices, those with an Ethernet link layer too"),
+                MUSTER_FIELD(umad,
+                             "version of ib_umad's interface; absent where it is not loaded"));
 };
 
 struct VerbsPort {

@@ -33,6 +33,7 @@ struct Mount {
   std::string type;
   std::string source;
   bool read_only = false;
+  Fact<std::vector<std::string>> options;
   bool hung = false;              // statfs did not answer within its own deadline
   Fact<std::string> user;         // who mounted it, by number or name; absent: not a user's
   Fact<std::string> users_write;  // a folder in it that every user may fill
@@ -44,6 +45,7 @@ struct Mount {
                 MUSTER_FIELD(type, "file system type"),
                 MUSTER_FIELD(source, "device or server"),
                 MUSTER_FIELD(read_only, "mounted read-only"),
+                MUSTER_FIELD(options, "as proc/mounts lists them: rw, nodev, hard …"),
                 MUSTER_FIELD(hung, "statfs did not answer in its own deadline"),
                 MUSTER_FIELD(user, "user who mounted it, by number or name; absent for root"),
                 MUSTER_FIELD(users_write, "a folder in it that every user may fill"),
@@ -59,12 +61,14 @@ struct KernelMount {
   std::string type;
   std::string source;
   bool read_only = false;
+  Fact<std::vector<std::string>> options;
 
   MUSTER_FIELDS(KernelMount,
                 MUSTER_FIELD(point, "mount point"),
                 MUSTER_FIELD(type, "file system type"),
                 MUSTER_FIELD(source, "as proc/mounts names it"),
-                MUSTER_FIELD(read_only, "mounted read-only"));
+                MUSTER_FIELD(read_only, "mounted read-only"),
+                MUSTER_FIELD(options, "as proc/mounts lists them"));
 };
 
 struct Mounts {

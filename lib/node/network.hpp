@@ -35,10 +35,28 @@ struct Interface {
                 MUSTER_FIELD(hca, "verbs device on the same function"));
 };
 
+struct Socket {
+  std::string protocol;  // tcp, tcp6, udp, udp6
+  std::string state;     // as netstat names it: LISTEN, ESTABLISHED …; empty for unconnected UDP
+  std::string local;     // "0.0.0.0:22", ":::22"
+  std::string remote;
+  std::uint64_t user = 0;
+
+  MUSTER_FIELDS(Socket,
+                MUSTER_FIELD(protocol, "tcp, tcp6, udp, udp6"),
+                MUSTER_FIELD(state, "LISTEN, ESTABLISHED …; empty for unconnected UDP"),
+                MUSTER_FIELD(local, "own address and port"),
+                MUSTER_FIELD(remote, "the other end's"),
+                MUSTER_FIELD(user, "user id of who opened it"));
+};
+
 struct Network {
   std::vector<Interface> interfaces;  // without lo
+  Fact<std::vector<Socket>> sockets;  // read only where somebody asks for them
 
-  MUSTER_FIELDS(Network, MUSTER_FIELD(interfaces, "network interfaces but the loopback"));
+  MUSTER_FIELDS(Network,
+                MUSTER_FIELD(interfaces, "network interfaces but the loopback"),
+                MUSTER_FIELD(sockets, "of TCP and UDP; absent where nobody asked for them"));
 };
 
 }  // namespace muster

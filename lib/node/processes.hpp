@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,30 @@ struct FuseUser {
                 MUSTER_FIELD(waiting, "requests to them that are not answered"));
 };
 
+// Any process, as ps shows it.
+struct RunningProcess {
+  std::uint64_t pid = 0;
+  std::uint64_t parent = 0;
+  Fact<std::uint64_t> user;  // real user id
+  std::string name;          // comm
+  std::string command;       // with its arguments; "[name]" of the kernel's own threads
+  double cpu_s = 0;
+  Fact<double> age_s;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t virtual_bytes = 0;
+
+  MUSTER_FIELDS(RunningProcess,
+                MUSTER_FIELD(pid, "process id"),
+                MUSTER_FIELD(parent, "pid of the parent"),
+                MUSTER_FIELD(user, "its user (the real one)"),
+                MUSTER_FIELD(name, "comm"),
+                MUSTER_FIELD(command, "with its arguments, as far as 256 bytes"),
+                MUSTER_FIELD(cpu_s, "processor time it has used"),
+                MUSTER_FIELD(age_s, "time since it was started"),
+                MUSTER_FIELD(resident_bytes, "memory it holds"),
+                MUSTER_FIELD(virtual_bytes, "memory it has mapped"));
+};
+
 struct Processes {
   Fact<double> load1;
   Fact<double> load5;
@@ -57,7 +82,9 @@ struct Processes {
   Fact<std::uint64_t> total;
   Fact<std::vector<Task>> uninterruptible;  // D state
   Fact<std::vector<Task>> zombies;
-  Fact<std::vector<FuseUser>> fuse;  // root left out
+  Fact<std::vector<FuseUser>> fuse;                  // root left out
+  Fact<std::vector<RunningProcess>> all;             // read only where somebody asks for them
+  Fact<std::map<std::string, std::uint64_t>> users;  // read with them
 
   MUSTER_FIELDS(Processes,
                 MUSTER_FIELD(load1, "load average, 1 minute"),
@@ -67,7 +94,9 @@ struct Processes {
                 MUSTER_FIELD(total, "all tasks"),
                 MUSTER_FIELD(uninterruptible, "processes in D state"),
                 MUSTER_FIELD(zombies, "processes that nobody waited for"),
-                MUSTER_FIELD(fuse, "users whose FUSE file systems have unanswered requests"));
+                MUSTER_FIELD(fuse, "users whose FUSE file systems have unanswered requests"),
+                MUSTER_FIELD(all, "all processes; absent where nobody asked for them"),
+                MUSTER_FIELD(users, "user ids by the names in etc/passwd, read with them"));
 };
 
 }  // namespace muster

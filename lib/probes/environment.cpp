@@ -128,9 +128,22 @@ std::string type_of(mode_t mode) {
   return S_ISSOCK(mode) ? "socket" : "other";
 }
 
+// One that leads nowhere is a link, too.
+Fact<bool> is_link(const Root& root, const std::string& path) {
+  const auto opened = root.open(path, O_PATH | O_NOFOLLOW);
+  if (!opened) return Fact<bool>::failed(opened.error());
+
+  struct stat status {};
+
+  if (::fstat(opened->get(), &status) == 0) return S_ISLNK(status.st_mode);
+  return Fact<bool>::unreadable(
+      fmt::format("stat {}: {}", path, std::generic_category().message(errno)));
+}
+
 FileFact read_file(const Root& root, const std::string& path) {
   FileFact file;
   file.path = path;
+  file.link = is_link(root, path);
   const auto opened = root.open(path, O_PATH);
   if (!opened) {
     file.writable = Fact<bool>::failed(opened.error());
@@ -150,6 +163,11 @@ FileFact read_file(const Root& root, const std::string& path) {
     file.type = type_of(status.st_mode);
     file.mode = static_cast<unsigned>(status.st_mode & 07777);
     file.size_bytes = static_cast<std::uint64_t>(status.st_size);
+    file.owner = std::uint64_t{status.st_uid};
+    file.group = std::uint64_t{status.st_gid};
+    file.accessed_s = static_cast<std::uint64_t>(status.st_atim.tv_sec);
+    file.modified_s = static_cast<std::uint64_t>(status.st_mtim.tv_sec);
+    file.changed_s = static_cast<std::uint64_t>(status.st_ctim.tv_sec);
     file.space = read_space(opened->get(), read_only);
     if (file.space) {
       file.writable = !read_only && (status.st_mode & kAnyWrite) != 0;

@@ -26,6 +26,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kClass = "/sys/class/infiniband";
+constexpr std::string_view kUmad = "/sys/class/infiniband_mad/abi_version";
 
 // A device has 128 slots for partition keys and the rules look at the first two. Reading all of
 // them costs a thousand reads on a node with eight devices, so the rest stays unread.
@@ -204,6 +205,7 @@ Section<Infiniband> probe_infiniband(const Root& root) {
   }
   Infiniband facts;
   for (const std::string& name : *names) facts.hcas.push_back(read_hca(root, name));
+  facts.umad = Fact<std::string>(root.read_line(kUmad));
   // By address, as Azure's images number them; devices that are not on the bus come last, by name.
   std::ranges::sort(facts.hcas, {}, [](const Hca& hca) {
     return std::tuple(!hca.address.known(), hca.address.value_or(""), hca.name);

@@ -59,7 +59,8 @@ KernelMount without_data(const Mount& mount) {
   return {.point = printable(mount.point),
           .type = printable(mount.type),
           .source = printable(mount.source),
-          .read_only = mount.read_only};
+          .read_only = mount.read_only,
+          .options = mount.options};
 }
 
 // A later mount on the same point, or on a folder above it, hides the earlier one.

@@ -13,6 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/probes/sockets.hpp"
 
 namespace muster {
 namespace {
@@ -103,7 +104,7 @@ Interface read_interface(const Root& root, const std::string& name) {
 
 }  // namespace
 
-Section<Network> probe_network(const Root& root) {
+Section<Network> probe_network(const Root& root, bool sockets) {
   const auto names = root.list(kInterfaces);
   if (!names) return not_observed<Network>(names.error().message);
   Network network;
@@ -112,6 +113,7 @@ Section<Network> probe_network(const Root& root) {
     if (name == "lo" || name == "bonding_masters") continue;
     network.interfaces.push_back(read_interface(root, name));
   }
+  if (sockets) network.sockets = read_sockets(root);
   return observed(std::move(network));
 }
 

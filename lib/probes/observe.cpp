@@ -146,7 +146,7 @@ class Observation {
       case Probe::disks:
         return section_to_json(probe_disks(root_));
       case Probe::processes:
-        return section_to_json(probe_processes(root_));
+        return section_to_json(probe_processes(root_, options_.on_request.processes));
       case Probe::kernel:
         return section_to_json(probe_kernel(root_, wanted_.sysctls));
       case Probe::kernel_log:
@@ -154,7 +154,7 @@ class Observation {
       case Probe::services:
         return section_to_json(probe_services(root_));
       case Probe::network:
-        return section_to_json(probe_network(root_));
+        return section_to_json(probe_network(root_, options_.on_request.sockets));
       case Probe::pci:
         return section_to_json(probe_pci(root_));
       case Probe::infiniband:

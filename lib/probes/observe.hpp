@@ -30,6 +30,7 @@ struct ObserveOptions {
   ProbeSet probes = ProbeSet::all();  // what may be wanted, before there is a plan
   Clock::time_point deadline;         // until the plan names another
   NvmlOptions nvml;
+  OnRequest on_request = {};
   std::optional<std::filesystem::path> state_file;  // earlier runs; none: rates start afresh
   std::map<std::string, std::string> variables;     // the environment
   std::function<void()> meanwhile = {};             // done while the first probes run

@@ -24,6 +24,12 @@ struct Wanted {
   std::chrono::milliseconds statfs_deadline{2000};
 };
 
+// Facts that cost time or tell of users' work, and are read only where somebody asks for them.
+struct OnRequest {
+  bool processes = false;  // all of them
+  bool sockets = false;
+};
+
 // How NVML is asked.
 struct NvmlOptions {
   std::string library;  // in place of the driver's; empty for that
@@ -38,12 +44,12 @@ struct NvmlOptions {
                                            std::chrono::milliseconds statfs_deadline,
                                            const std::vector<LeftBehind>& left = {});
 [[nodiscard]] Section<Disks> probe_disks(const Root& root);
-[[nodiscard]] Section<Processes> probe_processes(const Root& root);
+[[nodiscard]] Section<Processes> probe_processes(const Root& root, bool all = false);
 [[nodiscard]] Section<Kernel> probe_kernel(const Root& root,
                                            const std::vector<std::string>& sysctls);
 [[nodiscard]] Section<KernelLog> probe_kernel_log(const Root& root);
 [[nodiscard]] Section<Services> probe_services(const Root& root);
-[[nodiscard]] Section<Network> probe_network(const Root& root);
+[[nodiscard]] Section<Network> probe_network(const Root& root, bool sockets = false);
 [[nodiscard]] Section<Pci> probe_pci(const Root& root);
 [[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root);
 [[nodiscard]] Section<Verbs> probe_verbs(const Root& root);

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/all_processes.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/left_behind.hpp"
 #include "lib/probes/probes.hpp"
@@ -164,7 +165,7 @@ void fill_load(const Result<LoadAverage>& load, Processes& processes) {
 
 }  // namespace
 
-Section<Processes> probe_processes(const Root& root) {
+Section<Processes> probe_processes(const Root& root, bool all) {
   Processes processes;
   const auto load = read_load_average(root);
   fill_load(load, processes);
@@ -181,6 +182,10 @@ Section<Processes> probe_processes(const Root& root) {
     processes.zombies = processes.uninterruptible;
   }
   processes.fuse = read_fuse(root);
+  if (all) {
+    processes.all = read_all_processes(root);
+    processes.users = read_users(root);
+  }
   if (!load && !tasks) return not_observed<Processes>(load.error().message);
   return observed(std::move(processes));
 }

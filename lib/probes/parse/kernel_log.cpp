@@ -19,7 +19,7 @@ constexpr unsigned kMaxPriority = 2048;  // 8 bits of facility, 3 of level
 
 // What names hardware or a fault that checks look for, at any level: firmware's error records and a
 // silent server, for example, are mere notices.
-constexpr std::array<std::string_view, 35> kWorthKeeping{
+constexpr std::array<std::string_view, 36> kWorthKeeping{
     // clang-format off
     "NVRM", "nvidia", "Xid", "amdgpu", "mlx5", "mlx4", "infiniband",
     "AER", "PCIe", "pcieport", "pciehp",
@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, 35> kWorthKeeping{
     "nvme", "md/", "md:", "I/O error", "EXT4-fs", "XFS", "BTRFS", "Remounting",
     "Out of mem", "oom-kill", "lockup", "blocked for more than",
     "not responding", "Lustre", "ink is ", "ink becomes", "ink down",
+    "ost carrier",
     // clang-format on
 };
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "lib/base/text.hpp"
 
@@ -57,6 +59,9 @@ Result<Mount> parse_mount(std::string_view line) {
   mount.type = unescape_mount(fields[2]);
   mount.user = user_of(mount.type, options);
   mount.read_only = std::find(options.begin(), options.end(), "ro") != options.end();
+  std::vector<std::string> words;
+  for (const auto option : options) words.push_back(printable(unescape_mount(option)));
+  mount.options = std::move(words);
   return mount;
 }
 

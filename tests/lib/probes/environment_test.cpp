@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -142,6 +143,9 @@ TEST_F(EnvironmentTest, DescribesTheFilesThatTheProfileNames) {
   EXPECT_EQ(files[0].mode, Fact<unsigned>(0700U));
   EXPECT_EQ(files[0].size_bytes, Fact<std::uint64_t>(std::uint64_t{10}));
   EXPECT_EQ(files[0].read_only, Fact<bool>(false));
+  EXPECT_EQ(files[0].owner, Fact<std::uint64_t>(std::uint64_t{::getuid()}));
+  EXPECT_GT(*files[0].modified_s, 1'000'000'000U);
+  EXPECT_EQ(files[0].link, Fact<bool>(false));
   EXPECT_TRUE(files[1].exists && !files[1].executable);
   EXPECT_EQ(files[1].writable, Fact<bool>(false));
   EXPECT_TRUE(files[2].exists && files[2].directory && !files[2].executable);

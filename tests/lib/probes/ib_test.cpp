@@ -21,7 +21,10 @@ using ::testing::SizeIs;
 // One HCA as the kernel lays it out: folders below sys/devices, relative links from the class.
 class InfinibandProbeTest : public ::testing::Test {
  protected:
-  InfinibandProbeTest() { add_hca("mlx5_ib0", "0101:00:00.0", "0x1021"); }
+  InfinibandProbeTest() {
+    add_hca("mlx5_ib0", "0101:00:00.0", "0x1021");
+    tree_.write("sys/class/infiniband_mad/abi_version", "5\n");
+  }
 
   void add_hca(const std::string& name, const std::string& address, const std::string& device_id) {
     const std::string pci = fmt::format("sys/devices/pci0101:00/{}", address);
@@ -69,6 +72,13 @@ class InfinibandProbeTest : public ::testing::Test {
   TempDir tree_;
 };
 
+TEST_F(InfinibandProbeTest, TellsWhetherTheManagementInterfaceIsLoaded) {
+  EXPECT_EQ(probe()->umad, Fact<std::string>(std::string("5")));
+  tree_.remove("sys/class/infiniband_mad");
+  EXPECT_TRUE(probe()->umad.is_absent());
+  EXPECT_NE(probe()->umad, Fact<std::string>());
+}
+
 TEST_F(InfinibandProbeTest, ReadsADeviceWhole) {
   const Hca expected{
       .name = "mlx5_ib0",
@@ -93,7 +103,7 @@ TEST_F(InfinibandProbeTest, ReadsADeviceWhole) {
            .gid0 = std::string("fe80:0000:0000:0000:0015:5dff:fe33:ff00"),
            .counters = {{"link_downed", std::uint64_t{0}}, {"symbol_error", std::uint64_t{3}}},
            .hw_counters = {{"packet_seq_err", std::uint64_t{7}}}}}};
-  EXPECT_EQ(probe(), observed(Infiniband{.hcas = {expected}}));
+  EXPECT_EQ(probe(), observed(Infiniband{.hcas = {expected}, .umad = std::string("5")}));
 }
 
 TEST_F(InfinibandProbeTest, SortsByPciAddressAndNotByName) {
@@ -112,7 +122,7 @@ TEST_F(InfinibandProbeTest, IsAbsentWithoutAnRdmaCore) {
 
 TEST_F(InfinibandProbeTest, IsOkAndEmptyWithoutDevices) {
   tree_.remove("sys/class/infiniband/mlx5_ib0");
-  EXPECT_EQ(probe(), observed(Infiniband{}));
+  EXPECT_EQ(probe(), observed(Infiniband{.umad = std::string("5")}));
 }
 
 TEST_F(InfinibandProbeTest, IsAnErrorWhenTheClassCannotBeListed) {

@@ -38,6 +38,7 @@ TEST_F(MountsProbeTest, TellsTypeSourceAndWhetherItCanBeWritten) {
   ASSERT_EQ(section->mounts.size(), 1U);
   section->mounts[0].space = {};
   Mount expected{.point = "/data", .type = "nfs4", .source = "server:/data", .read_only = true};
+  expected.options = std::vector<std::string>{"ro", "hard", "vers=4.1"};
   EXPECT_EQ(section->mounts[0], expected);
 }
 
@@ -60,11 +61,15 @@ TEST_F(MountsProbeTest, KeepsFileSystemsThatHoldNoDataApart) {
       "cgroup2 /sys/fs/cgroup cgroup2 ro,nosuid 0 0\nauto /home autofs rw 0 0\n"
       "srv:/home /home nfs4 rw 0 0\n");
   using Kernels = std::vector<KernelMount>;
-  EXPECT_EQ(
-      section->kernel,
-      Fact<Kernels>(Kernels{
-          {.point = "/proc", .type = "proc", .source = "proc"},
-          {.point = "/sys/fs/cgroup", .type = "cgroup2", .source = "cgroup2", .read_only = true}}));
+  using Options = std::vector<std::string>;
+  EXPECT_EQ(section->kernel,
+            Fact<Kernels>(Kernels{
+                {.point = "/proc", .type = "proc", .source = "proc", .options = Options{"rw"}},
+                {.point = "/sys/fs/cgroup",
+                 .type = "cgroup2",
+                 .source = "cgroup2",
+                 .read_only = true,
+                 .options = Options{"ro", "nosuid"}}}));
   EXPECT_THAT(points("proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
                      "tmpfs /dev/shm tmpfs rw 0 0\ntmpfs /sys/fs/cgroup tmpfs ro 0 0\n"),
               ElementsAre("/dev/shm"));

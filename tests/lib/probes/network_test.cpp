@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +70,29 @@ TEST_F(NetworkProbeTest, CannotTellAnythingOfAnInterfaceThatGoesMeanwhile) {
   const auto gone = interface(0);
   EXPECT_TRUE(gone.operstate.is_unreadable());
   EXPECT_TRUE(gone.carrier.is_unreadable());
+}
+
+TEST_F(NetworkProbeTest, ReadsSocketsWhereTheyAreAskedFor) {
+  constexpr std::string_view kHeading = "  sl  local_address rem_address   st tx_queue rx_queue\n";
+  tree_.write("proc/net/tcp",
+              fmt::format("{}   0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 "
+                          "00000000  1000        0 20481 1\n",
+                          kHeading));
+  tree_.write("proc/net/udp",
+              fmt::format("{}  71: 00000000:007B 00000000:0000 07 00000000:00000000 00:00000000 "
+                          "00000000     0        0 301 2\n",
+                          kHeading));
+  EXPECT_FALSE(probe_network(root_of(tree_))->sockets.known());
+  EXPECT_EQ(
+      probe_network(root_of(tree_), true)->sockets,
+      (std::vector<Socket>{{.protocol = "tcp",
+                            .state = "LISTEN",
+                            .local = "127.0.0.1:22",
+                            .remote = "0.0.0.0:0",
+                            .user = 1000},
+                           {.protocol = "udp", .local = "0.0.0.0:123", .remote = "0.0.0.0:0"}}));
+  tree_.write("proc/net/tcp", fmt::format("{}  garbled\n", kHeading));
+  EXPECT_TRUE(probe_network(root_of(tree_), true)->sockets.is_unreadable());
 }
 
 TEST(EmptyRootTest, IsAnErrorForTheNetworkProbe) {
