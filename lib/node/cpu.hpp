@@ -15,11 +15,13 @@ struct NumaNode {
   unsigned id = 0;
   Fact<std::string> cpus;  // "0-23"; empty for a node of memory only
   Fact<std::uint64_t> memory_bytes;
+  Fact<std::uint64_t> page_cache_bytes;
 
   MUSTER_FIELDS(NumaNode,
                 MUSTER_FIELD(id, "the kernel's number"),
                 MUSTER_FIELD(cpus, "list of its CPUs; empty for memory only"),
-                MUSTER_FIELD(memory_bytes, "MemTotal of the node"));
+                MUSTER_FIELD(memory_bytes, "MemTotal of the node"),
+                MUSTER_FIELD(page_cache_bytes, "FilePages of the node"));
 };
 
 struct Cpu {

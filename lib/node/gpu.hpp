@@ -99,6 +99,9 @@ struct NvLink {
   Fact<std::uint64_t> recoveries;
   Fact<std::uint64_t> crc;
   Fact<double> ber;
+  Fact<std::uint64_t> failed_recoveries;
+  Fact<std::uint64_t> receive_errors;
+  Fact<std::uint64_t> integrity_errors;
 
   MUSTER_FIELDS(NvLink,
                 MUSTER_FIELD(link, "number, from 0"),
@@ -109,7 +112,11 @@ struct NvLink {
                 MUSTER_FIELD(replays, "data-link replays"),
                 MUSTER_FIELD(recoveries, "recoveries"),
                 MUSTER_FIELD(crc, "CRC errors"),
-                MUSTER_FIELD(ber, "effective bit error rate"));
+                MUSTER_FIELD(ber, "effective bit error rate"),
+                MUSTER_FIELD(failed_recoveries, "recoveries that failed; since Blackwell"),
+                MUSTER_FIELD(receive_errors, "packets that arrived damaged; since Blackwell"),
+                MUSTER_FIELD(integrity_errors,
+                             "times that errors of the wire were too many; since Blackwell"));
 };
 
 // How the GPU stands in the NVSwitch fabric.
@@ -138,6 +145,10 @@ struct GpuClocks {
   Fact<unsigned> application_sm_mhz;
   Fact<unsigned> default_sm_mhz;
   Fact<unsigned> performance_state;
+  Fact<std::uint64_t> hardware_thermal_ns;
+  Fact<std::uint64_t> software_thermal_ns;
+  Fact<std::uint64_t> power_brake_ns;
+  Fact<std::uint64_t> thermal_ns;
 
   MUSTER_FIELDS(GpuClocks,
                 MUSTER_FIELD(reasons, "bit mask of what holds the clocks down"),
@@ -145,7 +156,13 @@ struct GpuClocks {
                 MUSTER_FIELD(sm_max_mhz, "highest SM clock"),
                 MUSTER_FIELD(application_sm_mhz, "SM clock set for applications"),
                 MUSTER_FIELD(default_sm_mhz, "SM clock for applications by default"),
-                MUSTER_FIELD(performance_state, "0 fastest to 15; 32 unknown"));
+                MUSTER_FIELD(performance_state, "0 fastest to 15; 32 unknown"),
+                MUSTER_FIELD(hardware_thermal_ns,
+                             "time in the hardware's slowdown for heat, since the driver was "
+                             "loaded"),
+                MUSTER_FIELD(software_thermal_ns, "time in the driver's slowdown for heat"),
+                MUSTER_FIELD(power_brake_ns, "time in the hardware's power brake"),
+                MUSTER_FIELD(thermal_ns, "time in either slowdown for heat"));
 };
 
 struct GpuHeat {
@@ -165,11 +182,13 @@ struct GpuPower {
   Fact<std::uint64_t> usage_mw;
   Fact<std::uint64_t> enforced_mw;
   Fact<std::uint64_t> default_mw;
+  Fact<std::uint64_t> set_mw;
 
   MUSTER_FIELDS(GpuPower,
                 MUSTER_FIELD(usage_mw, "drawn now"),
                 MUSTER_FIELD(enforced_mw, "limit in force"),
-                MUSTER_FIELD(default_mw, "limit by default"));
+                MUSTER_FIELD(default_mw, "limit by default"),
+                MUSTER_FIELD(set_mw, "limit that was set"));
 };
 
 struct GpuMemory {
@@ -207,6 +226,7 @@ struct GpuProcess {
   std::string name;
   Fact<unsigned> user;
   std::string job;
+  std::string unit;
   Fact<std::uint64_t> memory_bytes;
 
   MUSTER_FIELDS(GpuProcess,
@@ -214,6 +234,7 @@ struct GpuProcess {
                 MUSTER_FIELD(name, "command, empty when the process is not to be seen"),
                 MUSTER_FIELD(user, "user id"),
                 MUSTER_FIELD(job, "Slurm job it belongs to, empty when none"),
+                MUSTER_FIELD(unit, "unit of systemd's system.slice it runs in, empty when none"),
                 MUSTER_FIELD(memory_bytes, "GPU memory it holds"));
 };
 
@@ -283,6 +304,9 @@ struct Gpu {
   GpuLink link;
   Fact<std::vector<GpuProcess>> processes;
   Fact<std::map<std::string, unsigned>> peers;
+  Fact<std::vector<GpuProcess>> graphics;
+  Fact<unsigned> utilisation;
+  Fact<unsigned> numa_node;
 
   MUSTER_FIELDS(
       Gpu,
@@ -319,7 +343,10 @@ struct Gpu {
       MUSTER_FIELD(power, ""),
       MUSTER_FIELD(link, ""),
       MUSTER_FIELD(processes, "that compute"),
-      MUSTER_FIELD(peers, "peer access to each other GPU by address: 0 possible, else why not"));
+      MUSTER_FIELD(peers, "peer access to each other GPU by address: 0 possible, else why not"),
+      MUSTER_FIELD(graphics, "processes that draw, and no more"),
+      MUSTER_FIELD(utilisation, "percent of the last second or less in which something ran"),
+      MUSTER_FIELD(numa_node, "NUMA node that its memory is; absent where it is none"));
 };
 
 // Facts of GPUs that cost calls of their own, and are read only where somebody asks for them.
@@ -352,6 +379,10 @@ struct Nvml {
   Fact<bool> open_module;
   Fact<unsigned> cuda;
   std::vector<Gpu> gpus;
+  Fact<bool> confidential;
+  Fact<bool> confidential_ready;
+  Fact<std::vector<std::string>> imex_nodes;
+  Fact<bool> imex_channel;
 
   MUSTER_FIELDS(Nvml,
                 MUSTER_FIELD(library, "the file that was opened"),
@@ -362,7 +393,12 @@ struct Nvml {
                 MUSTER_FIELD(module, "version of the kernel's module"),
                 MUSTER_FIELD(open_module, "that module is the open one"),
                 MUSTER_FIELD(cuda, "highest CUDA version: 12040 for 12.4"),
-                MUSTER_FIELD(gpus, "by PCI address"));
+                MUSTER_FIELD(gpus, "by PCI address"),
+                MUSTER_FIELD(confidential, "confidential computing is on"),
+                MUSTER_FIELD(confidential_ready, "its GPUs take work"),
+                MUSTER_FIELD(imex_nodes,
+                             "nodes of the IMEX domain, as its configuration names them"),
+                MUSTER_FIELD(imex_channel, "there is an IMEX channel for programs to use"));
 };
 
 }  // namespace muster

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,11 +74,36 @@ struct PciDevice {
       MUSTER_FIELD(upstream, "bridges above it, nearest last"));
 };
 
+// Errors of one block of an AMD GPU.
+struct RasCounts {
+  std::uint64_t uncorrected = 0;
+  std::uint64_t corrected = 0;
+
+  MUSTER_FIELDS(RasCounts,
+                MUSTER_FIELD(uncorrected, "uncorrectable errors since the driver was loaded"),
+                MUSTER_FIELD(corrected, "corrected errors since the driver was loaded"));
+};
+
+// What the amdgpu driver tells of a GPU in sysfs.
+struct AmdGpu {
+  std::string address;
+  Fact<std::uint64_t> memory_bytes;
+  Fact<std::map<std::string, RasCounts>> ras;
+
+  MUSTER_FIELDS(AmdGpu,
+                MUSTER_FIELD(address, "PCI address"),
+                MUSTER_FIELD(memory_bytes, "its memory"),
+                MUSTER_FIELD(ras, "errors by block (umc, gfx, sdma, xgmi_wafl …)"));
+};
+
 struct Pci {
   std::vector<PciDevice>
       devices;  // GPUs, NVSwitches, HCAs, NICs, NVMe, and bridges above GPUs and HCAs
+  std::vector<AmdGpu> amd_gpus;
 
-  MUSTER_FIELDS(Pci, MUSTER_FIELD(devices, "devices that matter for work, sorted by address"));
+  MUSTER_FIELDS(Pci,
+                MUSTER_FIELD(devices, "devices that matter for work, sorted by address"),
+                MUSTER_FIELD(amd_gpus, "GPUs that the amdgpu driver has, by address"));
 };
 
 }  // namespace muster

@@ -92,6 +92,7 @@ struct GpuNvlinkLimits {
 struct GpuNvlinkErrorLimits {
   Limit<double> crc_fail_from_per_second, ber_fail_above;
   Limit<int> replays_warn_above, recoveries_warn_above;
+  Limit<int> failed_recoveries_fail_above, damaged_warn_above;
   Seconds window{};
 
   MUSTER_FIELDS(
@@ -101,7 +102,9 @@ struct GpuNvlinkErrorLimits {
       MUSTER_FIELD(ber_fail_above, "effective bit error rate of a link"),
       MUSTER_FIELD(replays_warn_above, "replays of a link in the window"),
       MUSTER_FIELD(recoveries_warn_above, "recoveries of a link in the window"),
-      MUSTER_FIELD(window, "how far back replays and recoveries count"));
+      MUSTER_FIELD(failed_recoveries_fail_above, "recoveries of a link that failed, in the window"),
+      MUSTER_FIELD(damaged_warn_above, "packets that arrived damaged over a link, in the window"),
+      MUSTER_FIELD(window, "how far back these count"));
 };
 
 struct GpuReplayLimits {
@@ -114,10 +117,38 @@ struct GpuReplayLimits {
           "PCIe replays per minute, on average over the last hour; else by the link's speed"));
 };
 
+struct GpuFabricLimits {
+  Limit<Seconds> register_within;
+  Limit<bool> cluster, imex;
+
+  MUSTER_FIELDS(GpuFabricLimits,
+                MUSTER_FIELD(register_within,
+                             "time after the boot, or the driver's load, that registration has"),
+                MUSTER_FIELD(cluster, "the fabric spans nodes, and has a cluster's UUID"),
+                MUSTER_FIELD(imex, "nodes share memory of GPUs by nvidia-imex"));
+};
+
+struct GpuPersistenceLimits {
+  Limit<bool> expected;
+
+  MUSTER_FIELDS(GpuPersistenceLimits,
+                MUSTER_FIELD(expected, "persistence mode; not set: the same on all GPUs"));
+};
+
+struct GpuRasLimits {
+  Limit<int> corrected_warn_above;
+
+  MUSTER_FIELDS(GpuRasLimits,
+                MUSTER_FIELD(corrected_warn_above, "corrected errors of one block of an AMD GPU"));
+};
+
 struct GpuClockLimits {
   Limit<Hertz> application_sm;
+  Limit<Percent> slowed_fail_above;
 
   MUSTER_FIELDS(GpuClockLimits,
+                MUSTER_FIELD(slowed_fail_above,
+                             "part of the last hour that the hardware held the clocks down"),
                 MUSTER_FIELD(application_sm,
                              "SM clock that applications may use; else the GPU's own default"));
 };
@@ -205,16 +236,19 @@ struct GpuLimits {
   SxidLimits sxid;
   GpuNvlinkLimits nvlink_state;
   GpuNvlinkErrorLimits nvlink_errors;
+  GpuFabricLimits fabric;
   GpuReplayLimits pcie_replay;
   GpuClockLimits clocks;
   GpuTemperatureLimits temperature;
   GpuPowerLimits power;
+  GpuPersistenceLimits persistence;
   GpuMigLimits mig;
   GpuProcessLimits processes;
   GpuMemoryUsedLimits memory_used;
   GpuP2pLimits p2p;
   GpuDirectRdmaLimits direct_rdma;
   GpuComputeModeLimits compute_mode;
+  GpuRasLimits ras;
 
   MUSTER_FIELDS(GpuLimits,
                 MUSTER_FIELD(present, ""),
@@ -228,16 +262,19 @@ struct GpuLimits {
                 MUSTER_FIELD(sxid, ""),
                 MUSTER_FIELD(nvlink_state, ""),
                 MUSTER_FIELD(nvlink_errors, ""),
+                MUSTER_FIELD(fabric, ""),
                 MUSTER_FIELD(pcie_replay, ""),
                 MUSTER_FIELD(clocks, ""),
                 MUSTER_FIELD(temperature, ""),
                 MUSTER_FIELD(power, ""),
+                MUSTER_FIELD(persistence, ""),
                 MUSTER_FIELD(mig, ""),
                 MUSTER_FIELD(processes, ""),
                 MUSTER_FIELD(memory_used, ""),
                 MUSTER_FIELD(p2p, ""),
                 MUSTER_FIELD(direct_rdma, ""),
-                MUSTER_FIELD(compute_mode, ""));
+                MUSTER_FIELD(compute_mode, ""),
+                MUSTER_FIELD(ras, ""));
 };
 
 }  // namespace muster
