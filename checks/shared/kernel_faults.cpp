@@ -20,6 +20,10 @@ namespace {
 constexpr std::string_view kPcie = "pcie";
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kStorage = "storage";
+constexpr std::string_view kGpu = "gpu";
+constexpr std::string_view kGpuInit = "gpu_init";
+constexpr std::string_view kGpuFirmware = "gpu_firmware";
+constexpr std::string_view kGpuNvlink = "gpu_nvlink";
 constexpr std::string_view kMachineCheck = "machine_check";
 
 struct Member {
@@ -28,7 +32,7 @@ struct Member {
 };
 
 // Within a family the cause comes first.
-constexpr std::array<Member, 12> kMembers{{{kPcie, "pcie_fatal"},
+constexpr std::array<Member, 19> kMembers{{{kPcie, "pcie_fatal"},
                                            {kPcie, "pcie_recovery"},
                                            {kPcie, "pcie_nonfatal"},
                                            {kMemory, "memory_uncorrected"},
@@ -39,7 +43,14 @@ constexpr std::array<Member, 12> kMembers{{{kPcie, "pcie_fatal"},
                                            {kStorage, "nvme_timeout"},
                                            {kStorage, "disk_refusal"},
                                            {kStorage, "filesystem"},
-                                           {kStorage, "filesystem_read_only"}}};
+                                           {kStorage, "filesystem_read_only"},
+                                           {kGpu, "gpu_bad_memory"},
+                                           {kGpu, "gpu_uncorrected"},
+                                           {kGpu, "gpu_reset_failed"},
+                                           {kGpu, kGpuInit},
+                                           {kGpu, kGpuFirmware},
+                                           {kGpu, kGpuNvlink},
+                                           {kGpu, "gpu_reset"}}};
 
 const StackedDevice* stacked_at(const Snapshot& snapshot, std::string_view name) {
   if (!snapshot.disks.ok() || !snapshot.disks->stacked) return nullptr;
@@ -212,6 +223,25 @@ std::string image_on(const Snapshot& snapshot, std::string_view device) {
   return {};
 }
 
+// What the driver of NVIDIA's GPUs says is over once it is loaded again.
+bool is_over(const Snapshot& snapshot, const KernelRecord& record) {
+  const auto& loads = snapshot.xids.of_kernel.driver_loaded_us;
+  return !loads.empty() && record.text.starts_with("NVRM: ") &&
+         std::max(record.time_us, record.last_us) < loads.back();
+}
+
+// Of a GPU's faults, by what the log has of them.
+std::vector<SeenBy> seen_on_gpu(const KernelFault& fault) {
+  if (fault.classes.contains(std::string(kGpuInit)) && fault.device != kNode) {
+    return {{.check = "pci.devices", .device = fault.device}};
+  }
+  if (fault.classes.contains(std::string(kGpuFirmware))) {
+    return {{.check = "gpu.xid", .device = "*"}};
+  }
+  if (!fault.classes.contains(std::string(kGpuNvlink))) return {};
+  return {{.check = "gpu.nvlink_state", .device = "*"}, {.check = "gpu.fabric", .device = "*"}};
+}
+
 bool has_controller(const Disks& disks, const std::string& name) {
   return std::ranges::find(disks.nvme, name, &Nvme::controller) != disks.nvme.end() ||
          std::ranges::find(disks.dead_controllers, name) != disks.dead_controllers.end();
@@ -278,6 +308,7 @@ std::vector<KernelFault> faults_of(const Snapshot& snapshot,
     if (record.facility != 0) continue;
     if (static_cast<double>(std::max(record.time_us, record.last_us)) < from_us) continue;
     if (is_xid_line(record.text)) continue;  // gpu.xid and gpu.sxid judge these
+    if (is_over(snapshot, record)) continue;
     const auto pattern = std::ranges::find_if(limits.patterns, [&](const KernelLogPattern& each) {
       return matches_pattern(each.pattern, record.text);
     });
@@ -296,6 +327,7 @@ std::vector<SeenBy> seen_by(const Snapshot& snapshot, const KernelFault& fault) 
     return {{.check = "pci.errors", .device = fault.device},
             {.check = "pci.devices", .device = fault.device}};
   if (fault.family == kMemory && fault.of_memory) return {{.check = "host.edac", .device = "*"}};
+  if (fault.family == kGpu) return seen_on_gpu(fault);
   if (fault.family != kStorage || !fault.device.starts_with("nvme")) return {};
   std::vector<SeenBy> seen{{.check = "host.nvme", .device = fault.device},
                            {.check = "host.nvme", .device = fmt::format("{}n*", fault.device)}};

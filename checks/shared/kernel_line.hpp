@@ -97,9 +97,14 @@ namespace line {
   if (words.size() > 2 && words[0] == "pcieport" &&
       (words[words.size() - 2] == "received:" || words[words.size() - 2] == "from") &&
       line::is_pci_address(line::bare(words.back()))) {
-    return std::string(line::bare(words.back()));
+    // A device that does not know its own address sends this one.
+    constexpr std::string_view kNobody = "0000:00:00.0";
+    const auto source = line::bare(words.back());
+    return std::string(source == kNobody ? line::bare(words[1]) : source);
   }
-  const std::size_t prefix = !words.empty() && words[0] == "sd" ? 3 : 2;  // "sd 0:0:0:0: [sda] …"
+  // "sd 0:0:0:0: [sda] …", "NVRM: GPU 0000:a1:00.0: …"
+  const std::size_t prefix =
+      !words.empty() && (words[0] == "sd" || text.starts_with("NVRM: GPU ")) ? 3 : 2;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool introduced =
         i > 0 && (line::bare(words[i - 1]) == "dev" || line::bare(words[i - 1]) == "device");

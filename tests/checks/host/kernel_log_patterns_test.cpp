@@ -128,7 +128,7 @@ constexpr auto kFaults = std::to_array<Line>({
 
 // They sound bad, or are judged by another check; or say that all is well.
 constexpr auto kHarmless = std::to_array<Line>({
-    {"EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0", "ignore"},
+    {"EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0)", "ignore"},
     {"pcieport 0000:00:03.1: AER: Corrected error received: 0000:05:01.0", "ignore"},
     {"pcieport 0000:05:01.0: PCIe Bus Error: severity=Correctable, type=Data Link "
      "Layer, (Receiver ID)",
