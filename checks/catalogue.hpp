@@ -55,6 +55,7 @@
   X(gpu, temperature)         \
   X(gpu, power)               \
   X(gpu, persistence)         \
+  X(gpu, ras)                 \
   X(gpu, mig)                 \
   X(gpu, compute_mode)        \
   X(gpu, processes)           \

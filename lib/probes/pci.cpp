@@ -19,6 +19,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/pci_class.hpp"
+#include "lib/probes/pci_amd.hpp"
 #include "lib/probes/pci_config.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -281,6 +282,7 @@ Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses
     if ((*entry)->kind == PciKind::gpu || (*entry)->kind == PciKind::hca) {
       bridges.insert((*entry)->upstream.begin(), (*entry)->upstream.end());
     }
+    if ((*entry)->driver == "amdgpu") pci.amd_gpus.push_back(read_amd_gpu(root, address));
     pci.devices.push_back(*std::move(*entry));
   }
   for (const auto& address : bridges) {
@@ -289,6 +291,7 @@ Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses
     pci.devices.push_back(*std::move(bridge));
   }
   std::ranges::sort(pci.devices, {}, &PciDevice::address);
+  std::ranges::sort(pci.amd_gpus, {}, &AmdGpu::address);
   return pci;
 }
 

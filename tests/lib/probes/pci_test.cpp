@@ -190,5 +190,25 @@ TEST_F(PciTest, TellsAVirtualFunctionByItsPhysicalOne) {
   EXPECT_TRUE(gpu().virtual_function);
 }
 
+TEST_F(PciTest, AGpuOfAmdTellsItsMemoryAndErrors) {
+  add("pci0002:00/0002:00:00.0", "0x120000", "0x1002", "0x74b5");
+  const std::string folder = "sys/devices/pci0002:00/0002:00:00.0";
+  dir_.link(fmt::format("{}/driver", folder), "../../../bus/pci/drivers/amdgpu");
+  dir_.write(fmt::format("{}/mem_info_vram_total", folder), "206141652992\n");
+  dir_.write(fmt::format("{}/ras/umc_err_count", folder), "ue: 1\nce: 17\nde: 3\n");
+  dir_.write(fmt::format("{}/ras/gfx_err_count", folder), "ue: 0\nce: 0\n");
+  dir_.write(fmt::format("{}/ras/features", folder), "feature mask: 0x1\n");
+  const auto section = probe();
+  ASSERT_EQ(section->amd_gpus.size(), 1U);
+  const AmdGpu& gpu = section->amd_gpus.front();
+  EXPECT_EQ(gpu.address, "0002:00:00.0");
+  EXPECT_EQ(gpu.memory_bytes, Fact<std::uint64_t>(206141652992U));
+  const std::map<std::string, RasCounts> blocks{{"gfx", {}},
+                                                {"umc", {.uncorrected = 1, .corrected = 17}}};
+  EXPECT_EQ(gpu.ras, (Fact<std::map<std::string, RasCounts>>(blocks)));
+  dir_.write(fmt::format("{}/ras/gfx_err_count", folder), "busy\n");
+  EXPECT_TRUE(probe()->amd_gpus.front().ras.is_unreadable());
+}
+
 }  // namespace
 }  // namespace muster
