@@ -86,10 +86,12 @@ Result<std::string> read_model(const Root& root) {
   return printable(*model, 200);
 }
 
-Result<std::uint64_t> read_node_memory(const Root& root, std::string_view folder) {
+Result<std::uint64_t> read_node_memory(const Root& root,
+                                       std::string_view folder,
+                                       std::string_view key) {
   const auto text = root.read(fmt::format("{}/meminfo", folder));
   if (!text) return tl::unexpected(text.error());
-  return parse_meminfo(*text, "MemTotal");
+  return parse_meminfo(*text, key);
 }
 
 // A node of memory only has an empty line here.
@@ -114,7 +116,8 @@ Result<std::vector<NumaNode>> read_nodes(const Root& root) {
     const auto folder = fmt::format("{}/node{}", kNodes, id);
     nodes.push_back({.id = id,
                      .cpus = required(read_node_cpus(root, folder)),
-                     .memory_bytes = required(read_node_memory(root, folder))});
+                     .memory_bytes = required(read_node_memory(root, folder, "MemTotal")),
+                     .page_cache_bytes = read_node_memory(root, folder, "FilePages")});
   }
   return nodes;
 }

@@ -45,11 +45,20 @@ void add_gpu(Counters& counters, const Gpu& gpu) {
     if (value) counters.emplace(fmt::format("gpu.{}.{}", gpu.address, name), *value);
   };
   add("pcie_replays", gpu.link.replays);
+  add("hardware_thermal_ns", gpu.clocks.hardware_thermal_ns);
+  add("power_brake_ns", gpu.clocks.power_brake_ns);
+  if (gpu.clocks.reasons) {
+    const bool slowed = (*gpu.clocks.reasons & kHardwareSlowdown) != 0;
+    add("slowdown", std::uint64_t{slowed ? 1U : 0U});
+  }
   if (!gpu.nvlinks) return;
   for (const auto& link : *gpu.nvlinks) {
     add(fmt::format("nvlink.{}.crc", link.link), link.crc);
     add(fmt::format("nvlink.{}.recoveries", link.link), link.recoveries);
     add(fmt::format("nvlink.{}.replays", link.link), link.replays);
+    add(fmt::format("nvlink.{}.failed_recoveries", link.link), link.failed_recoveries);
+    add(fmt::format("nvlink.{}.receive_errors", link.link), link.receive_errors);
+    add(fmt::format("nvlink.{}.integrity_errors", link.link), link.integrity_errors);
   }
 }
 

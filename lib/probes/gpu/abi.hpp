@@ -85,6 +85,14 @@ struct Margin {
   int celsius;
 };
 
+struct Utilization {
+  unsigned gpu, memory;
+};
+
+struct ConfidentialState {
+  unsigned environment, feature, developer_tools;
+};
+
 struct Fabric {
   std::array<unsigned char, 16> cluster;
   int status;
@@ -136,6 +144,7 @@ static_assert(sizeof(Process) == 24 && sizeof(ProcessV1) == 16);
 static_assert(sizeof(Histogram) == 20);
 static_assert(sizeof(Sram) == 104 && offsetof(Sram, threshold_exceeded) == 96);
 static_assert(sizeof(Repair) == 12 && sizeof(Temperature) == 12 && sizeof(Margin) == 8);
+static_assert(sizeof(Utilization) == 8 && sizeof(ConfidentialState) == 12);
 static_assert(sizeof(Fabric) == 28 && offsetof(Fabric, state) == 24);
 static_assert(sizeof(FabricV2) == 36 && offsetof(FabricV2, health_mask) == 32);
 static_assert(sizeof(FabricV3) == 40 && offsetof(FabricV3, health_summary) == 36);
@@ -165,8 +174,16 @@ inline constexpr unsigned kNvlinkRecoveries = 162;
 inline constexpr unsigned kNvlinkCrc = 163;
 inline constexpr unsigned kNvlinkSpeed = 164;
 inline constexpr unsigned kNvlinkState = 165;
+inline constexpr unsigned kNvlinkReceiveErrors = 208;
+inline constexpr unsigned kNvlinkIntegrityErrors = 211;
+inline constexpr unsigned kNvlinkFailedRecoveries = 214;
+inline constexpr unsigned kNvlinkAllRecoveries = 215;
 inline constexpr unsigned kNvlinkEffectiveBer = 220;
 inline constexpr unsigned kRecoveryAction = 230;
+inline constexpr unsigned kThermalTime = 75;
+inline constexpr unsigned kSoftwareThermalTime = 269;
+inline constexpr unsigned kHardwareThermalTime = 270;
+inline constexpr unsigned kPowerBrakeTime = 271;
 
 inline constexpr int kSmClock = 1;
 inline constexpr int kCorrected = 0;

@@ -68,11 +68,17 @@ struct Function {
   X(power, false, "nvmlDeviceGetPowerUsage", int(Device, unsigned*)) \
   X(power_enforced, false, "nvmlDeviceGetEnforcedPowerLimit", int(Device, unsigned*)) \
   X(power_default, false, "nvmlDeviceGetPowerManagementDefaultLimit", int(Device, unsigned*)) \
+  X(power_set, false, "nvmlDeviceGetPowerManagementLimit", int(Device, unsigned*)) \
+  X(utilisation, false, "nvmlDeviceGetUtilizationRates", int(Device, Utilization*)) \
+  X(numa_node, false, "nvmlDeviceGetNumaNodeId", int(Device, unsigned*)) \
+  X(confidential, false, "nvmlSystemGetConfComputeState", int(ConfidentialState*)) \
+  X(confidential_ready, false, "nvmlSystemGetConfComputeGpusReadyState", int(unsigned*)) \
   X(persistence, false, "nvmlDeviceGetPersistenceMode", int(Device, int*)) \
   X(compute_mode, false, "nvmlDeviceGetComputeMode", int(Device, int*)) \
   X(mig, false, "nvmlDeviceGetMigMode", int(Device, unsigned*, unsigned*)) \
   X(processes, false, "nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetComputeRunningProcesses_v2", int(Device, unsigned*, Process*)) \
   X(processes_v1, false, "nvmlDeviceGetComputeRunningProcesses", int(Device, unsigned*, ProcessV1*)) \
+  X(graphics, false, "nvmlDeviceGetGraphicsRunningProcesses_v3 nvmlDeviceGetGraphicsRunningProcesses_v2", int(Device, unsigned*, Process*)) \
   X(nvlink_state, false, "nvmlDeviceGetNvLinkState", int(Device, unsigned, int*)) \
   X(nvlink_errors, false, "nvmlDeviceGetNvLinkErrorCounter", int(Device, unsigned, int, Counter*)) \
   X(nvlink_peer, false, "nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceGetNvLinkRemotePciInfo", int(Device, unsigned, PciInfo*)) \

@@ -54,10 +54,15 @@ NvLink read_link(const AskedGpu& gpu,
   link.speed_mbps = gpu.answer(fields[1]);
   if (!link.speed_mbps) link.speed_mbps = common_speed;
   link.replays = errors_of_link(gpu, fields[2], kReplayCounter);
-  link.recoveries = errors_of_link(gpu, fields[3], kRecoveryCounter);
+  // Blackwell counts them elsewhere.
+  link.recoveries = gpu.answer(fields[6]);
+  if (!link.recoveries) link.recoveries = errors_of_link(gpu, fields[3], kRecoveryCounter);
   link.crc = errors_of_link(gpu, fields[4], kCrcFlitCounter);
   const auto rate = gpu.answer(fields[5]);
   link.ber = rate ? Fact<double>(bit_error_rate(*rate)) : as<double>(rate);
+  link.failed_recoveries = gpu.answer(fields[7]);
+  link.receive_errors = gpu.answer(fields[8]);
+  link.integrity_errors = gpu.answer(fields[9]);
   link.remote_type = as<unsigned>(gpu.number<int>(gpu.functions.nvlink_peer_type, number_of_link));
   PciInfo peer{};
   const int code = gpu.call(gpu.functions.nvlink_peer, gpu.handle, number_of_link, &peer);
@@ -80,7 +85,11 @@ Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu,
                                 kNvlinkReplays,
                                 kNvlinkRecoveries,
                                 kNvlinkCrc,
-                                kNvlinkEffectiveBer};
+                                kNvlinkEffectiveBer,
+                                kNvlinkAllRecoveries,
+                                kNvlinkFailedRecoveries,
+                                kNvlinkReceiveErrors,
+                                kNvlinkIntegrityErrors};
   const auto count = count_links(gpu, told_count);
   if (!count) return as<std::vector<NvLink>>(count);
   std::vector<FieldValue> fields;

@@ -69,6 +69,14 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   opened.facts.driver = call.text<kVersion>(functions.driver_version);
   opened.facts.cuda = nvml::as<unsigned>(call.value<int>(functions.cuda_version));
   watched.publish(opened);
+  nvml::ConfidentialState state{};
+  code = call(functions.confidential, &state);
+  opened.facts.confidential = call.fact(functions.confidential, code, state.feature != 0);
+  if (opened.facts.confidential.value_or(false)) {
+    opened.facts.confidential_ready =
+        nvml::as<bool>(call.value<unsigned>(functions.confidential_ready));
+  }
+  watched.publish(opened);
   code = call(functions.count, &opened.count);
   if (code != nvml::kOk) {
     opened.facts =
@@ -154,6 +162,15 @@ std::string job_of(std::string_view cgroups) {
   return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
+// Of ".../system.slice/nvidia-mps.service" its last part: a place that root alone gives.
+std::string unit_of(std::string_view cgroups) {
+  constexpr std::string_view kSlice = "/system.slice/";
+  const auto at = cgroups.find(kSlice);
+  if (at == std::string_view::npos) return {};
+  const auto rest = cgroups.substr(at + kSlice.size());
+  return printable(rest.substr(0, rest.find_first_of("/\n")), 128);
+}
+
 Fact<unsigned> user_of(const Root& root, unsigned pid) {
   const auto status = root.read(fmt::format("/proc/{}/status", pid));
   if (!status) return Fact<unsigned>::failed(status.error());
@@ -162,13 +179,15 @@ Fact<unsigned> user_of(const Root& root, unsigned pid) {
   return static_cast<unsigned>(*user);
 }
 
-void name_processes(const Root& root, Gpu& gpu) {
-  if (!gpu.processes) return;
-  for (auto& process : *gpu.processes) {
+void name_processes(const Root& root, Fact<std::vector<GpuProcess>>& processes) {
+  if (!processes) return;
+  for (auto& process : *processes) {
     const auto name = root.read_line(fmt::format("/proc/{}/comm", process.pid));
     process.name = name ? printable(*name, 64) : "";
     process.user = user_of(root, process.pid);
-    process.job = job_of(root.read(fmt::format("/proc/{}/cgroup", process.pid)).value_or(""));
+    const auto cgroups = root.read(fmt::format("/proc/{}/cgroup", process.pid)).value_or("");
+    process.job = job_of(cgroups);
+    process.unit = unit_of(cgroups);
   }
 }
 
@@ -182,6 +201,24 @@ Fact<bool> is_open_module(const Root& root) {
     return Fact<bool>::unreadable(fmt::format("{} names no kernel module", kVersion));
   }
   return line->find("Open Kernel Module") != std::string::npos;
+}
+
+// One address or name a line; "#" begins a comment.
+Fact<std::vector<std::string>> read_imex_nodes(const Root& root) {
+  const auto text = root.read("/etc/nvidia-imex/nodes_config.cfg");
+  if (!text) return Fact<std::vector<std::string>>::failed(text.error());
+  std::vector<std::string> nodes;
+  for (const auto line : split_lines(*text)) {
+    const auto node = trim(line.substr(0, line.find('#')));
+    if (!node.empty()) nodes.push_back(printable(node, 128));
+  }
+  return nodes;
+}
+
+Fact<bool> has_imex_channel(const Root& root) {
+  const auto channels = root.list("/dev/nvidia-caps-imex-channels");
+  if (!channels) return Fact<bool>::failed(channels.error());
+  return !channels->empty();
 }
 
 void read_gpus(const Root& root,
@@ -203,7 +240,8 @@ void read_gpus(const Root& root,
     for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(nvml::kNobodyAsked);
   }
   for (auto& each : gpus) {
-    name_processes(root, each.gpu);
+    name_processes(root, each.gpu.processes);
+    name_processes(root, each.gpu.graphics);
     facts.gpus.push_back(std::move(each.gpu));
   }
   std::ranges::stable_sort(facts.gpus, {}, &Gpu::address);
@@ -237,6 +275,8 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
   Nvml facts = std::move(opened.facts);
   facts.module = root.read_line("/sys/module/nvidia/version");
   facts.open_module = is_open_module(root);
+  facts.imex_nodes = read_imex_nodes(root);
+  facts.imex_channel = has_imex_channel(root);
   if (!opened.library) {
     const int code = opened.error.missing ? nvml::kLibraryNotFound : nvml::kFunctionNotFound;
     return observed(unusable(std::move(facts), opened.error.message, code));

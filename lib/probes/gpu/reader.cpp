@@ -146,6 +146,7 @@ class Reader {
                                .used = first.used,
                                .free = first.free});
     }
+    facts_.gpu.numa_node = number<unsigned>(functions_.numa_node);
     publish();
   }
 
@@ -218,18 +219,27 @@ class Reader {
   }
 
   void single_fields() {
-    std::array<FieldValue, 4> fields{};
-    auto& [memory, speed, links, action] = fields;
+    std::array<FieldValue, 8> fields{};
+    auto& [memory, speed, links, action, thermal, hardware, software, brake] = fields;
     memory.field = kMemoryTemperature;
     speed.field = kNvlinkCommonSpeed;
     links.field = kNvlinkCount;
     action.field = kRecoveryAction;
+    thermal.field = kThermalTime;
+    hardware.field = kHardwareThermalTime;
+    software.field = kSoftwareThermalTime;
+    brake.field = kPowerBrakeTime;
     const AskedGpu gpu = asked();
     gpu.ask(fields);
     facts_.gpu.heat.memory_c = as<int>(gpu.answer(memory));
     common_speed_ = gpu.answer(speed);
     link_count_ = as<unsigned>(gpu.answer(links));
     facts_.gpu.recovery_action = as<unsigned>(gpu.answer(action));
+    auto& clocks = facts_.gpu.clocks;
+    clocks.thermal_ns = gpu.answer(thermal);
+    clocks.hardware_thermal_ns = gpu.answer(hardware);
+    clocks.software_thermal_ns = gpu.answer(software);
+    clocks.power_brake_ns = gpu.answer(brake);
     publish();
   }
 
@@ -245,13 +255,16 @@ class Reader {
   }
 
   void clocks() {
-    facts_.gpu.clocks = {
-        .reasons = as<std::uint64_t>(number<Counter>(functions_.clock_reasons)),
-        .sm_mhz = number<unsigned>(functions_.clock, kSmClock),
-        .sm_max_mhz = number<unsigned>(functions_.clock_max, kSmClock),
-        .application_sm_mhz = number<unsigned>(functions_.clock_applications, kSmClock),
-        .default_sm_mhz = number<unsigned>(functions_.clock_default, kSmClock),
-        .performance_state = as<unsigned>(number<int>(functions_.performance_state))};
+    auto& clocks = facts_.gpu.clocks;
+    clocks.reasons = as<std::uint64_t>(number<Counter>(functions_.clock_reasons));
+    clocks.sm_mhz = number<unsigned>(functions_.clock, kSmClock);
+    clocks.sm_max_mhz = number<unsigned>(functions_.clock_max, kSmClock);
+    clocks.application_sm_mhz = number<unsigned>(functions_.clock_applications, kSmClock);
+    clocks.default_sm_mhz = number<unsigned>(functions_.clock_default, kSmClock);
+    clocks.performance_state = as<unsigned>(number<int>(functions_.performance_state));
+    Utilization utilisation{};
+    const int code = call_(functions_.utilisation, facts_.handle, &utilisation);
+    facts_.gpu.utilisation = call_.fact(functions_.utilisation, code, utilisation.gpu);
     publish();
   }
 
@@ -275,7 +288,8 @@ class Reader {
     facts_.gpu.power = {
         .usage_mw = as<std::uint64_t>(number<unsigned>(functions_.power)),
         .enforced_mw = as<std::uint64_t>(number<unsigned>(functions_.power_enforced)),
-        .default_mw = as<std::uint64_t>(number<unsigned>(functions_.power_default))};
+        .default_mw = as<std::uint64_t>(number<unsigned>(functions_.power_default)),
+        .set_mw = as<std::uint64_t>(number<unsigned>(functions_.power_set))};
     publish();
   }
 
@@ -296,7 +310,7 @@ class Reader {
     constexpr unsigned kLargestPid = 1U << 22U;
     constexpr std::uint64_t kMost = 65536;
     std::uint64_t room = 64;
-    int code = kInsufficientSize;
+    int code = function.call == nullptr ? kFunctionNotFound : kInsufficientSize;
     for (; room <= kMost && code == kInsufficientSize; room *= 2) {
       std::vector<Entry> entries(room + room * kSpare / sizeof(Entry) + 1);
       auto count = static_cast<unsigned>(room);
@@ -322,11 +336,13 @@ class Reader {
   void processes(bool wanted) {
     if (!wanted) {
       facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNobodyAsked);
+      facts_.gpu.graphics = facts_.gpu.processes;
       return publish();
     }
     facts_.gpu.processes = functions_.processes.call != nullptr
                                ? processes_by<Process>(functions_.processes)
                                : processes_by<ProcessV1>(functions_.processes_v1);
+    facts_.gpu.graphics = processes_by<Process>(functions_.graphics);
     publish();
   }
 

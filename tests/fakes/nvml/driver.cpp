@@ -52,6 +52,21 @@ FAKE_API int nvmlSystemGetCudaDriverVersion_v2(int* version) {
                    [&](const Nvml& nvml) { return give(nvml.cuda, version); });
 }
 
+#if MUSTER_FAKE_BRANCH >= 570
+FAKE_API int nvmlSystemGetConfComputeState(ConfidentialState* out) {
+  return on_driver("nvmlSystemGetConfComputeState", [&](const Nvml& nvml) -> int {
+    if (out == nullptr) return kInvalidArgument;
+    *out = {};
+    return give(nvml.confidential, &out->feature);
+  });
+}
+
+FAKE_API int nvmlSystemGetConfComputeGpusReadyState(unsigned* out) {
+  return on_driver("nvmlSystemGetConfComputeGpusReadyState",
+                   [&](const Nvml& nvml) { return give(nvml.confidential_ready, out); });
+}
+#endif
+
 FAKE_API int nvmlDeviceGetCount_v2(unsigned* count) {
   return on_driver("nvmlDeviceGetCount_v2", [&](const Nvml& nvml) -> int {
     if (count == nullptr) return kInvalidArgument;

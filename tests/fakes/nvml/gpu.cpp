@@ -28,10 +28,10 @@ Fact<std::uint64_t> ecc_of(const Gpu& gpu, int type, int since, int location) {
 }
 
 template <class Entry>
-int give_processes(const Gpu& gpu, unsigned* count, Entry* out) {
+int give_processes(const Fact<std::vector<GpuProcess>>& list, unsigned* count, Entry* out) {
   if (count == nullptr) return kInvalidArgument;
-  if (!gpu.processes) return code_of(gpu.processes);
-  const auto& processes = *gpu.processes;
+  if (!list) return code_of(list);
+  const auto& processes = *list;
   const unsigned room = std::exchange(*count, static_cast<unsigned>(processes.size()));
   if (processes.empty()) return kOk;
   if (out == nullptr) return kInvalidArgument;
@@ -75,6 +75,7 @@ FAKE_VALUE(nvmlDeviceGetPerformanceState, int, gpu.clocks.performance_state)
 FAKE_VALUE(nvmlDeviceGetPowerUsage, unsigned, gpu.power.usage_mw)
 FAKE_VALUE(nvmlDeviceGetEnforcedPowerLimit, unsigned, gpu.power.enforced_mw)
 FAKE_VALUE(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, gpu.power.default_mw)
+FAKE_VALUE(nvmlDeviceGetPowerManagementLimit, unsigned, gpu.power.set_mw)
 FAKE_VALUE(nvmlDeviceGetPersistenceMode, int, gpu.modes.persistence)
 FAKE_VALUE(nvmlDeviceGetComputeMode, int, gpu.modes.compute)
 FAKE_CLOCK(nvmlDeviceGetClockInfo, gpu.clocks.sm_mhz)
@@ -193,7 +194,15 @@ FAKE_API int nvmlDeviceGetTemperatureThreshold(Device device, int threshold, uns
 #if MUSTER_FAKE_BRANCH >= 535
 FAKE_API int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, Process* out) {
   return on("nvmlDeviceGetComputeRunningProcesses_v3", device, [&](const Gpu& gpu) -> int {
-    return give_processes(gpu, count, out);
+    return give_processes(gpu.processes, count, out);
+  });
+}
+
+FAKE_API int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device,
+                                                      unsigned* count,
+                                                      Process* out) {
+  return on("nvmlDeviceGetGraphicsRunningProcesses_v3", device, [&](const Gpu& gpu) -> int {
+    return give_processes(gpu.graphics, count, out);
   });
 }
 
@@ -238,12 +247,22 @@ FAKE_API int nvmlDeviceGetSramEccErrorStatus(Device device, Sram* out) {
 #else
 FAKE_API int nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, ProcessV1* out) {
   return on("nvmlDeviceGetComputeRunningProcesses", device, [&](const Gpu& gpu) -> int {
-    return give_processes(gpu, count, out);
+    return give_processes(gpu.processes, count, out);
   });
 }
 #endif
 
+FAKE_API int nvmlDeviceGetUtilizationRates(Device device, Utilization* out) {
+  return on("nvmlDeviceGetUtilizationRates", device, [&](const Gpu& gpu) -> int {
+    if (out == nullptr) return kInvalidArgument;
+    *out = {};
+    return give(gpu.utilisation, &out->gpu);
+  });
+}
+
 #if MUSTER_FAKE_BRANCH >= 570
+FAKE_VALUE(nvmlDeviceGetNumaNodeId, unsigned, gpu.numa_node)
+
 FAKE_API int nvmlDeviceGetRepairStatus(Device device, Repair* out) {
   return on("nvmlDeviceGetRepairStatus", device, [&](const Gpu& gpu) -> int {
     if (out == nullptr) return kInvalidArgument;

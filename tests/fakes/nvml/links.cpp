@@ -46,6 +46,12 @@ Fact<std::uint64_t> link_field(const NvLink& link, unsigned field) {
       return link.recoveries;
     case kNvlinkCrc:
       return link.crc;
+    case kNvlinkFailedRecoveries:
+      return link.failed_recoveries;
+    case kNvlinkReceiveErrors:
+      return link.receive_errors;
+    case kNvlinkIntegrityErrors:
+      return link.integrity_errors;
     case kNvlinkEffectiveBer: {
       if (!link.ber) return wide(link.ber);
       // One digit is enough: 1e-13 is mantissa 1, exponent 13.
@@ -62,6 +68,14 @@ Fact<std::uint64_t> link_field(const NvLink& link, unsigned field) {
   }
 }
 
+// Since Blackwell recoveries are counted in another field.
+[[maybe_unused]] unsigned number_of(const Gpu& gpu, unsigned field) {
+  constexpr unsigned kBlackwell = 10;
+  if (field != kNvlinkRecoveries && field != kNvlinkAllRecoveries) return field;
+  const bool newer = gpu.architecture.value_or(0) >= kBlackwell;
+  return newer == (field == kNvlinkAllRecoveries) ? kNvlinkRecoveries : 0;
+}
+
 Fact<std::uint64_t> field_of(const Gpu& gpu, const FieldValue& field) {
   const NvLink* link = link_of(gpu, field.scope);
   switch (field.field) {
@@ -72,13 +86,21 @@ Fact<std::uint64_t> field_of(const Gpu& gpu, const FieldValue& field) {
 #if MUSTER_FAKE_BRANCH >= 570
     case kRecoveryAction:
       return wide(gpu.recovery_action);
+    case kHardwareThermalTime:
+      return gpu.clocks.hardware_thermal_ns;
+    case kSoftwareThermalTime:
+      return gpu.clocks.software_thermal_ns;
+    case kPowerBrakeTime:
+      return gpu.clocks.power_brake_ns;
 #endif
+    case kThermalTime:
+      return gpu.clocks.thermal_ns;
     case kNvlinkCommonSpeed:
       return link_of(gpu, 0) == nullptr ? wide(Fact<int>::absent(""))
                                         : link_field(*link_of(gpu, 0), kNvlinkSpeed);
     default:
 #if MUSTER_FAKE_BRANCH >= 535
-      if (link != nullptr) return link_field(*link, field.field);
+      if (link != nullptr) return link_field(*link, number_of(gpu, field.field));
 #else
       static_cast<void>(link);
 #endif
@@ -111,7 +133,9 @@ FAKE_API int nvmlDeviceGetNvLinkErrorCounter(Device device,
     const auto* link = link_of(gpu, number);
     if (link == nullptr) return kInvalidArgument;
     if (counter == kReplayCounter) return give(link->replays, out);
-    if (counter == kRecoveryCounter) return give(link->recoveries, out);
+    if (counter == kRecoveryCounter) {
+      return number_of(gpu, kNvlinkRecoveries) == 0 ? kNotSupported : give(link->recoveries, out);
+    }
     return counter == kCrcFlitCounter ? give(link->crc, out) : kNotSupported;
   });
 }

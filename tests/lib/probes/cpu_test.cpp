@@ -29,9 +29,14 @@ TEST_F(CpuProbeTest, CountsSocketsCoresAndThreads) {
                          .threads = 8U,
                          .offline = std::string(),
                          .model = std::string("AMD EPYC 7V12"),
-                         .numa_nodes = std::vector<NumaNode>{
-                             {.id = 0, .cpus = std::string("0-3"), .memory_bytes = 1024000U},
-                             {.id = 1, .cpus = std::string("4-7"), .memory_bytes = 1024000U}}}));
+                         .numa_nodes = std::vector<NumaNode>{{.id = 0,
+                                                              .cpus = std::string("0-3"),
+                                                              .memory_bytes = 1024000U,
+                                                              .page_cache_bytes = 512000U},
+                                                             {.id = 1,
+                                                              .cpus = std::string("4-7"),
+                                                              .memory_bytes = 1024000U,
+                                                              .page_cache_bytes = 512000U}}}));
 }
 
 TEST_F(CpuProbeTest, NamesTheCpusThatAreOffline) {
@@ -87,8 +92,10 @@ TEST_F(CpuProbeTest, CountsHundredsOfCpus) {
 
 TEST_F(CpuProbeTest, KeepsANodeOfMemoryOnly) {
   tree_.write("sys/devices/system/node/node1/cpulist", "\n");
-  EXPECT_EQ(probe()->numa_nodes->at(1),
-            (NumaNode{.id = 1, .cpus = std::string(), .memory_bytes = 1024000U}));
+  EXPECT_EQ(
+      probe()->numa_nodes->at(1),
+      (NumaNode{
+          .id = 1, .cpus = std::string(), .memory_bytes = 1024000U, .page_cache_bytes = 512000U}));
 }
 
 TEST_F(CpuProbeTest, LacksNodesByNatureWhereTheKernelHasNoNuma) {

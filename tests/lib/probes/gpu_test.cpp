@@ -37,7 +37,10 @@ std::vector<NvLink> whole_nvlinks() {
                      .replays = 17U,
                      .recoveries = 18U,
                      .crc = 19U,
-                     .ber = 0.0});
+                     .ber = 0.0,
+                     .failed_recoveries = 21U,
+                     .receive_errors = 22U,
+                     .integrity_errors = 23U});
   }
   return links;
 }
@@ -87,13 +90,21 @@ Gpu whole_gpu(unsigned index) {
                 .sm_max_mhz = 1980U,
                 .application_sm_mhz = 1980U,
                 .default_sm_mhz = 1980U,
-                .performance_state = 0U};
+                .performance_state = 0U,
+                .hardware_thermal_ns = 24U,
+                .software_thermal_ns = 25U,
+                .power_brake_ns = 26U,
+                .thermal_ns = 27U};
   gpu.heat = {.gpu_c = 34, .memory_c = 45, .memory_max_c = 95, .margin_c = 53};
-  gpu.power = {.usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U};
+  gpu.power = {
+      .usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U, .set_mw = 690000U};
   gpu.link = {
       .generation = 5U, .generation_max = 5U, .width = 16U, .width_max = 16U, .replays = 20U};
   gpu.processes = std::vector<GpuProcess>{};
   gpu.peers = std::map<std::string, unsigned>{};
+  gpu.graphics = std::vector<GpuProcess>{};
+  gpu.utilisation = 97U;
+  gpu.numa_node = 8 + index;
   return gpu;
 }
 
@@ -112,6 +123,12 @@ class NvmlTest : public ::testing::Test {
     scenario_.nvml.module = "580.65.06"s;
     name_module("NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build");
     scenario_.nvml.open_module = true;
+    scenario_.nvml.confidential = true;
+    scenario_.nvml.confidential_ready = false;
+    dir_.write("node/etc/nvidia-imex/nodes_config.cfg", "# the rack\n10.0.0.4\n\n10.0.0.5 # b\n");
+    scenario_.nvml.imex_nodes = std::vector<std::string>{"10.0.0.4", "10.0.0.5"};
+    dir_.write("node/dev/nvidia-caps-imex-channels/channel0", "");
+    scenario_.nvml.imex_channel = true;
     setenv("MUSTER_FAKE_NVML", (dir_.path() / "scenario").c_str(), 1);
   }
 
@@ -164,7 +181,9 @@ TEST_F(NvmlTest, AnOlderDriverLacksFunctionsAndNothingElse) {
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   const Gpu& seen = section->gpus.at(0);
   EXPECT_EQ(seen.uuid, gpu(0).uuid);
-  EXPECT_EQ(seen.clocks, gpu(0).clocks);
+  EXPECT_EQ(seen.clocks.reasons, gpu(0).clocks.reasons);
+  EXPECT_EQ(seen.clocks.thermal_ns, gpu(0).clocks.thermal_ns);
+  EXPECT_TRUE(seen.clocks.hardware_thermal_ns.is_absent());
   EXPECT_EQ(seen.remapped_rows, gpu(0).remapped_rows);
   // The first version of the call cannot tell what is reserved.
   EXPECT_EQ(seen.memory->used, 300U);
@@ -282,9 +301,40 @@ TEST_F(NvmlTest, ProcessesAreNamedFromTheNode) {
   dir_.write("node/proc/4242/status", "Name:\tpython3\nUid:\t1000\t1000\t1000\t1000\n");
   dir_.write("node/proc/4242/cgroup", "0::/system.slice/slurmstepd.scope/job_77/step_0/user\n");
   const auto section = probe();
-  const GpuProcess expected{
-      .pid = 4242, .name = "python3", .user = 1000U, .job = "77", .memory_bytes = 1048576U};
+  const GpuProcess expected{.pid = 4242,
+                            .name = "python3",
+                            .user = 1000U,
+                            .job = "77",
+                            .unit = "slurmstepd.scope",
+                            .memory_bytes = 1048576U};
   EXPECT_THAT(*section->gpus.at(0).processes, ::testing::ElementsAre(expected));
+}
+
+TEST_F(NvmlTest, AProcessThatDrawsIsNamedAsWell) {
+  gpu(0).graphics = std::vector<GpuProcess>{{.pid = 4242, .memory_bytes = 1048576U}};
+  dir_.write("node/proc/4242/comm", "Xorg\n");
+  dir_.write("node/proc/4242/cgroup", "0::/system.slice/gdm.service\n");
+  const auto section = probe();
+  ASSERT_EQ(section->gpus.at(0).graphics->size(), 1U);
+  EXPECT_EQ(section->gpus.at(0).graphics->front().name, "Xorg");
+  EXPECT_EQ(section->gpus.at(0).graphics->front().unit, "gdm.service");
+}
+
+TEST_F(NvmlTest, BlackwellCountsRecoveriesOfLinksInAnotherField) {
+  gpu(0).architecture = 10U;
+  gpu(0).nvlinks->at(5).recoveries = 505U;
+  const auto section = probe();
+  EXPECT_EQ(section->gpus.at(0).nvlinks->at(5).recoveries, Fact<std::uint64_t>(505U));
+  EXPECT_EQ(section->gpus.at(0).nvlinks->at(5).failed_recoveries, Fact<std::uint64_t>(21U));
+  EXPECT_EQ(section->gpus.at(1).nvlinks->at(5).recoveries, Fact<std::uint64_t>(18U));
+}
+
+TEST_F(NvmlTest, ConfidentialComputingIsAskedAboutOnlyWhereItIsOn) {
+  scenario_.nvml.confidential = false;
+  scenario_.nvml.confidential_ready = true;
+  const auto section = probe();
+  EXPECT_EQ(section->confidential, Fact<bool>(false));
+  EXPECT_FALSE(section->confidential_ready.known());
 }
 
 TEST_F(NvmlTest, MoreProcessesThanRoomAreAskedForAgain) {

@@ -49,7 +49,9 @@ void write_cpus(const TempDir& tree) {
     const auto folder = fmt::format("sys/devices/system/node/node{}", node);
     tree.write(fmt::format("{}/cpulist", folder), node == 0 ? "0-3\n" : "4-7\n");
     tree.write(fmt::format("{}/meminfo", folder),
-               fmt::format("Node {0} MemTotal:       1000 kB\nNode {0} MemFree:    10 kB\n", node));
+               fmt::format("Node {0} MemTotal:       1000 kB\nNode {0} MemFree:    10 kB\n"
+                           "Node {0} FilePages:      500 kB\n",
+                           node));
   }
 }
 
