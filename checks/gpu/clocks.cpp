@@ -10,7 +10,9 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/rates.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/state/counters.hpp"
 
 namespace muster::checks {
 namespace {
@@ -42,9 +44,17 @@ std::string clock_now(const GpuClocks& clocks) {
   return fmt::format(", now at {} of {} MHz", *clocks.sm_mhz, *clocks.sm_max_mhz);
 }
 
-Finding held_down(const Gpu& gpu, Outcome outcome, const std::string& words) {
-  Finding finding = gpu::about(
-      gpu, outcome, fmt::format("the clocks are held down by {}{}", words, clock_now(gpu.clocks)));
+Finding held_down(const Gpu& gpu,
+                  Outcome outcome,
+                  const std::string& words,
+                  const std::string& when = {}) {
+  Finding finding = gpu::about(gpu,
+                               outcome,
+                               fmt::format("the clocks are held down by {}{}{}{}",
+                                           words,
+                                           when.empty() ? "" : ", ",
+                                           when,
+                                           clock_now(gpu.clocks)));
   finding.observed = words;
   finding.limit = std::string("none");
   return finding;
@@ -57,10 +67,78 @@ Finding too_hot(Finding finding) {
   return finding;
 }
 
-std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu, Reasons reasons) {
+// How long the hardware held the clocks of a GPU down.
+struct Slowed {
+  double part = 0;     // of the time, from 0 to 1
+  double seconds = 0;  // the time that this is a part of
+};
+
+// By one of the driver's times, in the last hour; where no earlier run is known, since the boot.
+std::optional<Slowed> part_of_time(const Snapshot& snapshot,
+                                   const Gpu& gpu,
+                                   std::string_view name,
+                                   const Fact<std::uint64_t>& nanoseconds) {
+  constexpr double kNano = 1e9;
+  const auto& uptime = snapshot.identity->uptime_s;
+  if (!nanoseconds || !uptime || *uptime <= 0) return std::nullopt;
+  const auto rise =
+      rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds, kHourS);
+  const double seconds = rise ? rise->seconds : std::max(*uptime, kHourS);
+  const auto slowed = static_cast<double>(rise ? rise->increments : *nanoseconds) / kNano;
+  return Slowed{.part = std::min(1.0, slowed / seconds), .seconds = seconds};
+}
+
+// Whether an earlier run, long enough ago, saw it like this already.
+bool seen_before(const Snapshot& snapshot, const Gpu& gpu) {
+  constexpr double kLongEnoughS = 300;
+  const auto& uptime = snapshot.identity->uptime_s;
+  const auto& counters = snapshot.earlier.counters;
+  const auto found = counters.find(fmt::format("gpu.{}.slowdown", gpu.address));
+  if (!uptime || found == counters.end() || found->second.empty()) return false;
+  const auto& last = found->second.back();
+  return last.value != 0 && *uptime - last.uptime_s >= kLongEnoughS;
+}
+
+// What holds the clocks down for long, and not for a moment of a busy GPU.
+struct Lasting {
+  Reasons reason = 0;
+  std::string words;
+};
+
+std::optional<Lasting> lasting(const Snapshot& snapshot,
+                               const Gpu& gpu,
+                               const GpuClockLimits& limits) {
+  const auto& clocks = gpu.clocks;
+  const auto heat = part_of_time(snapshot, gpu, "hardware_thermal_ns", clocks.hardware_thermal_ns);
+  const auto brake = part_of_time(snapshot, gpu, "power_brake_ns", clocks.power_brake_ns);
+  const bool by_heat = heat && (!brake || heat->part >= brake->part);
+  if (const auto& worst = by_heat ? heat : brake; worst && limits.slowed_fail_above) {
+    const double percent = worst->part * 100;
+    if (percent > limits.slowed_fail_above->value) {
+      return Lasting{.reason = by_heat ? kHardwareThermal : kPowerBrake,
+                     .words = fmt::format("{:.0f}% of {}", percent, in_time(worst->seconds))};
+    }
+  }
+  // Drivers before 570 tell no times, and none tells that of a fast trigger.
+  const Reasons now = clocks.reasons.value_or(0) & kHardwareSlowdown;
+  const bool timed = (heat || brake) && now != kHardware;
+  if (now == 0 || timed || !seen_before(snapshot, gpu)) return std::nullopt;
+  return Lasting{.reason = now, .words = "as an earlier run saw it, too"};
+}
+
+std::optional<Finding> judge_reasons(const Snapshot& snapshot,
+                                     const Gpu& gpu,
+                                     const GpuClockLimits& limits,
+                                     Reasons said_already) {
+  const auto held = lasting(snapshot, gpu, limits);
+  const Reasons reasons =
+      (gpu.clocks.reasons.value_or(0) | (held ? held->reason : 0)) & ~said_already;
   if (const auto words = hardware_words(reasons); !words.empty()) {
-    Finding finding = held_down(gpu, Outcome::fail, words);
-    finding.remedy = hardware_remedy(snapshot);
+    Finding finding = held_down(gpu,
+                                held ? Outcome::fail : Outcome::warn,
+                                words,
+                                held ? held->words : std::string("at this moment"));
+    finding.remedy = held ? hardware_remedy(snapshot) : Remedy::watch;
     return (reasons & kHardwareThermal) != 0 ? too_hot(std::move(finding)) : finding;
   }
   if (const Reasons unknown = reasons & ~kKnown; unknown != 0) {
@@ -111,13 +189,13 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
-                                 const Limit<Hertz>& application,
+                                 const GpuClockLimits& limits,
                                  Reasons said_already) {
   const auto& reasons = gpu.clocks.reasons;
   if (reasons.is_unreadable()) return gpu::not_told(gpu, "what holds the clocks down", reasons);
-  auto held = judge_reasons(snapshot, gpu, reasons.value_or(0) & ~said_already);
+  auto held = judge_reasons(snapshot, gpu, limits, said_already);
   if (held && held->outcome != Outcome::warn) return held;
-  auto locked = judge_locked(gpu, application);
+  auto locked = judge_locked(gpu, limits.application_sm);
   if (held || locked) return held ? held : locked;
   if (reasons.is_absent()) return gpu::not_told(gpu, "what holds the clocks down", reasons);
   return std::nullopt;
@@ -131,15 +209,25 @@ bool all_braked(const std::vector<const Gpu*>& gpus) {
          });
 }
 
-Finding short_of_power(const Snapshot& snapshot, std::size_t gpus) {
+Finding short_of_power(const Snapshot& snapshot,
+                       const std::vector<const Gpu*>& gpus,
+                       const GpuClockLimits& limits) {
+  std::string words = "at this moment";
+  bool lasts = false;
+  for (const Gpu* each : gpus) {
+    const auto held = lasting(snapshot, *each, limits);
+    if (held && !lasts) words = held->words;
+    lasts = lasts || held;
+  }
   return {.device = std::string(kNode),
-          .outcome = Outcome::fail,
+          .outcome = lasts ? Outcome::fail : Outcome::warn,
           .message = fmt::format("the clocks of all {} GPUs are held down by the hardware power "
-                                 "brake: the node's power supply or its power shelf",
-                                 gpus),
+                                 "brake, {}: the node's power supply or its power shelf",
+                                 gpus.size(),
+                                 words),
           .observed = std::string("hardware power brake"),
           .limit = std::string("none"),
-          .remedy = hardware_remedy(snapshot)};
+          .remedy = lasts ? hardware_remedy(snapshot) : Remedy::watch};
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -147,14 +235,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   Reasons said_already = 0;
   if (all_braked(gpus)) {
-    findings.push_back(short_of_power(snapshot, gpus.size()));
+    findings.push_back(short_of_power(snapshot, gpus, profile.gpu->clocks));
     said_already = kPowerBrake | kHardware;
   }
   auto more = gpu::each(
       snapshot,
-      [&](const Gpu& gpu) {
-        return judge_one(snapshot, gpu, profile.gpu->clocks.application_sm, said_already);
-      },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu->clocks, said_already); },
       "with free clocks");
   if (!findings.empty()) {
     std::erase_if(more, [](const Finding& each) { return each.outcome == Outcome::pass; });
@@ -170,8 +256,12 @@ constinit const Check gpu_clocks{
     .title = "Neither heat, power nor a setting holds the clocks down",
     .why =
         "A GPU that is slowed down holds back every job that it takes part in, and no error says "
-        "so. The driver tells why clocks are low. The hardware's own slowdown, for heat or for the "
-        "power brake of the power supply, is a fault; the driver's slowdown for heat is a warning. "
+        "so. The driver tells why clocks are low, and how long the hardware held them down. The "
+        "hardware's own slowdown, for heat or for the power brake of the power supply, is a fault "
+        "where it took more than a part of the last hour (gpu.clocks.slowed_fail_above), or of the "
+        "time since the boot where no earlier run is known; where the driver tells no times, where "
+        "an earlier run saw it five minutes ago or more. A moment of it is a warning: busy GPUs "
+        "have such. So is the driver's slowdown for heat. "
         "An idle GPU, a power limit that is reached under load and a synchronised boost are "
         "normal. Application clocks that somebody set stay until they are reset: they are "
         "compared with the profile, or with the GPU's own default.",

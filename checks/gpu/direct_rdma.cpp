@@ -118,6 +118,10 @@ std::optional<Finding> without_driver(const Snapshot& snapshot) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+  const auto& nvml = snapshot.nvml;
+  if (nvml.ok() && nvml->confidential.value_or(false)) {
+    return {skipped("with confidential computing no HCA reaches the memory of a GPU")};
+  }
   const auto& modules = snapshot.kernel->modules;
   if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
   if (const auto module = peer_module(*modules)) {

@@ -85,6 +85,12 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
     const auto allowed = fmt::format("{}", fmt::join(limits.allowed, " or "));
     wrong(fmt::format("driver {}, expected {}", driver, allowed), allowed, Remedy::fix_config);
   }
+  if (nvml.confidential.value_or(false) && nvml.confidential_ready.known() &&
+      !*nvml.confidential_ready) {
+    findings.push_back(
+        failed("confidential computing is on, and the GPUs take no work: nobody has set them ready",
+               Remedy::restart_service));
+  }
   return or_pass(std::move(findings), fmt::format("driver {}", driver));
 }
 
@@ -114,11 +120,13 @@ constinit const Check gpu_driver{
         "Opens NVIDIA's management library as every GPU tool does. A node that should have GPUs "
         "and no library or no driver runs no GPU job. After an unattended upgrade the library is "
         "newer than the module that is still in the kernel: nothing is broken, and nothing works "
-        "until the node is rebooted.",
+        "until the node is rebooted. With confidential computing GPUs take work only once they are "
+        "attested and set ready.",
     .fix =
         "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
         "nvidia, then reboot or reinstall the driver. A version that is not allowed: install the "
-        "site's.",
+        "site's. GPUs that are not ready: look at the service that attests them, or "
+        "nvidia-smi conf-compute -srs 1.",
     .code = "NHC2015",
     .needs = Probe::nvml | Probe::identity,
     .when_absent = WhenAbsent::judge,

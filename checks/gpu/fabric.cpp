@@ -10,6 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/nvlinks.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
@@ -94,8 +95,45 @@ Health health_of(const GpuFabric& fabric) {
   return health;
 }
 
-// The Fabric Manager did not come to any of them.
-std::optional<Finding> none_ready(const std::vector<const Gpu*>& gpus) {
+// Time that registration still has after the boot or the load of the driver; 0 where it is over.
+double time_left(const Snapshot& snapshot, const GpuFabricLimits& limits) {
+  const auto& uptime = snapshot.identity->uptime_s;
+  if (!uptime || !limits.register_within) return 0;
+  double begun_s = snapshot.earlier.driver_loaded_s;
+  const auto& loads = snapshot.xids.of_kernel.driver_loaded_us;
+  if (!loads.empty()) begun_s = std::max(begun_s, static_cast<double>(loads.back()) / 1e6);
+  return std::max(0.0, begun_s + limits.register_within->value - *uptime);
+}
+
+// The GPUs of a rack are registered by the rack's NVLink switches, and by no service here.
+bool is_of_rack(const Gpu& gpu, const GpuFabricLimits& limits) {
+  const std::string model = gpu.model.value_or("");
+  return limits.cluster.value_or(false) || model.find("GB200") != std::string::npos ||
+         model.find("GB300") != std::string::npos;
+}
+
+// What to do about a GPU that is not registered, or not yet.
+void say_what_to_do(const Snapshot& snapshot,
+                    const Gpu& gpu,
+                    const GpuFabricLimits& limits,
+                    Finding& finding) {
+  if (const double left_s = time_left(snapshot, limits); left_s > 0) {
+    finding.outcome = Outcome::warn;
+    finding.remedy = Remedy::watch;
+    finding.message += fmt::format("; it has {} more", in_time(left_s));
+  } else if (is_of_rack(gpu, limits)) {
+    finding.remedy =
+        snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config;
+  } else {
+    finding.remedy = Remedy::restart_service;
+    finding.seen_by.push_back(kFabricManager);
+  }
+}
+
+// Nobody came to any of them.
+std::optional<Finding> none_ready(const Snapshot& snapshot,
+                                  const std::vector<const Gpu*>& gpus,
+                                  const GpuFabricLimits& limits) {
   std::vector<const Gpu*> members;
   std::ranges::copy_if(
       gpus, std::back_inserter(members), [](const Gpu* gpu) { return is_in_fabric(*gpu); });
@@ -104,16 +142,16 @@ std::optional<Finding> none_ready(const std::vector<const Gpu*>& gpus) {
   const unsigned least = std::ranges::min(members, {}, [](const Gpu* gpu) {
                            return gpu->fabric->state;
                          })->fabric->state;
-  return Finding{.device = std::string(kNode),
-                 .outcome = Outcome::fail,
-                 .message = fmt::format("the registration of all {} GPUs in the NVSwitch fabric is "
-                                        "{}",
-                                        members.size(),
-                                        word_for(least)),
-                 .observed = std::string(word_for(least)),
-                 .limit = std::string("completed"),
-                 .remedy = Remedy::restart_service,
-                 .seen_by = {kFabricManager}};
+  Finding finding{.device = std::string(kNode),
+                  .outcome = Outcome::fail,
+                  .message = fmt::format("the registration of all {} GPUs in the NVSwitch fabric "
+                                         "is {}",
+                                         members.size(),
+                                         word_for(least)),
+                  .observed = std::string(word_for(least)),
+                  .limit = std::string("completed")};
+  say_what_to_do(snapshot, *members.front(), limits, finding);
+  return finding;
 }
 
 Finding failed(const Gpu& gpu, std::string message, std::string observed, Remedy remedy) {
@@ -126,13 +164,23 @@ Finding failed(const Gpu& gpu, std::string message, std::string observed, Remedy
   return finding;
 }
 
-Finding waiting(const Gpu& gpu) {
+Finding waiting(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits) {
   const auto word = word_for(gpu.fabric->state);
   Finding finding = failed(gpu,
                            fmt::format("the registration in the NVSwitch fabric is {}", word),
                            std::string(word),
                            Remedy::restart_service);
-  finding.seen_by.push_back(kFabricManager);
+  say_what_to_do(snapshot, gpu, limits, finding);
+  return finding;
+}
+
+Finding without_cluster(const Snapshot& snapshot, const Gpu& gpu) {
+  Finding finding =
+      failed(gpu,
+             "is registered, and in no cluster: it cannot reach the GPUs of the rack's other nodes",
+             "no cluster",
+             snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config);
+  finding.limit = std::string("a cluster");
   return finding;
 }
 
@@ -156,7 +204,10 @@ std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
 }
 
 // `others`: GPUs of this node are in a fabric.
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, bool others) {
+std::optional<Finding> judge_one(const Snapshot& snapshot,
+                                 const Gpu& gpu,
+                                 const GpuFabricLimits& limits,
+                                 bool others) {
   const bool left_out = gpu.fabric ? gpu.fabric->state == kNotSupported
                                    : gpu::says(gpu.fabric.why(), gpu::NvmlCode::not_supported);
   if (left_out && others && gpu::hides_links(gpu).empty()) {
@@ -173,7 +224,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, bool 
                    .message = "takes no part in an NVSwitch fabric"};
   }
   if (is_waiting(gpu)) {
-    return waiting(gpu);
+    return waiting(snapshot, gpu, limits);
   }
   if (fabric.state != kCompleted) {
     return Finding{.device = gpu::name_of(gpu),
@@ -188,7 +239,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, bool 
                   fmt::format("code {}", fabric.status),
                   gpu::reset_remedy(snapshot));
   }
-  return judge_health(snapshot, gpu);
+  if (auto finding = judge_health(snapshot, gpu)) return finding;
+  if (limits.cluster.value_or(false) && fabric.cluster.empty()) {
+    return without_cluster(snapshot, gpu);
+  }
+  return std::nullopt;
 }
 
 // GPUs in another cluster or clique than the others; said once. On one board with NVSwitches the
@@ -213,21 +268,56 @@ std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
   return finding;
 }
 
-Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
+// Nodes of a rack reach each other's GPUs through the service nvidia-imex.
+Findings judge_imex(const Snapshot& snapshot) {
+  static constexpr std::string_view kService = "nvidia-imex.service";
+  const auto lacks = [](std::string message, Remedy remedy) {
+    return Finding{.device = std::string(kService),
+                   .outcome = Outcome::fail,
+                   .message = std::move(message),
+                   .remedy = remedy,
+                   .seen_by = {{.check = "host.services", .device = std::string(kService)}}};
+  };
+  Findings findings;
+  const auto& services = snapshot.services;
+  if (services.ok() && services->active && std::ranges::count(*services->active, kService) == 0) {
+    findings.push_back(
+        lacks("nvidia-imex does not run: programs cannot share the memory of GPUs "
+              "with other nodes",
+              Remedy::restart_service));
+  }
+  const auto& nodes = snapshot.nvml->imex_nodes;
+  if (!nodes || nodes->empty()) {
+    findings.push_back(lacks(fmt::format("nvidia-imex has no domain: {}",
+                                         nodes ? "its list of nodes is empty" : nodes.why()),
+                             Remedy::fix_config));
+  }
+  if (!snapshot.nvml->imex_channel.value_or(false)) {
+    findings.push_back(
+        lacks("there is no IMEX channel in /dev/nvidia-caps-imex-channels", Remedy::fix_config));
+  }
+  if (findings.size() > 1) findings.resize(1);
+  return findings;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limits = profile.gpu->fabric;
   const auto gpus = gpu::answering(snapshot);
   const bool any = std::ranges::any_of(gpus, [](const Gpu* each) { return is_in_fabric(*each); });
   const bool none_to_ask =
       std::ranges::none_of(gpus, [](const Gpu* each) { return each->fabric.is_unreadable(); });
   if (!any && none_to_ask) return {skipped("no GPU takes part in an NVSwitch fabric")};
-  if (auto finding = none_ready(gpus)) return {*std::move(finding)};
+  if (auto finding = none_ready(snapshot, gpus, limits)) return {*std::move(finding)};
   auto findings = gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, any); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits, any); },
       "registered in one sound fabric");
   if (auto finding = apart(gpus)) {
     std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
     findings.push_back(*std::move(finding));
   }
+  if (limits.imex.value_or(false))
+    std::ranges::move(judge_imex(snapshot), std::back_inserter(findings));
   return findings;
 }
 
@@ -242,16 +332,21 @@ constinit const Check gpu_fabric{
         "start with an error of initialisation. The registration must be completed with success, "
         "all GPUs must be in one cluster and clique, and the health that newer drivers tell must "
         "be clean: bandwidth, routes, time-outs, configuration. On racks whose nodes share one "
-        "NVLink domain the cluster has a name; on a single board it has none. GPUs without such a "
+        "NVLink domain the cluster has a name (gpu.fabric.cluster wants one); on a single board it "
+        "has none. After a boot, or a load of the driver, registration has its time "
+        "(gpu.fabric.register_within), until which it only warns. Where gpu.fabric.imex is set, "
+        "nvidia-imex must run, with a domain and a channel. GPUs without such a "
         "fabric, and A100, whose driver does not tell, are skipped. Too few NVLinks of one GPU "
         "are gpu.nvlink_state's finding.",
     .fix =
         "Not started or in progress: look at nvidia-fabricmanager and its log, restart it, then "
-        "start the jobs anew. Failed or unhealthy: drain the node and reset the GPUs, or reboot "
+        "start the jobs anew; in a rack (GB200, GB300) look at its NVLink switches. Failed or "
+        "unhealthy: drain the node and reset the GPUs, or reboot "
         "it. Another cluster or clique, or a wrong configuration: look at the partitions in the "
         "Fabric Manager's or the rack's NVLink configuration.",
     .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
+    .looks_at = Probe::kernel_log | Probe::services,
     .asks = {.links = true},
     .not_here = gpu::none_to_judge,
     .judge = judge,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.memory_used: no memory of a GPU is in use where nobody computes.
+#include <algorithm>
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/gpu_processes.hpp"
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
@@ -16,6 +18,12 @@ struct Certainty {
   std::string doubt;
 };
 
+// The memory in use that nobody accounts for.
+struct Unclaimed {
+  double bytes = 0;
+  bool monitored = false;  // a daemon of the system may have a context there
+};
+
 std::string in_mib(double bytes) { return fmt::format("{:.0f} MiB", bytes / (1024.0 * 1024.0)); }
 
 // Without a word about the driver's own memory that is part of what is used.
@@ -26,9 +34,9 @@ double allowance(const GpuMemory& memory, const GpuMemoryUsedLimits& limits) {
 Finding leak(const Snapshot& snapshot,
              const Gpu& gpu,
              const Certainty& certainty,
+             double used,
              double limit,
              bool fails) {
-  const auto used = static_cast<double>(gpu.memory->used);
   const bool certain = certainty.held == Held::yes;
   std::string message = fmt::format(
       "{} of memory in use and no process that computes{}, expected "
@@ -46,16 +54,29 @@ Finding leak(const Snapshot& snapshot,
   return finding;
 }
 
+// Daemons that may have a context on each GPU, of which no list tells: monitors in a container or
+// in a process of another PID namespace.
+bool is_monitored(const Snapshot& snapshot) {
+  const auto& services = snapshot.services;
+  if (!services.ok() || !services->active) return false;
+  return std::ranges::any_of(*services->active, [](const std::string& unit) {
+    return unit.find("dcgm") != std::string::npos || unit.find("hostengine") != std::string::npos ||
+           unit.find("mps") != std::string::npos;
+  });
+}
+
 std::optional<Finding> judge_used(const Snapshot& snapshot,
                                   const Gpu& gpu,
                                   const GpuMemoryUsedLimits& limits,
-                                  const Certainty& certainty) {
-  const auto used = static_cast<double>(gpu.memory->used);
+                                  const Certainty& certainty,
+                                  const Unclaimed& unclaimed) {
   for (const auto& [limit, fails] :
        {std::pair{&limits.fail_above, true}, std::pair{&limits.warn_above, false}}) {
-    if (!*limit) continue;
+    if (!*limit || (!fails && unclaimed.monitored)) continue;
     const double most = (*limit)->value + allowance(*gpu.memory, limits);
-    if (used > most) return leak(snapshot, gpu, certainty, most, fails);
+    if (unclaimed.bytes > most) {
+      return leak(snapshot, gpu, certainty, unclaimed.bytes, most, fails);
+    }
   }
   return std::nullopt;
 }
@@ -72,6 +93,29 @@ std::optional<Finding> cannot_tell(const Gpu& gpu) {
   return std::nullopt;
 }
 
+// The kernel's page cache in the memory of a GPU that is a NUMA node, too.
+double page_cache_in(const Snapshot& snapshot, const Gpu& gpu) {
+  if (!gpu.numa_node || !snapshot.cpu.ok() || !snapshot.cpu->numa_nodes) return 0;
+  for (const auto& node : *snapshot.cpu->numa_nodes) {
+    if (node.id == *gpu.numa_node) return static_cast<double>(node.page_cache_bytes.value_or(0));
+  }
+  return 0;
+}
+
+// Nothing where programs are at work, who may use as much as they like.
+std::optional<Unclaimed> unclaimed_of(const Snapshot& snapshot,
+                                      const Gpu& gpu,
+                                      const Words& daemons) {
+  if (gpu.graphics && !gpu.graphics->empty()) return std::nullopt;
+  Unclaimed unclaimed{.bytes = static_cast<double>(gpu.memory->used) - page_cache_in(snapshot, gpu),
+                      .monitored = is_monitored(snapshot) || !gpu.processes->empty()};
+  for (const auto& process : *gpu.processes) {
+    if (!gpu::is_allowed(daemons, process) || !process.memory_bytes) return std::nullopt;
+    unclaimed.bytes -= static_cast<double>(*process.memory_bytes);
+  }
+  return unclaimed;
+}
+
 struct Seen {
   Findings findings;
   std::size_t well = 0;
@@ -81,7 +125,7 @@ struct Seen {
 
 void judge_gpu(const Snapshot& snapshot,
                const Gpu& gpu,
-               const GpuMemoryUsedLimits& limits,
+               const GpuLimits& limits,
                const Certainty& certainty,
                Seen& seen) {
   if (certainty.held == Held::no) {
@@ -89,11 +133,14 @@ void judge_gpu(const Snapshot& snapshot,
     return;
   }
   auto finding = cannot_tell(gpu);
-  if (!finding && !gpu.processes->empty()) {
-    ++seen.busy;
-    return;
+  if (!finding) {
+    const auto unclaimed = unclaimed_of(snapshot, gpu, limits.processes.allowed);
+    if (!unclaimed) {
+      ++seen.busy;
+      return;
+    }
+    finding = judge_used(snapshot, gpu, limits.memory_used, certainty, *unclaimed);
   }
-  if (!finding) finding = judge_used(snapshot, gpu, limits, certainty);
   if (finding) {
     seen.findings.push_back(*std::move(finding));
   } else {
@@ -126,11 +173,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& 
                    .doubt =
                        "beside jobs it may be that of a process that has just ended, or that "
                        "is not to be seen from here"};
+    } else if (gpu->numa_node && certainty.held != Held::no) {
+      certainty = {.held = Held::perhaps,
+                   .doubt = "the kernel uses the memory of this GPU as it uses any other"};
     } else if (certainty.held == Held::perhaps) {
       certainty.doubt =
           fmt::format("whether the job holds this GPU is not certain: {}", mine.doubt);
     }
-    judge_gpu(snapshot, *gpu, limits, certainty, seen);
+    judge_gpu(snapshot, *gpu, *profile.gpu, certainty, seen);
   }
   return summed_up(std::move(seen));
 }
@@ -148,14 +198,18 @@ constinit const Check gpu_memory_used{
         "driver gpu.memory_used.driver_reserve is allowed for it. Only where nobody should "
         "compute (contexts with gpus_idle) does a leak fail, and on a node that jobs share only "
         "on the GPUs of the job at hand; beside running jobs it is a warning. GPUs with a process "
-        "are gpu.processes' affair, and with MIG on the driver does not tell.",
+        "are gpu.processes' affair, and with MIG on the driver does not tell. What the system's "
+        "own "
+        "daemons hold (gpu.processes.allowed) is theirs; where a monitor or MPS runs, only a large "
+        "leak counts. Memory that the kernel uses as a NUMA node (GH200, GB200) may hold files and "
+        "programs of the processor: its page cache does not count, and the rest warns.",
     .fix =
         "fuser -v /dev/nvidia* shows who still has the GPU open (a display server, a monitor that "
         "profiles, a process of another PID namespace). If nobody has, reset the GPU "
         "(nvidia-smi --gpu-reset --id=N) or reboot; a virtual machine is rebooted. If it comes "
         "back, update the driver.",
     .needs = Probe::nvml | Probe::identity,
-    .looks_at = Probe::environment,
+    .looks_at = Probe::environment | Probe::services | Probe::cpu,
     .asks = {.processes = true},
     .not_here = gpu::none_to_judge,
     .judge_in = judge,

@@ -34,8 +34,10 @@ struct Excess {
 struct Seen {
   Excess ber;
   Excess crc;
+  Excess failed;  // recoveries that failed
   Excess recoveries;
   Excess replays;
+  Excess damaged;  // packets
   Links unreadable;
   std::string why;
   std::size_t by_counters = 0;
@@ -82,6 +84,7 @@ class GpuErrors {
     }
     count(link, recoveries, limits_.recoveries_warn_above, seen_.recoveries);
     count(link, replays, limits_.replays_warn_above, seen_.replays);
+    look_at_newer(link);
     const bool counted_errors = link.crc || link.recoveries || link.replays;
     if (crc || recoveries || replays) {
       ++seen_.by_counters;
@@ -90,6 +93,23 @@ class GpuErrors {
     } else if (counted_errors) {
       ++seen_.first;
     }
+  }
+
+  // What GPUs since Blackwell count in place of replays and CRC errors.
+  void look_at_newer(const NvLink& link) {
+    const double window_s = limits_.window.value;
+    const auto told = [&](std::string_view name, const Fact<std::uint64_t>& fact) {
+      // Older drivers refuse these in several ways.
+      return fact ? rise(link, {.name = name, .fact = fact, .over_s = window_s}) : std::nullopt;
+    };
+    count(link,
+          told("failed_recoveries", link.failed_recoveries),
+          limits_.failed_recoveries_fail_above,
+          seen_.failed);
+    auto damaged = told("receive_errors", link.receive_errors);
+    const auto integrity = told("integrity_errors", link.integrity_errors);
+    if (damaged && integrity) damaged->increments += integrity->increments;
+    count(link, damaged ? damaged : integrity, limits_.damaged_warn_above, seen_.damaged);
   }
 
   bool look_at_bits(const NvLink& link) {
@@ -190,6 +210,13 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
   if (!seen.crc.links.empty()) {
     return too_many_crc(snapshot, gpu, seen.crc, *limits.crc_fail_from_per_second);
   }
+  if (!seen.failed.links.empty()) {
+    Finding finding =
+        repeated(gpu, seen.failed, "could not be recovered", *limits.failed_recoveries_fail_above);
+    finding.outcome = Outcome::fail;
+    finding.remedy = hardware_remedy(snapshot);
+    return finding;
+  }
   if (!seen.unreadable.empty()) {
     return Finding{
         .device = gpu::name_of(gpu),
@@ -202,6 +229,9 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
   }
   if (!seen.replays.links.empty()) {
     return repeated(gpu, seen.replays, "replayed data", *limits.replays_warn_above);
+  }
+  if (!seen.damaged.links.empty()) {
+    return repeated(gpu, seen.damaged, "received damaged packets", *limits.damaged_warn_above);
   }
   return std::nullopt;
 }
@@ -264,7 +294,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.gpu->nvlink_errors;
   if (!limits.crc_fail_from_per_second && !limits.ber_fail_above && !limits.replays_warn_above &&
-      !limits.recoveries_warn_above) {
+      !limits.recoveries_warn_above && !limits.failed_recoveries_fail_above &&
+      !limits.damaged_warn_above) {
     return not_limited("errors of NVLinks");
   }
   return gpu::none_to_judge(snapshot, profile);
@@ -277,7 +308,9 @@ constinit const Check gpu_nvlink_errors{
     .title = "NVLinks work without more errors than their limits",
     .why =
         "A link with a bad connection sends again what arrived damaged (replay), stops and trains "
-        "anew (recovery), and counts checksum errors (CRC). Jobs become slower first and then "
+        "anew (recovery), and counts checksum errors (CRC); from Blackwell on it counts damaged "
+        "packets "
+        "and recoveries that failed. Jobs become slower first and then "
         "stop. What counts is what happened since earlier runs, never the total: links make "
         "errors while they train at boot, and counters start afresh when the driver is loaded. "
         "Newer GPUs also tell how many bits arrive wrong after error correction (the "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.power: the power limit in force is the one that it should be.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
@@ -9,7 +11,18 @@
 namespace muster::checks {
 namespace {
 
-std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit) {
+// A limit that was set to the same for all GPUs is a site's own: a fault lowers that of one, or
+// one that nobody set.
+bool is_set_for_all(const std::vector<const Gpu*>& gpus) {
+  return gpus.size() > 1 && std::ranges::all_of(gpus, [&](const Gpu* each) {
+           const auto& power = each->power;
+           const bool set = !power.set_mw || *power.set_mw == power.enforced_mw.value_or(0);
+           return power.enforced_mw && set &&
+                  *power.enforced_mw == gpus.front()->power.enforced_mw.value_or(0);
+         });
+}
+
+std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool set_for_all) {
   const auto& power = gpu.power;
   if (!power.enforced_mw) return gpu::not_told(gpu, "the power limit", power.enforced_mw);
   if (!limit && !power.default_mw) {
@@ -19,6 +32,7 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit) {
   const double expected = limit ? limit->value : static_cast<double>(*power.default_mw) / 1000;
   constexpr double kRounding = 1;
   if (std::abs(enforced - expected) <= kRounding) return std::nullopt;
+  if (!limit && set_for_all) return std::nullopt;
   Finding finding = gpu::about(gpu,
                                Outcome::warn,
                                fmt::format("the power limit is {:.0f} W, {} {:.0f} W",
@@ -33,9 +47,10 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const bool set_for_all = is_set_for_all(gpu::answering(snapshot));
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, profile.gpu->power.limit); },
+      [&](const Gpu& gpu) { return judge_one(gpu, profile.gpu->power.limit, set_for_all); },
       "at the power limit they should have");
 }
 
@@ -47,7 +62,8 @@ constinit const Check gpu_power{
     .why =
         "A GPU with a lowered power limit works, and slower than its neighbours. The "
         "limit in force is compared with the profile, or with the GPU's own default where "
-        "the profile says nothing.",
+        "the profile says nothing: there a limit that all GPUs of the node share is taken for the "
+        "site's own.",
     .fix =
         "nvidia-smi --power-limit sets it; look for whoever lowered it (a management "
         "daemon, the power shelf).",

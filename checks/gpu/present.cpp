@@ -44,6 +44,31 @@ Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
   return finding;
 }
 
+// The call in which all GPUs hang at once; empty where they do not. That is the driver, which holds
+// a lock for all of them, and not as many broken GPUs.
+std::string hanging_together(const std::vector<Gpu>& gpus) {
+  if (gpus.size() < 2 || gpus.front().stuck.empty()) return {};
+  const bool all = std::ranges::all_of(
+      gpus, [&](const Gpu& each) { return each.lost.empty() && each.stuck == gpus.front().stuck; });
+  return all ? gpus.front().stuck : std::string();
+}
+
+Finding driver_hangs(const Snapshot& snapshot, const std::string& call) {
+  Finding finding{
+      .device = std::string(kNode),
+      .outcome = Outcome::fail,
+      .message = fmt::format("none of the {} GPUs answers: {} did not return for any, so "
+                             "that the driver hangs",
+                             snapshot.nvml->gpus.size(),
+                             call),
+      .observed = call,
+      .remedy = Remedy::reboot,
+      .code = "NHC2015"};
+  finding.seen_by.push_back({.check = "gpu.xid", .device = std::string(kNode)});
+  leave_undecided(snapshot, finding);
+  return finding;
+}
+
 std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limits) {
   if (!limits.model) return std::nullopt;
   if (!gpu.model) return gpu::not_told(gpu, "the model", gpu.model);
@@ -133,6 +158,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
          .seen_by = {{.check = "pci.devices", .device = "*"}}});
   }
   if (const auto surplus = too_many(gpus.size(), profile)) findings.push_back(*surplus);
+  if (const auto call = hanging_together(gpus); !call.empty()) {
+    findings.push_back(driver_hangs(snapshot, call));
+    return findings;
+  }
   for (const auto& gpu : gpus) {
     if (!gpu.lost.empty() || !gpu.stuck.empty()) {
       findings.push_back(missing(snapshot, gpu));
@@ -165,7 +194,8 @@ constinit const Check gpu_present{
         "memory, and that each answers, with a UUID and a serial number. Where a "
         "profile names no model, all must have the same. A GPU that NVML "
         "refuses, reports as lost, or whose calls never return is named here, and the "
-        "other gpu checks leave it alone. A GPU that is on the PCI bus and not in NVML is "
+        "other gpu checks leave it alone; where one call returns for no GPU at all, the driver "
+        "hangs. A GPU that is on the PCI bus and not in NVML is "
         "pci.devices' finding.",
     .fix =
         "A lost GPU needs a reboot; one that stays lost is reseated or replaced, or "

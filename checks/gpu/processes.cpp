@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/gpu_processes.hpp"
 #include "checks/shared/gpus.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 
@@ -28,18 +28,6 @@ struct Seen {
   std::size_t told = 0;    // GPUs that are judged
   std::size_t others = 0;  // GPUs of other jobs
 };
-
-// The kernel keeps 15 characters of a command.
-// A user can give his process any name: only one of the system goes by it.
-bool allows(const Words& allowed, const GpuProcess& process) {
-  constexpr std::size_t kLongest = 15;
-  const std::string& name = process.name;
-  if (!process.job.empty() || (process.user && is_of_users(*process.user))) return false;
-  return std::ranges::any_of(allowed, [&](const std::string& glob) {
-    return matches_glob(glob, name) ||
-           (name.size() == kLongest && matches_glob(glob.substr(0, kLongest), name));
-  });
-}
 
 void add(const Gpu& gpu, const GpuProcess& process, Held held, Seen& seen) {
   Computing& computing = seen.processes[process.pid];
@@ -68,7 +56,7 @@ void look_at(const Gpu& gpu, const GpuProcessLimits& limits, const JobGpus& mine
   }
   if (!gpu.processes) return;
   for (const GpuProcess& process : *gpu.processes) {
-    if (concerns(mine, held, process) && !allows(limits.allowed, process)) {
+    if (concerns(mine, held, process) && !gpu::is_allowed(limits.allowed, process)) {
       add(gpu, process, held, seen);
     }
   }
@@ -215,7 +203,9 @@ constinit const Check gpu_processes{
         "process of another job, and one of which it is not certain whose GPU it uses, is a "
         "warning: it may be at work. Elsewhere the processes of jobs are as they should be, and "
         "one without a job is a warning. Daemons of the system are listed in "
-        "gpu.processes.allowed.",
+        "gpu.processes.allowed: monitors, and the server of MPS, which runs as the user that it "
+        "serves; of users' processes only those that systemd started (system.slice) go by a name "
+        "there.",
     .fix =
         "ps -fp PID says what it is; kill it, by -KILL if need be. One that does not die hangs in "
         "the driver: look for its XIDs in the kernel log, and reboot. Where it happens again, let "

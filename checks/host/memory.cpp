@@ -11,6 +11,17 @@
 namespace muster::checks {
 namespace {
 
+// The memory of NUMA nodes without CPUs: that of GPUs may be the kernel's, too (GH200, GB200).
+double memory_without_cpus(const Snapshot& snapshot) {
+  double bytes = 0;
+  if (!snapshot.cpu.ok() || !snapshot.cpu->numa_nodes) return bytes;
+  for (const auto& node : *snapshot.cpu->numa_nodes) {
+    const bool alone = node.cpus && node.cpus->empty();
+    if (alone) bytes += static_cast<double>(node.memory_bytes.value_or(0));
+  }
+  return bytes;
+}
+
 void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings& findings) {
   const Fact<std::uint64_t>& total = snapshot.memory->total_bytes;
   if (!total) {
@@ -18,8 +29,9 @@ void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings&
     return;
   }
   const double expected = limits.total->value;
-  const auto seen = static_cast<double>(*total);
+  auto seen = static_cast<double>(*total);
   const double band = expected * limits.tolerance.value / 100.0;
+  if (seen > expected + band) seen -= memory_without_cpus(snapshot);
   if (seen >= expected - band && seen <= expected + band) return;
   const bool short_of = seen < expected;
   findings.push_back({.device = std::string(kNode),
@@ -29,7 +41,7 @@ void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings&
                                              short_of ? "less" : "more",
                                              in_gib(expected),
                                              limits.tolerance.value),
-                      .observed = count_value(*total),
+                      .observed = count_value(static_cast<std::uint64_t>(seen)),
                       .limit = count_value(static_cast<std::uint64_t>(expected)),
                       .unit = "B",
                       .remedy = short_of ? hardware_remedy(snapshot) : Remedy::fix_config});

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs and HCAs use all their lanes, and HCAs their full speed. An idle GPU slows its link down on
-// purpose, so that of a GPU's speed only what it could reach is judged.
+// GPUs and HCAs use all their lanes and their full speed. An idle GPU slows its link down on
+// purpose: that of one at work is judged, and of the others what they could reach.
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -42,6 +44,22 @@ Property<unsigned> width_of(const PciDevice& device, const LinkLimit& limit) {
     expected = *device.link_width_max;
   }
   return {.observed = device.link_width, .expected = expected};
+}
+
+// The speed now of a GPU that computes at its highest performance state, as NVML tells both at one
+// time; empty for one that may have slowed its link down.
+Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
+  constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // by generation, from 1
+  constexpr unsigned kBusyPercent = 50;
+  const auto idle = Fact<double>::absent("the GPU is not at work");
+  if (device.kind != PciKind::gpu || !snapshot.nvml.ok()) return idle;
+  const auto& gpus = snapshot.nvml->gpus;
+  const auto gpu = std::ranges::find(gpus, device.address, &Gpu::address);
+  if (gpu == gpus.end() || gpu->utilisation.value_or(0) < kBusyPercent) return idle;
+  if (gpu->clocks.performance_state.value_or(1) != 0 || !gpu->link.generation) return idle;
+  const unsigned generation = *gpu->link.generation;
+  if (generation == 0 || generation > kSpeeds.size()) return idle;
+  return kSpeeds.at(generation - 1);
 }
 
 Property<double> speed_of(const PciDevice& device, const LinkLimit& limit) {
@@ -87,6 +105,13 @@ std::string why_unmeasurable(const Property<T>& property) {
   return {};
 }
 
+// A GPU is slow at work, or could not be faster.
+std::string_view words_for_slow(const Property<double>& speed, const PciDevice& device) {
+  const bool at_most = device.link_speed_max_gts &&
+                       *device.link_speed_max_gts <= speed.observed.value_or(0) + kRounding;
+  return at_most ? "can do no more than" : "is, at work,";
+}
+
 Finding narrow_or_slow(const PciDevice& device,
                        const Property<unsigned>& width,
                        const Property<double>& speed,
@@ -103,16 +128,17 @@ Finding narrow_or_slow(const PciDevice& device,
     have = fmt::format("{}{}{:g} GT/s", have, narrow ? " at " : "", *speed.observed);
     want = fmt::format("{}{}{:g} GT/s", want, narrow ? " at " : "", *speed.expected);
   }
-  Finding finding{.device = device.address,
-                  .outcome = Outcome::fail,
-                  .message = fmt::format(
-                      "the PCIe link of the {} at {} {} {}, expected {}",
-                      pci::word_for(device.kind),
-                      device.address,
-                      slow && !narrow && device.kind == PciKind::gpu ? "can do no more than" : "is",
-                      have,
-                      want),
-                  .remedy = remedy};
+  Finding finding{
+      .device = device.address,
+      .outcome = Outcome::fail,
+      .message = fmt::format(
+          "the PCIe link of the {} at {} {} {}, expected {}",
+          pci::word_for(device.kind),
+          device.address,
+          slow && !narrow && device.kind == PciKind::gpu ? words_for_slow(speed, device) : "is",
+          have,
+          want),
+      .remedy = remedy};
   if (narrow) {
     finding.observed = count_value(*width.observed);
     finding.limit = count_value(*width.expected);
@@ -125,9 +151,20 @@ Finding narrow_or_slow(const PciDevice& device,
   return finding;
 }
 
-void judge_link(const PciDevice& device, const LinkLimit& limit, Remedy remedy, Links& links) {
+void judge_link(const Snapshot& snapshot,
+                const PciDevice& device,
+                const LinkLimit& limit,
+                Links& links) {
+  const Remedy remedy = hardware_remedy(snapshot);
   const auto width = width_of(device, limit);
   const auto speed = speed_of(device, limit);
+  const Fact<double> now = speed_at_work(snapshot, device);
+  const Property<double> at_work{.observed = now, .expected = speed.expected};
+  if (below(at_work, kRounding) && !below(speed, kRounding)) {
+    ++links.judged;
+    links.findings.push_back(narrow_or_slow(device, width, at_work, remedy));
+    return;
+  }
   if (below(width, 0) || below(speed, kRounding)) {
     ++links.judged;
     links.findings.push_back(narrow_or_slow(device, width, speed, remedy));
@@ -151,7 +188,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto* device : pci::endpoints(snapshot)) {
     const auto& limit =
         device->kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
-    judge_link(*device, limit, hardware_remedy(snapshot), links);
+    judge_link(snapshot, *device, limit, links);
   }
   const bool all_well = links.findings.empty() && links.judged > 0;
   const bool skip = profile.pci->link.unmeasurable == Unmeasurable::skip;
@@ -161,7 +198,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                    fmt::format("the PCIe link cannot be measured: {}", links.why));
   if (all_well) {
     links.findings.push_back(passed(fmt::format(
-        "{} at full width; the current speed of GPUs is not judged, idle ones slow their link down",
+        "{} at full width; of GPUs only those at work are judged by their speed of this moment",
         counted(links.judged, "PCIe link"))));
   }
   return links.findings;
@@ -179,8 +216,10 @@ constinit const Check pci_link{
         "a lower "
         "generation halves every copy and every message through it, without any error. A GPU at "
         "idle "
-        "lowers its link's speed to save power, so that only the most it could reach is judged "
-        "here.",
+        "lowers its link's speed to save power: the speed of this moment is judged where the GPU "
+        "is at "
+        "work (highest performance state, busy for half of the time or more), and else the most "
+        "that it could reach.",
     .fix =
         "Reboot the node once: links are trained at boot. If it stays narrow or slow, a virtual "
         "machine "
@@ -188,6 +227,7 @@ constinit const Check pci_link{
         "cable "
         "is reseated, then replaced.",
     .needs = Probe::pci | Probe::identity,
+    .looks_at = Probe::nvml,
     .when_absent = WhenAbsent::judge,
     .judge = judge,
 };

@@ -2,6 +2,7 @@
 // What goes wrong with the links of GPUs, with their firmware and clocks, and with what was left on
 // them.
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 
 #include "tests/nodes/faults.hpp"
@@ -12,6 +13,7 @@ namespace muster::nodes {
 namespace {
 
 constexpr double kHour = 3600;
+constexpr std::uint64_t kForWeeksNs = 2'000'000'000'000'000;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned kInProgress = 2;
 
@@ -99,7 +101,7 @@ std::vector<Fault> link_faults() {
        .check = "gpu.nvlink_errors",
        .device = "gpu6",
        .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { link(node, 6, 0).replays = 3U; },
+       .change = [](NodeDescription& node) { link(node, 6, 0).replays = 300U; },
        .earlier_s = kHour},
       {.name = "gpu_pcie_replays",
        .node = kH100,
@@ -159,12 +161,20 @@ std::vector<Fault> clock_faults() {
        .node = kH100,
        .check = kCheck,
        .device = "gpu4",
-       .change = [](NodeDescription& node) { facts(node, 4).clocks.reasons = 0x48U; }},
+       .change =
+           [](NodeDescription& node) {
+             facts(node, 4).clocks.reasons = 0x48U;
+             facts(node, 4).clocks.hardware_thermal_ns = kForWeeksNs;
+           }},
       {.name = "clocks_held_by_the_power_brake",
-       .node = kA100,
+       .node = kH100,
        .check = kCheck,
        .device = "gpu2",
-       .change = [](NodeDescription& node) { facts(node, 2).clocks.reasons = 0x88U; }},
+       .change =
+           [](NodeDescription& node) {
+             facts(node, 2).clocks.reasons = 0x88U;
+             facts(node, 2).clocks.power_brake_ns = kForWeeksNs;
+           }},
       {.name = "clocks_held_by_the_driver_for_heat",
        .node = kH100,
        .check = kCheck,

@@ -24,9 +24,35 @@ Finding well(std::string_view gpus) {
           .message = fmt::format("{} with free clocks", gpus)};
 }
 
+constexpr double kNow = 100000;
+
+// An earlier run of this boot, ten minutes ago, saw the hardware hold down what it holds down now.
 Snapshot held_by(std::uint64_t reasons) {
   Snapshot node = linked_node::node();
+  node.identity->uptime_s = kNow;
   gpu_node::gpu(node, 0).clocks.reasons = reasons;
+  for (const auto& each : node.nvml->gpus) {
+    node.earlier.counters[fmt::format("gpu.{}.slowdown", each.address)] = {
+        {.uptime_s = kNow - 600, .value = 1}};
+  }
+  return node;
+}
+
+Snapshot held_for_the_first_time(std::uint64_t reasons) {
+  Snapshot node = held_by(reasons);
+  node.earlier = {};
+  return node;
+}
+
+// Of the last hour, by the driver's time of slowdowns for heat.
+Snapshot slowed_for(double seconds) {
+  Snapshot node = held_for_the_first_time(0x1);
+  constexpr std::uint64_t kEarlierNs = 7000000000000;
+  auto& gpu = gpu_node::gpu(node, 0);
+  gpu.clocks.hardware_thermal_ns = kEarlierNs + static_cast<std::uint64_t>(seconds * 1e9);
+  node.earlier.last_uptime_s = kNow - 300;
+  node.earlier.counters[fmt::format("gpu.{}.hardware_thermal_ns", gpu.address)] = {
+      {.uptime_s = kNow - 300, .value = kEarlierNs}};
   return node;
 }
 
@@ -34,7 +60,9 @@ Finding held(Outcome outcome, const std::string& words, Remedy remedy) {
   return {.device = "gpu0",
           .outcome = outcome,
           .message = fmt::format(
-              "the clocks are held down by {}, now at 345 of 1980 MHz (serial 165092300)", words),
+              "the clocks are held down by {}{}, now at 345 of 1980 MHz (serial 165092300)",
+              words,
+              outcome == Outcome::fail ? ", as an earlier run saw it, too" : ""),
           .observed = words,
           .limit = std::string("none"),
           .remedy = remedy};
@@ -68,6 +96,58 @@ TEST(GpuClocksTest, FailsWhatTheHardwareDoes) {
   }
 }
 
+TEST(GpuClocksTest, AMomentOfABusyGpuOnlyWarns) {
+  for (const std::uint64_t reasons : {0x8U, 0x44U, 0x48U, 0x80U, 0x88U, 0xccU}) {
+    const Finding found = judge(held_for_the_first_time(reasons)).front();
+    EXPECT_EQ(found.outcome, Outcome::warn) << reasons;
+    EXPECT_EQ(found.remedy, Remedy::watch) << reasons;
+    EXPECT_THAT(found.message, HasSubstr(", at this moment, now at ")) << reasons;
+  }
+  Snapshot all = held_for_the_first_time(0x88);
+  gpu_node::gpu(all, 1).clocks.reasons = 0x88U;
+  EXPECT_EQ(judge(all).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge(all).front().device, "node");
+}
+
+TEST(GpuClocksTest, WhatAnEarlierRunSawAMomentAgoIsNoProof) {
+  Snapshot node = held_by(0x48);
+  for (auto& [key, changes] : node.earlier.counters) changes.back().uptime_s = kNow - 299;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  for (auto& [key, changes] : node.earlier.counters) {
+    changes = {{.uptime_s = kNow - 9000, .value = 1}, {.uptime_s = kNow - 600, .value = 0}};
+  }
+  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+}
+
+TEST(GpuClocksTest, FailsByTheTimeThatTheHardwareTook) {
+  Profile profile = linked_node::profile();
+  profile.gpu->clocks.slowed_fail_above = Percent{10};
+  EXPECT_THAT(judge(slowed_for(359), profile), ElementsAre(well("2 GPUs")));
+  const Finding found = judge(slowed_for(720), profile).front();
+  EXPECT_EQ(found.outcome, Outcome::fail);
+  EXPECT_EQ(found.code, "NHC2017");
+  EXPECT_THAT(found.message,
+              HasSubstr("held down by hardware thermal slowdown, 20% of 60 min, now at"));
+  EXPECT_THAT(judge(slowed_for(720), Profile{}), ElementsAre(well("2 GPUs")));
+  Snapshot now = slowed_for(30);
+  gpu_node::gpu(now, 0).clocks.reasons = 0x48U;
+  now.earlier.counters[fmt::format("gpu.{}.slowdown", gpu_node::gpu(now, 0).address)] = {
+      {.uptime_s = kNow - 600, .value = 1}};
+  EXPECT_EQ(judge(now, profile).front().outcome, Outcome::warn) << "the times know better";
+}
+
+TEST(GpuClocksTest, TheFirstRunGoesByTheTimeSinceTheBoot) {
+  Profile profile = linked_node::profile();
+  profile.gpu->clocks.slowed_fail_above = Percent{10};
+  Snapshot node = held_for_the_first_time(0x1);
+  auto& clocks = gpu_node::gpu(node, 0).clocks;
+  clocks.power_brake_ns = 9000000000000U;
+  EXPECT_THAT(judge(node, profile), ElementsAre(well("2 GPUs")));
+  clocks.power_brake_ns = 50000000000000U;
+  EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
+  EXPECT_THAT(judge(node, profile).front().message, HasSubstr("power brake, 50% of 28 h"));
+}
+
 TEST(GpuClocksTest, HeatHasAFaultCodeAndIsOneFaultWithTheTemperature) {
   for (const std::uint64_t reasons : {0x40U, 0x48U, 0x68U}) {
     EXPECT_THAT(
@@ -94,7 +174,8 @@ TEST(GpuClocksTest, WithoutClocksTheMessageHasNone) {
   Snapshot node = held_by(0x8);
   gpu_node::gpu(node, 0).clocks.sm_mhz = Fact<unsigned>::absent("Not Supported (3)");
   EXPECT_EQ(judge(node).front().message,
-            "the clocks are held down by hardware slowdown (serial 165092300)");
+            "the clocks are held down by hardware slowdown, as an earlier run saw it, too (serial "
+            "165092300)");
 }
 
 TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
@@ -102,7 +183,8 @@ TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
                           .outcome = Outcome::fail,
                           .message =
                               "the clocks of all 2 GPUs are held down by the hardware power "
-                              "brake: the node's power supply or its power shelf",
+                              "brake, as an earlier run saw it, too: the node's power supply or "
+                              "its power shelf",
                           .observed = std::string("hardware power brake"),
                           .limit = std::string("none"),
                           .remedy = Remedy::report_to_provider};

@@ -122,5 +122,18 @@ TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
                                   .remedy = Remedy::fix_config}));
 }
 
+TEST(GpuDriverTest, ConfidentialGpusMustBeSetReady) {
+  Snapshot node = gpu_node::node();
+  node.nvml->driver = std::string("580.65.06");
+  node.nvml->confidential = true;
+  node.nvml->confidential_ready = false;
+  const auto findings = ask(checks::gpu_driver, node, gpu_node::profile());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings.front().outcome, Outcome::fail);
+  EXPECT_EQ(findings.front().remedy, Remedy::restart_service);
+  node.nvml->confidential_ready = true;
+  EXPECT_EQ(ask(checks::gpu_driver, node, gpu_node::profile()).front().outcome, Outcome::pass);
+}
+
 }  // namespace
 }  // namespace muster

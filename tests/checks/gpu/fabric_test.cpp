@@ -108,6 +108,73 @@ TEST(GpuFabricTest, FailsAGpuThatWaitsForTheFabricManager) {
   }
 }
 
+TEST(GpuFabricTest, RegistrationHasItsTimeAfterTheBootAndTheDriversLoad) {
+  Profile profile = linked_node::profile();
+  profile.gpu->fabric.register_within = Seconds{600};
+  const auto outcome_at = [&](double uptime_s, double loaded_s, std::size_t waiting) {
+    Snapshot node = linked_node::node();
+    node.identity->uptime_s = uptime_s;
+    node.earlier.driver_loaded_s = loaded_s;
+    for (std::size_t i = 0; i < waiting; ++i) fabric_of(node, i).state = 2;
+    return ask(checks::gpu_fabric, node, profile).front();
+  };
+  for (const std::size_t waiting : {1U, 2U}) {
+    EXPECT_EQ(outcome_at(40, 0, waiting).outcome, Outcome::warn);
+    EXPECT_EQ(outcome_at(40, 0, waiting).remedy, Remedy::watch);
+    EXPECT_EQ(outcome_at(601, 0, waiting).outcome, Outcome::fail);
+    EXPECT_EQ(outcome_at(601, 100, waiting).outcome, Outcome::warn);
+    EXPECT_EQ(outcome_at(9000, 8000, waiting).outcome, Outcome::fail);
+  }
+  EXPECT_THAT(outcome_at(40, 0, 2).message, ::testing::HasSubstr("still in progress; it has 9"));
+}
+
+TEST(GpuFabricTest, NoServiceOfThisNodeRegistersTheGpusOfARack) {
+  Snapshot node = linked_node::node();
+  for (std::size_t i = 0; i < 2; ++i) {
+    fabric_of(node, i).state = 2;
+    gpu_node::gpu(node, i).model = std::string("NVIDIA GB200");
+  }
+  EXPECT_EQ(judge(node).front().remedy, Remedy::report_to_provider);
+  EXPECT_TRUE(judge(node).front().seen_by.empty());
+  node.identity->hypervisor = false;
+  EXPECT_EQ(judge(node).front().remedy, Remedy::fix_config);
+}
+
+TEST(GpuFabricTest, ARacksGpuIsInACluster) {
+  Profile profile = linked_node::profile();
+  profile.gpu->fabric.cluster = true;
+  Snapshot node = linked_node::node();
+  const auto findings = ask(checks::gpu_fabric, node, profile);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings.front().observed, Value(std::string("no cluster")));
+  for (std::size_t i = 0; i < 2; ++i) fabric_of(node, i).cluster = std::string(32, 'a');
+  EXPECT_THAT(ask(checks::gpu_fabric, node, profile), ElementsAre(well("2 GPUs")));
+}
+
+TEST(GpuFabricTest, ImexRunsWithADomainAndAChannelWhereItIsWanted) {
+  Profile profile = linked_node::profile();
+  profile.gpu->fabric.imex = true;
+  Snapshot node = linked_node::node();
+  node.nvml->imex_nodes = std::vector<std::string>{"10.0.0.4"};
+  node.nvml->imex_channel = true;
+  Services services;
+  services.active = std::vector<std::string>{"nvidia-imex.service"};
+  node.services = observed(std::move(services));
+  EXPECT_THAT(ask(checks::gpu_fabric, node, profile), ElementsAre(well("2 GPUs")));
+  const auto said = [&](const Snapshot& sick) {
+    return ask(checks::gpu_fabric, sick, profile).back().message;
+  };
+  Snapshot sick = node;
+  sick.nvml->imex_channel = false;
+  EXPECT_EQ(said(sick), "there is no IMEX channel in /dev/nvidia-caps-imex-channels");
+  sick.nvml->imex_nodes = std::vector<std::string>{};
+  EXPECT_EQ(said(sick), "nvidia-imex has no domain: its list of nodes is empty");
+  sick.services->active = std::vector<std::string>{};
+  EXPECT_EQ(said(sick),
+            "nvidia-imex does not run: programs cannot share the memory of GPUs with other nodes");
+  EXPECT_THAT(judge(sick), ElementsAre(well("2 GPUs")));
+}
+
 TEST(GpuFabricTest, SaysOnceThatAllWait) {
   Snapshot node = linked_node::node();
   fabric_of(node, 0).state = 2;

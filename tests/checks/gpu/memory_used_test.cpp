@@ -160,5 +160,50 @@ TEST(GpuMemoryUsedTest, WithoutALimitNothingIsJudged) {
               ElementsAre(skips("this profile sets no limit for the memory in use")));
 }
 
+TEST(GpuMemoryUsedTest, BesideAMonitorOnlyALargeLeakCounts) {
+  Services services;
+  services.active = std::vector<std::string>{"nvidia-dcgm.service"};
+  Snapshot node = in_use(600);
+  node.services = observed(services);
+  EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs")));
+  gpu_node::gpu(node, 0).memory->used = 1025 * kMib;
+  EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
+}
+
+TEST(GpuMemoryUsedTest, WhatADaemonHoldsIsItsOwn) {
+  Profile allowing = profile();
+  allowing.gpu->processes.allowed = {"dcgm*"};
+  Snapshot node = in_use(2100);
+  auto& gpu = gpu_node::gpu(node, 0);
+  gpu.processes->push_back(
+      {.pid = 9, .name = "dcgm-exporter", .user = 0U, .memory_bytes = 600 * kMib});
+  EXPECT_EQ(ask(checks::gpu_memory_used, node, allowing, kIdle).front().outcome, Outcome::fail);
+  gpu.memory->used = 1600 * kMib;
+  EXPECT_THAT(ask(checks::gpu_memory_used, node, allowing, kIdle), ElementsAre(well("2 GPUs")));
+  gpu.memory->used = 9000 * kMib;
+  gpu.processes->front().name = "python";
+  EXPECT_THAT(ask(checks::gpu_memory_used, node, allowing, kIdle), ElementsAre(well("1 GPU")));
+}
+
+TEST(GpuMemoryUsedTest, AProgramThatDrawsMayUseMemory) {
+  Snapshot node = in_use(2048);
+  gpu_node::gpu(node, 0).graphics = std::vector<GpuProcess>{{.pid = 9, .name = "Xorg"}};
+  EXPECT_THAT(judge(node), ElementsAre(well("1 GPU")));
+}
+
+TEST(GpuMemoryUsedTest, ThePageCacheInAGpusMemoryIsNoLeak) {
+  Snapshot node = in_use(90000);
+  gpu_node::gpu(node, 0).numa_node = 4U;
+  Cpu cpu;
+  cpu.numa_nodes =
+      std::vector<NumaNode>{{.id = 4, .cpus = std::string(), .page_cache_bytes = 90000 * kMib}};
+  node.cpu = observed(cpu);
+  EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs")));
+  node.cpu->numa_nodes->front().page_cache_bytes = 50000 * kMib;
+  const Finding found = judge(node).front();
+  EXPECT_EQ(found.outcome, Outcome::warn) << "it may be a program's of the processor";
+  EXPECT_EQ(found.observed, Value(static_cast<double>(40000 * kMib)));
+}
+
 }  // namespace
 }  // namespace muster

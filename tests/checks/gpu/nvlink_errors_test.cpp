@@ -271,5 +271,46 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
             "link 4 replayed data 11 times in 60 min, at most 10 allowed (serial 165092300)");
 }
 
+// As of Blackwell: no replays, no CRC.
+Snapshot blackwell() {
+  Snapshot node = linked_node::node();
+  for (auto& gpu : node.nvml->gpus) {
+    for (auto& link : *gpu.nvlinks) {
+      link.replays = Fact<std::uint64_t>::absent("Not Supported (3)");
+      link.crc = link.replays;
+      link.failed_recoveries = 0U;
+      link.receive_errors = 0U;
+      link.integrity_errors = 0U;
+    }
+  }
+  linked_node::all_seen_before(node);
+  return node;
+}
+
+TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
+  Profile profile = linked_node::profile();
+  auto& limits = profile.gpu->nvlink_errors;
+  limits.recoveries_warn_above = 3;
+  limits.failed_recoveries_fail_above = 0;
+  limits.damaged_warn_above = 100;
+  const auto worst = [&](const Snapshot& node) {
+    return ask(checks::gpu_nvlink_errors, node, profile).front();
+  };
+  EXPECT_EQ(worst(blackwell()).outcome, Outcome::pass);
+  Snapshot busy = blackwell();
+  linked_node::link_of(busy, 0, 2).recoveries = 3U;
+  linked_node::link_of(busy, 0, 2).receive_errors = 60U;
+  linked_node::link_of(busy, 0, 2).integrity_errors = 40U;
+  EXPECT_EQ(worst(busy).outcome, Outcome::pass);
+  linked_node::link_of(busy, 0, 2).receive_errors = 61U;
+  EXPECT_THAT(worst(busy).message, ::testing::HasSubstr("received damaged packets 101 times"));
+  linked_node::link_of(busy, 0, 2).recoveries = 101U;
+  EXPECT_EQ(worst(busy).outcome, Outcome::warn);
+  EXPECT_THAT(worst(busy).message, ::testing::HasSubstr("recovered 101 times"));
+  linked_node::link_of(busy, 0, 2).failed_recoveries = 1U;
+  EXPECT_EQ(worst(busy).outcome, Outcome::fail);
+  EXPECT_THAT(worst(busy).message, ::testing::HasSubstr("could not be recovered 1 time"));
+}
+
 }  // namespace
 }  // namespace muster

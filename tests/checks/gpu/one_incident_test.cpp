@@ -34,6 +34,7 @@ std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile
 Profile profile() {
   Profile profile = linked_node::profile();
   profile.host->services.active = {"nvidia-fabricmanager.service"};
+  profile.gpu->clocks.slowed_fail_above = Percent{10};
   return profile;
 }
 
@@ -94,7 +95,9 @@ TEST(OneIncidentTest, WithoutTheFabricManagerNeitherFabricNorLinksAreAtFault) {
 
 TEST(OneIncidentTest, HeatIsTheTemperaturesFaultAndWithoutItTheClocks) {
   Snapshot hot = node();
+  hot.identity->uptime_s = 7200.0;
   gpu_node::gpu(hot, 0).clocks.reasons = 0x48U;
+  gpu_node::gpu(hot, 0).clocks.hardware_thermal_ns = 3600000000000U;
   EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.clocks gpu0 NHC2017"));
   gpu_node::gpu(hot, 0).heat.gpu_c = 95;
   EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.temperature gpu0 NHC2017"));
@@ -102,7 +105,9 @@ TEST(OneIncidentTest, HeatIsTheTemperaturesFaultAndWithoutItTheClocks) {
 
 TEST(OneIncidentTest, APowerBrakeHasNoCodeOfHeat) {
   Snapshot braked = node();
+  braked.identity->uptime_s = 7200.0;
   gpu_node::gpu(braked, 0).clocks.reasons = 0x88U;
+  gpu_node::gpu(braked, 0).clocks.power_brake_ns = 3600000000000U;
   EXPECT_THAT(faults(braked, profile()), ElementsAre("fail gpu.clocks gpu0 "));
 }
 

@@ -32,5 +32,18 @@ TEST(GpuPersistenceTest, WarnsWhereItIsOff) {
                      .remedy = Remedy::fix_config}));
 }
 
+TEST(GpuPersistenceTest, OffOnAllGpusIsTheSitesChoice) {
+  Snapshot node = gpu_node::node();
+  for (auto& gpu : node.nvml->gpus) gpu.modes.persistence = false;
+  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("without persistence mode, all of them")));
+  Profile wanted = gpu_node::profile();
+  wanted.gpu->persistence.expected = true;
+  EXPECT_EQ(judge(node, wanted).size(), 2U);
+  EXPECT_EQ(judge(node, wanted).front().outcome, Outcome::warn);
+  wanted.gpu->persistence.expected = false;
+  EXPECT_EQ(judge(gpu_node::node(), wanted).front().message,
+            "persistence mode is on (serial 165092300)");
+}
+
 }  // namespace
 }  // namespace muster

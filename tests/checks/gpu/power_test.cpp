@@ -41,5 +41,19 @@ TEST(GpuPowerTest, WithoutAnExpectationTheDefaultCounts) {
             "the power limit is 500 W, by default it is 700 W (serial 165092300)");
 }
 
+TEST(GpuPowerTest, ALimitThatAllGpusShareIsTheSites) {
+  Snapshot node = gpu_node::node();
+  for (auto& gpu : node.nvml->gpus) {
+    gpu.power.enforced_mw = 500000U;
+    gpu.power.set_mw = 500000U;
+  }
+  EXPECT_THAT(judge(node, Profile{}),
+              ElementsAre(gpu_node::well("at the power limit they should have")));
+  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  // Lowered by something else than whoever set it.
+  gpu_node::gpu(node, 1).power.set_mw = 700000U;
+  EXPECT_EQ(judge(node, Profile{}).size(), 2U);
+}
+
 }  // namespace
 }  // namespace muster

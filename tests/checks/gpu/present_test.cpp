@@ -173,5 +173,20 @@ TEST(GpuPresentTest, WhereNvmlIsMissingNoGpuIsJudged) {
                      .message = "no NVML to ask: libnvidia-ml.so.1: cannot open"}));
 }
 
+TEST(GpuPresentTest, OneCallThatReturnsForNoGpuIsTheDriversFault) {
+  Snapshot node = gpu_node::node();
+  for (auto& gpu : node.nvml->gpus) gpu.stuck = "nvmlDeviceGetTemperature";
+  const auto findings = judge(node);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings.front().device, "node");
+  EXPECT_EQ(findings.front().remedy, Remedy::reboot);
+  EXPECT_EQ(findings.front().code, "NHC2015");
+  EXPECT_EQ(findings.front().message,
+            "none of the 2 GPUs answers: nvmlDeviceGetTemperature did not return for any, so that "
+            "the driver hangs");
+  gpu_node::gpu(node, 1).stuck = "nvmlDeviceGetName";
+  EXPECT_EQ(judge(node).size(), 2U) << "each in a call of its own";
+}
+
 }  // namespace
 }  // namespace muster

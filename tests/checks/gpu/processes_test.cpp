@@ -230,5 +230,20 @@ TEST(GpuProcessesTest, ALostGpuIsLeftToGpuPresent) {
   EXPECT_THAT(judge(node, kIdle), ElementsAre(passes("1 GPU without a process left behind")));
 }
 
+TEST(GpuProcessesTest, TheServerOfMpsMayRunAsAUserInTheSystemsUnit) {
+  Profile profile = gpu_node::profile();
+  profile.gpu->processes.allowed = {"nvidia-cuda-mps-server"};
+  GpuProcess server = process();
+  server.name = "nvidia-cuda-mps";
+  const auto outcome = [&](const std::string& unit) {
+    server.unit = unit;
+    return ask(checks::gpu_processes, with(server), profile, kIdle).front().outcome;
+  };
+  EXPECT_EQ(outcome("nvidia-mps.service"), Outcome::pass);
+  EXPECT_EQ(outcome(""), Outcome::fail) << "any user's process could call itself so";
+  EXPECT_EQ(outcome("slurmd.service"), Outcome::fail) << "a job's, where Slurm has no cgroups";
+  EXPECT_EQ(outcome("slurmstepd.scope"), Outcome::fail);
+}
+
 }  // namespace
 }  // namespace muster

@@ -50,6 +50,14 @@ TEST(HostMemoryTest, FailsBelowTheBand) {
                   .remedy = Remedy::reseat_or_replace}));
 }
 
+TEST(HostMemoryTest, TheMemoryOfGpusIsNotTheProcessors) {
+  Cpu with_gpus = kTwoNodes;
+  with_gpus.numa_nodes->push_back({.id = 4, .cpus = std::string(), .memory_bytes = 180 * kGib});
+  EXPECT_EQ(judge(280 * kGib, with_gpus).front().outcome, Outcome::pass);
+  with_gpus.numa_nodes->front().memory_bytes = 20 * kGib;
+  EXPECT_EQ(judge(250 * kGib, with_gpus).front().outcome, Outcome::fail);
+}
+
 TEST(HostMemoryTest, FailsAboveTheBandAsAnotherKindOfNode) {
   EXPECT_THAT(judge(106 * kGib),
               ElementsAre(Finding{

@@ -25,8 +25,8 @@ const Finding kPass{
     .device = "node",
     .outcome = Outcome::pass,
     .message =
-        "2 PCIe links at full width; the current speed of GPUs is not judged, idle ones slow "
-        "their link down"};
+        "2 PCIe links at full width; of GPUs only those at work are judged by their speed of this "
+        "moment"};
 
 TEST(PciLinkTest, PassesAtFullWidthAndSpeed) {
   EXPECT_THAT(judged(small_node()), ElementsAre(kPass));
@@ -35,6 +35,34 @@ TEST(PciLinkTest, PassesAtFullWidthAndSpeed) {
 TEST(PciLinkTest, AnIdleGpuMaySlowItsLinkDown) {
   auto node = small_node();
   device(node, kGpu).link_speed_gts = 2.5;
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+}
+
+TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {
+  auto node = small_node();
+  Gpu gpu{.address = "0000:02:00.0"};
+  gpu.utilisation = 97U;
+  gpu.clocks.performance_state = 0U;
+  gpu.link.generation = 3U;
+  node.nvml = observed(Nvml{.gpus = {gpu}});
+  device(node, kGpu).link_speed_max_gts = 32.0;
+  const auto found = judged(node).front();
+  EXPECT_EQ(found.outcome, Outcome::fail);
+  EXPECT_EQ(found.message,
+            "the PCIe link of the GPU at 0000:02:00.0 is, at work, 8 GT/s, expected 32 GT/s");
+  auto& seen = node.nvml->gpus.front();
+  for (const unsigned generation : {0U, 5U, 9U}) {
+    seen.link.generation = generation;
+    EXPECT_THAT(judged(node), ElementsAre(kPass)) << generation;
+  }
+  seen.link.generation = 3U;
+  seen.utilisation = 20U;
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+  seen.utilisation = 97U;
+  seen.clocks.performance_state = 2U;
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+  seen.clocks.performance_state = 0U;
+  seen.utilisation = Fact<unsigned>::absent("Not Supported (3)");
   EXPECT_THAT(judged(node), ElementsAre(kPass));
 }
 
@@ -106,8 +134,8 @@ TEST(PciLinkTest, WhatTheKernelDoesNotKnowIsTheProfilesToCall) {
                   .message = "the PCIe link cannot be measured: current_link_width says 0"},
           Finding{.device = "node",
                   .outcome = Outcome::pass,
-                  .message = "1 PCIe link at full width; the current speed of GPUs is not judged, "
-                             "idle ones slow their link down"}));
+                  .message = "1 PCIe link at full width; of GPUs only those at work are judged by "
+                             "their speed of this moment"}));
   profile.pci->link.unmeasurable = Unmeasurable::skip;
   EXPECT_EQ(judged(node, profile).front().outcome, Outcome::skip);
 }

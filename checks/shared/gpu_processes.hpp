@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes on GPUs are the system's own: monitors, and what shares GPUs between programs.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "checks/shared/support.hpp"
+#include "lib/base/text.hpp"
+#include "lib/node/gpu.hpp"
+#include "lib/profile/limits/gpu.hpp"
+
+namespace muster::checks::gpu {
+
+// A unit that root started. Slurm's own may hold what a job started.
+[[nodiscard]] inline bool is_of_system_unit(const GpuProcess& process) {
+  return !process.unit.empty() && !process.unit.starts_with("slurm");
+}
+
+// By the command, of which the kernel keeps 15 characters. A user can give his process any name:
+// only one of the system goes by it. The server of MPS runs in the system's unit, as its user.
+[[nodiscard]] inline bool is_allowed(const Words& allowed, const GpuProcess& process) {
+  constexpr std::size_t kLongest = 15;
+  const std::string& name = process.name;
+  if (!process.job.empty()) return false;
+  if (process.user && is_of_users(*process.user) && !is_of_system_unit(process)) return false;
+  return std::ranges::any_of(allowed, [&](const std::string& glob) {
+    return matches_glob(glob, name) ||
+           (name.size() == kLongest && matches_glob(glob.substr(0, kLongest), name));
+  });
+}
+
+}  // namespace muster::checks::gpu
