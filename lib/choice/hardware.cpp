@@ -62,10 +62,9 @@ std::optional<GpuIds> gpu_ids(const Snapshot& snapshot) {
   return ids;
 }
 
-std::optional<int> nvme_disks(const Snapshot& snapshot) {
+std::optional<int> count_on_bus(const Snapshot& snapshot, PciKind kind) {
   if (!snapshot.pci.ok()) return std::nullopt;
-  return static_cast<int>(
-      std::ranges::count(snapshot.pci->devices, PciKind::nvme, &PciDevice::kind));
+  return static_cast<int>(std::ranges::count(snapshot.pci->devices, kind, &PciDevice::kind));
 }
 
 // A machine without DMI has no such text; one that could not be read may have any.
@@ -85,11 +84,14 @@ std::optional<To> known(const Fact<From>& fact) {
 Hardware hardware_of(const Snapshot& snapshot) {
   return {.chassis_asset_tag = dmi_text(snapshot, snapshot.identity->chassis_asset_tag),
           .dmi_vendor = dmi_text(snapshot, snapshot.identity->dmi_vendor),
+          .dmi_product = dmi_text(snapshot, snapshot.identity->dmi_product),
           .gpu_pci_ids = gpu_ids(snapshot),
           .infiniband_hcas = count_hcas(snapshot),
-          .nvme_disks = nvme_disks(snapshot),
+          .nvme_disks = count_on_bus(snapshot, PciKind::nvme),
+          .nvswitches = count_on_bus(snapshot, PciKind::nvswitch),
           .cores = known<int>(snapshot.cpu->cores),
-          .memory_bytes = known<double>(snapshot.memory->total_bytes)};
+          .memory_bytes = known<double>(snapshot.memory->total_bytes),
+          .instance_size = known<std::string>(snapshot.identity->instance_size)};
 }
 
 std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snapshot& snapshot) {

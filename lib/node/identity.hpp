@@ -19,6 +19,7 @@ struct Identity {
   bool hypervisor = false;
   bool foreign_root = false;
   Fact<std::string> physical_host;
+  Fact<std::string> instance_size;
 
   MUSTER_FIELDS(Identity,
                 MUSTER_FIELD(hostname, "the node's name"),
@@ -32,7 +33,10 @@ struct Identity {
                 MUSTER_FIELD(foreign_root,
                              "observed below --root: live interfaces could not be asked"),
                 MUSTER_FIELD(physical_host,
-                             "Azure: name of the physical host, from the Hyper-V key-value pool"));
+                             "Azure: name of the physical host, from the Hyper-V key-value pool"),
+                MUSTER_FIELD(instance_size,
+                             "size of the instance as its cloud calls it, from the file in which "
+                             "cloud-init keeps what it was told"));
 };
 
 }  // namespace muster

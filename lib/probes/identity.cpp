@@ -11,12 +11,14 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/cpu.hpp"
+#include "lib/probes/parse/instance_data.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kLargestInstanceData = 8UL * 1024 * 1024;  // user data may be part of it
 constexpr std::size_t kLargestPool = 1024UL * 1024;  // 400 records; real pools have about ten
 
 Result<double> read_uptime(const Root& root) {
@@ -50,6 +52,20 @@ Result<std::string> read_physical_host(const Root& root) {
   return parse_physical_host(*pool);
 }
 
+// The file that everybody may read leaves out what cloud-init takes for secret; with some clouds
+// that is all of their metadata.
+Result<std::string> read_instance_size(const Root& root) {
+  const auto size_in = [&](std::string_view name) -> Result<std::string> {
+    const auto text = root.read(fmt::format("/run/cloud-init/{}", name), kLargestInstanceData);
+    if (!text) return tl::unexpected(text.error());
+    return parse_instance_size(*text);
+  };
+  auto size = size_in("instance-data.json");
+  if (size) return size;
+  auto sensitive = size_in("instance-data-sensitive.json");
+  return sensitive ? sensitive : size;
+}
+
 // x86 says it in the processor's flags. Arm has no such flag: Xen's folder and the maker's name are
 // what is left there.
 bool read_hypervisor(const Root& root, const Identity& identity) {
@@ -79,6 +95,7 @@ Section<Identity> probe_identity(const Root& root) {
   identity.hypervisor = read_hypervisor(root, identity);
   identity.foreign_root = root.foreign();
   identity.physical_host = read_physical_host(root);
+  identity.instance_size = read_instance_size(root);
 
   const bool nothing = !hostname && !identity.boot_id && !identity.uptime_s &&
                        !identity.dmi_vendor && !identity.dmi_product;

@@ -33,6 +33,7 @@ class Reader {
     for (const auto& [name, file] : index_) {
       const auto document = sections_of(file);
       if (!document) return tl::unexpected(document.error());
+      add_aliases(**document, file, candidates.by_name);
       if ((*document)->find("recognise") == nullptr) {
         if (file.of_site) unknown.push_back(name);
         continue;
@@ -40,6 +41,13 @@ class Reader {
       auto wants = merged(file);
       if (!wants) return tl::unexpected(wants.error());
       candidates.profiles.push_back({name, std::move(*wants), file.of_site});
+    }
+    for (const auto& [name, file] : index_) {
+      auto& known = candidates.by_name[plain_profile_name(name)];
+      const auto other = index_.find(known);
+      const bool is_name =
+          other != index_.end() && plain_profile_name(known) == plain_profile_name(name);
+      if (!is_name || file.of_site) known = name;
     }
     candidates.remarks = remarks_on(unknown);
     return candidates;
@@ -49,11 +57,24 @@ class Reader {
   [[nodiscard]] Result<const Yaml*> sections_of(const ProfileFile& file) {
     const auto known = documents_.find(file.path);
     if (known != documents_.end()) return &known->second;
-    auto document = file.of_site ? read_own(file) : read_sections(file, {"extends", "recognise"});
+    auto document =
+        file.of_site ? read_own(file) : read_sections(file, {"extends", "aliases", "recognise"});
     if (!document && file.of_site) return tl::unexpected(document.error());
     // One of another folder that is no YAML is an error where it is named, and no candidate here.
     if (!document) document = Yaml{};
     return &documents_.emplace(file.path, std::move(*document)).first->second;
+  }
+
+  // An alias of the site's goes before a shipped one.
+  static void add_aliases(const Yaml& document,
+                          const ProfileFile& file,
+                          std::map<std::string, std::string>& by_name) {
+    const Yaml* aliases = document.find("aliases");
+    if (aliases == nullptr) return;
+    for (const auto& alias : aliases->items) {
+      auto& name = by_name[plain_profile_name(alias.text)];
+      if (name.empty() || file.of_site) name = file.stem;
+    }
   }
 
   // A slip in the site's own file would take its profile out of the choice in silence.

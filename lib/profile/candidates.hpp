@@ -2,6 +2,7 @@
 // The profiles that recognition chooses from, and the choice alone.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Candidate {
 
 struct Candidates {
   std::vector<Candidate> profiles;
-  std::vector<std::string> remarks;  // why a profile of the site is not among them
+  std::map<std::string, std::string> by_name;  // profiles by their names and aliases, made plain
+  std::vector<std::string> remarks;            // why a profile of the site is not among them
 };
 
 // Every profile whose file has a block `recognise`, merged with those of what it extends. A profile

@@ -49,6 +49,7 @@ inline constexpr std::array kMustObserveWords{std::string_view("host"),
 struct Recognise {
   Limit<std::string> chassis_asset_tag;
   Limit<std::string> dmi_vendor;
+  Limit<std::string> dmi_product;
   Words gpu_pci_ids;       // vendor:device, as 10de:2330
   Limit<bool> infiniband;  // has HCAs with link layer InfiniBand
   Limit<int> gpus, hcas, cores, nvme;
@@ -57,6 +58,7 @@ struct Recognise {
   MUSTER_FIELDS(Recognise,
                 MUSTER_FIELD(chassis_asset_tag, "DMI chassis asset tag"),
                 MUSTER_FIELD(dmi_vendor, "DMI vendor, a glob"),
+                MUSTER_FIELD(dmi_product, "DMI product, a glob"),
                 MUSTER_FIELD(gpu_pci_ids, "PCI ids of its GPUs, any of them"),
                 MUSTER_FIELD(infiniband, "has InfiniBand at all"),
                 MUSTER_FIELD(gpus, "count, to choose between candidates"),

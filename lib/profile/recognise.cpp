@@ -10,6 +10,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/profile/candidates.hpp"
+#include "lib/profile/sources.hpp"
 
 namespace muster {
 namespace {
@@ -51,6 +52,7 @@ std::optional<GpuIds> compute_gpus(const Hardware& hardware) {
 struct Node {
   const Hardware& hardware;
   std::optional<GpuIds> gpus;
+  bool is_of_unknown_size = false;  // its cloud calls it what no profile is called
 
   [[nodiscard]] std::optional<int> gpu_count() const {
     if (!gpus) return std::nullopt;
@@ -65,10 +67,14 @@ struct Node {
       result = fit(hardware.chassis_asset_tag,
                    [&](const std::string& tag) { return tag == *wants.chassis_asset_tag; });
     }
-    if (!wants.dmi_vendor) return result;
-    return worse(result, fit(hardware.dmi_vendor, [&](const std::string& vendor) {
-                   return matches_glob(*wants.dmi_vendor, vendor);
-                 }));
+    for (const auto& [wanted, seen] : {std::pair(&wants.dmi_vendor, &hardware.dmi_vendor),
+                                       std::pair(&wants.dmi_product, &hardware.dmi_product)}) {
+      if (!*wanted) continue;
+      const std::string& glob = **wanted;
+      result = worse(result,
+                     fit(*seen, [&](const std::string& text) { return matches_glob(glob, text); }));
+    }
+    return result;
   }
 
   // A node that shows no GPU is no GPU node to us, and then all else must fit well.
@@ -98,11 +104,18 @@ struct Node {
     return fit(hardware.infiniband_hcas, [&](int hcas) { return *wants.infiniband == (hcas > 0); });
   }
 
+  // Cores and memory are the same in many a machine: what only comes with GPUs must be there, too.
+  [[nodiscard]] bool shows_what_comes_with_gpus(const Recognise& wants) const {
+    const bool has_hcas = wants.infiniband.value_or(false) && hardware.infiniband_hcas > 0;
+    return has_hcas || hardware.nvswitches > 0 || wants.dmi_product;
+  }
+
   // All that it asks for but its GPUs. A profile that says too little of a node is not believed.
   [[nodiscard]] bool is_all_but_gpus(const Recognise& wants) const {
     const bool says_enough = (wants.chassis_asset_tag || wants.dmi_vendor) && wants.cores &&
                              wants.memory && !wants.gpu_pci_ids.empty();
     if (!says_enough || is_of_vendor(wants) != Fit::yes) return false;
+    if (!shows_what_comes_with_gpus(wants)) return false;
     if (agrees_on_infiniband(wants) != Fit::yes) return false;
     const bool any_number = wants.infiniband.value_or(false) && !wants.hcas;
     const bool hcas_fit = any_number || hardware.infiniband_hcas == wants.hcas.value_or(0);
@@ -166,6 +179,9 @@ std::string size_of(const Hardware& hardware) {
 
 std::vector<std::string> describe(const Node& node) {
   std::vector<std::string> evidence;
+  if (const auto& size = node.hardware.instance_size) {
+    evidence.push_back(fmt::format("its cloud calls it {}", printable(*size, 60)));
+  }
   describe_maker(node.hardware, evidence);
   describe_devices(node, evidence);
   evidence.push_back(size_of(node.hardware));
@@ -204,7 +220,7 @@ std::string possible_text(const Chosen& possible, bool others_fit) {
 // GPU nodes that look like this one, which shows no GPU at all.
 Chosen lost_gpus(const Node& node, const std::vector<Candidate>& candidates) {
   Chosen found;
-  if (!node.gpus || !node.gpus->empty()) return found;
+  if (!node.gpus || !node.gpus->empty() || node.is_of_unknown_size) return found;
   for (const auto& each : candidates) {
     if (node.is_all_but_gpus(each.wants)) found.push_back(&each);
   }
@@ -259,8 +275,7 @@ bool lacks_all_gpus_of(const Node& node, const Chosen& fitting) {
   return node.gpus && node.gpus->empty() && std::ranges::all_of(fitting, has_gpus);
 }
 
-Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware& hardware) {
-  const Node node{hardware, compute_gpus(hardware)};
+Recognised choose_by_hardware(const std::vector<Candidate>& candidates, const Node& node) {
   Recognised result{.profile = "generic", .evidence = describe(node)};
 
   auto fitting = matching(node, candidates, result.evidence);
@@ -291,10 +306,36 @@ Recognised choose_among(const std::vector<Candidate>& candidates, const Hardware
   return result;
 }
 
+const Candidate* find_candidate(const Candidates& candidates, std::string_view name) {
+  const auto found = std::ranges::find(candidates.profiles, name, &Candidate::name);
+  return found == candidates.profiles.end() ? nullptr : &*found;
+}
+
+// A profile of the site for nodes with the same GPUs as the one that the cloud's word leads to.
+bool is_sites_own_for(const Candidates& candidates,
+                      const std::string& chosen,
+                      const Candidate* of) {
+  const Candidate* own = find_candidate(candidates, chosen);
+  if (own == nullptr || of == nullptr || !own->of_site) return false;
+  return of->wants.gpu_pci_ids == own->wants.gpu_pci_ids;
+}
+
 }  // namespace
 
 Recognised choose(const Candidates& candidates, const Hardware& hardware) {
-  auto result = choose_among(candidates.profiles, hardware);
+  Node node{hardware, compute_gpus(hardware)};
+  const auto& size = hardware.instance_size;
+  const auto named =
+      size ? candidates.by_name.find(plain_profile_name(*size)) : candidates.by_name.end();
+  const bool is_named = named != candidates.by_name.end();
+  node.is_of_unknown_size = size && !is_named;
+
+  auto result = choose_by_hardware(candidates.profiles, node);
+  if (is_named && result.profile != named->second &&
+      !is_sites_own_for(candidates, result.profile, find_candidate(candidates, named->second))) {
+    // What the hardware alone was taken for is no evidence then.
+    result = Recognised{.profile = named->second, .evidence = describe(node)};
+  }
   const auto& remarks = candidates.remarks;
   result.evidence.insert(result.evidence.end(), remarks.begin(), remarks.end());
   return result;

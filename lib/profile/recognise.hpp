@@ -20,11 +20,14 @@ using GpuIds = std::map<std::string, int>;  // vendor:device to how many are on 
 struct Hardware {
   std::optional<std::string> chassis_asset_tag;
   std::optional<std::string> dmi_vendor;
+  std::optional<std::string> dmi_product;
   std::optional<GpuIds> gpu_pci_ids;
   std::optional<int> infiniband_hcas;  // on the bus, or RDMA devices that are not Ethernet
   std::optional<int> nvme_disks;
+  std::optional<int> nvswitches;
   std::optional<int> cores;
-  std::optional<double> memory_bytes;  // MemTotal
+  std::optional<double> memory_bytes;        // MemTotal
+  std::optional<std::string> instance_size;  // as the cloud calls it
 };
 
 struct Recognised {

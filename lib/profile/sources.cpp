@@ -67,20 +67,11 @@ Result<void> list_shipped(const ProfileSources& sources, ProfileIndex& found) {
   return {};
 }
 
-// "nd96isr_h100_v5" of what a cloud calls "Standard_ND96isr_H100_v5".
-std::string without_clouds_style(std::string_view name) {
-  constexpr std::string_view kPrefix = "standard_";
-  std::string plain(name);
-  std::ranges::transform(
-      plain, plain.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
-  return plain.starts_with(kPrefix) ? plain.substr(kPrefix.size()) : plain;
-}
-
 Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name) {
   std::vector<std::string> known;
-  const auto plain = without_clouds_style(name);
-  if (const auto found = files.find(plain); plain != name && found != files.end()) {
-    return found->second;
+  const auto plain = plain_profile_name(name);
+  for (const auto& [stem, file] : files) {
+    if (plain_profile_name(stem) == plain && stem != name) return file;
   }
   for (const auto& [stem, file] : files) {
     const auto document = read_sections(file, {"aliases"});
@@ -89,7 +80,7 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
     const Yaml* aliases = document ? document->find("aliases") : nullptr;
     if (aliases == nullptr) continue;
     for (const auto& alias : aliases->items) {
-      if (alias.text == name || alias.text == plain) return file;
+      if (alias.text == name || plain_profile_name(alias.text) == plain) return file;
       known.push_back(alias.text);
     }
   }
@@ -150,6 +141,14 @@ Result<void> check_site_keys(const Yaml& document, std::string_view file) {
 }
 
 }  // namespace
+
+std::string plain_profile_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "standard_";
+  std::string plain(name);
+  std::ranges::transform(
+      plain, plain.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+  return plain.starts_with(kPrefix) ? plain.substr(kPrefix.size()) : plain;
+}
 
 Result<ProfileIndex> list_profiles(const ProfileSources& sources) {
   ProfileIndex found;

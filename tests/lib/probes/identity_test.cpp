@@ -18,6 +18,8 @@ class IdentityProbeTest : public ::testing::Test {
 };
 
 TEST_F(IdentityProbeTest, SaysWhoTheNodeIs) {
+  tree_.write("run/cloud-init/instance-data.json",
+              R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND40rs_v2"}}}}})");
   EXPECT_EQ(probe(),
             observed(Identity{.hostname = "gpu-0007",
                               .boot_id = std::string("1f080c0c-7496-44a5-b0ed-7dfff1bfa5b0"),
@@ -27,7 +29,31 @@ TEST_F(IdentityProbeTest, SaysWhoTheNodeIs) {
                               .chassis_asset_tag = std::string("7783-7084-3265-9085-8269-3286-77"),
                               .hypervisor = true,
                               .foreign_root = true,
-                              .physical_host = std::string("blz01.example.net")}));
+                              .physical_host = std::string("blz01.example.net"),
+                              .instance_size = std::string("Standard_ND40rs_v2")}));
+}
+
+TEST_F(IdentityProbeTest, SaysTheSizeThatTheCloudTold) {
+  EXPECT_TRUE(probe()->instance_size.is_absent());
+  tree_.write("run/cloud-init/instance-data.json", R"({"ds": {"meta_data": {"vmSize": "S_a"}}})");
+  EXPECT_EQ(probe()->instance_size, Fact<std::string>(std::string("S_a")));
+  tree_.write("run/cloud-init/instance-data.json",
+              R"({"ds": {"meta_data": "redacted for non-root user"}})");
+  tree_.write("run/cloud-init/instance-data-sensitive.json",
+              R"({"ds": {"meta_data": {"instance-type": "p5.48xlarge"}}})");
+  EXPECT_EQ(probe()->instance_size, Fact<std::string>(std::string("p5.48xlarge")));
+}
+
+TEST_F(IdentityProbeTest, InstanceDataThatIsGarbledHugeOrNoFileIsNoErrorOfTheNode) {
+  tree_.write("run/cloud-init/instance-data.json", "{\"ds\": ");
+  EXPECT_TRUE(probe()->instance_size.is_unreadable());
+  tree_.write("run/cloud-init/instance-data.json", std::string(9UL * 1024 * 1024, ' '));
+  EXPECT_TRUE(probe()->instance_size.is_unreadable());
+  EXPECT_TRUE(probe().ok());
+  tree_.remove("run/cloud-init/instance-data.json");
+  tree_.write("run/cloud-init/instance-data.json/x", "");
+  EXPECT_FALSE(probe()->instance_size.known());
+  EXPECT_TRUE(probe().ok());
 }
 
 TEST_F(IdentityProbeTest, TakesTheProcessorsWordForBareMetal) {

@@ -165,6 +165,79 @@ TEST_F(RecogniseTest, ANodeThatLostAllItsGpusAndMayBeOfTwoKindsIsJudgedAsOneOfTh
             "ambiguous: nd96asr_other, nd96asr_v4 match equally well; judged as nd96asr_other");
 }
 
+// An M-series VM has as many cores and as much memory as an ND H100, and never had a GPU.
+TEST_F(RecogniseTest, AMachineOfTheSameSizeThatShowsNothingOfAGpuNodeIsNone) {
+  files.shipped("nd96is_h100_v5",
+                fmt::format("recognise: {{chassis_asset_tag: {}, gpu_pci_ids: ['10de:2330'], "
+                            "infiniband: false, gpus: 8, cores: 96, memory: 1870 GiB}}\n",
+                            kAzure));
+  Hardware node = nd_h100();
+  node.gpu_pci_ids = GpuIds{};
+  node.infiniband_hcas = 0;
+  node.nvswitches = 0;
+  EXPECT_EQ(of(node).profile, "generic");
+  node.nvswitches = 4;
+  EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
+  EXPECT_EQ(of(node).evidence.back(), "its GPUs are missing");
+}
+
+TEST_F(RecogniseTest, AServersProductTellsThatItsGpusAreMissing) {
+  files.site_profile("our_dgx",
+                     "recognise: {dmi_vendor: NVIDIA, dmi_product: DGXH100*, cores: 112, "
+                     "memory: 2015 GiB, gpu_pci_ids: ['10de:2330']}\n");
+  Hardware node{.chassis_asset_tag = "",
+                .dmi_vendor = "NVIDIA",
+                .dmi_product = "DGXH100",
+                .gpu_pci_ids = GpuIds{},
+                .infiniband_hcas = 0,
+                .cores = 112,
+                .memory_bytes = 2015 * kGiB};
+  EXPECT_EQ(of(node).profile, "our_dgx");
+  node.dmi_product = "DGXA100";
+  EXPECT_EQ(of(node).profile, "generic");
+}
+
+TEST_F(RecogniseTest, TheCloudsWordGoesBeforeWhatTheHardwareShows) {
+  Hardware node = nd_h100();
+  node.instance_size = "Standard_ND96isr_H100_v5";
+  node.gpu_pci_ids = GpuIds{};
+  node.infiniband_hcas = 0;
+  node.memory_bytes.reset();
+  const auto result = of(node);
+  EXPECT_EQ(result.profile, "nd96isr_h100_v5");
+  EXPECT_EQ(result.evidence.front(), "its cloud calls it Standard_ND96isr_H100_v5");
+  node.instance_size = "STANDARD_nd96is_h100_V5";
+  EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
+}
+
+TEST_F(RecogniseTest, AnAliasIsANameOfTheClouds) {
+  files.shipped("nd96isr_h200_v5",
+                "aliases: [ND96isrf_H200_v5]\nrecognise: {gpu_pci_ids: ['10de:2335']}\n");
+  files.site_profile("our_p5", "aliases: [p5.48xlarge]\n");
+  Hardware node;
+  node.instance_size = "Standard_ND96isrf_H200_v5";
+  EXPECT_EQ(of(node).profile, "nd96isr_h200_v5");
+  node.instance_size = "p5.48xlarge";
+  EXPECT_EQ(of(node).profile, "our_p5");
+}
+
+TEST_F(RecogniseTest, ASizeThatNoProfileIsCalledIsNoNodeThatLostItsGpus) {
+  add("nd96asr_v4", kNdA100);
+  Hardware node = nd_a100_without_gpus();
+  node.instance_size = "Standard_M96ms_v3";
+  EXPECT_EQ(of(node).profile, "generic");
+  node = nd_h100();
+  node.instance_size = "Standard_ND96_of_tomorrow";
+  EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
+}
+
+TEST_F(RecogniseTest, TheSitesOwnProfileGoesBeforeTheOneOfTheCloudsName) {
+  files.site_profile("our_h100", "extends: nd96isr_h100_v5\nrecognise: {}\n");
+  Hardware node = nd_h100();
+  node.instance_size = "Standard_ND96isr_H100_v5";
+  EXPECT_EQ(of(node).profile, "our_h100");
+}
+
 TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
   const Hardware node{.chassis_asset_tag = kAzure,
                       .gpu_pci_ids = GpuIds{{"10de:ffff", 1}},
