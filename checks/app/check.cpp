@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster check`: inspect, report, remember.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <string>
 
 #include "checks/app/commands.hpp"
@@ -17,12 +20,37 @@ int save(const CheckCommand& command, const Caller& caller, const Snapshot& snap
   return status == kExitHealthy ? saved : status;
 }
 
+// The first probe that was not allowed to look; empty where all were.
+std::string not_allowed(const Report& report) {
+  const auto denied = [](const std::string& reason) {
+    return reason.find("Permission denied") != std::string::npos ||
+           reason.find("Operation not permitted") != std::string::npos;
+  };
+  for (const auto& probe : report.probes) {
+    if (denied(probe.reason)) return probe.name;
+  }
+  for (const auto& finding : report.findings) {
+    if (finding.outcome != Outcome::pass && denied(finding.message)) return finding.check;
+  }
+  return "";
+}
+
+// An ordinary user sees less of the node, and takes that for a fault of its.
+void say_run_as_root(const CheckCommand& command, const Caller& caller, const Report& report) {
+  if (::geteuid() == 0 || command.root != "/") return;
+  const auto which = not_allowed(report);
+  if (which.empty()) return;
+  caller.console.note(fmt::format(
+      "muster: run as root: not everything may be read by an ordinary user (see {})", which));
+}
+
 }  // namespace
 
 int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
   const auto inspected = inspect(command, caller, deadline);
   if (!inspected) return fail(caller, inspected.error());
   const auto& report = inspected->report;
+  say_run_as_root(command, caller, report);
   const auto text = render(report, command, caller.console, false);
   const int status = deliver(caller, command.output, text, exit_status(report.verdict));
   const int saved = save(command, caller, inspected->observed.snapshot, status);

@@ -72,8 +72,15 @@ struct ProfilesCommand {
   static constexpr std::string_view kName = "profiles";
 
   std::string show;       // empty: list them
+  bool changed = false;   // show only what is not as by default
   std::string export_to;  // the folder for the shipped files; empty: none
   std::vector<std::string> settings;
+  std::string root = "/";
+};
+
+struct ValidateCommand {
+  static constexpr std::string_view kName = "validate";
+
   std::string root = "/";
 };
 
@@ -88,6 +95,7 @@ using Invocation = std::variant<SayCommand,
                                 ListCommand,
                                 ExplainCommand,
                                 ProfilesCommand,
+                                ValidateCommand,
                                 HookCommand,
                                 DrainCommand,
                                 ResumeCommand,
@@ -108,6 +116,7 @@ using Invocation = std::variant<SayCommand,
                               const Caller& caller,
                               Deadline& deadline);
 [[nodiscard]] int run_profiles(const ProfilesCommand& command, const Caller& caller);
+[[nodiscard]] int run_validate(const ValidateCommand& command, const Caller& caller);
 
 // Runs what the command line asked for, and gives up on it at its deadline.
 [[nodiscard]] int run(const Invocation& invocation, const Caller& caller);

@@ -97,6 +97,10 @@ struct Run {
     return guarded(caller, [&] { return run_profiles(command, caller); });
   }
 
+  int operator()(const ValidateCommand& command) const {
+    return guarded(caller, [&] { return run_validate(command, caller); });
+  }
+
   // Whoever reads what a hook says, or does not, changes nothing about its status.
   int operator()(const HookCommand& command) const {
     if (command.check_setup) return check_setup(command);

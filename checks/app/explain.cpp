@@ -14,29 +14,19 @@
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
+#include "lib/command/options.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
 namespace {
 
-std::string paragraph(std::string_view text) {
-  constexpr std::size_t kWidth = 78;
-  std::string lines = "  ";
-  std::size_t used = 2;
-  for (const auto word : split_words(text)) {
-    if (used > 2 && used + 1 + word.size() > kWidth) {
-      lines += "\n  ";
-      used = 2;
-    }
-    if (used > 2) {
-      lines.push_back(' ');
-      ++used;
-    }
-    lines += word;
-    used += word.size();
-  }
-  return fmt::format("{}\n", lines);
+// Lines of at most 80 columns, all but the first indented by two more.
+std::string wrapped_at(std::size_t indent, std::string_view text) {
+  return fmt::format("{:{}}{}\n", "", indent, wrapped(text, indent == 0 ? 2 : indent));
 }
+
+std::string paragraph(std::string_view text) { return wrapped_at(2, text); }
 
 // One line of the limits: a value, or a remark where there is none.
 struct Row {
@@ -52,10 +42,42 @@ struct Group {
   std::string remark;  // behind the rows
 };
 
+// "3" of "3.class"; empty where it is no item of a list.
+std::string_view index_of(std::string_view below) {
+  const auto digits = below.find_first_not_of("0123456789");
+  return digits != 0 && digits < below.size() && below[digits] == '.' ? below.substr(0, digits)
+                                                                      : std::string_view();
+}
+
+// A value on a row of its own, or together with the others of its item: "class fatal, xids [79]".
+void add(const std::pair<std::string, LimitValue>& value,
+         std::string_view below,
+         std::string_view key,
+         std::vector<Row>& rows) {
+  const auto index = index_of(below);
+  const auto shown = shown_value(value.second.value);
+  if (index.empty()) {
+    rows.push_back({printable(fmt::format("{}{}{}", key, below.empty() ? "" : ".", below)),
+                    shown,
+                    place_of(value.second.origin),
+                    source_of(value.second.origin)});
+    return;
+  }
+  auto name = fmt::format("{} {}", key, index);
+  const auto part = fmt::format("{} {}", printable(below.substr(index.size() + 1)), shown);
+  if (!rows.empty() && rows.back().key == name) {
+    rows.back().value += fmt::format(", {}", part);
+    return;
+  }
+  rows.push_back(
+      {std::move(name), part, place_of(value.second.origin), source_of(value.second.origin)});
+}
+
 // One value, or the first of many with their number.
 Group group_of(const Profile& profile, std::string_view check, const LimitKey& key) {
   constexpr std::size_t kMost = 12;
-  const auto values = values_at(profile, fmt::format("{}.{}", check, key.name));
+  const auto path = fmt::format("{}.{}", check, key.name);
+  const auto values = values_at(profile, path);
   Group group;
   if (values.empty()) {
     // What is judged by something else then says so: "; else the GPU's own default".
@@ -63,16 +85,15 @@ Group group_of(const Profile& profile, std::string_view check, const LimitKey& k
     const auto* unset = key.optional && !otherwise ? "not set: not judged" : "not set";
     group.rows.push_back({key.name, fmt::format("{} ({})", unset, key.about), "", ""});
   }
-  for (const auto& [at, value] : values) {
-    if (group.rows.size() == kMost) {
-      group.remark =
-          fmt::format("… {} more: muster profiles show {}", values.size() - kMost, profile.name);
-      break;
-    }
-    group.rows.push_back({printable(std::string_view(at).substr(check.size() + 1)),
-                          shown_value(value.value),
-                          place_of(value.origin),
-                          source_of(value.origin)});
+  for (const auto& value : values) {
+    const auto below =
+        std::string_view(value.first).substr(std::min(value.first.size(), path.size() + 1));
+    add(value, below, key.name, group.rows);
+  }
+  if (group.rows.size() > kMost) {
+    group.remark =
+        fmt::format("… {} more: muster profiles show {}", group.rows.size() - kMost, profile.name);
+    group.rows.resize(kMost);
   }
   return group;
 }
@@ -101,10 +122,21 @@ Widths widths_of(const std::vector<Group>& groups) {
   return widths;
 }
 
+// Within 80 columns: a long value is wrapped, and then its place is below it.
 std::string line_of(const Row& row, const Widths& widths, bool shared) {
-  std::string line = fmt::format("  {:{}}  {:{}}", row.key, widths.key, row.value, widths.value);
-  if (!row.place.empty()) line += fmt::format("  {}", row.place);
-  if (!shared && !row.source.empty()) line += fmt::format("; source: {}", row.source);
+  constexpr std::size_t kWidth = 80;
+  const auto column = widths.key + 4;
+  std::string end = row.place;
+  if (!shared && !row.source.empty()) end += fmt::format("; source: {}", row.source);
+  auto line = fmt::format("  {:{}}  {:{}}", row.key, widths.key, row.value, widths.value);
+  if (line.size() + 2 + end.size() <= kWidth) {
+    if (!end.empty()) line += fmt::format("  {}", end);
+  } else {
+    line = fmt::format("  {:{}}  {}", row.key, widths.key, wrapped(row.value, column));
+    // Behind a long key there is no room for a place.
+    const auto below = std::min<std::size_t>(column, 20);
+    if (!end.empty()) line += fmt::format("\n{:{}}{}", "", below, wrapped(end, below));
+  }
   line.erase(line.find_last_not_of(' ') + 1);
   line.push_back('\n');
   return line;
@@ -116,7 +148,8 @@ std::string limit_lines(const std::vector<Group>& groups) {
   std::string lines;
   std::string pending;
   const auto say_source = [&] {
-    if (!pending.empty()) lines += fmt::format("    source: {}\n", pending);
+    if (!pending.empty())
+      lines += fmt::format("    {}\n", wrapped(fmt::format("source: {}", pending), 6));
     pending.clear();
   };
   for (const auto& group : groups) {
@@ -151,27 +184,51 @@ std::string contexts_line(const Profile& profile, const Check& check) {
                      left_out.empty() ? "" : fmt::format(" Left out in: {}.", left_out));
 }
 
-std::string explanation(const Check& check, const Choice& choice) {
+// What a check is, what to do, and by whose limits: `about` are lines on when it runs.
+struct Subject {
+  std::string_view id, title, why, fix;
+  std::string about;
+};
+
+std::string explanation(const Subject& subject, const Choice& choice) {
   const auto& profile = choice.profile;
   std::string evidence;
   for (const auto& each : choice.evidence) {
     evidence += fmt::format("{}{}", evidence.empty() ? ": " : "; ", each);
   }
-  auto text = fmt::format("{}: {}\n\n{}\nWhat to do\n{}\nUnder profile {}{}\n{}{}",
-                          check.id,
-                          check.title,
-                          paragraph(check.why),
-                          paragraph(check.fix),
-                          profile.name,
-                          printable(evidence, 600),
-                          contexts_line(profile, check),
-                          policy_line(profile, check));
-  const auto keys = limit_keys(check.id);
+  auto text = fmt::format(
+      "{}\n{}\nWhat to do\n{}\n{}{}",
+      wrapped_at(0, fmt::format("{}: {}", subject.id, subject.title)),
+      paragraph(subject.why),
+      paragraph(subject.fix),
+      wrapped_at(0, fmt::format("Under profile {}{}", profile.name, printable(evidence, 600))),
+      subject.about);
+  const auto keys = limit_keys(subject.id);
   text += keys.empty() ? "\nIt has no limits of its own.\n" : "\nLimits\n";
   std::vector<Group> groups;
   groups.reserve(keys.size());
-  for (const auto& key : keys) groups.push_back(group_of(profile, check.id, key));
+  for (const auto& key : keys) groups.push_back(group_of(profile, subject.id, key));
   return fmt::format("{}{}", text, limit_lines(groups));
+}
+
+std::string explanation(const Check& check, const Choice& choice) {
+  return explanation(
+      {.id = check.id,
+       .title = check.title,
+       .why = check.why,
+       .fix = check.fix,
+       .about = fmt::format(
+           "{}{}", contexts_line(choice.profile, check), policy_line(choice.profile, check))},
+      choice);
+}
+
+std::string explanation(const BenchCheck& check, const Choice& choice) {
+  return explanation({.id = check.id,
+                      .title = check.title,
+                      .why = check.why,
+                      .fix = check.fix,
+                      .about = "  Judged by muster-bench.\n"},
+                     choice);
 }
 
 }  // namespace
@@ -183,7 +240,9 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
     ids.emplace_back(check->id);
     if (check->id == command.check) wanted = check;
   }
-  if (wanted == nullptr) {
+  for (const auto& check : kBenchChecks) ids.emplace_back(check.id);
+  const auto* const of_bench = find_bench_check(command.check);
+  if (wanted == nullptr && of_bench == nullptr) {
     const auto near = nearest(command.check, ids);
     return fail(
         caller,
@@ -203,7 +262,9 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
   // Recognition asks the hardware, and nothing else is observed.
   const auto observed = observe_node(request, caller.variables, caller.started, deadline);
   if (!observed) return fail(caller, observed.error());
-  return deliver(caller, "", explanation(*wanted, observed->choice), kExitHealthy);
+  const auto text = wanted != nullptr ? explanation(*wanted, observed->choice)
+                                      : explanation(*of_bench, observed->choice);
+  return deliver(caller, "", text, kExitHealthy);
 }
 
 }  // namespace muster::app

@@ -14,7 +14,10 @@ std::string overview_help() {
   }
   text +=
       "\n  -h, --help, --version\n\n"
-      "muster COMMAND --help says more about one command.\n\n"
+      "muster COMMAND --help says more about one command, with examples:\n"
+      "  muster check\n"
+      "  muster explain gpu.xid\n"
+      "  muster check --snapshot node.json\n\n"
       "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
       "64 bad usage, 78 bad configuration.\n";
   return text;

@@ -12,24 +12,34 @@
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
+#include "lib/command/options.hpp"
+#include "lib/report/bench_checks.hpp"
 
 namespace muster::app {
 namespace {
 
+// Those of `muster check`, then those of muster-bench.
+template <class Visit>
+void each_check(const Visit& visit) {
+  for (const auto* check : checks::kAll) visit(check->id, check->title, "muster check");
+  for (const auto& check : kBenchChecks) visit(check.id, check.title, "muster-bench");
+}
+
 std::string as_text() {
   std::size_t width = 0;
-  for (const auto* check : checks::kAll) width = std::max(width, check->id.size());
+  each_check([&](auto id, auto, auto) { width = std::max(width, id.size()); });
   std::string text;
-  for (const auto* check : checks::kAll)
-    text += fmt::format("{:{}}  {}\n", check->id, width, check->title);
+  each_check([&](auto id, auto title, auto) {
+    text += fmt::format("{:{}}  {}\n", id, width, wrapped(title, width + 2));
+  });
   return text;
 }
 
 std::string as_json() {
   auto list = nlohmann::ordered_json::array();
-  for (const auto* check : checks::kAll) {
-    list.push_back({{"id", check->id}, {"title", check->title}});
-  }
+  each_check([&](auto id, auto title, auto program) {
+    list.push_back({{"id", id}, {"title", title}, {"program", program}});
+  });
   return fmt::format("{}\n", list.dump(2));
 }
 

@@ -141,6 +141,7 @@ using S = SnapshotCommand;
 using L = ListCommand;
 using X = ExplainCommand;
 using P = ProfilesCommand;
+using V = ValidateCommand;
 using H = HookCommand;
 using D = DrainCommand;
 using R = ResumeCommand;
@@ -218,7 +219,13 @@ constexpr std::array kOptions<X>{
 };
 
 template <>
+constexpr std::array kOptions<V>{
+    option<&V::root>("--root", "DIR", "look for the site's files below this tree"),
+};
+
+template <>
 constexpr std::array kOptions<P>{
+    option<&P::changed>("--changed", "", "show only what is not as in defaults.yaml"),
     kSet<P>,
     option<&P::root>("--root", "DIR", "look for the site's profiles below this tree"),
 };
@@ -302,12 +309,15 @@ constexpr std::array kOptions<W>{
 };
 
 template <class Command>
-CommandText text_of(std::string_view synopsis, std::string_view about) {
+CommandText text_of(std::string_view synopsis,
+                    std::string_view about,
+                    std::string_view examples = {}) {
   return {.program = "muster",
           .name = Command::kName,
           .synopsis = synopsis,
           .about = about,
-          .options = texts_of(options_of<Command>())};
+          .options = texts_of(options_of<Command>()),
+          .examples = examples};
 }
 
 }  // namespace
@@ -322,6 +332,7 @@ template std::span<const Option<SnapshotCommand>> options_of();
 template std::span<const Option<ListCommand>> options_of();
 template std::span<const Option<ExplainCommand>> options_of();
 template std::span<const Option<ProfilesCommand>> options_of();
+template std::span<const Option<ValidateCommand>> options_of();
 template std::span<const Option<HookCommand>> options_of();
 template std::span<const Option<DrainCommand>> options_of();
 template std::span<const Option<ResumeCommand>> options_of();
@@ -334,31 +345,54 @@ template std::span<const Option<SweepCommand>> options_of();
 std::vector<CommandText> command_texts() {
   return {
       text_of<CheckCommand>("[OPTION]...",
-                            "Observe this node and judge whether it is fit for work"),
+                            "Observe this node and judge whether it is fit for work",
+                            "  muster check\n"
+                            "  muster check --context prolog --format json\n"
+                            "  muster check --only 'ib.*,gpu.nvlink_*' -v\n"
+                            "  muster check --set host.disk.fail_above=95%\n"
+                            "  muster check --snapshot snapshots/\n"),
       text_of<SnapshotCommand>("[OPTION]...",
-                               "Observe this node and print what was seen, unjudged"),
+                               "Observe this node and print what was seen, unjudged",
+                               "  muster snapshot --output node.json\n"),
       text_of<ListCommand>("[OPTION]...", "List the checks"),
       text_of<ExplainCommand>("CHECK [OPTION]...",
-                              "What a check looks at, why, its limits and where they come from"),
+                              "What a check looks at, why, its limits and where they come from",
+                              "  muster explain gpu.xid\n"
+                              "  muster explain ib.rate --profile nd96isr_h100_v5\n"),
       text_of<ProfilesCommand>(
           "[show NAME | export DIR] [OPTION]...",
           "List the profiles, show one merged with the origin of each value, or write the shipped "
-          "files"),
+          "files",
+          "  muster profiles\n"
+          "  muster profiles show nd96isr_h100_v5 --changed\n"
+          "  muster profiles export /tmp/profiles\n"),
+      text_of<ValidateCommand>(
+          "[OPTION]...",
+          "Say what is wrong with the site's files in /etc/muster, and with what they name",
+          "  muster validate\n"
+          "  muster validate --root /srv/image\n"),
       text_of<HookCommand>("prolog|epilog|periodic|boot|--check-setup [OPTION]...",
-                           "Check this node for Slurm, and drain or resume it by the site's rules"),
+                           "Check this node for Slurm, and drain or resume it by the site's rules",
+                           "  muster hook periodic --dry-run\n"
+                           "  muster hook --check-setup\n"),
       text_of<DrainCommand>("HOSTLIST --reason TEXT [OPTION]...",
-                            "Take nodes out of service, until somebody resumes them"),
+                            "Take nodes out of service, until somebody resumes them",
+                            "  muster drain gpu-[001-004] --reason 'swapping a switch'\n"),
       text_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
-                             "Put nodes that muster took out of service back"),
+                             "Put nodes that muster took out of service back",
+                             "  muster resume gpu-0007\n"
+                             "  muster resume --check ib.rate\n"),
       text_of<StatusCommand>(
           "[HOSTLIST] [OPTION]...",
           "How the cluster stands: who is drained by muster, why, and until when"),
       text_of<HistoryCommand>("[HOSTLIST] [OPTION]...",
-                              "Which nodes were drained and resumed, when and why"),
+                              "Which nodes were drained and resumed, when and why",
+                              "  muster history gpu-0007 --since 30d\n"),
       text_of<EventsCommand>("[HOSTLIST] [OPTION]...",
                              "Everything muster did to nodes, and what it refused to do"),
       text_of<HostfileCommand>("[HOSTLIST] [OPTION]...",
-                               "A host file for Open MPI: of a list, a partition, or this job"),
+                               "A host file for Open MPI: of a list, a partition, or this job",
+                               "  muster hostfile gpu-[001-004] --slots 8 --output hosts\n"),
       text_of<SweepCommand>("[OPTION]...",
                             "Benchmark idle nodes by rotation: one pass, for a timer to call"),
   };

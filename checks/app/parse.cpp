@@ -81,19 +81,22 @@ Result<void> finish(ExplainCommand& command, const Words& words) {
 
 Result<void> finish(ProfilesCommand& command, const Words& words) {
   if (words.empty()) {
-    if (command.settings.empty()) return {};
-    return make_error("--set goes with show NAME");
+    if (command.settings.empty() && !command.changed) return {};
+    return make_error("--set and --changed go with show NAME");
   }
   if (words.front() == "export") {
     if (words.size() != 2)
       return make_error("export expects one folder, as muster profiles export .");
-    if (!command.settings.empty()) return make_error("--set goes with show NAME");
+    if (!command.settings.empty() || command.changed) {
+      return make_error("--set and --changed go with show NAME");
+    }
     command.export_to = words.back();
     return {};
   }
   if (words.front() != "show") {
-    return make_error(fmt::format("expects show NAME, export DIR or nothing, got \"{}\"",
-                                  printable(words.front(), 80)));
+    return make_error(fmt::format("expects show NAME, export DIR or nothing, got \"{}\"{}",
+                                  printable(words.front(), 80),
+                                  suggestion(words.front(), {"show", "export"})));
   }
   if (words.size() != 2)
     return make_error("show expects one profile, as muster profiles show generic");
@@ -161,6 +164,8 @@ Result<void> finish(HostfileCommand& command, const Words& words) {
   }
   return take_hosts(command.nodes, words);
 }
+
+Result<void> finish(const ValidateCommand& /*command*/, const Words& /*words*/) { return {}; }
 
 Result<void> finish(const SnapshotCommand& /*command*/, const Words& /*words*/) { return {}; }
 

@@ -7,13 +7,16 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/text.hpp"
+#include "lib/command/options.hpp"
 #include "lib/profile/shipped.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
@@ -44,22 +47,57 @@ int list_profiles(const ProfileSources& sources, const Caller& caller) {
   return deliver(caller, "", text, status);
 }
 
-std::string line_of(std::string_view path, const LimitValue& limit) {
-  const auto source = source_of(limit.origin);
-  return fmt::format("{}: {}  # {}{}{}\n",
-                     printable(path),
-                     shown_value(limit.value),
-                     place_of(limit.origin),
-                     source.empty() ? "" : "; ",
-                     source);
+// Muster-bench has no check for every limit that the profiles know.
+bool is_judged(std::string_view path) {
+  constexpr std::string_view kBench = "bench.";
+  constexpr std::string_view kEnvironment = "environment";
+  if (!path.starts_with(kBench)) return true;
+  const auto block = path.substr(0, path.find('.', kBench.size()));
+  return find_bench_check(block) != nullptr || block.substr(kBench.size()) == kEnvironment;
 }
 
-int show_profile(const ProfileSources& sources, const std::string& name, const Caller& caller) {
-  const auto profile = read_profile_of(sources, name);
+// Comments within 80 columns.
+std::string comment(std::string_view text) {
+  const auto broken = wrapped(text, 2);
+  std::string lines;
+  for (const auto line : split_lines(broken)) lines += fmt::format("# {}\n", trim(line));
+  return lines;
+}
+
+// Within 80 columns: what is long stands above the place where it was set.
+std::string line_of(std::string_view path, const LimitValue& limit) {
+  constexpr std::size_t kWidth = 80;
+  const auto begin = fmt::format("{}: {}", printable(path), shown_value(limit.value));
+  const auto end = fmt::format(
+      "# {}{}", place_of(limit.origin), is_judged(path) ? "" : "; nothing judges it yet");
+  if (begin.size() + 2 + end.size() <= kWidth) return fmt::format("{}  {}\n", begin, end);
+  return fmt::format("{}\n    {}\n", begin.size() <= kWidth ? begin : wrapped(begin, 4), end);
+}
+
+int show_profile(const ProfileSources& sources,
+                 const ProfilesCommand& command,
+                 const Caller& caller) {
+  const auto profile = read_profile_of(sources, command.show);
   if (!profile) return fail(caller, bad_configuration(profile.error()).value());
-  auto text =
-      fmt::format("# {}: {}\n", printable(profile->name, 120), printable(profile->summary, 300));
-  for (const auto& [path, value] : values_at(*profile, "")) text += line_of(path, value);
+  // What nobody changed was set by defaults.yaml, or by the table of XIDs below it.
+  const auto is_default = [](const Origin& origin) {
+    return origin.file.ends_with("defaults.yaml") || origin.file.ends_with("xids.yaml");
+  };
+  auto text = fmt::format(
+      "# {}\n",
+      wrapped(
+          fmt::format("{}: {}", printable(profile->name, 120), printable(profile->summary, 300)),
+          2));
+  // A source holds until another is named.
+  std::string source;
+  for (const auto& [path, value] : values_at(*profile, "")) {
+    if (command.changed && is_default(value.origin)) continue;
+    if (auto own = source_of(value.origin); !own.empty() && own != source) {
+      text += comment(fmt::format("source: {}", own));
+      source = std::move(own);
+    }
+    text += line_of(path, value);
+  }
   for (const auto& warning : review(*profile))
     caller.console.note(fmt::format("muster: warning: {}", warning));
   return deliver(caller, "", text, kExitHealthy);
@@ -97,7 +135,7 @@ int run_profiles(const ProfilesCommand& command, const Caller& caller) {
   }
   const auto sources = sources_of(caller.variables, command.root, command.settings);
   return command.show.empty() ? list_profiles(sources, caller)
-                              : show_profile(sources, command.show, caller);
+                              : show_profile(sources, command, caller);
 }
 
 }  // namespace muster::app

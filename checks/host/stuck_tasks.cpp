@@ -101,6 +101,12 @@ struct Stuck {
   std::string users_doing;  // why it only warns; empty where it fails
 };
 
+// A little more than the limit may have the same words.
+std::string longer_than(double limit, double seconds) {
+  const auto words = in_time(seconds);
+  return words == in_time(limit) ? fmt::format("more than {}", words) : words;
+}
+
 Finding describe(const Stuck& stuck, double limit) {
   const Task& task = *stuck.task;
   const bool fails = stuck.users_doing.empty();
@@ -110,7 +116,7 @@ Finding describe(const Stuck& stuck, double limit) {
               "{}{} has been in uninterruptible sleep for {}, expected at most {}{}",
               name_of(task),
               task.user && is_of_users(*task.user) ? fmt::format(" of user {}", *task.user) : "",
-              in_time(stuck.seconds),
+              longer_than(limit, stuck.seconds),
               in_time(limit),
               fails ? "" : fmt::format("; {}", stuck.users_doing)),
           .observed = stuck.seconds,

@@ -2,6 +2,7 @@
 #include "lib/command/caller.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace muster {
 
@@ -21,7 +22,13 @@ int deliver(const Caller& caller,
     if (auto sent = destination->write(text); !sent) return sent;
     return destination->finish();
   }();
-  return written ? status : fail(caller, undecided(written.error()).value());
+  if (written) return status;
+  const int failed = fail(caller, undecided(written.error()).value());
+  // What was found out is not lost with the file, unless only its owner may read it.
+  constexpr unsigned kOthers = 077;
+  const bool elsewhere = (mode & kOthers) != 0 && descriptor_named(file) != STDOUT_FILENO;
+  if (elsewhere) static_cast<void>(caller.console.out(text));
+  return failed;
 }
 
 }  // namespace muster

@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::size_t kWidth = 90;
+constexpr std::size_t kWidth = 80;
 constexpr std::size_t kHelpColumn = 28;
 
 // "-v, --verbose", "--profile NAME|FILE", "--snapshot FILE|DIR...".
@@ -56,13 +56,12 @@ std::string wrapped(std::string_view text, std::size_t column) {
 }
 
 std::string command_help(const CommandText& command) {
-  auto text = fmt::format("Usage: {}{}{} {}\n\n{}.\n\n",
-                          command.program,
-                          command.name.empty() ? "" : " ",
-                          command.name,
-                          command.synopsis,
-                          wrapped(command.about, 0));
+  const auto begin =
+      fmt::format("Usage: {}{}{} ", command.program, command.name.empty() ? "" : " ", command.name);
+  auto text = fmt::format(
+      "{}{}\n\n{}.\n\n", begin, wrapped(command.synopsis, begin.size()), wrapped(command.about, 0));
   for (const auto& option : command.options) text += line_of(option);
+  if (!command.examples.empty()) text += fmt::format("\nExamples:\n{}", command.examples);
   return text;
 }
 

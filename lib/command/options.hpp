@@ -46,6 +46,7 @@ struct CommandText {
   std::string_view synopsis;  // what follows the name: "[OPTION]...", "CHECK [OPTION]..."
   std::string_view about;     // one line
   std::vector<OptionText> options;
+  std::string_view examples = {};  // lines, each indented by two blanks
 };
 
 // With --help, which every command has.

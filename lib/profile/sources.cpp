@@ -111,16 +111,13 @@ Result<std::string> text_at(const Yaml& document, std::string_view key, std::str
   return make_error(fmt::format("{}: '{}' must be text", at(file, value->line), key));
 }
 
+// A file need not say its schema; where it does, it must be the one that is read here.
 Result<void> check_schema(const Yaml& document,
                           std::string_view expected,
-                          bool required,
                           std::string_view file) {
   const auto schema = text_at(document, "schema", file);
   if (!schema) return tl::unexpected(schema.error());
-  if (*schema == expected || (schema->empty() && !required)) return {};
-  if (schema->empty()) {
-    return make_error(fmt::format("{}: no schema; write 'schema: {}'", file, expected));
-  }
+  if (*schema == expected || schema->empty()) return {};
   return make_error(fmt::format("{}: the schema is \"{}\"; this muster reads {}",
                                 at(file, document.find("schema")->line),
                                 printable(*schema, 60),
@@ -203,7 +200,7 @@ Result<Yaml> read_profile(const ProfileFile& file) {
   if (document->kind != Yaml::Kind::mapping) {
     return make_error(fmt::format("{}: a profile must be a mapping", file.shown));
   }
-  const auto schema = check_schema(*document, kProfileSchema, true, file.shown);
+  const auto schema = check_schema(*document, kProfileSchema, file.shown);
   if (!schema) return tl::unexpected(schema.error());
   const auto name = text_at(*document, "name", file.shown);
   if (!name) return tl::unexpected(name.error());
@@ -247,7 +244,7 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   if (auto known = check_site_keys(*document, site.shown); !known) {
     return tl::unexpected(known.error());
   }
-  const auto schema = check_schema(*document, kSiteSchema, false, site.shown);
+  const auto schema = check_schema(*document, kSiteSchema, site.shown);
   if (!schema) return tl::unexpected(schema.error());
   auto profile = text_at(*document, "profile", site.shown);
   if (!profile) return tl::unexpected(profile.error());

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "slurm/commands/slurm_commands.hpp"
@@ -40,8 +42,14 @@ int print(const slurm::History& history,
 
 Attempt<slurm::History> open(const std::string& state) {
   auto history = slurm::History::read(history_file(state_folder(state, "/")));
-  if (!history) return undecided(history.error());
-  return *std::move(history);
+  if (history) return *std::move(history);
+  std::error_code failure;
+  const bool fresh = state.empty() || std::filesystem::is_directory(state, failure);
+  if (!history.error().missing || !fresh) return undecided(history.error());
+  // A node that muster has done nothing to is no error.
+  return tl::unexpected<Failure>(
+      Failure{.status = kExitHealthy,
+              .message = fmt::format("nothing has happened yet: {}", history.error().message)});
 }
 
 }  // namespace

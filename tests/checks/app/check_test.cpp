@@ -163,6 +163,7 @@ TEST_F(CheckTest, AReportThatCannotBeWrittenIsUndecided) {
   asked.output = path("missing/report.json");
   EXPECT_EQ(check(asked), kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("No such file or directory"));
+  EXPECT_TRUE(parse_report(caller_.out())) << "it is printed, then: " << caller_.out();
 
   caller_.break_output("write to standard output: No space left on device");
   EXPECT_EQ(check(command()), kExitUndecided);

@@ -194,7 +194,7 @@ TEST(ParseTest, RefusesStrayWords) {
   EXPECT_THAT(refusal({"profiles", "show"}), StartsWith("profiles: show expects one profile"));
   EXPECT_THAT(refusal({"profiles", "export"}), StartsWith("profiles: export expects one folder"));
   EXPECT_THAT(refusal({"profiles", "--set", "a.b=1"}),
-              StartsWith("profiles: --set goes with show"));
+              StartsWith("profiles: --set and --changed go with show"));
   EXPECT_THAT(refusal({"--root", "/", "check"}), StartsWith("unknown option --root"));
 }
 

@@ -12,6 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/yaml.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -38,21 +39,36 @@ class TextsTest : public ::testing::Test {
   TestCaller caller_;
 };
 
-TEST_F(TextsTest, ListNamesEveryCheckOnALineOfItsOwn) {
+TEST_F(TextsTest, ListNamesEveryCheckWithinEightyColumns) {
   EXPECT_EQ(run_list({}, caller_.caller()), 0);
-  EXPECT_EQ(std::ranges::count(caller_.out(), '\n'), std::ssize(checks::kAll));
-  for (const auto* check : checks::kAll) {
-    EXPECT_THAT(caller_.out(),
-                AllOf(HasSubstr(std::string(check->id)), HasSubstr(std::string(check->title))));
+  std::vector<std::string> ids;
+  for (const auto line : split_lines(caller_.out())) {
+    EXPECT_LE(line.size(), 80U) << line;
+    if (!line.starts_with(' ')) ids.emplace_back(line.substr(0, line.find(' ')));
   }
+  std::vector<std::string> expected;
+  for (const auto* check : checks::kAll) expected.emplace_back(check->id);
+  for (const auto& check : kBenchChecks) expected.emplace_back(check.id);
+  EXPECT_EQ(ids, expected);
 }
 
 TEST_F(TextsTest, ListAsJsonIsJson) {
   EXPECT_EQ(run_list({.form = ListCommand::Form::json}, caller_.caller()), 0);
   const auto list = nlohmann::json::parse(caller_.out(), nullptr, false);
   ASSERT_TRUE(list.is_array());
-  EXPECT_EQ(list.size(), checks::kAll.size());
+  EXPECT_EQ(list.size(), checks::kAll.size() + kBenchChecks.size());
   EXPECT_EQ(list[0]["id"], "host.cpu");
+  EXPECT_EQ(list[0]["program"], "muster check");
+  EXPECT_EQ(list.back()["program"], "muster-bench");
+}
+
+TEST_F(TextsTest, ExplainKnowsTheChecksOfMusterBench) {
+  for (const auto& check : kBenchChecks) {
+    EXPECT_EQ(explain({.check = std::string(check.id), .profile = "nd96isr_h100_v5"}), 0);
+    EXPECT_THAT(caller_.out(), HasSubstr(std::string(check.id) + ": "));
+  }
+  EXPECT_THAT(caller_.out(), HasSubstr("Judged by muster-bench."));
+  for (const auto line : split_lines(caller_.out())) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
@@ -83,12 +99,11 @@ TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {
 
 TEST_F(TextsTest, ExplainListsInNaturalOrderWithOneSourceForAll) {
   EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
-  EXPECT_THAT(caller_.out(),
-              ::testing::ContainsRegex("  patterns.1.pattern [^\n]+\n  patterns.2."));
+  EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("\n  patterns 1 [^.]+pattern [^\n]+"));
   const auto limits = caller_.out().substr(caller_.out().find("\nLimits\n"));
   std::size_t sources = 0;
   for (const auto line : split_lines(limits)) {
-    EXPECT_LE(line.size(), 140U) << line;
+    EXPECT_LE(line.size(), 80U) << line;
     if (line.find("source: ") != std::string_view::npos) ++sources;
   }
   EXPECT_EQ(sources, 1U) << limits;
@@ -144,7 +159,32 @@ TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
               AllOf(StartsWith("# nd96isr_h100_v5: "),
                     HasSubstr("\ngpu.present.count: 7  # --set"),
                     ::testing::ContainsRegex(
-                        "\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+; ")));
+                        "\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+\n")));
+  for (const auto line : split_lines(caller_.out())) {
+    // A list without blanks cannot be broken.
+    EXPECT_TRUE(line.size() <= 80 || line.find('[') != std::string_view::npos) << line;
+  }
+}
+
+TEST_F(TextsTest, ShowTellsWhatNothingJudges) {
+  EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5"}, caller_.caller()), 0);
+  EXPECT_THAT(caller_.out(),
+              ::testing::ContainsRegex(
+                  "\nbench.hca_write.fail_below: 380 Gb/s\n    # [^\n]*nothing judges it yet\n"));
+  EXPECT_THAT(caller_.out(),
+              ::testing::ContainsRegex("\nbench.node_all_reduce.fail_below: [^;\n]*:[0-9]+\n"));
+}
+
+TEST_F(TextsTest, ShowChangedLeavesTheDefaultsOut) {
+  EXPECT_EQ(
+      run_profiles(
+          {.show = "nd96isr_h100_v5", .changed = true, .settings = {"host.disk.fail_above=97%"}},
+          caller_.caller()),
+      0);
+  EXPECT_THAT(caller_.out(),
+              AllOf(HasSubstr("\ngpu.present.count: 8"),
+                    HasSubstr("\nhost.disk.fail_above: 97%"),
+                    ::testing::Not(HasSubstr("defaults.yaml"))));
 }
 
 TEST_F(TextsTest, TheShippedProfilesAreExportedAsTheyAre) {

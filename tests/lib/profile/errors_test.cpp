@@ -127,9 +127,9 @@ TEST_F(ProfileErrorTest, OtherSchema) {
             "muster.profile/1");
 }
 
-TEST_F(ProfileErrorTest, NoSchema) {
-  files.dir().write("profiles/x.yaml", "host: {}\n");
-  EXPECT_EQ(files.error_of("x"), "profiles/x.yaml: no schema; write 'schema: muster.profile/1'");
+TEST_F(ProfileErrorTest, NoSchemaIsNoError) {
+  files.dir().write("profiles/x.yaml", "hst: {}\n");
+  EXPECT_EQ(files.error_of("x"), "profiles/x.yaml:1: unknown key 'hst'; did you mean 'host'?");
 }
 
 TEST_F(ProfileErrorTest, EmptyFile) {

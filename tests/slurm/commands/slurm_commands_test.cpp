@@ -128,6 +128,14 @@ TEST_F(SlurmCommandsTest, AHistoryThatIsNotThereIsNoEmptyOne) {
   EXPECT_THAT(caller_.notes(), HasSubstr("history.db"));
 }
 
+TEST_F(SlurmCommandsTest, AFreshNodeHasNoHistoryAndThatIsNoError) {
+  std::filesystem::create_directories(path("fresh"));
+  EXPECT_EQ(run_history({.state = path("fresh")}, caller_.caller()), 0);
+  EXPECT_EQ(run_events({.state = path("fresh")}, caller_.caller()), 0);
+  EXPECT_EQ(caller_.out(), "");
+  EXPECT_THAT(caller_.notes(), HasSubstr("nothing has happened yet: "));
+}
+
 TEST_F(SlurmCommandsTest, HostfileIsOfThisJob) {
   auto caller = caller_.caller();
   caller.variables["SLURM_JOB_NODELIST"] = "gpu-[007-008],login1";

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster validate`: the site's files and everything that they name, before a hook stumbles over
+// them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "checks/app/checked_profile.hpp"
+#include "checks/app/commands.hpp"
+#include "checks/app/inspect.hpp"
+#include "checks/catalogue.hpp"
+#include "lib/base/text.hpp"
+#include "lib/command/options.hpp"
+#include "lib/profile/sources.hpp"
+#include "slurm/commands/validate_site.hpp"
+
+namespace muster::app {
+namespace {
+
+class Validation {
+ public:
+  Validation(const ValidateCommand& command, const Caller& caller)
+      : command_(command),
+        caller_(caller),
+        sources_(sources_of(caller.variables, command.root, {})) {}
+
+  [[nodiscard]] int run() {
+    const auto site = read_site(sources_);
+    if (site) {
+      look_at(*site);
+    } else {
+      wrong(site.error().message);  // and nothing can be read over it
+    }
+    return deliver(caller_, "", right_, trouble_ ? kExitConfiguration : kExitHealthy);
+  }
+
+ private:
+  void wrong(const std::string& message) {
+    trouble_ = true;
+    if (std::ranges::count(said_, message) > 0) return;  // by each profile that is read over it
+    said_.push_back(message);
+    caller_.console.note(fmt::format("muster: {}", message));
+  }
+
+  void right(std::string_view what) { right_ += fmt::format("ok: {}\n", printable(what)); }
+
+  void look_at(const SiteFile& site) {
+    const auto before = said_.size();
+    look_at_profile(site.profile.empty() ? "generic" : site.profile, site);
+    look_at_slurm(site);
+    std::error_code failure;
+    const bool is_there = std::filesystem::exists(site.shown, failure);
+    if (!is_there) {
+      right(fmt::format("no {}: what is shipped holds", site.shown));
+    } else if (said_.size() == before) {
+      right(site.shown);
+    }
+    look_at_own_profiles();
+  }
+
+  // With the site's overrides.
+  void look_at_profile(const std::string& name, const SiteFile& site) {
+    const auto profile = read_profile_of(sources_, name);
+    if (!profile && profile.error().missing) {
+      return wrong(fmt::format(
+          "{}:{}: 'profile': {}", site.shown, site.profile_line, profile.error().message));
+    }
+    if (!profile) return wrong(profile.error().message);
+    for (const auto& warning : review(*profile)) {
+      caller_.console.note(fmt::format("muster: warning: {}", warning));
+    }
+  }
+
+  void look_at_slurm(const SiteFile& site) {
+    const auto block = validate_slurm_block(site, command_.root);
+    for (const auto& trouble : block.troubles) wrong(trouble);
+    std::vector<std::string> ids;
+    for (const auto* check : checks::kAll) ids.emplace_back(check->id);
+    for (const auto& [glob, word] : block.rules.unknown) {
+      const auto matches = [&, &pattern = glob](const auto& id) {
+        return matches_glob(pattern, id);
+      };
+      if (std::ranges::any_of(ids, matches)) continue;
+      wrong(fmt::format("{}: 'slurm.unknown' names \"{}\", and there is no such check{}",
+                        site.shown,
+                        printable(glob, 80),
+                        suggestion(glob, ids)));
+    }
+    if (!block.rules.nhc_conf.empty()) look_at_nhc_conf(block.rules.nhc_conf);
+  }
+
+  void look_at_nhc_conf(const std::string& file) {
+    const auto below = command_.root == "/" ? "" : command_.root;
+    const auto config = nhc_conf_of({.nhc_conf = fmt::format("{}{}", below, file)});
+    if (!config || !*config) return;  // that it is not there was said
+    for (const auto& line : (*config)->lines) {
+      if (line.complaint.empty()) continue;
+      caller_.console.note(
+          fmt::format("muster: warning: {}:{}: {}", file, line.number, line.complaint));
+    }
+  }
+
+  void look_at_own_profiles() {
+    const auto folder = sources_.site / "profiles";
+    std::vector<std::string> names;
+    std::error_code failure;
+    std::filesystem::directory_iterator entry(folder, failure);
+    for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+      const auto name = entry->path().filename().string();
+      if (name.ends_with(".yaml") && !name.starts_with('.'))
+        names.push_back(entry->path().string());
+    }
+    if (failure && failure != std::errc::no_such_file_or_directory) {
+      wrong(fmt::format("list {}: {}", folder.string(), failure.message()));
+    }
+    std::ranges::sort(names);
+    for (const auto& name : names) {
+      const auto profile = read_profile_of(sources_, name);
+      if (profile) {
+        right(name);
+      } else {
+        wrong(profile.error().message);
+      }
+    }
+  }
+
+  const ValidateCommand& command_;
+  const Caller& caller_;
+  const ProfileSources sources_;
+  std::vector<std::string> said_;
+  std::string right_;
+  bool trouble_ = false;
+};
+
+}  // namespace
+
+int run_validate(const ValidateCommand& command, const Caller& caller) {
+  return Validation(command, caller).run();
+}
+
+}  // namespace muster::app

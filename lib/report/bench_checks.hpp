@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that muster-bench judges by, for those who list and explain checks. A block of limits
+// below `bench` in a profile is judged where a check here has its name.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace muster {
+
+struct BenchCheck {
+  std::string_view id;
+  std::string_view title;
+  std::string_view why;
+  std::string_view fix;
+};
+
+inline constexpr std::array kBenchChecks{
+    BenchCheck{"bench.data",
+               "Every element that every rank received is right",
+               "Each result of each rank is compared with what it must be, element by element. "
+               "Wrong data come from memory, a link or a library, and ruin whatever is computed.",
+               "The message names rank, GPU and node. Take that node out of service and run the "
+               "same on it alone."},
+    BenchCheck{"bench.completion",
+               "All ranks meet, and the run comes to its end",
+               "A rank that crashed or hung holds all others. The message says which, on which "
+               "node, and what it was doing; ranks that could not meet leave it unknown.",
+               "Look at the node that is named. Where ranks never met, look at host names, ports "
+               "and the secret of the job."},
+    BenchCheck{"bench.transport",
+               "NCCL uses the transport that the profile requires",
+               "NCCL falls back to sockets, and runs at a small part of the bandwidth, where it "
+               "sees no HCA or GPUDirect RDMA does not work. Its own log tells.",
+               "The message says what is missing: HCAs in the container, nvidia_peermem, a limit "
+               "on locked memory, the topology file."},
+    BenchCheck{"bench.node_all_reduce",
+               "One node's all-reduce over its GPUs reaches its bandwidth",
+               "The bus bandwidth over NVLink, the median of repeated runs, against the limits of "
+               "the profile for its size and type.",
+               "Run `muster check --only 'gpu.*'` on the node: a link that is down or slow, a GPU "
+               "that is held back."},
+    BenchCheck{"bench.job_all_reduce",
+               "The all-reduce of several nodes reaches its bandwidth",
+               "The bus bandwidth of the whole job against the limit of the profile for its number "
+               "of nodes and NCCL's algorithm. The verdict is the job's: it accuses no node.",
+               "Look at bench.transport first. Then halve the nodes and run both halves; go on "
+               "with the slow half."},
+    BenchCheck{"bench.min_busbw",
+               "The bandwidth is at least what --min-busbw asks for",
+               "The bus bandwidth against the number on the command line, in place of the "
+               "profile's limits.",
+               "As for bench.job_all_reduce."},
+};
+
+[[nodiscard]] constexpr const BenchCheck* find_bench_check(std::string_view id) {
+  const auto* found = std::ranges::find(kBenchChecks, id, &BenchCheck::id);
+  return found == kBenchChecks.end() ? nullptr : found;
+}
+
+}  // namespace muster
