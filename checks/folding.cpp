@@ -88,7 +88,6 @@ Family family_of(const Snapshot& snapshot, const std::string& device) {
   return family_of_mount(snapshot, device);
 }
 
-// A message without what tells one device from the other: its name, its serial number, numbers.
 std::string without_serial(std::string message) {
   constexpr std::string_view kSerial = " (serial ";
   const auto begin = message.find(kSerial);
@@ -97,24 +96,6 @@ std::string without_serial(std::string message) {
     message.erase(begin, end + 1 - begin);
   }
   return message;
-}
-
-std::string form_of(const Finding& finding) {
-  const auto message = without_serial(finding.message);
-  std::string form;
-  std::string_view rest = message;
-  while (!rest.empty()) {
-    if (!finding.device.empty() && rest.starts_with(finding.device)) {
-      form.push_back('@');
-      rest.remove_prefix(finding.device.size());
-      continue;
-    }
-    const auto digits = std::min(rest.find_first_not_of("0123456789abcdefABCDEF"), rest.size());
-    const auto word = rest.substr(0, std::max<std::size_t>(digits, 1));
-    form += word.find_first_of("0123456789") == std::string_view::npos ? word : "#";
-    rest.remove_prefix(word.size());
-  }
-  return form;
 }
 
 // What the devices have in common and no other of their kind has; empty where that is nothing.
@@ -275,6 +256,24 @@ bool is_clear(const FindingGroup& group, const std::vector<Finding>& findings) {
 }
 
 }  // namespace
+
+std::string form_of(const Finding& finding) {
+  const auto message = without_serial(finding.message);
+  std::string form;
+  std::string_view rest = message;
+  while (!rest.empty()) {
+    if (!finding.device.empty() && rest.starts_with(finding.device)) {
+      form.push_back('@');
+      rest.remove_prefix(finding.device.size());
+      continue;
+    }
+    const auto digits = std::min(rest.find_first_not_of("0123456789abcdefABCDEF"), rest.size());
+    const auto word = rest.substr(0, std::max<std::size_t>(digits, 1));
+    form += word.find_first_of("0123456789") == std::string_view::npos ? word : "#";
+    rest.remove_prefix(word.size());
+  }
+  return form;
+}
 
 std::vector<FindingGroup> fold(const std::vector<Finding>& findings, const Snapshot& snapshot) {
   auto groups = fold_devices(findings, snapshot);

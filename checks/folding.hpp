@@ -19,4 +19,8 @@ inline constexpr std::string_view kNotJudged = "not judged, ";
 [[nodiscard]] std::vector<FindingGroup> fold(const std::vector<Finding>& findings,
                                              const Snapshot& snapshot);
 
+// What a finding says, without what tells one device from the other: its name, its serial number,
+// numbers.
+[[nodiscard]] std::string form_of(const Finding& finding);
+
 }  // namespace muster

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "checks/app/commands.hpp"
+#include "checks/app/fleet.hpp"
 #include "checks/app/in_order.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/app/profile_cache.hpp"
@@ -71,9 +73,13 @@ Result<std::string> read_file(const std::string& path) {
 
 struct Judged {
   int status = kExitUndecided;
-  std::string text;       // the report
-  std::string complaint;  // or why there is none
+  std::string text;               // the report
+  std::string complaint;          // or why there is none
+  std::optional<FleetNode> node;  // for the table of many nodes
 };
+
+// So many reports are read one by one; of more there is the table alone.
+constexpr std::size_t kFewNodes = 16;
 
 // 1 (unhealthy) is worse than 2 (could not decide), and a bad configuration is worse than both.
 int severity(int status) {
@@ -95,8 +101,10 @@ class Replay {
         profiles_(profiles) {}
 
   [[nodiscard]] int run() {
-    auto destination = Destination::open(caller_.console, command_.output);
-    if (!destination) return fail(caller_, undecided(destination.error()).value());
+    auto named = Destination::open(caller_.console, command_.output);
+    const int lost = named ? kExitHealthy : fail(caller_, undecided(named.error()).value());
+    // Reports that have no place there are printed, and not lost.
+    auto destination = named ? std::move(named) : Destination::open(caller_.console, "");
     InOrder<Judged> pieces(files_.size(), std::thread::hardware_concurrency());
     Result<void> written;
     int status = kExitHealthy;
@@ -105,11 +113,16 @@ class Replay {
                  if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
                  status = std::max(
                      status, judged.status, [](int a, int b) { return severity(a) < severity(b); });
+                 if (judged.node) fleet_.push_back(*judged.node);
                  written = destination->write(judged.text);
                  return written.has_value();
                });
+    if (written && has_table()) {
+      written = destination->write(fleet_table(fleet_, files_.size() - fleet_.size()));
+    }
     if (written) written = destination->finish();
-    return written ? status : fail(caller_, undecided(written.error()).value());
+    if (!written) return fail(caller_, undecided(written.error()).value());
+    return lost == kExitHealthy ? status : lost;
   }
 
  private:
@@ -121,7 +134,10 @@ class Replay {
     if (!snapshot) return refused(fmt::format("{}: {}", file, snapshot.error().message));
     const auto choice = profiles_.choose(*snapshot);
     if (!choice) {
-      return {choice.error().status, "", fmt::format("muster: {}", choice.error().message)};
+      return {choice.error().status,
+              "",
+              fmt::format("muster: {}", choice.error().message),
+              std::nullopt};
     }
 
     auto report = judge_as_asked(command_, lines_, *snapshot, *choice->profile);
@@ -129,14 +145,20 @@ class Replay {
     report.muster = kVersion;
     report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
-    auto rendered = render(report, command_, caller_.console, true);
-    const bool paragraphs = command_.format == Format::text && files_.size() > 1;
-    if (paragraphs && !command_.quiet) rendered.push_back('\n');
-    return {exit_status(report.verdict), std::move(rendered), ""};
+    Judged judged{.status = exit_status(report.verdict), .text = {}, .complaint = {}, .node = {}};
+    if (has_table()) judged.node = fleet_node(*snapshot, report);
+    if (has_table() && files_.size() > kFewNodes && !command_.verbose) return judged;
+    judged.text = render(report, command_, caller_.console, true);
+    if (has_table() && !command_.quiet) judged.text.push_back('\n');
+    return judged;
+  }
+
+  [[nodiscard]] bool has_table() const {
+    return command_.format == Format::text && files_.size() > 1;
   }
 
   [[nodiscard]] static Judged refused(std::string_view why) {
-    return {kExitUndecided, "", fmt::format("muster: {}", why)};
+    return {kExitUndecided, "", fmt::format("muster: {}", why), std::nullopt};
   }
 
   const CheckCommand& command_;
@@ -144,6 +166,7 @@ class Replay {
   std::optional<nhc::Config> lines_;
   std::vector<std::string> files_;
   ProfileCache& profiles_;
+  std::vector<FleetNode> fleet_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // A node of which nothing is known but its name.
@@ -75,6 +76,28 @@ TEST_F(ReplayTest, SaysTheVerdictOfTheSnapshotAsItsExitStatus) {
   dir_.write("a.json", recorded("a"));
   EXPECT_EQ(replay({.snapshots = {path("a.json")}}), kExitUndecided);
   EXPECT_THAT(caller_.out(), HasSubstr("verdict  a is unknown: "));
+}
+
+TEST_F(ReplayTest, OfSeveralNodesThereIsATableAndOfManyTheTableAlone) {
+  for (int i = 100; i < 116; ++i)
+    dir_.write(fmt::format("{}.json", i), recorded(fmt::format("n{}", i)));
+  (void)replay({.snapshots = {dir_.path().string()}});
+  EXPECT_THAT(caller_.out(),
+              AllOf(HasSubstr("verdict  n100 is unknown"),
+                    HasSubstr("\nfleet    16 nodes: 0 healthy, 0 unhealthy, 16 unknown\n")));
+  const auto before = caller_.out().size();
+  dir_.write("116.json", recorded("n116"));
+  EXPECT_EQ(replay({.snapshots = {dir_.path().string()}}), kExitUndecided);
+  const auto table = caller_.out().substr(before);
+  EXPECT_THAT(table, AllOf(StartsWith("fleet    17 nodes: "), Not(HasSubstr("verdict "))));
+}
+
+TEST_F(ReplayTest, ReportsThatCannotBeWrittenArePrinted) {
+  dir_.write("a.json", recorded("a"));
+  EXPECT_EQ(replay({.output = path("missing/report"), .snapshots = {path("a.json")}}),
+            kExitUndecided);
+  EXPECT_THAT(caller_.out(), HasSubstr("verdict  a is unknown"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("No such file or directory"));
 }
 
 TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {

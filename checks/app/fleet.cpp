@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/fleet.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "checks/folding.hpp"
+#include "lib/base/text.hpp"
+#include "lib/command/options.hpp"
+#include "lib/hosts/hostlist.hpp"
+
+namespace muster::app {
+namespace {
+
+constexpr std::size_t kMostCauses = 10;
+constexpr std::size_t kMostOdd = 12;
+constexpr std::size_t kIndent = 9;
+
+using Names = std::vector<std::string>;
+
+// Each value that devices of one node have, once: one where all are alike.
+class Values {
+ public:
+  template <class T>
+  void add(const Fact<T>& fact) {
+    if (fact) all_.insert(printable(fmt::format("{}", *fact), 60));
+  }
+
+  void put(std::map<std::string, std::string>& facts, const std::string& name) const {
+    if (!all_.empty()) facts[name] = fmt::format("{}", fmt::join(all_, " and "));
+  }
+
+ private:
+  std::set<std::string> all_;
+};
+
+void add_gpus(const Nvml& nvml, std::map<std::string, std::string>& facts) {
+  Values driver;
+  driver.add(nvml.driver);
+  driver.put(facts, "driver");
+  Values model;
+  Values vbios;
+  Values power;
+  Values clock;
+  for (const auto& gpu : nvml.gpus) {
+    model.add(gpu.model);
+    vbios.add(gpu.firmware.vbios);
+    if (gpu.power.enforced_mw) power.add(Fact<std::uint64_t>(*gpu.power.enforced_mw / 1000));
+    clock.add(gpu.clocks.application_sm_mhz);
+  }
+  facts["GPUs"] = fmt::format("{}", nvml.gpus.size());
+  model.put(facts, "GPU model");
+  vbios.put(facts, "VBIOS");
+  power.put(facts, "GPU power limit (W)");
+  clock.put(facts, "GPU clock (MHz)");
+}
+
+// Adapters of different types have firmware of their own.
+void add_hcas(const Infiniband& infiniband, std::map<std::string, std::string>& facts) {
+  std::map<std::string, Values> firmware;
+  for (const auto& hca : infiniband.hcas) {
+    const auto type = hca.type.value_or("");
+    firmware[type.empty() ? "HCA firmware" : fmt::format("firmware of {}", printable(type, 40))]
+        .add(hca.firmware);
+  }
+  for (const auto& [name, values] : firmware) values.put(facts, name);
+  facts["HCAs"] = fmt::format("{}", infiniband.hcas.size());
+}
+
+std::map<std::string, std::string> facts_of(const Snapshot& snapshot) {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  std::map<std::string, std::string> facts;
+  if (snapshot.nvml.ok() && snapshot.nvml->trouble.empty()) add_gpus(*snapshot.nvml, facts);
+  if (snapshot.infiniband.ok()) add_hcas(*snapshot.infiniband, facts);
+  Values kernel;
+  kernel.add(snapshot.kernel->release);
+  kernel.put(facts, "kernel");
+  if (snapshot.cpu->cores) facts["cores"] = fmt::format("{}", *snapshot.cpu->cores);
+  if (const auto& total = snapshot.memory->total_bytes) {
+    // Firmware takes a little more or less of it.
+    facts["memory"] =
+        fmt::format("{:.0f} GiB", 8 * std::round(static_cast<double>(*total) / kGib / 8));
+  }
+  return facts;
+}
+
+FleetNode::Cause cause_of(const Finding& finding) {
+  return {.outcome = finding.outcome,
+          .key = fmt::format("{} {}", finding.check, form_of(finding)),
+          .what = fmt::format("{}: {}", finding.check, printable(finding.message, 200))};
+}
+
+std::string some_of(const Names& names) {
+  constexpr std::size_t kMost = 48;
+  const auto folded = fold_hostlist(names);
+  if (folded.size() <= kMost) return printable(folded);
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& name : names) {
+    if (text.size() + name.size() + 2 > kMost && shown > 0) break;
+    text += fmt::format("{}{}", shown == 0 ? "" : ", ", printable(name, 60));
+    ++shown;
+  }
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::string totals(const std::vector<FleetNode>& nodes, std::size_t unread) {
+  const auto count = [&](Verdict verdict) {
+    return std::ranges::count(nodes, verdict, &FleetNode::verdict);
+  };
+  std::string text = fmt::format("fleet    {} nodes: {} healthy, {} unhealthy, {} unknown",
+                                 nodes.size(),
+                                 count(Verdict::healthy),
+                                 count(Verdict::unhealthy),
+                                 count(Verdict::unknown));
+  if (unread > 0) text += fmt::format("; {} could not be read or judged", unread);
+  return fmt::format("{}\n", text);
+}
+
+struct Sick {
+  Outcome outcome = Outcome::fail;
+  std::string what;
+  Names nodes;
+};
+
+// By cause, the gravest and then the most frequent first.
+std::vector<Sick> sick_by_cause(const std::vector<FleetNode>& nodes) {
+  std::vector<Sick> all;
+  std::map<std::pair<Outcome, std::string>, std::size_t> places;
+  for (const auto& node : nodes) {
+    for (const auto& cause : node.causes) {
+      const auto [place, is_new] = places.try_emplace({cause.outcome, cause.key}, all.size());
+      if (is_new) all.push_back({cause.outcome, cause.what, {}});
+      all[place->second].nodes.push_back(node.name);
+    }
+  }
+  std::ranges::stable_sort(all, [](const Sick& a, const Sick& b) {
+    if (a.outcome != b.outcome) return rank(a.outcome) < rank(b.outcome);
+    return a.nodes.size() > b.nodes.size();
+  });
+  return all;
+}
+
+std::string counted_nodes(std::size_t count) {
+  return fmt::format("{} node{}", count, count == 1 ? "" : "s");
+}
+
+std::string causes_table(const std::vector<FleetNode>& nodes) {
+  const auto all = sick_by_cause(nodes);
+  std::string text;
+  for (std::size_t i = 0; i < all.size() && i < kMostCauses; ++i) {
+    const auto& sick = all[i];
+    // One line, and one for the nodes.
+    text += fmt::format("{:7}  {}\n{:9}{}: {}\n",
+                        to_string(sick.outcome),
+                        printable(sick.what, 71),
+                        "",
+                        counted_nodes(sick.nodes.size()),
+                        some_of(sick.nodes));
+  }
+  if (all.size() > kMostCauses) {
+    text += fmt::format("{:9}and {} causes more\n", "", all.size() - kMostCauses);
+  }
+  return text;
+}
+
+struct Odd {
+  std::string fact, usual, value;
+  Names nodes;
+};
+
+// Nodes of one profile whose value is not that of more than half of them.
+std::vector<Odd> odd_ones(const std::vector<FleetNode>& nodes) {
+  constexpr std::size_t kFewest = 3;  // of two nodes nobody is the odd one
+  using Key = std::pair<std::string, std::string>;
+  std::map<Key, std::map<std::string, Names>> by_fact;
+  for (const auto& node : nodes) {
+    for (const auto& [fact, value] : node.facts) {
+      by_fact[{node.profile, fact}][value].push_back(node.name);
+    }
+  }
+  std::vector<Odd> odd;
+  for (const auto& [key, values] : by_fact) {
+    std::size_t all = 0;
+    for (const auto& [value, names] : values) all += names.size();
+    const auto most =
+        std::ranges::max_element(values, {}, [](const auto& each) { return each.second.size(); });
+    if (all < kFewest || most->second.size() * 2 <= all) continue;
+    for (const auto& [value, names] : values) {
+      if (value != most->first) odd.push_back({key.second, most->first, value, names});
+    }
+  }
+  std::ranges::stable_sort(odd, {}, [](const Odd& each) { return each.nodes.size(); });
+  return odd;
+}
+
+std::string odd_table(const std::vector<FleetNode>& nodes) {
+  const auto odd = odd_ones(nodes);
+  std::string text;
+  for (std::size_t i = 0; i < odd.size() && i < kMostOdd; ++i) {
+    const auto& each = odd[i];
+    const auto line = fmt::format(
+        "{} {}, most have {}: {}",
+        each.fact,
+        each.value,
+        each.usual,
+        each.nodes.size() == 1
+            ? printable(each.nodes.front(), 60)
+            : fmt::format("{}: {}", counted_nodes(each.nodes.size()), some_of(each.nodes)));
+    text += fmt::format("odd      {}\n", wrapped(line, kIndent));
+  }
+  if (odd.size() > kMostOdd) text += fmt::format("{:9}and {} more\n", "", odd.size() - kMostOdd);
+  return text;
+}
+
+}  // namespace
+
+FleetNode fleet_node(const Snapshot& snapshot, const Report& report) {
+  FleetNode node{.name = report.node.empty() ? report.snapshot : report.node,
+                 .profile = report.profile,
+                 .verdict = report.verdict,
+                 .facts = facts_of(snapshot)};
+  if (report.verdict == Verdict::healthy) return node;
+  const auto worst = report.verdict == Verdict::unhealthy ? Outcome::fail : Outcome::unknown;
+  const auto add = [&](FleetNode::Cause cause) {
+    if (std::ranges::count(node.causes, cause.key, &FleetNode::Cause::key) > 0) return;
+    node.causes.push_back(std::move(cause));
+  };
+  for (const auto& finding : report.findings) {
+    if (finding.outcome == worst) add(cause_of(finding));
+  }
+  for (const auto& gap : report.coverage.not_observed) {
+    if (!gap.required || report.verdict != Verdict::unknown) continue;
+    const auto what = fmt::format("not observed: {}", gap.what);
+    add({.outcome = Outcome::unknown, .key = what, .what = what});
+  }
+  return node;
+}
+
+std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread) {
+  return fmt::format("{}{}{}", totals(nodes, unread), causes_table(nodes), odd_table(nodes));
+}
+
+}  // namespace muster::app
