@@ -75,7 +75,9 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command) {
     return bad_configuration(
         {.message = fmt::format("NHC's configuration: {}", text.error().message)});
   }
-  return nhc::parse_config(command.nhc_conf, *text);
+  auto config = nhc::parse_config(command.nhc_conf, *text);
+  config.strict = command.nhc_conf_strict;
+  return config;
 }
 
 Report judge_as_asked(const CheckCommand& command,

@@ -168,6 +168,10 @@ constexpr std::array kOptions<C>{
         "--nhc-conf",
         "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others"),
+    option<&C::nhc_conf_strict>(
+        "--nhc-conf-strict",
+        "",
+        "judge Azure's checks in it to the letter, without what muster knows better"),
     option<&C::active>(
         "--active",
         "",
@@ -239,6 +243,8 @@ constexpr std::array kOptions<H>{
         "--nhc-conf",
         "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others"),
+    option<&H::nhc_conf_strict>(
+        "--nhc-conf-strict", "", "judge Azure's checks in it to the letter"),
     option<&H::check_setup>(
         "--check-setup", "", "say whether all that a hook will need is there, and do nothing"),
     kDryRun<H>,

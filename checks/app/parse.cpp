@@ -54,6 +54,9 @@ Result<void> finish(const CheckCommand& command, const Words& /*words*/) {
   if (!command.nhc_conf.empty() && !(command.only.empty() && command.skip.empty())) {
     return make_error("--nhc-conf says which checks run, and goes with neither --only nor --skip");
   }
+  if (command.nhc_conf_strict && command.nhc_conf.empty()) {
+    return make_error("--nhc-conf-strict is about the lines of --nhc-conf, which is missing");
+  }
   if (command.active) {
     if (auto fine = may_be_active(command); !fine) return fine;
   }

@@ -12,6 +12,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/link_log.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/state/rates.hpp"
 
@@ -73,24 +74,16 @@ void look_at_interfaces(const Snapshot& snapshot,
   }
 }
 
-// New kernels and recent drivers write "mlx5_core 0000:08:00.0 mlx5_0: Port: 1 Link DOWN"; that
-// there are no such lines proves nothing.
+// New kernels and recent drivers write that a link went down; that there are no such lines proves
+// nothing.
 void look_at_kernel_log(const Snapshot& snapshot,
                         const ib::PortOf& at,
                         const Window& window,
                         std::optional<Evidence>& best) {
-  const std::string event = fmt::format("Port: {} Link DOWN", at.port->number);
-  const std::string address = fmt::format("mlx5_core {} ", at.hca->address.value_or(at.hca->name));
   const double begin = std::max(window.now_s - window.length_s, window.from_s);
-  std::uint64_t count = 0;
-  for (const KernelRecord& record : snapshot.kernel_log->records) {
-    // User space can write lines too, and they prove nothing.
-    if (record.facility != 0 || static_cast<double>(record.time_us) / 1e6 < begin) continue;
-    if (record.text.starts_with(address) && record.text.find(event) != std::string::npos) {
-      count += record.repeats;
-    }
-  }
-  if (count > 0) keep_larger(best, count, "the kernel log says so");
+  const auto times = link_downs_by_adapter(snapshot, begin * 1e6);
+  const auto found = times.find(at.hca->name);
+  if (found != times.end()) keep_larger(best, found->second, "the kernel log says so");
 }
 
 std::optional<Evidence> evidence_of(const Snapshot& snapshot,

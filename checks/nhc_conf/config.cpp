@@ -114,6 +114,8 @@ std::vector<CheckLine> check_lines_of(const Config& config,
 }  // namespace
 
 Config parse_config(std::string file, std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Config config{.file = std::move(file)};
   for (const auto& [number, line] : join_lines(text)) {
     const auto content = trim(line);

@@ -24,6 +24,7 @@ struct Line {
 struct Config {
   std::string file;
   std::vector<Line> lines;  // without blank lines and comments
+  bool strict = false;      // Azure's checks are judged to the letter
 
   bool operator==(const Config&) const = default;
 };

@@ -173,6 +173,14 @@ Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
     }
     rate = *number;
   }
+  // A snapshot of before that was looked at says nothing of it.
+  const auto& umad = snapshot.infiniband->umad;
+  if (snapshot.infiniband.ok() && umad.is_absent() && umad != Fact<std::string>()) {
+    return {{.device = std::string(checks::kNode),
+             .outcome = Outcome::fail,
+             .message = "ib_umad is not loaded: there is no /sys/class/infiniband_mad/abi_version",
+             .remedy = Remedy::fix_config}};
+  }
   const auto ports = ports_meant(snapshot, wanted);
   const auto well = std::ranges::find_if(
       ports, [&](const PortSeen& seen) { return is_well(*seen.port, rate).value_or(false); });

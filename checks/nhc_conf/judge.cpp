@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -38,6 +40,43 @@ std::string unknown_check(std::string_view name) {
   return fmt::format("there is no check {}{}", printable(name, kLongestName), hint);
 }
 
+// Of a section's own words: the child that asked NVML crashed.
+bool crashed(std::string_view reason) {
+  constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+  return std::ranges::any_of(kCrashes, [&](int number) {
+    return reason.ends_with(fmt::format("killed by signal {}", number));
+  });
+}
+
+// What a line about GPUs comes to where there is none to judge; nothing where there is one, or
+// where muster.probes and the checks say for themselves what hindered them.
+std::optional<Finding> without_gpus(const Snapshot& snapshot) {
+  const auto& section = snapshot.nvml;
+  const auto failed = [](std::string message) {
+    return Finding{.device = std::string(checks::kNode),
+                   .outcome = Outcome::fail,
+                   .message = std::move(message),
+                   .remedy = Remedy::reboot};
+  };
+  if (section.status == Status::absent) {
+    const bool seen = section.asked() && !snapshot.identity->foreign_root;
+    if (!seen) return not_judged(fmt::format("GPUs were not observed: {}", section.reason));
+    return failed(fmt::format("there is no NVML: {}", section.reason));
+  }
+  if (section.status == Status::error && crashed(section.reason)) {
+    return failed(fmt::format("NVML crashed: {}", section.reason));
+  }
+  if (!section.ok()) return std::nullopt;
+  if (!section->trouble.empty() && section->trouble_code != 0) {
+    return failed(fmt::format("NVML cannot be used: {}", section->trouble));
+  }
+  if (!section->trouble.empty()) {
+    return not_judged(fmt::format("the GPUs are not known: {}", section->trouble));
+  }
+  if (section->gpus.empty()) return failed("NVML lists no GPU");
+  return std::nullopt;
+}
+
 std::string wrong_arity(const Row& row, std::size_t given) {
   std::string wanted;
   if (row.least == row.most) {
@@ -53,7 +92,8 @@ std::string wrong_arity(const Row& row, std::size_t given) {
 // Why the line cannot be judged at all; empty where it can.
 std::optional<std::string> obstacle(const Snapshot& snapshot,
                                     const Row& row,
-                                    const CheckLine& line) {
+                                    const CheckLine& line,
+                                    ProbeSet needs) {
   if (!line.unresolved.empty()) {
     return fmt::format("the variable ${} is not known", printable(line.unresolved, 40));
   }
@@ -62,10 +102,47 @@ std::optional<std::string> obstacle(const Snapshot& snapshot,
   std::optional<std::string> missing;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     const bool counts = row.absence_counts && section.status == Status::absent && section.asked();
-    if (!row.needs.contains(probe) || section.ok() || counts || missing) return;
+    if (!needs.contains(probe) || section.ok() || counts || missing) return;
     missing = why_missing(probe, section);
   });
   return missing;
+}
+
+// Checks of muster's own, with limits that do not contradict each other: two lines that set one
+// limit to two values are judged one after the other.
+struct Batch {
+  std::vector<std::string> checks;
+  std::vector<Preset> presets;
+
+  [[nodiscard]] bool contradicts(const std::vector<Preset>& others) const {
+    return std::ranges::any_of(others, [&](const Preset& other) {
+      const auto mine = std::ranges::find(presets, other.key, &Preset::key);
+      return mine != presets.end() && mine->value != other.value;
+    });
+  }
+
+  void add(const Row& row, const std::vector<Preset>& more) {
+    presets.insert(presets.end(), more.begin(), more.end());
+    for (const auto check : row.checks) {
+      if (std::ranges::find(checks, check) == checks.end()) checks.emplace_back(check);
+    }
+  }
+};
+
+// Without those that say whether there are GPUs at all, where the line asks for more.
+std::vector<std::string_view> own_checks(const Row& row) {
+  auto checks = row.checks;
+  if (!row.of_gpus || checks.size() <= 2) return checks;
+  std::erase_if(checks, [](std::string_view check) {
+    return check == "gpu.driver" || check == "gpu.present";
+  });
+  return checks;
+}
+
+ProbeSet needs_of_row(const Row& row) {
+  if (row.checks.empty()) return row.needs;
+  std::vector<std::string> checks(row.checks.begin(), row.checks.end());
+  return row.needs | probes_needed(select_checks(Profile{}, {.only = std::move(checks)}));
 }
 
 // Collects what the lines come to: the findings of those that are judged here, and for the others
@@ -87,16 +164,45 @@ class Lines {
       finding.outcome = row->otherwise;
       return add(line, {std::move(finding)});
     }
-    if (const auto why = obstacle(snapshot_, *row, line)) return refuse(line, *why);
-    if (row->judge != nullptr) return add(line, row->judge(snapshot_, line.arguments));
-    translate(line, *row);
+    const bool literal = config_.strict && row->literal != nullptr;
+    needs_ = needs_ | (literal ? row->literal_needs : needs_of_row(*row));
+    if (row->of_gpus && !gpus_are_there(line)) return;
+    const auto judge = literal ? row->literal : row->judge;
+    const auto needs = literal ? row->literal_needs : row->needs;
+    if (const auto why = obstacle(snapshot_, *row, line, needs)) {
+      refuse(line, *why);
+    } else if (judge != nullptr) {
+      add(line, judge(snapshot_, line.arguments));
+    }
+    if (!literal && !row->checks.empty()) translate(line, *row);
+  }
+
+  // Where muster's own checks have nothing to judge by, Azure's reading stands; and without one the
+  // line is not healthy in silence.
+  void account_for(const Report& report) {
+    for (const auto& [line, row] : translated_) {
+      const auto checks = own_checks(*row);
+      const auto skipped = [&](std::string_view check) {
+        const auto found = std::ranges::find(report.checks, check, &CheckResult::id);
+        return found == report.checks.end() || found->outcome == Outcome::skip;
+      };
+      if (row->judge != nullptr || !std::ranges::all_of(checks, skipped)) continue;
+      if (row->literal == nullptr) {
+        const auto said = std::ranges::find(report.findings, checks.back(), &Finding::check);
+        refuse(line, said == report.findings.end() ? "nothing was observed" : said->message);
+      } else if (const auto why = obstacle(snapshot_, *row, line, row->literal_needs)) {
+        refuse(line, *why);
+      } else {
+        add(line, row->literal(snapshot_, line.arguments));
+      }
+    }
   }
 
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
 
-  [[nodiscard]] const std::vector<std::string>& checks() const { return checks_; }
+  [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
 
-  [[nodiscard]] const std::vector<Preset>& presets() const { return presets_; }
+  [[nodiscard]] ProbeSet needs() const { return needs_; }
 
   [[nodiscard]] const Findings& findings() const { return findings_; }
 
@@ -121,45 +227,111 @@ class Lines {
     if (std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
   }
 
+  // nvidia-smi fails where it finds no GPU, and so does a line that asks it. Said once.
+  [[nodiscard]] bool gpus_are_there(const CheckLine& line) {
+    auto finding = without_gpus(snapshot_);
+    if (!finding) return true;
+    if (std::exchange(said_without_gpus_, true)) {
+      finding->outcome = Outcome::skip;
+      finding->remedy = Remedy::none;
+    }
+    add(line, {*std::move(finding)});
+    return false;
+  }
+
   void translate(const CheckLine& line, const Row& row) {
     Result<std::vector<Preset>> presets;
     if (row.translate != nullptr) presets = row.translate(line.arguments);
     if (!presets) return refuse(line, presets.error().message);
-    for (const auto& preset : *presets) {
-      const auto earlier = std::ranges::find(presets_, preset.key, &Preset::key);
-      if (earlier != presets_.end() && earlier->value != preset.value) {
-        return refuse(line,
-                      fmt::format("a line before sets {} to {}, this one to {}",
-                                  preset.key,
-                                  printable(earlier->value, 40),
-                                  printable(preset.value, 40)));
-      }
-    }
-    presets_.insert(presets_.end(), presets->begin(), presets->end());
-    for (const auto check : row.checks) {
-      list(std::string(check));
-      if (std::ranges::find(checks_, check) == checks_.end()) checks_.emplace_back(check);
-    }
+    auto batch = std::ranges::find_if(
+        batches_, [&](const Batch& each) { return !each.contradicts(*presets); });
+    if (batch == batches_.end()) batch = batches_.insert(batch, Batch{});
+    batch->add(row, *presets);
+    for (const auto check : row.checks) list(std::string(check));
+    translated_.emplace_back(line, &row);
   }
 
   const Snapshot& snapshot_;
   const Config& config_;
   const Measured& measured_;
-  std::vector<std::string> ids_;     // all, in the file's order
-  std::vector<std::string> checks_;  // those of muster's own among them
-  std::vector<Preset> presets_;
+  std::vector<std::string> ids_;  // all, in the file's order
+  std::vector<Batch> batches_;
+  std::vector<std::pair<CheckLine, const Row*>> translated_;
+  ProbeSet needs_;
+  bool said_without_gpus_ = false;
   Findings findings_;
 };
 
-void adapt(Profile& profile, const Lines& lines, const std::string& context) {
+void adapt(Profile& profile, const Batch& batch) {
   // The table's own tests hold every preset to a key that there is.
-  (void)apply(lines.presets(), profile);
-  auto& counting = profile.contexts[context].count_unknown;
-  for (const auto& check : lines.checks()) {
-    profile.policies[check].enabled = true;
-    counting.push_back(check);
+  (void)apply(batch.presets, profile);
+  for (const auto& check : batch.checks) profile.policies[check].enabled = true;
+  // A limit that a line names is one to fail at.
+  for (const auto& preset : batch.presets) {
+    profile.policies[preset.key.substr(0, preset.key.rfind('.'))].fail_as = "fail";
   }
-  counting.emplace_back("nhc.*");
+}
+
+bool is_in(const Findings& findings, const Finding& finding) {
+  return std::ranges::any_of(findings, [&](const Finding& each) {
+    return each.check == finding.check && each.device == finding.device &&
+           each.outcome == finding.outcome && each.message == finding.message;
+  });
+}
+
+Report judge_batch(const Snapshot& snapshot,
+                   Profile profile,
+                   const Batch& batch,
+                   const std::string& context) {
+  adapt(profile, batch);
+  // An empty selection would be all checks, so it is one that no check matches.
+  auto only = batch.checks;
+  if (only.empty()) only.emplace_back();
+  return muster::judge(snapshot, profile, {.context = context, .only = std::move(only)});
+}
+
+// Of one batch after the other, each finding once.
+Report judge_batches(const Snapshot& snapshot,
+                     const Profile& profile,
+                     const std::vector<Batch>& batches,
+                     const std::string& context) {
+  auto report =
+      judge_batch(snapshot, profile, batches.empty() ? Batch{} : batches.front(), context);
+  for (std::size_t i = 1; i < batches.size(); ++i) {
+    for (auto& finding : judge_batch(snapshot, profile, batches[i], context).findings) {
+      if (!is_in(report.findings, finding)) report.findings.push_back(std::move(finding));
+    }
+  }
+  return report;
+}
+
+// The names of the probes that the lines need and that hang.
+std::vector<std::string> hanging(const Snapshot& snapshot, ProbeSet needs) {
+  std::vector<std::string> names;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    if (needs.contains(probe) && section.status == Status::timeout) {
+      names.emplace_back(to_string(probe));
+    }
+  });
+  return names;
+}
+
+// What hangs under NHC runs into its watchdog, and the node is drained.
+void add_hangs(const Snapshot& snapshot,
+               const Profile& profile,
+               ProbeSet needs,
+               std::vector<std::string>& ids,
+               Report& report) {
+  constexpr std::string_view kProbes = "muster.probes";
+  const auto names = hanging(snapshot, needs);
+  if (names.empty()) return;
+  auto hangs =
+      muster::judge(snapshot, profile, {.context = report.context, .only = {std::string(kProbes)}});
+  for (auto& finding : hangs.findings) {
+    if (std::ranges::find(names, finding.device) == names.end()) continue;
+    report.findings.push_back(std::move(finding));
+  }
+  ids.insert(ids.begin(), std::string(kProbes));
 }
 
 }  // namespace
@@ -170,16 +342,18 @@ Needs needs_of(const Config& config, bool active) {
   for (const auto& line : all_check_lines(config)) {
     const Row* row = row_named(line.check);
     if (row == nullptr) continue;
-    needs.probes = needs.probes | row->needs;
+    const bool literal = config.strict && row->literal != nullptr;
+    needs.probes = needs.probes | (literal ? row->literal_needs : row->needs);
+    needs.parts = needs.parts | (literal ? row->literal_parts : NvmlParts());
     if (active && row->benchmark != nullptr) needs.probes = needs.probes | Probe::nvml;
-    for (const auto check : row->checks) checks.emplace_back(check);
+    if (!literal) checks.insert(checks.end(), row->checks.begin(), row->checks.end());
     if (row->judge != judge_file_test) continue;
     for (auto& file : tested_files(line.arguments)) needs.files.push_back(std::move(file));
   }
   if (checks.empty()) return needs;
   const auto selected = select_checks(Profile{}, {.only = std::move(checks)});
   needs.probes = needs.probes | probes_needed(selected);
-  needs.parts = parts_asked(selected);
+  needs.parts = needs.parts | parts_asked(selected);
   return needs;
 }
 
@@ -196,14 +370,15 @@ Report judge(const Snapshot& snapshot,
     lines.take({.number = static_cast<int>(config.lines.size()),
                 .complaint = fmt::format("no line is for {}", node.empty() ? "this node" : node)});
   }
-  adapt(profile, lines, context);
-  // An empty selection would be all checks, so it is one that no check matches.
-  auto only = lines.checks();
-  if (only.empty()) only.emplace_back();
-  auto report = muster::judge(snapshot, profile, {.context = context, .only = std::move(only)});
+  auto report = judge_batches(snapshot, profile, lines.batches(), context);
+  lines.account_for(report);
+  auto ids = lines.ids();
+  add_hangs(snapshot, profile, lines.needs(), ids, report);
+  auto& counting = profile.contexts[context].count_unknown;
+  counting.insert(counting.end(), ids.begin(), ids.end());
   const auto& own = lines.findings();
   report.findings.insert(report.findings.end(), own.begin(), own.end());
-  conclude(report, lines.ids(), profile.contexts[context].count_unknown);
+  conclude(report, ids, counting);
   return report;
 }
 

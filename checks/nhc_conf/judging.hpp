@@ -47,6 +47,21 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 [[nodiscard]] Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments);
 
+// azure.cpp
+[[nodiscard]] Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments);
+// literal.cpp: as Azure's scripts judge
+[[nodiscard]] Findings literal_gpu_count(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings literal_healthmon(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings literal_xid(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings literal_ecc(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings literal_vbios(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings literal_nvlink(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings literal_logged(const Snapshot& snapshot, const Arguments& arguments);
+
+// Whether `words` stand in the text as whole words, as grep -w looks for them.
+[[nodiscard]] bool has_words(std::string_view text, std::string_view words);
+
 // The files that a line of check_file_test names: they have to be observed.
 [[nodiscard]] std::vector<std::string> tested_files(const Arguments& arguments);
 

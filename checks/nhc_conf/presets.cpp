@@ -64,12 +64,6 @@ constexpr std::array kKeys{
     Key{"gpu.ecc_corrected.warn_as",
         [](Profile& p, const std::string& v) { p.policies["gpu.ecc_corrected"].warn_as = v; }},
     Key{"gpu.xid.window", [](Profile& p, const std::string& v) { p.gpu->xid.window = hours(v); }},
-    // NHC looks for the words of a version in it.
-    Key{"gpu.firmware.vbios",
-        [](Profile& p, const std::string& v) {
-          p.gpu->firmware.vbios = {
-              v, fmt::format("{}.*", v), fmt::format("*.{}", v), fmt::format("*.{}.*", v)};
-        }},
     Key{"ib.flaps.window", [](Profile& p, const std::string& v) { p.ib->flaps.window = hours(v); }},
     // NHC fails at this number, muster above it.
     Key{"ib.flaps.max",
@@ -101,10 +95,6 @@ Result<Presets> gpu_ecc_presets(const Arguments& arguments) {
 
 Result<Presets> gpu_xid_presets(const Arguments& arguments) {
   return in_order(arguments, {"gpu.xid.window"});
-}
-
-Result<Presets> vbios_presets(const Arguments& arguments) {
-  return Presets{{.key = "gpu.firmware.vbios", .value = arguments.front()}};
 }
 
 // Files of logs that may follow are not read: the kernel is asked.

@@ -44,7 +44,24 @@ Row of_gpus(std::string_view name,
             std::size_t most = kAny) {
   std::vector<std::string_view> all{"gpu.driver", "gpu.present"};
   all.insert(all.end(), checks.begin(), checks.end());
-  return translated(name, std::move(all), translate, least, most);
+  auto row = translated(name, std::move(all), translate, least, most);
+  row.of_gpus = true;
+  return row;
+}
+
+Row literally(Row row, Judge judge, ProbeSet needs = Probe::nvml, NvmlParts parts = {}) {
+  row.literal = judge;
+  row.literal_needs = needs;
+  row.literal_parts = parts;
+  return row;
+}
+
+Row also_judged(Row row, Judge judge, ProbeSet needs, std::size_t least, std::size_t most = kAny) {
+  row.judge = judge;
+  row.needs = needs;
+  row.least = least;
+  row.most = most;
+  return row;
 }
 
 Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
@@ -107,23 +124,49 @@ std::vector<Row> lbnl_rows() {
   };
 }
 
-std::vector<Row> azure_rows() {
+std::vector<Row> azure_gpu_rows() {
   return {
-      of_gpus("check_gpu_count", {}, gpu_count_presets, 1, 2),
-      of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action"}),
-      translated("check_gpu_xid", {"gpu.xid"}, gpu_xid_presets, 0, 1),
-      of_gpus(
-          "check_gpu_ecc",
-          {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected", "gpu.ecc_remapped_rows"},
-          gpu_ecc_presets,
-          0,
-          2),
-      of_gpus("check_gpu_clock_throttling", {"gpu.clocks"}),
-      of_gpus("check_app_gpu_clocks", {"gpu.clocks"}),
-      of_gpus("check_gpu_persistence", {"gpu.persistence"}),
-      of_gpus("check_vbios_version", {"gpu.firmware"}, vbios_presets, 1, 1),
-      of_gpus("check_nvlink_status", {"gpu.nvlink_state"}),
-      translated("check_ib_link_flapping", {"ib.present", "ib.flaps"}, link_flap_presets),
+      literally(of_gpus("check_gpu_count", {}, gpu_count_presets, 1, 2), literal_gpu_count),
+      literally(of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
+                literal_healthmon,
+                Probe::nvml,
+                {.inforom = true}),
+      literally(translated("check_gpu_xid", {"gpu.xid"}, gpu_xid_presets, 0, 1),
+                literal_xid,
+                Probe::kernel_log | Probe::identity),
+      literally(of_gpus("check_gpu_ecc",
+                        {"gpu.ecc_uncorrectable",
+                         "gpu.ecc_sram",
+                         "gpu.ecc_corrected",
+                         "gpu.ecc_remapped_rows",
+                         "gpu.ecc_retired_pages"},
+                        gpu_ecc_presets,
+                        0,
+                        2),
+                literal_ecc),
+      literally(of_gpus("check_gpu_clock_throttling", {"gpu.clocks"}), literal_logged),
+      literally(of_gpus("check_app_gpu_clocks", {"gpu.clocks"}), literal_logged),
+      literally(of_gpus("check_gpu_persistence", {"gpu.persistence"}), literal_logged),
+      literally(also_judged(of_gpus("check_vbios_version", {}), judge_vbios, Probe::nvml, 1, 1),
+                literal_vbios),
+      literally(of_gpus("check_nvlink_status", {"gpu.nvlink_state"}),
+                literal_nvlink,
+                Probe::nvml,
+                {.links = true}),
+  };
+}
+
+std::vector<Row> azure_rows() {
+  constexpr auto kLinkLog = Probe::kernel_log | Probe::identity;
+  return {
+      literally(
+          also_judged(
+              translated("check_ib_link_flapping", {"ib.present", "ib.flaps"}, link_flap_presets),
+              judge_link_flaps,
+              kLinkLog,
+              0),
+          judge_link_flaps,
+          kLinkLog),
       translated("check_hw_topology",
                  {"pci.devices", "topo.numa", "topo.pairing", "topo.nccl_file"}),
       translated("check_nvme_count", {"host.nvme"}, nvme_presets, 1, 1),
@@ -141,6 +184,7 @@ std::vector<Row> azure_rows() {
 
 std::vector<Row> all_rows() {
   auto rows = lbnl_rows();
+  for (auto& row : azure_gpu_rows()) rows.push_back(std::move(row));
   for (auto& row : azure_rows()) rows.push_back(std::move(row));
   return rows;
 }

@@ -34,17 +34,22 @@ inline constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 struct Row {
   std::string_view name;
   std::size_t least = 0, most = kAny;  // arguments
-  // Judged here …
+  // Judged here, by these checks of muster's own, or by both …
   Judge judge = nullptr;
   ProbeSet needs = {};
   bool absence_counts = false;  // a section that is absent is judged, too: there is nothing
-  // … or by these checks of muster's own …
   std::vector<std::string_view> checks = {};
   Translate translate = nullptr;
   // … or by nobody, and why.
   Outcome otherwise = Outcome::unknown;
   std::string_view why = {};
   PlanBenchmark benchmark = nullptr;  // where it was run, that answers
+  bool of_gpus = false;               // without GPUs the line fails
+  // To the letter: in place of all above where that is asked for, else where the checks above have
+  // nothing to judge by.
+  Judge literal = nullptr;
+  ProbeSet literal_needs = {};
+  NvmlParts literal_parts = {};
 };
 
 [[nodiscard]] std::span<const Row> table();
@@ -54,7 +59,6 @@ struct Row {
 [[nodiscard]] Result<std::vector<Preset>> gpu_count_presets(const Arguments& arguments);
 [[nodiscard]] Result<std::vector<Preset>> gpu_ecc_presets(const Arguments& arguments);
 [[nodiscard]] Result<std::vector<Preset>> gpu_xid_presets(const Arguments& arguments);
-[[nodiscard]] Result<std::vector<Preset>> vbios_presets(const Arguments& arguments);
 [[nodiscard]] Result<std::vector<Preset>> link_flap_presets(const Arguments& arguments);
 [[nodiscard]] Result<std::vector<Preset>> nvme_presets(const Arguments& arguments);
 

@@ -256,6 +256,7 @@ class Setup {
     if (command.nhc_conf.empty() && !rules_.nhc_conf.empty()) {
       command.nhc_conf = below_root(rules_.nhc_conf);
     }
+    command.nhc_conf_strict = command.nhc_conf_strict || rules_.nhc_conf_strict;
     const auto checked = check_node_(command, "", caller_, deadline_);
     if (!checked) return lines_.fail("profile", checked.error().message);
     const auto& report = checked->report;

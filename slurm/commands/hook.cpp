@@ -206,6 +206,7 @@ class Hook {
     Deadline observing(begin + share);
     auto command = command_;
     command.nhc_conf = nhc_conf();
+    command.nhc_conf_strict = command.nhc_conf_strict || rules_.nhc_conf_strict;
     // Nobody works on a new node, and a health check accepts it as well as the one after a boot.
     is_new_ = rules_.gate_new_nodes && history_ && is_new(*history_, node_);
     if (is_new_ && command.context == "periodic") command.context = "boot";

@@ -38,6 +38,7 @@ struct Rules {
   std::string conf;              // slurm.conf, where SLURM_CONF is not set; empty: the usual places
   std::string memory = "extra";  // the field of a node in Slurm in which muster remembers, or none
   std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
+  bool nhc_conf_strict = false;  // Azure's checks in that file are judged to the letter
   TellRules tell;
   SweepRules sweep;
 
@@ -70,6 +71,7 @@ struct Rules {
                    "a node's field in Slurm for what muster must know: extra, comment or none"),
       MUSTER_FIELD(nhc_conf,
                    "hooks judge by this configuration of NHC in place of the context's checks"),
+      MUSTER_FIELD(nhc_conf_strict, "judge Azure's checks in it to the letter"),
       MUSTER_FIELD(tell, "the site's program that is told what muster did"),
       MUSTER_FIELD(sweep, "what `muster sweep` does"));
 };

@@ -60,7 +60,11 @@ std::string clean(std::string_view raw) {
 }
 
 bool worth_keeping(const KmsgRecord& header, std::string_view text) {
-  if (header.facility != 0) return header.level <= kError;
+  // What systemd-networkd says of a link, where the journal forwards it.
+  constexpr std::string_view kCarrier = "ost carrier";
+  if (header.facility != 0) {
+    return header.level <= kError || text.find(kCarrier) != std::string_view::npos;
+  }
   if (header.level <= kWarning) return true;
   return std::any_of(kWorthKeeping.begin(), kWorthKeeping.end(), [&](std::string_view word) {
     return text.find(word) != std::string_view::npos;

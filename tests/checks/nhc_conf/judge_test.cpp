@@ -75,12 +75,25 @@ TEST(NhcJudgeTest, ALineRunsAChecksThatTheProfileDisabled) {
   EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
 }
 
-TEST(NhcJudgeTest, TwoLinesThatContradictEachOtherAreNotBothJudged) {
-  const auto report = judged("* || check_nvme_count 1\n* || check_nvme_count 2\n");
-  EXPECT_EQ(said(report, "nhc.check_nvme_count"),
-            "unknown: not judged: a line before sets host.nvme.count to 1, this one to 2 "
-            "(nhc.conf:2)");
-  EXPECT_EQ(report.verdict, Verdict::unknown);
+TEST(NhcJudgeTest, TwoLinesWithDifferentLimitsAreBothJudged) {
+  for (const auto* lines : {"* || check_nvme_count 1\n* || check_nvme_count 2\n",
+                            "* || check_nvme_count 2\n* || check_nvme_count 1\n"}) {
+    const auto report = judged(lines);
+    EXPECT_THAT(ids(report), ElementsAre("fail host.nvme")) << lines;
+    EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  }
+  EXPECT_EQ(judged("* || check_nvme_count 1\n* || check_nvme_count 1\n").verdict, Verdict::healthy);
+}
+
+TEST(NhcJudgeTest, ALimitOfALineFailsWhateverTheProfileMakesOfItsOwn) {
+  Profile profile;
+  profile.policies["host.nvme"].fail_as = "warn";
+  EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
+}
+
+TEST(NhcJudgeTest, AByteOrderMarkHidesNoLine) {
+  EXPECT_EQ(judged("\xEF\xBB\xBF* || check_hw_eth eth9\n").verdict, Verdict::unhealthy);
+  EXPECT_EQ(judged("\xEF\xBB\xBF* || check_hw_eth eth0\n").verdict, Verdict::healthy);
 }
 
 struct Case {

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Azure's own configurations, where MUSTER_AZNHC_DIR names a checkout of theirs: on nodes that are
+// as each file wants them, and with each fault that Azure's scripts catch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "checks/nhc_conf/judge.hpp"
+#include "checks/nhc_conf/size.hpp"
+#include "lib/base/text.hpp"
+#include "lib/node/xid.hpp"
+#include "lib/profile/load.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster::nhc {
+namespace {
+
+constexpr double kUptime = 10 * 86400;
+constexpr std::size_t kConfigurations = 38;
+
+std::vector<std::filesystem::path> configurations() {
+  const char* folder = std::getenv("MUSTER_AZNHC_DIR");
+  std::vector<std::filesystem::path> files;
+  if (folder == nullptr) return files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(folder) / "conf")) {
+    if (entry.path().extension() == ".conf") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// Without what only whole nodes and profiles tell (the topology), and without AMD's GPUs.
+Config read(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  auto config = parse_config(file.filename().string(), text);
+  std::erase_if(config.lines,
+                [](const Line& line) { return line.command.starts_with("check_hw_topology"); });
+  return config;
+}
+
+bool is_amd(const std::filesystem::path& file) {
+  return file.filename().string().find("_mi") != std::string::npos;
+}
+
+bool asks(const Config& config, std::string_view check) {
+  return std::ranges::any_of(all_check_lines(config),
+                             [&](const CheckLine& line) { return line.check == check; });
+}
+
+Gpu sound_gpu(unsigned index, bool volta) {
+  const GpuEcc none{.dram_corrected = std::uint64_t{0},
+                    .dram_uncorrected = std::uint64_t{0},
+                    .sram_corrected = std::uint64_t{0},
+                    .sram_uncorrected = std::uint64_t{0}};
+  Gpu gpu{.index = index,
+          .address = fmt::format("00{:02x}:00:00.0", index + 1),
+          .uuid = fmt::format("GPU-{}", index),
+          .model = std::string(volta ? "Tesla V100-SXM2-32GB" : "NVIDIA H100 80GB HBM3"),
+          .ecc_volatile = none,
+          .ecc_aggregate = none};
+  gpu.firmware.inforom_valid = true;
+  gpu.modes.persistence = true;
+  gpu.recovery_action = 0U;
+  gpu.clocks.reasons = std::uint64_t{0};
+  if (volta) {
+    gpu.retired_pages = {
+        .single_bit = std::uint64_t{0}, .double_bit = std::uint64_t{0}, .pending = false};
+  } else {
+    gpu.sram = GpuSram{};
+    gpu.remapped_rows = GpuRemappedRows{};
+  }
+  gpu.nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}, {.link = 1, .state = 1U}};
+  return gpu;
+}
+
+unsigned number(const CheckLine& line, std::size_t index) {
+  if (index >= line.arguments.size()) return 0;
+  return static_cast<unsigned>(parse_unsigned(line.arguments[index]).value_or(0));
+}
+
+void add_port(Snapshot& node, const CheckLine& line) {
+  const auto name = line.arguments.at(1).substr(0, line.arguments.at(1).find(':'));
+  node.infiniband.facts.hcas.push_back(
+      {.name = name,
+       .ports = std::vector<IbPort>{{.number = 1,
+                                     .link_layer = "InfiniBand",
+                                     .state = 4U,
+                                     .physical_state = 5U,
+                                     .rate_gbps = static_cast<double>(number(line, 0)),
+                                     .counters = {{"link_downed", std::uint64_t{0}}}}}});
+}
+
+void add_gpus(Snapshot& node, const CheckLine& line, bool volta) {
+  for (unsigned i = 0; i < number(line, 0); ++i) {
+    node.nvml.facts.gpus.push_back(sound_gpu(i, volta));
+  }
+}
+
+void add_disks(Snapshot& node, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    node.disks.facts.nvme.push_back({.name = fmt::format("nvme{}n1", i),
+                                     .controller = fmt::format("nvme{}", i),
+                                     .state = std::string("live"),
+                                     .size_bytes = std::uint64_t{1} << 40U,
+                                     .read_only = false});
+  }
+}
+
+// The node that the lines describe.
+Snapshot node_for(const Config& config, bool volta) {
+  Snapshot node{.identity = observed(Identity{.hostname = "n3", .uptime_s = kUptime}),
+                .cpu = observed(Cpu{}),
+                .memory = observed(Memory{.swap_total_bytes = std::uint64_t{0}}),
+                .disks = observed(Disks{}),
+                .kernel_log = observed(KernelLog{}),
+                .network = observed(Network{}),
+                .infiniband = observed(Infiniband{.umad = std::string("5")}),
+                .nvml = observed(Nvml{.driver = std::string("580.82.07")})};
+  for (const auto& line : all_check_lines(config)) {
+    if (line.check == "check_hw_cpuinfo") {
+      node.cpu.facts = {
+          .sockets = number(line, 0), .cores = number(line, 1), .threads = number(line, 2)};
+    } else if (line.check == "check_hw_physmem") {
+      const auto size = parse_size(line.arguments.front()).value_or(0);
+      node.memory.facts.total_bytes = static_cast<std::uint64_t>(size);
+    } else if (line.check == "check_hw_eth") {
+      node.network.facts.interfaces.push_back({.name = line.arguments.front()});
+    } else if (line.check == "check_hw_ib") {
+      add_port(node, line);
+    } else if (line.check == "check_gpu_count") {
+      add_gpus(node, line, volta);
+    } else if (line.check == "check_nvme_count") {
+      add_disks(node, number(line, 0));
+    }
+  }
+  return node;
+}
+
+Report judged(const Snapshot& node, Config config, bool strict) {
+  static const Profile profile = load_profile({}, "generic").value();
+  config.strict = strict;
+  return judge(node, profile, config, "manual");
+}
+
+std::string said(const Report& report) {
+  std::string text;
+  for (const auto& finding : report.findings) {
+    if (finding.outcome == Outcome::pass || finding.outcome == Outcome::skip) continue;
+    text += fmt::format("\n{} {} {}: {}",
+                        to_string(finding.outcome),
+                        finding.check,
+                        finding.device,
+                        finding.message);
+  }
+  return text;
+}
+
+void log(Snapshot& node, std::string text) {
+  const auto when = static_cast<std::uint64_t>((kUptime - 1800) * 1e6);
+  node.kernel_log.facts.records.push_back(
+      {.time_us = when, .level = 3, .text = std::move(text), .last_us = when});
+  node.xids = find_xids(*node.kernel_log);
+}
+
+Gpu& last_gpu(Snapshot& node) { return node.nvml.facts.gpus.back(); }
+
+struct Fault {
+  std::string_view check;  // of the script that catches it
+  std::string_view name;
+  void (*change)(Snapshot&);
+
+  enum Of { any, volta, newer } of = any;
+};
+
+constexpr std::array kFaults{
+    Fault{"check_hw_cpuinfo", "a thread less", [](Snapshot& n) { n.cpu.facts.threads = 1U; }},
+    Fault{"check_hw_physmem",
+          "a tenth less",
+          [](Snapshot& n) { n.memory.facts.total_bytes = *n.memory->total_bytes / 10 * 9; }},
+    Fault{"check_hw_swap",
+          "swap is on",
+          [](Snapshot& n) { n.memory.facts.swap_total_bytes = std::uint64_t{1} << 30U; }},
+    Fault{"check_hw_eth",
+          "an interface less",
+          [](Snapshot& n) {
+            std::erase_if(n.network.facts.interfaces,
+                          [](const auto& each) { return each.name == "eth0"; });
+          }},
+    Fault{"check_hw_ib",
+          "a port down",
+          [](Snapshot& n) { n.infiniband.facts.hcas.back().ports->front().state = 1U; }},
+    Fault{"check_hw_ib",
+          "a port that trains",
+          [](Snapshot& n) { n.infiniband.facts.hcas.back().ports->front().physical_state = 2U; }},
+    Fault{"check_hw_ib",
+          "half the rate",
+          [](Snapshot& n) { n.infiniband.facts.hcas.front().ports->front().rate_gbps = 50.0; }},
+    Fault{
+        "check_hw_ib", "an adapter less", [](Snapshot& n) { n.infiniband.facts.hcas.pop_back(); }},
+    Fault{"check_hw_ib",
+          "no ib_umad",
+          [](Snapshot& n) { n.infiniband.facts.umad = Fact<std::string>::absent("none"); }},
+    Fault{"check_hw_ib",
+          "no InfiniBand",
+          [](Snapshot& n) {
+            n.infiniband = {.status = Status::absent, .reason = "no driver", .facts = {}};
+          }},
+    Fault{"check_gpu_count", "a GPU less", [](Snapshot& n) { n.nvml.facts.gpus.pop_back(); }},
+    Fault{"check_nvsmi_healthmon",
+          "a lost GPU",
+          [](Snapshot& n) { last_gpu(n).lost = "nvmlDeviceGetHandle: GPU is lost (15)"; }},
+    Fault{"check_nvsmi_healthmon",
+          "a corrupt InfoROM",
+          [](Snapshot& n) { last_gpu(n).firmware.inforom_valid = false; }},
+    Fault{"check_nvsmi_healthmon",
+          "no driver",
+          [](Snapshot& n) {
+            n.nvml =
+                observed(Nvml{.trouble = "nvmlInit: Driver Not Loaded (9)", .trouble_code = 9});
+          }},
+    Fault{"check_nvsmi_healthmon",
+          "no NVML",
+          [](Snapshot& n) {
+            n.nvml = {.status = Status::absent, .reason = "no library", .facts = {}};
+          }},
+    Fault{"check_nvsmi_healthmon",
+          "a driver that hangs",
+          [](Snapshot& n) {
+            n.nvml = {.status = Status::timeout, .reason = "no answer", .facts = {}};
+          }},
+    Fault{"check_nvsmi_healthmon",
+          "NVML crashes",
+          [](Snapshot& n) {
+            n.nvml = {.status = Status::error, .reason = "killed by signal 11", .facts = {}};
+          }},
+    Fault{"check_gpu_xid",
+          "XID 79",
+          [](Snapshot& n) {
+            log(n, "NVRM: Xid (PCI:0001:00:00): 79, pid=1234, GPU has fallen off the bus.");
+          }},
+    Fault{"check_gpu_xid",
+          "XID 48",
+          [](Snapshot& n) {
+            log(n, "NVRM: Xid (PCI:0001:00:00): 48, pid=1234, DBE (double bit error)");
+          }},
+    Fault{"check_gpu_xid",
+          "XID 119",
+          [](Snapshot& n) {
+            log(n, "NVRM: Xid (PCI:0001:00:00): 119, pid=1234, Timeout waiting for RPC from GSP!");
+          }},
+    Fault{"check_gpu_ecc",
+          "70 retired pages and one pending",
+          [](Snapshot& n) {
+            last_gpu(n).retired_pages = {
+                .single_bit = std::uint64_t{60}, .double_bit = std::uint64_t{10}, .pending = true};
+          },
+          Fault::volta},
+    Fault{"check_gpu_ecc",
+          "a pending row",
+          [](Snapshot& n) { last_gpu(n).remapped_rows->pending = true; },
+          Fault::newer},
+    Fault{"check_gpu_ecc",
+          "a row that could not be remapped",
+          [](Snapshot& n) { last_gpu(n).remapped_rows->failed = true; },
+          Fault::newer},
+    Fault{"check_gpu_ecc",
+          "many uncorrected SRAM errors",
+          [](Snapshot& n) {
+            last_gpu(n).sram = GpuSram{.unique_uncorrected = 20, .threshold_exceeded = true};
+            last_gpu(n).ecc_aggregate.sram_uncorrected = std::uint64_t{20};
+          },
+          Fault::newer},
+    Fault{"check_gpu_ecc",
+          "corrected SRAM errors above the line's limit",
+          [](Snapshot& n) { last_gpu(n).ecc_aggregate.sram_corrected = std::uint64_t{10001}; },
+          Fault::newer},
+    Fault{"check_gpu_ecc",
+          "corrected DRAM errors above the line's limit",
+          [](Snapshot& n) { last_gpu(n).ecc_aggregate.dram_corrected = std::uint64_t{20000001}; },
+          Fault::newer},
+    Fault{"check_nvlink_status",
+          "an inactive link",
+          [](Snapshot& n) { last_gpu(n).nvlinks->back().state = 0U; }},
+    Fault{"check_nvlink_status",
+          "all links of a GPU inactive",
+          [](Snapshot& n) {
+            for (auto& link : *last_gpu(n).nvlinks) link.state = 0U;
+          }},
+    Fault{"check_ib_link_flapping",
+          "five flaps",
+          [](Snapshot& n) {
+            for (int i = 0; i < 5; ++i) log(n, "mlx5_core 0101:00:00.0 ib0: Link down");
+          }},
+    Fault{"check_nvme_count", "a disk less", [](Snapshot& n) { n.disks.facts.nvme.pop_back(); }},
+};
+
+TEST(AzureConfigurationsTest, HealthyNodesAreHealthyAndEveryFaultThatTheScriptsCatchIsFound) {
+  const auto files = configurations();
+  if (files.empty()) GTEST_SKIP() << "MUSTER_AZNHC_DIR names no checkout of Azure's health checks";
+  EXPECT_EQ(files.size(), kConfigurations);
+  std::size_t faults = 0;
+  for (const auto& file : files) {
+    if (is_amd(file)) continue;
+    const auto config = read(file);
+    const bool volta = file.filename().string().find("s_v3") != std::string::npos ||
+                       file.filename().string().find("nd40rs_v2") != std::string::npos;
+    for (const bool strict : {false, true}) {
+      const auto healthy = judged(node_for(config, volta), config, strict);
+      EXPECT_EQ(healthy.verdict, Verdict::healthy) << file << said(healthy);
+      for (const auto& fault : kFaults) {
+        const bool fits = fault.of == Fault::any || (fault.of == Fault::volta) == volta;
+        if (!asks(config, fault.check) || !fits) continue;
+        auto node = node_for(config, volta);
+        fault.change(node);
+        const auto report = judged(node, config, strict);
+        EXPECT_EQ(report.verdict, Verdict::unhealthy)
+            << file << ": " << fault.name << (strict ? ", to the letter" : "") << said(report);
+        ++faults;
+      }
+    }
+  }
+  EXPECT_GT(faults, 500U);
+}
+
+// Their GPUs are not observed, and that is said.
+TEST(AzureConfigurationsTest, NodesWithAmdsGpusAreNeverHealthyByTheseFiles) {
+  if (configurations().empty()) GTEST_SKIP() << "MUSTER_AZNHC_DIR names no checkout";
+  for (const auto& file : configurations()) {
+    if (!is_amd(file)) continue;
+    const auto config = read(file);
+    EXPECT_EQ(judged(node_for(config, false), config, false).verdict, Verdict::unknown) << file;
+  }
+}
+
+}  // namespace
+}  // namespace muster::nhc
