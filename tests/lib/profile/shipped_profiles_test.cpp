@@ -135,6 +135,7 @@ TEST(ShippedProfilesTest, EverySizeIsThere) {
                             "nd96isrf_h200_v5",
                             "nd128isr_ndr_gb200_v6",
                             "nd128isr_gb300_v6",
+                            "hgx_b200",
                             "nd96isr_mi300x_v5",
                             "nd96asr_mi200_v4",
                             "nc24ads_a100_v4",
