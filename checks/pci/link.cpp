@@ -58,6 +58,8 @@ Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
   if (gpu == gpus.end() || gpu->utilisation.value_or(0) < kBusyPercent) return idle;
   if (gpu->clocks.performance_state.value_or(1) != 0 || !gpu->link.generation) return idle;
   const unsigned generation = *gpu->link.generation;
+  // What GPU and slot can do together it has; below a hypervisor the slot is none of this node's.
+  if (generation >= gpu->link.generation_max.value_or(kSpeeds.size())) return idle;
   if (generation == 0 || generation > kSpeeds.size()) return idle;
   return kSpeeds.at(generation - 1);
 }

@@ -56,6 +56,9 @@ TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {
     EXPECT_THAT(judged(node), ElementsAre(kPass)) << generation;
   }
   seen.link.generation = 3U;
+  seen.link.generation_max = 3U;
+  EXPECT_THAT(judged(node), ElementsAre(kPass));
+  seen.link.generation_max = 5U;
   seen.utilisation = 20U;
   EXPECT_THAT(judged(node), ElementsAre(kPass));
   seen.utilisation = 97U;
