@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/rates.hpp"
+#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
 
@@ -73,6 +74,13 @@ struct Slowed {
   double seconds = 0;  // the time that this is a part of
 };
 
+// Drivers before 580 tell other things in the fields of these times.
+bool tells_times(const Snapshot& snapshot) {
+  constexpr std::uint64_t kSince = 580;
+  const std::string driver = snapshot.nvml->driver.value_or("");
+  return parse_unsigned(driver.substr(0, driver.find('.'))).value_or(kSince) >= kSince;
+}
+
 // By one of the driver's times, in the last hour; where no earlier run is known, since the boot.
 std::optional<Slowed> part_of_time(const Snapshot& snapshot,
                                    const Gpu& gpu,
@@ -80,7 +88,7 @@ std::optional<Slowed> part_of_time(const Snapshot& snapshot,
                                    const Fact<std::uint64_t>& nanoseconds) {
   constexpr double kNano = 1e9;
   const auto& uptime = snapshot.identity->uptime_s;
-  if (!nanoseconds || !uptime || *uptime <= 0) return std::nullopt;
+  if (!nanoseconds || !uptime || *uptime <= 0 || !tells_times(snapshot)) return std::nullopt;
   const auto rise =
       rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds, kHourS);
   const double seconds = rise ? rise->seconds : std::max(*uptime, kHourS);
@@ -119,7 +127,7 @@ std::optional<Lasting> lasting(const Snapshot& snapshot,
                      .words = fmt::format("{:.0f}% of {}", percent, in_time(worst->seconds))};
     }
   }
-  // Drivers before 570 tell no times, and none tells that of a fast trigger.
+  // Older drivers tell no times, and none tells that of a fast trigger.
   const Reasons now = clocks.reasons.value_or(0) & kHardwareSlowdown;
   const bool timed = (heat || brake) && now != kHardware;
   if (now == 0 || timed || !seen_before(snapshot, gpu)) return std::nullopt;

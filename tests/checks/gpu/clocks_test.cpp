@@ -136,6 +136,16 @@ TEST(GpuClocksTest, FailsByTheTimeThatTheHardwareTook) {
   EXPECT_EQ(judge(now, profile).front().outcome, Outcome::warn) << "the times know better";
 }
 
+TEST(GpuClocksTest, OlderDriversTellNoTimes) {
+  Profile profile = linked_node::profile();
+  profile.gpu->clocks.slowed_fail_above = Percent{10};
+  Snapshot node = slowed_for(3600);
+  node.nvml->driver = std::string("575.57.08");
+  EXPECT_THAT(judge(node, profile), ElementsAre(well("2 GPUs")));
+  node.nvml->driver = std::string("580.65.06");
+  EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
+}
+
 TEST(GpuClocksTest, TheFirstRunGoesByTheTimeSinceTheBoot) {
   Profile profile = linked_node::profile();
   profile.gpu->clocks.slowed_fail_above = Percent{10};

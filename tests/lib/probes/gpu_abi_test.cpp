@@ -34,6 +34,8 @@ TEST(NvmlAbiTest, StructsHaveTheSizesOfTheHeader) {
   EXPECT_SAME_SIZE(FabricV2, nvmlGpuFabricInfo_v2_t);
   EXPECT_SAME_SIZE(FabricV3, nvmlGpuFabricInfo_v3_t);
   EXPECT_SAME_SIZE(FieldValue, nvmlFieldValue_t);
+  EXPECT_SAME_SIZE(Utilization, nvmlUtilization_t);
+  EXPECT_SAME_SIZE(ConfidentialState, nvmlConfComputeSystemState_t);
 }
 
 TEST(NvmlAbiTest, FieldsStandWhereTheHeaderHasThem) {
@@ -52,6 +54,7 @@ TEST(NvmlAbiTest, FieldsStandWhereTheHeaderHasThem) {
   EXPECT_SAME_PLACE(FabricV3, clique, nvmlGpuFabricInfo_v3_t, cliqueId);
   EXPECT_SAME_PLACE(FabricV3, health_mask, nvmlGpuFabricInfo_v3_t, healthMask);
   EXPECT_SAME_PLACE(FabricV3, health_summary, nvmlGpuFabricInfo_v3_t, healthSummary);
+  EXPECT_SAME_PLACE(ConfidentialState, feature, nvmlConfComputeSystemState_t, ccFeature);
   EXPECT_SAME_PLACE(FieldValue, scope, nvmlFieldValue_t, scopeId);
   EXPECT_SAME_PLACE(FieldValue, type, nvmlFieldValue_t, valueType);
   EXPECT_SAME_PLACE(FieldValue, code, nvmlFieldValue_t, nvmlReturn);
@@ -91,6 +94,14 @@ TEST(NvmlAbiTest, ConstantsAreThoseOfTheHeader) {
   EXPECT_EQ(nvml::kNvlinkState, NVML_FI_DEV_NVLINK_GET_STATE);
   EXPECT_EQ(nvml::kNvlinkEffectiveBer, NVML_FI_DEV_NVLINK_COUNT_EFFECTIVE_BER);
   EXPECT_EQ(nvml::kRecoveryAction, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION);
+  EXPECT_EQ(nvml::kNvlinkReceiveErrors, NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS);
+  EXPECT_EQ(nvml::kNvlinkIntegrityErrors, NVML_FI_DEV_NVLINK_COUNT_LOCAL_LINK_INTEGRITY_ERRORS);
+  EXPECT_EQ(nvml::kNvlinkFailedRecoveries, NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_FAILED_EVENTS);
+  EXPECT_EQ(nvml::kNvlinkAllRecoveries, NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS);
+  EXPECT_EQ(nvml::kThermalTime, NVML_FI_DEV_PERF_POLICY_THERMAL);
+  EXPECT_EQ(nvml::kSoftwareThermalTime, NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN);
+  EXPECT_EQ(nvml::kHardwareThermalTime, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN);
+  EXPECT_EQ(nvml::kPowerBrakeTime, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN);
   EXPECT_EQ(nvml::kSmClock, NVML_CLOCK_SM);
   EXPECT_EQ(nvml::kDram, NVML_MEMORY_LOCATION_DRAM);
   EXPECT_EQ(nvml::kSram, NVML_MEMORY_LOCATION_SRAM);
