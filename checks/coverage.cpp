@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/node/pci_bus.hpp"
@@ -59,10 +60,19 @@ bool is_nvmls(const PciDevice& device) {
   return device.vendor == kNvidia && (device.driver.empty() || device.driver == "nvidia");
 }
 
+// What the amdgpu driver tells of its GPUs is read with the bus.
+std::vector<const PciDevice*> gpus_to_ask(const Snapshot& snapshot) {
+  auto gpus = devices_of(snapshot, PciKind::gpu);
+  std::erase_if(gpus, [&](const PciDevice* gpu) {
+    return std::ranges::count(snapshot.pci->amd_gpus, gpu->address, &AmdGpu::address) > 0;
+  });
+  return gpus;
+}
+
 bool is_for_rdma(const PciDevice& device) { return device.driver != "vfio-pci"; }
 
 Shown shown_by_bus(const Snapshot& snapshot, Probe probe) {
-  if (probe == Probe::nvml) return shown(devices_of(snapshot, PciKind::gpu), is_nvmls);
+  if (probe == Probe::nvml) return shown(gpus_to_ask(snapshot), is_nvmls);
   if (probe == Probe::infiniband) return shown(devices_of(snapshot, PciKind::hca), is_for_rdma);
   return Shown::none;
 }

@@ -89,6 +89,9 @@ TEST(CoverageTest, HardwareThatIsAnotherDriversIsNamedAndNotRequired) {
   snapshot.pci->devices = {
       {.address = "0001:00:00.0", .kind = PciKind::gpu, .vendor = 0x1002, .driver = "amdgpu"}};
   EXPECT_THAT(gaps(snapshot, Profile{}), ElementsAre("GPUs"));
+  snapshot.infiniband = whole_node().infiniband;
+  snapshot.pci->amd_gpus = {{.address = "0001:00:00.0"}};
+  EXPECT_THAT(gaps(snapshot, Profile{}), IsEmpty());
 }
 
 TEST(CoverageTest, ChecksThatWereLeftOutLackNothing) {

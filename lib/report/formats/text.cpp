@@ -188,19 +188,28 @@ std::string gaps_table(const Report& report, const RenderOptions& options) {
 }
 
 // Probes that could not observe and that no finding names, and with -v all of them.
-std::string probes_table(const Report& report, bool verbose) {
+std::string probes_table(const Report& report, const RenderOptions& options) {
   std::string table;
   for (const auto& probe : report.probes) {
     const bool said = std::ranges::any_of(report.findings, [&](const Finding& finding) {
       return finding.check == "muster.probes" && finding.device == probe.name;
     });
-    if (!verbose && (said || !is_silent(probe))) continue;
-    table += fmt::format("probe    {}  {}  {:.1f} ms{}{}\n",
-                         padded(printable(probe.name), 12),
-                         padded(printable(probe.status), 7),
-                         probe.duration_ms,
-                         probe.reason.empty() ? "" : "  ",
-                         printable(probe.reason));
+    if (!options.verbose && (said || !is_silent(probe))) continue;
+    const auto begin = fmt::format("probe    {}  {}  {:.1f} ms",
+                                   padded(printable(probe.name), 12),
+                                   padded(printable(probe.status), 7),
+                                   probe.duration_ms);
+    const auto reason = printable(probe.reason);
+    const bool fits = options.width == 0 || columns(begin) + 2 + columns(reason) <= options.width;
+    const auto indent = kOutcomeWidth + 2;
+    table += begin;
+    if (!reason.empty()) {
+      table +=
+          fits ? fmt::format("  {}", reason)
+               : fmt::format(
+                     "\n{}{}", std::string(indent, ' '), wrapped(reason, indent, options.width));
+    }
+    table.push_back('\n');
   }
   return table;
 }
@@ -255,7 +264,7 @@ std::string to_text(const Report& report, const RenderOptions& options) {
   text += gaps_table(report, options);
   if (options.quiet) return fmt::format("{}{}{}", from, text, verdict_line(report, options));
 
-  text += probes_table(report, options.verbose);
+  text += probes_table(report, options);
   if (!text.empty()) text.push_back('\n');
   text.insert(0, from);
   text += closing_line("checked",

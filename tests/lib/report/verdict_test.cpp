@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/report/bench_checks.hpp"
+
 namespace muster {
 namespace {
 
@@ -54,6 +56,11 @@ TEST(VerdictTest, WithoutWhatMustHaveBeenObservedItIsUnknown) {
   report.findings.push_back(of("b.b", Outcome::fail));
   conclude(report, {"a.a", "b.b"});
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
+}
+
+TEST(BenchChecksTest, HaveEveryCheckOfABandwidth) {
+  for (const auto id : kBandwidthChecks) EXPECT_NE(find_bench_check(id), nullptr) << id;
+  EXPECT_EQ(find_bench_check("bench.gemm"), nullptr);
 }
 
 TEST(VerdictTest, NothingJudgedIsNotHealthy) {

@@ -161,6 +161,16 @@ TEST_F(WrappedTextTest, WrapsLongMessagesUnderTheirColumn) {
           "                            says\n"));
 }
 
+TEST(TextReportTest, KeepsToTheWidthOfTheTerminal) {
+  auto report = sick_report();
+  report.profile_evidence = {std::string(30, 'x'), std::string(30, 'y'), std::string(30, 'z')};
+  report.probes[1].reason = "the device did not answer within the time that it was given here";
+  const auto text = to_text(report, {.verbose = true, .width = 80});
+  for (const auto line : split_lines(text)) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
 TEST_F(WrappedTextTest, GivesAMessageItsOwnLineWhereItsColumnWouldBeNarrow) {
   EXPECT_THAT(to_text(report_, {.width = 60}),
               StartsWith("warn     host.sysctl  node\n"
