@@ -102,6 +102,8 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       .deadline = command.deadline,
       .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
       .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
+      .on_request = {.processes = *lines && nhc::needs_of(**lines).processes,
+                     .sockets = *lines && nhc::needs_of(**lines).sockets},
       .parts = parts_for(command, *lines)};
   auto observed = observe_node(request, caller.variables, caller.started, deadline);
   if (!observed) return tl::unexpected(observed.error());

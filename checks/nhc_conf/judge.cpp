@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -347,8 +348,12 @@ Needs needs_of(const Config& config, bool active) {
     needs.parts = needs.parts | (literal ? row->literal_parts : NvmlParts());
     if (active && row->benchmark != nullptr) needs.probes = needs.probes | Probe::nvml;
     if (!literal) checks.insert(checks.end(), row->checks.begin(), row->checks.end());
-    if (row->judge != judge_file_test) continue;
-    for (auto& file : tested_files(line.arguments)) needs.files.push_back(std::move(file));
+    needs.processes = needs.processes || row->all_processes;
+    needs.sockets = needs.sockets || row->judge == judge_net_socket;
+    auto files = row->judge == judge_file_test   ? tested_files(line.arguments)
+                 : row->judge == judge_file_stat ? stat_files(line.arguments)
+                                                 : std::vector<std::string>();
+    std::ranges::move(files, std::back_inserter(needs.files));
   }
   if (checks.empty()) return needs;
   const auto selected = select_checks(Profile{}, {.only = std::move(checks)});

@@ -16,7 +16,9 @@ namespace muster::nhc {
 struct Needs {
   ProbeSet probes;
   NvmlParts parts;
-  std::vector<std::string> files;  // that check_file_test names
+  std::vector<std::string> files;  // that check_file_test and check_file_stat name
+  bool processes = false;          // all of them
+  bool sockets = false;
 };
 
 // `active`: benchmarks will be run.

@@ -47,6 +47,16 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 [[nodiscard]] Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments);
 
+// files.cpp
+[[nodiscard]] Findings judge_file_stat(const Snapshot& snapshot, const Arguments& arguments);
+// resources.cpp
+[[nodiscard]] Findings judge_ps_cpu(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_ps_mem(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_ps_physmem(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_ps_time(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_ps_blacklist(const Snapshot& snapshot, const Arguments& arguments);
+// sockets.cpp
+[[nodiscard]] Findings judge_net_socket(const Snapshot& snapshot, const Arguments& arguments);
 // azure.cpp
 [[nodiscard]] Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments);
@@ -62,8 +72,9 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 // Whether `words` stand in the text as whole words, as grep -w looks for them.
 [[nodiscard]] bool has_words(std::string_view text, std::string_view words);
 
-// The files that a line of check_file_test names: they have to be observed.
+// The files that a line of check_file_test or check_file_stat names: they have to be observed.
 [[nodiscard]] std::vector<std::string> tested_files(const Arguments& arguments);
+[[nodiscard]] std::vector<std::string> stat_files(const Arguments& arguments);
 
 // The last mount of a point, which lies on top of the others; null for none.
 [[nodiscard]] const Mount* mount_at(const Snapshot& snapshot, std::string_view point);

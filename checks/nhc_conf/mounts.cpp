@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_fs_mount and its two narrower forms.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -21,7 +23,7 @@ struct Wanted {
   std::string left_out;  // what muster does not do: options that change the node
 };
 
-// What NHC's own two forms ask of the options, and the only ones that can be answered.
+// What NHC's own two forms ask of the options.
 constexpr std::string_view kWritable = "/(^|,)rw($|,)/";
 constexpr std::string_view kReadOnly = "/(^|,)ro($|,)/";
 
@@ -92,7 +94,12 @@ std::optional<bool> asks_read_only(std::string_view expression) {
   return (expression == kReadOnly) != negated;
 }
 
+// The options as proc/mounts lists them. Snapshots of earlier versions tell only rw and ro.
 Findings other_state(const Mount& mount, const Words& expressions) {
+  if (mount.options) {
+    const auto options = fmt::format("{}", fmt::join(*mount.options, ","));
+    return mismatch(mount, "with", options, expressions);
+  }
   const auto words = [](bool read_only) { return read_only ? "read-only" : "writable"; };
   for (const auto& expression : expressions) {
     const auto read_only = asks_read_only(expression);
@@ -122,7 +129,8 @@ std::optional<Mount> any_mount_at(const Snapshot& snapshot, const std::string& p
   return Mount{.point = found->point,
                .type = found->type,
                .source = found->source,
-               .read_only = found->read_only};
+               .read_only = found->read_only,
+               .options = found->options};
 }
 
 // Snapshots of earlier versions leave out file systems that hold no data.

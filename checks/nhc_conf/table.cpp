@@ -6,10 +6,11 @@
 namespace muster::nhc {
 namespace {
 
-constexpr std::string_view kNoProcesses = "processes and their owners are not observed";
+constexpr std::string_view kNoProcesses =
+    "who may use the node, and which processes Slurm started, is not observed";
 constexpr std::string_view kNoCommands = "muster runs no commands of a configuration";
 constexpr std::string_view kNoPackets = "muster opens no connections";
-constexpr std::string_view kNoContents = "contents, owners and times of files are not observed";
+constexpr std::string_view kNoContents = "contents of files are not observed";
 constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
 constexpr std::string_view kNoAmd = "GPUs that are not NVIDIA's are not observed";
 constexpr std::string_view kOnRequest = "a benchmark, which is run with --active only";
@@ -64,6 +65,12 @@ Row also_judged(Row row, Judge judge, ProbeSet needs, std::size_t least, std::si
   return row;
 }
 
+Row of_processes(std::string_view name, Judge judge, std::size_t least, std::size_t most = kAny) {
+  auto row = judged(name, judge, Probe::processes | Probe::memory, least, most);
+  row.all_processes = true;
+  return row;
+}
+
 Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
 
 Row benchmark(std::string_view name, std::string_view why, PlanBenchmark plan = nullptr) {
@@ -98,19 +105,19 @@ std::vector<Row> lbnl_rows() {
       judged("check_ps_loadavg", judge_loadavg, Probe::processes, 1, 3),
       judged("check_ps_service", judge_service, Probe::services, 1),
       judged("check_ps_daemon", judge_daemon, Probe::services, 1, 3),
-      unjudged("check_ps_blacklist", kNoProcesses),
-      unjudged("check_ps_cpu", kNoProcesses),
-      unjudged("check_ps_mem", kNoProcesses),
-      unjudged("check_ps_physmem", kNoProcesses),
-      unjudged("check_ps_time", kNoProcesses),
+      of_processes("check_ps_blacklist", judge_ps_blacklist, 1, 3),
+      of_processes("check_ps_cpu", judge_ps_cpu, 1),
+      of_processes("check_ps_mem", judge_ps_mem, 1),
+      of_processes("check_ps_physmem", judge_ps_physmem, 1),
+      of_processes("check_ps_time", judge_ps_time, 1),
       unjudged("check_ps_kswapd", kNoProcesses),
       unjudged("check_ps_unauth_users", kNoProcesses),
       unjudged("check_ps_userproc_lineage", kNoProcesses),
       judged("check_file_test", judge_file_test, Probe::environment, 2),
       unjudged("check_file_contents", kNoContents),
-      unjudged("check_file_stat", kNoContents),
+      judged("check_file_stat", judge_file_stat, Probe::environment, 1),
       unjudged("check_net_ping", kNoPackets),
-      unjudged("check_net_socket", "sockets are not observed"),
+      judged("check_net_socket", judge_net_socket, Probe::network, 1),
       unjudged("check_cmd_output", kNoCommands),
       unjudged("check_cmd_status", kNoCommands),
       unjudged("check_cmd_dmesg", "host.kernel_log judges the kernel's log by rules of its own"),

@@ -139,12 +139,22 @@ std::optional<bool> of_existing(char test, const FileFact& file) {
   if (test == 'r') return may_be_read(file);
   if (test == 'w') return may_be_written(file);
   if (test == 'x') return may_be_executed(file);
+  if (test == 'O' && file.owner) return *file.owner == 0;
+  if (test == 'G' && file.group) return *file.group == 0;
+  if (test == 'N' && file.modified_s && file.accessed_s) {
+    return *file.modified_s > *file.accessed_s;
+  }
   if (test == 's' && file.size_bytes) return *file.size_bytes > 0;
   return std::nullopt;
 }
 
 std::optional<bool> holds(char test, const FileFact& file) {
-  if (test == 'h' || test == 'L') return std::nullopt;  // only what links lead to is observed
+  if (test == 'h' || test == 'L') {
+    if (file.link) return *file.link;
+    // A snapshot of an earlier version does not tell.
+    const bool gone = file.link.is_absent() && file.link != Fact<bool>();
+    return gone ? std::optional(false) : std::nullopt;
+  }
   if (test == 'a' || test == 'e') return file.exists;
   return file.exists ? of_existing(test, file) : false;
 }

@@ -130,12 +130,6 @@ TEST(NhcDifferencesTest, TheTableSaysBothReadingsOfEachFault) {
                    other.index = 1;
                    other.firmware.vbios = std::string("96.00.30.00.01");
                    n.nvml.facts.gpus.push_back(other);
-                 }},
-      Difference{"persistence mode is off",
-                 "check_gpu_persistence",
-                 [](Snapshot& n) { n.nvml.facts.gpus.front().modes.persistence = false; }},
-      Difference{"the clocks are held down by heat", "check_gpu_clock_throttling", [](Snapshot& n) {
-                   n.nvml.facts.gpus.front().clocks.reasons = std::uint64_t{0x48};
                  }}};
   const auto text = document();
   for (const auto& difference : kDifferences) {
