@@ -72,11 +72,15 @@ struct ExplainCommand {
 struct ProfilesCommand {
   static constexpr std::string_view kName = "profiles";
 
-  std::string show;       // empty: list them
-  bool changed = false;   // show only what is not as by default
-  std::string export_to;  // the folder for the shipped files; empty: none
+  std::string show;                    // empty: list them
+  bool changed = false;                // show only what is not as by default
+  std::string export_to;               // the folder for the shipped files; empty: none
+  std::string make;                    // name of the profile to make; empty: none
+  std::vector<std::string> snapshots;  // to make it from; empty: this node
+  std::string output;                  // for it; empty: standard output
   std::vector<std::string> settings;
   std::string root = "/";
+  std::string nvml;
 };
 
 struct ValidateCommand {
@@ -117,6 +121,10 @@ using Invocation = std::variant<SayCommand,
                               const Caller& caller,
                               Deadline& deadline);
 [[nodiscard]] int run_profiles(const ProfilesCommand& command, const Caller& caller);
+// `muster profiles make`.
+[[nodiscard]] int run_make_profile(const ProfilesCommand& command,
+                                   const Caller& caller,
+                                   Deadline& deadline);
 [[nodiscard]] int run_validate(const ValidateCommand& command, const Caller& caller);
 
 // Runs what the command line asked for, and gives up on it at its deadline.

@@ -94,7 +94,10 @@ struct Run {
   }
 
   int operator()(const ProfilesCommand& command) const {
-    return guarded(caller, [&] { return run_profiles(command, caller); });
+    if (command.make.empty()) return guarded(caller, [&] { return run_profiles(command, caller); });
+    return in_time(caller, std::nullopt, [&](Deadline& deadline) {
+      return run_make_profile(command, caller, deadline);
+    });
   }
 
   int operator()(const ValidateCommand& command) const {

@@ -231,7 +231,12 @@ template <>
 constexpr std::array kOptions<P>{
     option<&P::changed>("--changed", "", "show only what is not as in defaults.yaml"),
     kSet<P>,
-    option<&P::root>("--root", "DIR", "look for the site's profiles below this tree"),
+    option<&P::output>("--output", "FILE", "write the profile that is made to FILE"),
+    kNvml<P>,
+    option<&P::root>(
+        "--root",
+        "DIR",
+        "look for the site's profiles, and observe what make asks for, below this tree"),
 };
 
 template <>
@@ -366,12 +371,13 @@ std::vector<CommandText> command_texts() {
                               "  muster explain gpu.xid\n"
                               "  muster explain ib.rate --profile nd96isr_h100_v5\n"),
       text_of<ProfilesCommand>(
-          "[show NAME | export DIR] [OPTION]...",
-          "List the profiles, show one merged with the origin of each value, or write the shipped "
-          "files",
+          "[show NAME | export DIR | make NAME [SNAPSHOT]...] [OPTION]...",
+          "List the profiles, show one merged with the origin of each value, write the shipped "
+          "files, or make one from this node or from recorded nodes",
           "  muster profiles\n"
           "  muster profiles show nd96isr_h100_v5 --changed\n"
-          "  muster profiles export /tmp/profiles\n"),
+          "  muster profiles export /tmp/profiles\n"
+          "  muster profiles make trainer snapshots/\n"),
       text_of<ValidateCommand>(
           "[OPTION]...",
           "Say what is wrong with the site's files in /etc/muster, and with what they name",

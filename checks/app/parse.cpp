@@ -83,6 +83,17 @@ Result<void> finish(ExplainCommand& command, const Words& words) {
 }
 
 Result<void> finish(ProfilesCommand& command, const Words& words) {
+  if (!words.empty() && words.front() == "make") {
+    if (words.size() < 2) return make_error("make expects a name, as muster profiles make trainer");
+    if (!command.settings.empty() || command.changed)
+      return make_error("--set and --changed go with show NAME");
+    command.make = words[1];
+    command.snapshots.assign(words.begin() + 2, words.end());
+    return {};
+  }
+  if (!command.output.empty() || !command.nvml.empty()) {
+    return make_error("--output and --nvml go with make NAME");
+  }
   if (words.empty()) {
     if (command.settings.empty() && !command.changed) return {};
     return make_error("--set and --changed go with show NAME");
@@ -97,9 +108,10 @@ Result<void> finish(ProfilesCommand& command, const Words& words) {
     return {};
   }
   if (words.front() != "show") {
-    return make_error(fmt::format("expects show NAME, export DIR or nothing, got \"{}\"{}",
-                                  printable(words.front(), 80),
-                                  suggestion(words.front(), {"show", "export"})));
+    return make_error(
+        fmt::format("expects show NAME, export DIR, make NAME or nothing, got \"{}\"{}",
+                    printable(words.front(), 80),
+                    suggestion(words.front(), {"show", "export", "make"})));
   }
   if (words.size() != 2)
     return make_error("show expects one profile, as muster profiles show generic");

@@ -2,14 +2,28 @@
 // gpu.ecc_mode: error correction is on, and will still be after the next reset.
 #include "checks/catalogue.hpp"
 #include "checks/gpu/modes.hpp"
+#include "checks/shared/sisters.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
 
+// Somebody may have switched it off on all GPUs; on one of them it was forgotten, or is broken.
+Findings judge_by_sisters(const Snapshot& snapshot) {
+  Sisters modes;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (!each->modes.ecc || !each->model) continue;
+    modes.add({*each->model, gpu::name_of(*each), *each->modes.ecc ? 1.0 : 0.0});
+  }
+  const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+  auto findings = modes.differences({.what = "ECC mode", .devices = "GPUs"}, "", like);
+  if (findings.empty()) findings.push_back(not_expected("ECC mode"));
+  return findings;
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& expected = profile.gpu->ecc_mode.expected;
-  if (!expected) return {not_expected("ECC mode")};
+  if (!expected) return judge_by_sisters(snapshot);
   return gpu::each(
       snapshot,
       [&](const Gpu& gpu) {

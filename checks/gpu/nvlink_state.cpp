@@ -3,10 +3,12 @@
 // its peer.
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
+#include "checks/shared/sisters.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
@@ -181,10 +183,51 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   return gone;
 }
 
+// Where no number is expected, GPUs of one model are sisters: what most of them have is expected of
+// each.
+class LinkSisters {
+ public:
+  explicit LinkSisters(const Snapshot& snapshot) {
+    for (const Gpu* each : gpu::answering(snapshot)) {
+      const Links up = gpu::links_where(*each, gpu::is_up);
+      const bool told = has_none(*each) || (each->nvlinks && Standing(*each).unclear.empty());
+      if (!each->model || !told || !gpu::hides_links(*each).empty()) continue;
+      links_.add({*each->model, gpu::name_of(*each), static_cast<double>(up.size())});
+      for (const NvLink* link : up) {
+        if (link->speed_mbps.value_or(0) == 0) continue;
+        speeds_.add({*each->model, "", static_cast<double>(*link->speed_mbps)});
+      }
+    }
+  }
+
+  [[nodiscard]] GpuNvlinkLimits limits_of(const Gpu& gpu) const {
+    constexpr double kMega = 1e6;
+    GpuNvlinkLimits limits;
+    const auto model = gpu.model.value_or("");
+    if (const auto links = links_.usual_of(model)) limits.links = static_cast<int>(*links);
+    if (const auto speed = speeds_.usual_of(model)) {
+      limits.speed = BytesPerSecond{*speed * kMega};
+    }
+    return limits;
+  }
+
+  [[nodiscard]] Findings undecided() const {
+    const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+    auto findings =
+        links_.differences({.what = "the number of active NVLinks", .devices = "GPUs"}, "", like);
+    std::erase_if(findings, [](const Finding& each) { return each.device != kNode; });
+    return findings;
+  }
+
+ private:
+  Sisters links_;
+  Sisters speeds_;
+};
+
 std::optional<Finding> judge_links(const Snapshot& snapshot,
                                    const Gpu& gpu,
-                                   const Profile& profile) {
-  const auto& limits = profile.gpu->nvlink_state;
+                                   const Profile& profile,
+                                   const GpuNvlinkLimits& limits) {
   const Standing links(gpu);
   for (auto finding : {lost(gpu, links, *limits.links),
                        slow(gpu, limits.speed),
@@ -192,6 +235,9 @@ std::optional<Finding> judge_links(const Snapshot& snapshot,
     if (!finding) continue;
     finding->remedy = gpu::reset_remedy(snapshot);
     finding->seen_by = gone_peers(snapshot, profile);
+    // Bridges may join some of the cards only.
+    const bool bridged = !profile.gpu->nvlink_state.links && links.up.empty();
+    if (bridged) finding->outcome = Outcome::warn;
     return finding;
   }
   if (links.up.size() < static_cast<std::size_t>(*limits.links)) {
@@ -200,7 +246,11 @@ std::optional<Finding> judge_links(const Snapshot& snapshot,
   return unreadable(gpu, limits.speed);
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile) {
+std::optional<Finding> judge_one(const Snapshot& snapshot,
+                                 const Gpu& gpu,
+                                 const Profile& profile,
+                                 const GpuNvlinkLimits& limits) {
+  if (limits.links.value_or(0) <= 0) return std::nullopt;
   if (const auto why = gpu::hides_links(gpu); !why.empty()) {
     return Finding{.device = gpu::name_of(gpu),
                    .outcome = Outcome::skip,
@@ -212,21 +262,41 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const
                       return !link.state.is_absent();
                     });
   if (!told) return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks->front().state);
-  return judge_links(snapshot, gpu, profile);
+  return judge_links(snapshot, gpu, profile, limits);
+}
+
+Findings judge_by_sisters(const Snapshot& snapshot, const Profile& profile) {
+  const LinkSisters sisters(snapshot);
+  auto findings = gpu::each(
+      snapshot,
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, sisters.limits_of(gpu)); },
+      "with as many NVLinks as those like it");
+  auto undecided = sisters.undecided();
+  if (undecided.empty()) return findings;
+  std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
+  std::ranges::move(undecided, std::back_inserter(findings));
+  return findings;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  if (!profile.gpu->nvlink_state.links) return judge_by_sisters(snapshot, profile);
   if (auto finding = none_at_all(snapshot, profile)) return {*std::move(finding)};
   const auto wanted = static_cast<unsigned>(*profile.gpu->nvlink_state.links);
   return gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, profile.gpu->nvlink_state); },
       fmt::format("with {} active", counted(wanted, "NVLink")));
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
-  if (profile.gpu->nvlink_state.links.value_or(0) <= 0) return not_expected("NVLink");
-  return gpu::none_to_judge(snapshot, profile);
+  const auto& wanted = profile.gpu->nvlink_state.links;
+  if (wanted.value_or(1) <= 0) return not_expected("NVLink");
+  if (auto nothing = gpu::none_to_judge(snapshot, profile)) return nothing;
+  if (wanted || !snapshot.nvml.ok()) return std::nullopt;
+  const bool any = std::ranges::any_of(gpu::answering(snapshot), [](const Gpu* each) {
+    return !gpu::links_where(*each, gpu::is_up).empty();
+  });
+  return any ? std::nullopt : std::optional(not_expected("NVLink"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/sisters.hpp"
 #include "checks/shared/starved.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
@@ -141,6 +142,26 @@ std::optional<Finding> too_many(std::size_t listed, const Profile& profile) {
       .remedy = Remedy::fix_config};
 }
 
+// Where the profile names no size, GPUs of one model and mode have the same memory.
+void add_other_sizes(const Snapshot& snapshot, const Profile& profile, Findings& findings) {
+  constexpr double kGibi = 1024.0 * 1024 * 1024;
+  if (profile.gpu->present.memory) return;
+  Sisters sizes;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (!each->memory || !each->model) continue;
+    sizes.add({fmt::format("{} {} {}",
+                           *each->model,
+                           each->modes.ecc.value_or(false),
+                           each->modes.mig.value_or(false)),
+               gpu::name_of(*each),
+               std::round(static_cast<double>(each->memory->total) / kGibi)});
+  }
+  const Finding like{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
+  for (auto& odd : sizes.differences({.what = "memory", .devices = "GPUs"}, " GiB", like)) {
+    findings.push_back(std::move(odd));
+  }
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.gpu->present;
   const auto& gpus = snapshot.nvml->gpus;
@@ -174,6 +195,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
   }
   add_other_models(gpu::answering(snapshot), profile, findings);
+  add_other_sizes(snapshot, profile, findings);
   return or_pass(std::move(findings), fmt::format("{} answer", counted(gpus.size(), "GPU")));
 }
 

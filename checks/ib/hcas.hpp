@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/shared/pci_bus.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -111,6 +112,32 @@ struct PortOf {
     return skipped("no InfiniBand port is ACTIVE: ib.state judges that");
   }
   return std::nullopt;
+}
+
+// HCAs of one kind are sisters: the same board, named alike, with as many ports, and all of them
+// beside GPUs or none: one for storage is no sister of those for messages. Empty for a function
+// that a host made for its guests, which has no sisters.
+[[nodiscard]] inline std::string kind_of(const Snapshot& snapshot, const PortOf& at) {
+  const Hca& hca = *at.hca;
+  const PciDevice* device = hca.address ? device_at(snapshot, *hca.address) : nullptr;
+  if (device != nullptr && device->virtual_function) return {};
+  std::string stem = hca.name;
+  std::erase_if(stem, [](char c) { return c >= '0' && c <= '9'; });
+  return fmt::format("{}|{}|{}|{}|{}|{}",
+                     hca.type.value_or(""),
+                     hca.board.value_or(""),
+                     stem,
+                     hca.ports ? hca.ports->size() : 0,
+                     at.port->number,
+                     device != nullptr && pci::is_beside_a_gpu(snapshot, *device));
+}
+
+// The same among ports that are ACTIVE: those of another fabric are no sisters.
+[[nodiscard]] inline std::string active_kind_of(const Snapshot& snapshot, const PortOf& at) {
+  constexpr std::size_t kPrefix = 19;  // "fe80:0000:0000:0000"
+  auto kind = kind_of(snapshot, at);
+  if (kind.empty()) return kind;
+  return fmt::format("{}|{}", kind, at.port->gid0.value_or("").substr(0, kPrefix));
 }
 
 inline void append(Findings& findings, Findings more) {

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/agreement.hpp"
 #include "lib/profile/ib_speeds.hpp"
 #include "lib/profile/limits/ib.hpp"
 
@@ -27,6 +31,7 @@ struct Link {
   std::optional<double> gbps;
   std::optional<unsigned> lanes;
   std::string speed;
+  bool of_sisters = false;  // expected because most HCAs of its kind have it
 };
 
 std::string to_text(const Link& link) {
@@ -83,7 +88,11 @@ Finding lost(const ib::PortOf& at, const Link& link, const Link& expected, std::
                 Outcome::fail,
                 expects_nothing(expected)
                     ? fmt::format("{}: {}", to_text(link), why)
-                    : fmt::format("{}, expected {}: {}", to_text(link), to_text(expected), why));
+                    : fmt::format("{}, {} {}: {}",
+                                  to_text(link),
+                                  expected.of_sisters ? "but most HCAs like it have" : "expected",
+                                  to_text(expected),
+                                  why));
   finding.observed = *link.gbps;
   if (expected.gbps) finding.limit = *expected.gbps;
   finding.unit = "Gb/s";
@@ -145,7 +154,7 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
     finding.remedy = hardware_remedy(snapshot);
     return finding;
   }
-  if (expected.gbps && *link.gbps > *expected.gbps) {
+  if (expected.gbps && *link.gbps > *expected.gbps && !expected.of_sisters) {
     Finding finding = lost(at, link, expected, "faster than this profile knows");
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::fix_config;
@@ -154,16 +163,76 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
   return std::nullopt;
 }
 
+// Where nothing is expected, sisters tell what a port should do.
+class SisterLinks {
+ public:
+  SisterLinks(const Snapshot& snapshot, const std::vector<ib::PortOf>& ports)
+      : snapshot_(snapshot) {
+    for (const auto& at : ports) {
+      const auto kind = ib::active_kind_of(snapshot, at);
+      const IbPort& port = *at.port;
+      if (kind.empty() || !port.rate_gbps || !port.width) continue;
+      kinds_[kind].emplace_back(at, *port.rate_gbps, *port.width, port.speed.value_or(""));
+      compared_ = compared_ || kinds_[kind].size() > 1;
+    }
+  }
+
+  [[nodiscard]] bool compared() const { return compared_; }
+
+  // Nothing where no majority is clear, or the driver has no name for what it reads.
+  [[nodiscard]] Link usual_of(const ib::PortOf& at) const {
+    const auto found = kinds_.find(ib::active_kind_of(snapshot_, at));
+    if (found == kinds_.end()) return {};
+    std::vector<std::tuple<double, unsigned, std::string>> links;
+    for (const auto& [port, gbps, lanes, speed] : found->second) {
+      links.emplace_back(gbps, lanes, speed);
+    }
+    const auto most = usual(links);
+    if (!most) return {};
+    const auto& [gbps, lanes, speed] = *most;
+    if (speed.empty() || speed == "SDR") return {};
+    return {.gbps = gbps, .lanes = lanes, .speed = speed, .of_sisters = true};
+  }
+
+  // Kinds whose ports differ while nobody can say which of them is wrong.
+  [[nodiscard]] Findings undecided() const {
+    const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+    Findings findings;
+    for (const auto& [kind, ports] : kinds_) {
+      std::vector<Said> said;
+      for (const auto& [at, gbps, lanes, speed] : ports) {
+        said.push_back({at.hca->name, to_text({.gbps = gbps, .lanes = lanes, .speed = speed})});
+      }
+      for (auto& each : disagreements(said, {.what = "rate", .devices = "HCAs"}, like)) {
+        if (each.device == kNode) findings.push_back(std::move(each));
+      }
+    }
+    return findings;
+  }
+
+ private:
+  const Snapshot& snapshot_;
+  std::map<std::string, std::vector<std::tuple<ib::PortOf, double, unsigned, std::string>>> kinds_;
+  bool compared_ = false;
+};
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Link expected = expected_link(profile.ib->rate);
+  const bool by_sisters = expects_nothing(expected);
   Findings findings;
   const auto ports = ib::active_ports(snapshot, profile);
+  const SisterLinks sisters(snapshot, ports);
   for (const ib::PortOf& at : ports) {
-    if (auto finding = judge_port(snapshot, at, expected)) findings.push_back(*std::move(finding));
+    auto finding = judge_port(snapshot, at, by_sisters ? sisters.usual_of(at) : expected);
+    if (finding) findings.push_back(*std::move(finding));
   }
+  if (by_sisters) ib::append(findings, sisters.undecided());
   if (!findings.empty()) return findings;
-  if (expects_nothing(expected)) return {not_expected("InfiniBand rate")};
-  return {passed(fmt::format("{} at {}", counted(ports.size(), "port"), to_text(expected)))};
+  if (!by_sisters) {
+    return {passed(fmt::format("{} at {}", counted(ports.size(), "port"), to_text(expected)))};
+  }
+  if (!sisters.compared()) return {not_expected("InfiniBand rate")};
+  return {passed(fmt::format("{}, each as fast as those like it", counted(ports.size(), "port")))};
 }
 
 }  // namespace
@@ -176,7 +245,9 @@ constinit const Check ib_rate{
         "in. "
         "Width and lane speed are judged apart, because the rate alone hides the cause. A reading "
         "of "
-        "SDR may be a real fallback or a driver that is too old to name the speed.",
+        "SDR may be a real fallback or a driver that is too old to name the speed. Where the "
+        "profile "
+        "expects nothing, HCAs of one kind are compared with each other.",
     .fix =
         "Fewer lanes or slower ones: reseat or replace the cable, look at the switch port's "
         "settings. "

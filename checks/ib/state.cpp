@@ -5,12 +5,16 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/agreement.hpp"
 
 namespace muster::checks {
 namespace {
@@ -110,9 +114,59 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   return finding;
 }
 
+// Where no number of HCAs is expected, a port may be one that nobody uses. Most ports of its kind
+// tell whether it is.
+class UsedPorts {
+ public:
+  UsedPorts(const Snapshot& snapshot, const Profile& profile)
+      : snapshot_(snapshot), all_(profile.ib->present.count.has_value()) {
+    std::map<std::string, std::vector<bool>> kinds;
+    for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
+      if (!hca->ports) continue;
+      for (const IbPort& port : *hca->ports) {
+        if (ib::link_layer_of(port) != ib::LinkLayer::infiniband || !port.state) continue;
+        kinds[ib::kind_of(snapshot, {hca, &port})].push_back(*port.state == ib::kActive);
+      }
+    }
+    for (const auto& [kind, active] : kinds) {
+      if (!kind.empty() && usual(active).value_or(false)) used_.insert(kind);
+    }
+  }
+
+  // A number of HCAs is expected, and each of them is to be used.
+  [[nodiscard]] bool all() const { return all_; }
+
+  [[nodiscard]] bool contain(const ib::PortOf& at) const {
+    return used_.contains(ib::kind_of(snapshot_, at));
+  }
+
+ private:
+  const Snapshot& snapshot_;
+  bool all_ = false;
+  std::set<std::string> used_;
+};
+
+// A port without a link that may be a spare one, or that somebody switched off, is no fault that
+// is proved. One that is trained, or trains again after errors, has a partner.
+void may_be_unused(const IbPort& port, bool used, Finding& finding) {
+  constexpr unsigned kDown = 1;
+  constexpr unsigned kPolling = 2;
+  constexpr unsigned kDisabled = 3;
+  if (finding.outcome != Outcome::fail || port.state.value_or(0) != kDown) return;
+  const auto physical = port.physical_state.value_or(kPolling);
+  const bool off = physical == kDisabled;
+  if (!off && (used || physical > kPolling)) return;
+  finding.outcome = Outcome::warn;
+  if (!off) {
+    finding.message += "; too few HCAs like it are ACTIVE to tell whether it is used at all";
+    finding.remedy = Remedy::watch;
+  }
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   std::size_t ports = 0;
+  const UsedPorts used(snapshot, profile);
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
     if (!hca->ports) {
       findings.push_back(not_known(hca->name, "what ports it has", hca->ports));
@@ -126,6 +180,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       if (ib::link_layer_of(port) == ib::LinkLayer::ethernet) continue;
       ++ports;
       Finding finding = judge_port({hca, &port}, hardware_remedy(snapshot));
+      if (!used.all()) may_be_unused(port, used.contain({hca, &port}), finding);
       if (finding.outcome != Outcome::pass) findings.push_back(std::move(finding));
     }
   }

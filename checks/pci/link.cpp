@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/sisters.hpp"
 #include "lib/profile/limits/pci.hpp"
 
 namespace muster::checks {
@@ -34,16 +36,82 @@ template <class T>
 struct Property {
   const Fact<T>& observed;
   Limit<T> expected;
+  bool certain = false;  // by the profile or by most devices like it, and not by its own maximum
 };
 
-Property<unsigned> width_of(const PciDevice& device, const LinkLimit& limit) {
-  Limit<unsigned> expected;
-  if (limit.width && *limit.width > 0) {
-    expected = static_cast<unsigned>(*limit.width);
-  } else if (device.link_width_max) {
-    expected = *device.link_width_max;
+// Devices of one make that do the same work, and what most of them have: an HCA beside GPUs is no
+// sister of one that is not.
+class LinkSisters {
+ public:
+  explicit LinkSisters(const Snapshot& snapshot) : snapshot_(snapshot) {
+    for (const auto* device : pci::endpoints(snapshot)) {
+      const auto kind = kind_of(*device);
+      if (device->link_width) {
+        widths_.add({kind, device->address, static_cast<double>(*device->link_width)});
+      }
+      if (device->link_speed_gts && device->kind != PciKind::gpu) {
+        speeds_.add({kind, device->address, *device->link_speed_gts});
+      }
+    }
   }
-  return {.observed = device.link_width, .expected = expected};
+
+  [[nodiscard]] std::optional<double> width_of(const PciDevice& device) const {
+    return widths_.usual_of(kind_of(device));
+  }
+
+  [[nodiscard]] std::optional<double> speed_of(const PciDevice& device) const {
+    return speeds_.usual_of(kind_of(device));
+  }
+
+ private:
+  [[nodiscard]] std::string kind_of(const PciDevice& device) const {
+    return fmt::format("{:04x}:{:04x} {}",
+                       device.vendor,
+                       device.device,
+                       device.kind == PciKind::hca && pci::is_beside_a_gpu(snapshot_, device));
+  }
+
+  const Snapshot& snapshot_;
+  Sisters widths_;
+  Sisters speeds_;
+};
+
+// The profile's limit; else what most devices like it have, where this one has less; else the most
+// that it can do itself.
+template <class T>
+Property<T> property_of(const Fact<T>& observed,
+                        std::optional<double> limit,
+                        std::optional<double> usual,
+                        const Fact<T>& maximum) {
+  Property<T> property{.observed = observed};
+  if (!limit && usual && observed && static_cast<double>(*observed) < *usual) limit = usual;
+  if (limit) {
+    property.expected = static_cast<T>(*limit);
+    property.certain = true;
+  } else if (maximum) {
+    property.expected = *maximum;
+  } else if (usual) {
+    property.expected = static_cast<T>(*usual);
+  }
+  return property;
+}
+
+Property<unsigned> width_of(const PciDevice& device,
+                            const LinkLimit& limit,
+                            const LinkSisters& sisters) {
+  std::optional<double> wanted;
+  if (limit.width && *limit.width > 0) wanted = *limit.width;
+  return property_of(device.link_width, wanted, sisters.width_of(device), device.link_width_max);
+}
+
+Property<double> speed_of(const PciDevice& device,
+                          const LinkLimit& limit,
+                          const LinkSisters& sisters) {
+  std::optional<double> wanted;
+  if (limit.speed) wanted = limit.speed->value / kGiga;
+  const auto& observed =
+      device.kind == PciKind::gpu ? device.link_speed_max_gts : device.link_speed_gts;
+  return property_of(observed, wanted, sisters.speed_of(device), device.link_speed_max_gts);
 }
 
 // The speed now of a GPU that computes at its highest performance state, as NVML tells both at one
@@ -62,18 +130,6 @@ Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
   if (generation >= gpu->link.generation_max.value_or(kSpeeds.size())) return idle;
   if (generation == 0 || generation > kSpeeds.size()) return idle;
   return kSpeeds.at(generation - 1);
-}
-
-Property<double> speed_of(const PciDevice& device, const LinkLimit& limit) {
-  const bool gpu = device.kind == PciKind::gpu;
-  Limit<double> expected;
-  if (limit.speed) {
-    expected = limit.speed->value / kGiga;
-  } else if (device.link_speed_max_gts) {
-    expected = *device.link_speed_max_gts;
-  }
-  return {.observed = gpu ? device.link_speed_max_gts : device.link_speed_gts,
-          .expected = expected};
 }
 
 // False, with what to say, where the property or the device's word for its limit cannot be
@@ -120,6 +176,8 @@ Finding narrow_or_slow(const PciDevice& device,
                        Remedy remedy) {
   const bool slow = below(speed, kRounding);
   const bool narrow = below(width, 0);
+  // How a slot is wired is not known: many a board gives a x16 device eight lanes for good.
+  const bool certain = (slow && speed.certain) || (narrow && width.certain);
   std::string have;
   std::string want;
   if (narrow) {
@@ -132,7 +190,7 @@ Finding narrow_or_slow(const PciDevice& device,
   }
   Finding finding{
       .device = device.address,
-      .outcome = Outcome::fail,
+      .outcome = certain ? Outcome::fail : Outcome::warn,
       .message = fmt::format(
           "the PCIe link of the {} at {} {} {}, expected {}",
           pci::word_for(device.kind),
@@ -156,12 +214,14 @@ Finding narrow_or_slow(const PciDevice& device,
 void judge_link(const Snapshot& snapshot,
                 const PciDevice& device,
                 const LinkLimit& limit,
+                const LinkSisters& sisters,
                 Links& links) {
   const Remedy remedy = hardware_remedy(snapshot);
-  const auto width = width_of(device, limit);
-  const auto speed = speed_of(device, limit);
+  const auto width = width_of(device, limit, sisters);
+  const auto speed = speed_of(device, limit, sisters);
   const Fact<double> now = speed_at_work(snapshot, device);
-  const Property<double> at_work{.observed = now, .expected = speed.expected};
+  const Property<double> at_work{
+      .observed = now, .expected = speed.expected, .certain = speed.certain};
   if (below(at_work, kRounding) && !below(speed, kRounding)) {
     ++links.judged;
     links.findings.push_back(narrow_or_slow(device, width, at_work, remedy));
@@ -187,10 +247,11 @@ void judge_link(const Snapshot& snapshot,
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   Links links;
+  const LinkSisters sisters(snapshot);
   for (const auto* device : pci::endpoints(snapshot)) {
     const auto& limit =
         device->kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
-    judge_link(snapshot, *device, limit, links);
+    judge_link(snapshot, *device, limit, sisters, links);
   }
   const bool all_well = links.findings.empty() && links.judged > 0;
   const bool skip = profile.pci->link.unmeasurable == Unmeasurable::skip;
@@ -212,9 +273,11 @@ constinit const Check pci_link{
     .id = "pci.link",
     .title = "PCIe links of GPUs and HCAs have their full width and speed",
     .why =
-        "Compares the width of each GPU's and HCA's link with the profile, or else with what the "
-        "device "
-        "can do, and the speed of each HCA's likewise. A link that trained with fewer lanes or at "
+        "Compares the width of each GPU's and HCA's link with the profile, or else with most "
+        "devices "
+        "like it, and the speed of each HCA's likewise. Below what the device itself could do is a "
+        "warning only: how its slot is wired is not known. A link that trained with fewer lanes or "
+        "at "
         "a lower "
         "generation halves every copy and every message through it, without any error. A GPU at "
         "idle "

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +35,23 @@ struct Said {
     parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// The value that the others should have as well: most of them have it, and three at least. None
+// where no value has such a majority, because then nobody can say who is odd.
+template <class Range>
+[[nodiscard]] std::optional<std::ranges::range_value_t<Range>> usual(const Range& values) {
+  constexpr std::size_t kFewest = 3;
+  std::map<std::ranges::range_value_t<Range>, std::size_t> counts;
+  std::size_t all = 0;
+  for (const auto& each : values) {
+    ++counts[each];
+    ++all;
+  }
+  for (const auto& [value, count] : counts) {
+    if (count >= kFewest && count * 2 > all) return value;
+  }
+  return std::nullopt;
 }
 
 // What is compared, as the sentence begins, and what the devices are: "firmware", "HCAs".

@@ -61,6 +61,16 @@ using muster::devices_of;
   return found;
 }
 
+// The device reaches a GPU without crossing the root of the bus; false where no bridge is in sight,
+// as in a guest.
+[[nodiscard]] inline bool is_beside_a_gpu(const Snapshot& snapshot, const PciDevice& device) {
+  if (device.upstream.empty()) return false;
+  return std::ranges::any_of(snapshot.pci->devices, [&](const PciDevice& other) {
+    return other.kind == PciKind::gpu && !other.upstream.empty() &&
+           other.upstream.front() == device.upstream.front();
+  });
+}
+
 // Without a PCI bus: unknown where the profile expects something on it.
 [[nodiscard]] inline std::optional<Finding> without_bus(const Snapshot& snapshot,
                                                         const Profile& profile) {

@@ -41,7 +41,6 @@ std::vector<Fault> bus_faults() {
        .node = kBareMetal,
        .check = "pci.link",
        .device = "0000:33:00.0",
-       .outcome = Outcome::warn,  // the profile `generic` only warns
        .change = [](NodeDescription& node) { node.hcas.at(2).pci.width = 8; }},
   };
 }

@@ -155,7 +155,9 @@ TEST(IbRateTest, DoesNotKnowAnUnreadableRate) {
 }
 
 TEST(IbRateTest, SkipsWhereNoRateIsExpected) {
-  EXPECT_THAT(judge(ib_node::node(), ib_node::no_expectations()),
+  Snapshot node = ib_node::node();
+  node.infiniband->hcas.resize(1);
+  EXPECT_THAT(judge(node, ib_node::no_expectations()),
               ElementsAre(Field(&Finding::message, "no InfiniBand rate expected by this profile")));
 }
 
@@ -163,6 +165,7 @@ TEST(IbRateTest, WarnsOfSdrEvenWhereNoRateIsExpected) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
+  node.infiniband->hcas = {ib_node::hca_of(node, 1)};  // without sisters that tell
   EXPECT_THAT(judge(node, ib_node::no_expectations()),
               ElementsAre(AllOf(Field(&Finding::outcome, Outcome::warn),
                                 Field(&Finding::message,

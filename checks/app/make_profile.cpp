@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/make_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "checks/app/make_profile_devices.hpp"
+#include "checks/app/profile_draft.hpp"
+#include "lib/base/text.hpp"
+#include "lib/choice/hardware.hpp"
+#include "lib/profile/profile.hpp"
+
+namespace muster::app {
+namespace {
+
+using Told = std::optional<std::string>;
+
+template <class T>
+Told number(const std::optional<T>& value) {
+  if (!value) return std::nullopt;
+  return fmt::format("{}", *value);
+}
+
+template <class T>
+Told number(const Fact<T>& value) {
+  if (!value) return std::nullopt;
+  return fmt::format("{}", *value);
+}
+
+Told kibibytes(const Fact<std::uint64_t>& bytes) {
+  constexpr std::uint64_t kKibi = 1024;
+  if (!bytes) return std::nullopt;
+  return fmt::format("{} KiB", *bytes / kKibi);
+}
+
+// The median: it differs a little from node to node.
+Told usual_memory(const std::vector<Snapshot>& nodes) {
+  constexpr std::uint64_t kMebi = 1024UL * 1024;
+  std::vector<std::uint64_t> totals;
+  for (const auto& node : nodes) {
+    if (node.memory->total_bytes) totals.push_back(*node.memory->total_bytes);
+  }
+  if (totals.empty()) return std::nullopt;
+  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
+  std::ranges::nth_element(totals, middle);
+  return fmt::format("{} MiB", *middle / kMebi);
+}
+
+// A text as a glob that matches it: makers leave blanks and brackets where they like.
+Told glob(const std::optional<std::string>& text) {
+  if (!text || trim(*text).empty()) return std::nullopt;
+  std::string pattern(trim(*text));
+  std::ranges::replace_if(
+      pattern, [](char c) { return c == '*' || c == '[' || c == ']' || c == '\\'; }, '?');
+  return yaml_text(pattern);
+}
+
+void add_recognise(ProfileDraft& draft, const Told& memory) {
+  draft.add_if_told("recognise.dmi_vendor",
+                    [](const Snapshot& node) { return glob(hardware_of(node).dmi_vendor); });
+  draft.add_if_told("recognise.dmi_product",
+                    [](const Snapshot& node) { return glob(hardware_of(node).dmi_product); });
+  draft.add_if_told("recognise.gpu_pci_ids", [](const Snapshot& node) -> Told {
+    std::vector<std::string> ids;
+    for (const auto& [id, count] : hardware_of(node).gpu_pci_ids.value_or(GpuIds{})) {
+      if (id.starts_with("10de:") || id.starts_with("1002:")) ids.push_back(yaml_text(id));
+    }
+    if (ids.empty()) return std::nullopt;
+    return flow_list(ids);
+  });
+  draft.add("recognise.infiniband", [](const Snapshot& node) -> Told {
+    const auto hcas = hardware_of(node).infiniband_hcas;
+    if (!hcas) return std::nullopt;
+    return *hcas > 0 ? "true" : "false";
+  });
+  draft.add_if_told("recognise.gpus", [](const Snapshot& node) { return number(gpu_count(node)); });
+  draft.add("recognise.hcas",
+            [](const Snapshot& node) { return number(hardware_of(node).infiniband_hcas); });
+  draft.add("recognise.cores", [](const Snapshot& node) { return number(node.cpu->cores); });
+  draft.add("recognise.memory", [&](const Snapshot& /*node*/) { return memory; });
+}
+
+Told numa_nodes(const Snapshot& node) {
+  if (!node.cpu->numa_nodes) return std::nullopt;
+  return fmt::format("{}", std::ranges::count_if(*node.cpu->numa_nodes, [](const NumaNode& each) {
+                       return each.cpus && !each.cpus->empty();
+                     }));
+}
+
+Told huge_pages(const Snapshot& node) {
+  if (!node.memory->huge_pages) return std::nullopt;
+  std::vector<std::string> pages;
+  for (const auto& each : *node.memory->huge_pages) {
+    if (!each.total) return std::nullopt;
+    pages.push_back(fmt::format("{{size: {} KiB, count: {}}}", each.size_kib, *each.total));
+  }
+  if (pages.empty()) return std::nullopt;
+  return flow_list(pages);
+}
+
+// Those of `known` that are among the node's.
+template <std::size_t kSize>
+Told known_among(const Fact<std::vector<std::string>>& names,
+                 const std::array<std::string_view, kSize>& known) {
+  if (!names) return std::nullopt;
+  std::vector<std::string> found;
+  for (const auto name : known) {
+    if (std::ranges::count(*names, name) > 0) found.emplace_back(name);
+  }
+  if (found.empty()) return std::nullopt;
+  return flow_list(found);
+}
+
+constexpr std::array<std::string_view, 6> kServices{"slurmd.service",
+                                                    "munge.service",
+                                                    "nvidia-fabricmanager.service",
+                                                    "nvidia-persistenced.service",
+                                                    "nvidia-imex.service",
+                                                    "chronyd.service"};
+constexpr std::array<std::string_view, 7> kModules{
+    "nvidia_uvm", "nvidia_peermem", "mlx5_ib", "ib_uverbs", "ib_umad", "amdgpu", "lustre"};
+
+Told interfaces(const Snapshot& node) {
+  if (!node.network.ok()) return std::nullopt;
+  constexpr unsigned kEthernet = 1;
+  std::vector<std::string> names;
+  for (const auto& each : node.network->interfaces) {
+    const bool real = each.address.known() || !each.hca.empty();
+    if (!real || each.type.value_or(0) != kEthernet || each.operstate.value_or("") != "up") {
+      continue;
+    }
+    const auto speed =
+        each.speed_mbps ? fmt::format(", speed: {} Mb/s", *each.speed_mbps) : std::string();
+    names.push_back(fmt::format("{{name: {}{}}}", yaml_text(each.name), speed));
+  }
+  if (names.empty()) return std::nullopt;
+  return flow_list(names);
+}
+
+void add_host(ProfileDraft& draft, const Told& memory) {
+  draft.add("host.cpu.sockets", [](const Snapshot& node) { return number(node.cpu->sockets); });
+  draft.add("host.cpu.cores", [](const Snapshot& node) { return number(node.cpu->cores); });
+  draft.add("host.cpu.threads", [](const Snapshot& node) { return number(node.cpu->threads); });
+  draft.add("host.cpu.numa_nodes", numa_nodes);
+  draft.add("host.memory.total", [&](const Snapshot& /*node*/) { return memory; });
+  draft.add("host.swap.total",
+            [](const Snapshot& node) { return kibibytes(node.memory->swap_total_bytes); });
+  draft.add_if_told("host.hugepages.pages", huge_pages);
+  draft.add_if_told("host.nvme.count", [](const Snapshot& node) -> Told {
+    if (!node.disks.ok() || node.disks->nvme.empty()) return std::nullopt;
+    return fmt::format("{}", node.disks->nvme.size());
+  });
+  draft.add_if_told("host.services.active", [](const Snapshot& node) {
+    return known_among(node.services->active, kServices);
+  });
+  draft.add_if_told("host.modules.required", [](const Snapshot& node) {
+    return known_among(node.kernel->modules, kModules);
+  });
+  draft.add_if_told("host.limits.memlock_unlimited", [](const Snapshot& node) -> Told {
+    if (node.kernel->limits.memlock_bytes.value_or("") != "unlimited") return std::nullopt;
+    return "true";
+  });
+  draft.add_if_told("host.ethernet.interfaces", interfaces);
+}
+
+std::string first_lines(std::string_view name, const std::vector<Snapshot>& nodes) {
+  const auto& first = nodes.front();
+  const bool gpus = gpu_count(first).value_or(0) > 0;
+  const bool hcas = hardware_of(first).infiniband_hcas.value_or(0) > 0;
+  std::vector<std::string> groups{"host"};
+  if (gpus || hcas) groups.emplace_back("pci");
+  if (gpus && asks_nvml(first)) groups.emplace_back("gpu");
+  if (hcas) groups.emplace_back("ib");
+  const auto from =
+      nodes.size() == 1 ? first.identity->hostname : fmt::format("{} nodes", nodes.size());
+  std::string text = fmt::format("schema: {}\nname: {}\nsummary: {}\nsource: {}\n",
+                                 kProfileSchema,
+                                 yaml_text(name),
+                                 yaml_text(summary_of(first)),
+                                 yaml_text(fmt::format("muster profiles make, from {}", from)));
+  const auto day = first.taken.substr(0, std::min<std::size_t>(first.taken.find('T'), 10));
+  if (!day.empty()) text += fmt::format("as_of: {}\n", yaml_text(day));
+  return text + fmt::format("must_observe: {}\n", flow_list(groups));
+}
+
+}  // namespace
+
+MadeProfile make_profile(std::string_view name, const std::vector<Snapshot>& nodes) {
+  ProfileDraft draft(nodes);
+  const auto memory = usual_memory(nodes);
+  add_recognise(draft, memory);
+  add_host(draft, memory);
+  add_devices(draft);
+  std::string text = first_lines(name, nodes);
+  text += draft.yaml();
+  auto untold = draft.untold();
+  if (gpu_count(nodes.front()).value_or(0) > 0 && !asks_nvml(nodes.front())) {
+    untold.emplace_back("gpu: NVML told nothing about the GPUs, so that only their number is set");
+  }
+  if (!untold.empty()) {
+    text += "\n# What the nodes could not tell; set it by hand where it matters:\n";
+    for (const auto& each : untold) text += fmt::format("# - {}\n", printable(each));
+  }
+  return {.yaml = std::move(text), .untold = std::move(untold)};
+}
+
+}  // namespace muster::app

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/make_profile_devices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "checks/shared/nvlinks.hpp"
+#include "checks/shared/pci_bus.hpp"
+#include "lib/base/text.hpp"
+#include "lib/choice/hardware.hpp"
+
+namespace muster::app {
+namespace {
+
+using Told = std::optional<std::string>;
+
+// What each device says, where all that there are say the same.
+class Unanimous {
+ public:
+  void say(const Told& value) {
+    if (!value || (value_ && *value_ != *value)) agreed_ = false;
+    if (value && !value_) value_ = value;
+  }
+
+  [[nodiscard]] Told value() const { return agreed_ ? value_ : std::nullopt; }
+
+ private:
+  Told value_;
+  bool agreed_ = true;
+};
+
+// What all GPUs of a node say.
+ProfileDraft::ValueOf of_gpus(std::function<Told(const Gpu&)> value_of) {
+  return [value_of = std::move(value_of)](const Snapshot& node) -> Told {
+    if (!asks_nvml(node)) return std::nullopt;
+    Unanimous all;
+    for (const auto& gpu : node.nvml->gpus) all.say(value_of(gpu));
+    return all.value();
+  };
+}
+
+Told truth(const Fact<bool>& fact) {
+  if (!fact) return std::nullopt;
+  return *fact ? "true" : "false";
+}
+
+Told links_of(const Gpu& gpu) {
+  const auto up = checks::gpu::links_where(gpu, checks::gpu::is_up);
+  if (up.empty() || !checks::gpu::hides_links(gpu).empty()) return std::nullopt;
+  return fmt::format("{}", up.size());
+}
+
+Told link_speed_of(const Gpu& gpu) {
+  Unanimous all;
+  for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
+    if (link->speed_mbps.value_or(0) == 0) return std::nullopt;
+    all.say(fmt::format("{} MB/s", *link->speed_mbps));
+  }
+  return all.value();
+}
+
+Told compute_mode_of(const Gpu& gpu) {
+  switch (gpu.modes.compute.value_or(1)) {
+    case 0:
+      return "default";
+    case 3:
+      return "exclusive_process";
+    default:
+      return std::nullopt;
+  }
+}
+
+void add_gpus(ProfileDraft& draft) {
+  draft.add_if_told("gpu.present.count", [](const Snapshot& node) -> Told {
+    const auto count = gpu_count(node);
+    if (!count || *count == 0) return std::nullopt;
+    return fmt::format("{}", *count);
+  });
+  draft.add_if_told("gpu.present.vendor", [](const Snapshot& node) -> Told {
+    for (const auto& [id, count] : hardware_of(node).gpu_pci_ids.value_or(GpuIds{})) {
+      if (id.starts_with("10de:")) return "nvidia";
+      if (id.starts_with("1002:")) return "amd";
+    }
+    return std::nullopt;
+  });
+  draft.add_if_told("gpu.present.model", of_gpus([](const Gpu& gpu) -> Told {
+                      if (!gpu.model) return std::nullopt;
+                      return yaml_text(*gpu.model);
+                    }));
+  draft.add_if_told("gpu.present.memory", of_gpus([](const Gpu& gpu) -> Told {
+                      if (!gpu.memory) return std::nullopt;
+                      return fmt::format("{} KiB", gpu.memory->total / 1024);
+                    }));
+  draft.add_if_told("gpu.ecc_mode.expected",
+                    of_gpus([](const Gpu& gpu) { return truth(gpu.modes.ecc); }));
+  draft.add_if_told("gpu.nvlink_state.links", of_gpus(links_of));
+  draft.add_if_told("gpu.nvlink_state.speed", of_gpus(link_speed_of));
+  draft.add_if_told("gpu.clocks.application_sm", of_gpus([](const Gpu& gpu) -> Told {
+                      if (!gpu.clocks.application_sm_mhz) return std::nullopt;
+                      return fmt::format("{} MHz", *gpu.clocks.application_sm_mhz);
+                    }));
+  draft.add_if_told("gpu.power.limit", of_gpus([](const Gpu& gpu) -> Told {
+                      if (!gpu.power.enforced_mw) return std::nullopt;
+                      return fmt::format("{} W", *gpu.power.enforced_mw / 1000);
+                    }));
+  draft.add_if_told("gpu.mig.expected",
+                    of_gpus([](const Gpu& gpu) { return truth(gpu.modes.mig); }));
+  draft.add_if_told("gpu.persistence.expected",
+                    of_gpus([](const Gpu& gpu) { return truth(gpu.modes.persistence); }));
+  draft.add_if_told("gpu.p2p.expected", of_gpus([](const Gpu& gpu) -> Told {
+                      if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
+                      const bool all = std::ranges::all_of(
+                          *gpu.peers, [](const auto& peer) { return peer.second == 0; });
+                      return all ? Told("true") : std::nullopt;
+                    }));
+  draft.add_if_told("gpu.compute_mode.expected", of_gpus(compute_mode_of));
+}
+
+// The ports that are ACTIVE, of HCAs that are the node's own.
+std::vector<std::pair<const Hca*, const IbPort*>> active_ports(const Snapshot& node) {
+  constexpr unsigned kActive = 4;
+  std::vector<std::pair<const Hca*, const IbPort*>> ports;
+  for (const auto& hca : node.infiniband->hcas) {
+    if (!hca.ports) continue;
+    for (const auto& port : *hca.ports) {
+      const bool active = port.state.value_or(0) == kActive;
+      if (active && port.link_layer == "InfiniBand") ports.emplace_back(&hca, &port);
+    }
+  }
+  return ports;
+}
+
+bool has_spare_ports(const Snapshot& node) {
+  std::size_t all = 0;
+  for (const auto& hca : node.infiniband->hcas) {
+    if (!hca.ports) continue;
+    all +=
+        static_cast<std::size_t>(std::ranges::count(*hca.ports, "InfiniBand", &IbPort::link_layer));
+  }
+  return active_ports(node).size() < all;
+}
+
+ProfileDraft::ValueOf of_ports(std::function<Told(const IbPort&)> value_of) {
+  return [value_of = std::move(value_of)](const Snapshot& node) -> Told {
+    Unanimous all;
+    for (const auto& [hca, port] : active_ports(node)) all.say(value_of(*port));
+    return all.value();
+  };
+}
+
+Told pkeys_of(const IbPort& port) {
+  constexpr unsigned kFullMember = 0x8000;
+  constexpr unsigned kDefault = 0xffff;
+  if (!port.pkeys) return std::nullopt;
+  const bool own = std::ranges::any_of(
+      *port.pkeys, [](unsigned key) { return (key & kFullMember) != 0 && key != kDefault; });
+  if (own) return "non_default_full_member";
+  return std::ranges::count(*port.pkeys, kDefault) > 0 ? Told("default_full_member") : std::nullopt;
+}
+
+void add_infiniband(ProfileDraft& draft) {
+  // Where a number is expected, each port must be ACTIVE.
+  draft.add_if_told("ib.present.count", [](const Snapshot& node) -> Told {
+    const auto hcas = hardware_of(node).infiniband_hcas;
+    if (!hcas || *hcas == 0 || has_spare_ports(node)) return std::nullopt;
+    return fmt::format("{}", *hcas);
+  });
+  draft.add_if_told("ib.rate.expected", of_ports([](const IbPort& port) -> Told {
+                      if (!port.rate_gbps) return std::nullopt;
+                      return fmt::format("{:g} Gb/s", *port.rate_gbps);
+                    }));
+  draft.add_if_told("ib.rate.width", of_ports([](const IbPort& port) -> Told {
+                      if (!port.width || *port.width > 4) return std::nullopt;
+                      return fmt::format("{}X", *port.width);
+                    }));
+  draft.add_if_told("ib.rate.speed", of_ports([](const IbPort& port) -> Told {
+                      if (!port.speed) return std::nullopt;
+                      return *port.speed;
+                    }));
+  draft.add_if_told("ib.pkey.require", of_ports(pkeys_of));
+  draft.add_if_told("ib.mtu.active", [](const Snapshot& node) -> Told {
+    constexpr unsigned kActive = 4;
+    Unanimous all;
+    for (const auto& device : node.verbs->devices) {
+      if (!device.ports) continue;
+      for (const auto& port : *device.ports) {
+        const bool told = port.state == kActive && port.active_mtu_bytes > 0 && port.lid > 0;
+        if (told) all.say(fmt::format("{} B", port.active_mtu_bytes));
+      }
+    }
+    return all.value();
+  });
+}
+
+// The link that all devices of a kind have.
+ProfileDraft::ValueOf of_links(PciKind kind, bool width) {
+  return [kind, width](const Snapshot& node) -> Told {
+    Unanimous all;
+    for (const auto* device : devices_of(node, kind)) {
+      const auto& speed =
+          kind == PciKind::gpu ? device->link_speed_max_gts : device->link_speed_gts;
+      if (width && device->link_width) all.say(fmt::format("{}", *device->link_width));
+      if (!width && speed) all.say(fmt::format("{:g} GT/s", *speed));
+    }
+    return all.value();
+  };
+}
+
+void add_bus(ProfileDraft& draft) {
+  draft.add_if_told("pci.devices.nvswitches", [](const Snapshot& node) -> Told {
+    const auto count = hardware_of(node).nvswitches;
+    if (!count || *count == 0) return std::nullopt;
+    return fmt::format("{}", *count);
+  });
+  draft.add_if_told("pci.link.gpu.speed", of_links(PciKind::gpu, false));
+  draft.add_if_told("pci.link.gpu.width", of_links(PciKind::gpu, true));
+  draft.add_if_told("pci.link.hca.speed", of_links(PciKind::hca, false));
+  draft.add_if_told("pci.link.hca.width", of_links(PciKind::hca, true));
+}
+
+ProfileDraft::ValueOf numa_of(PciKind kind) {
+  return [kind](const Snapshot& node) -> Told {
+    std::vector<std::string> places;
+    for (const auto* device : devices_of(node, kind)) {
+      if (device->numa_node.value_or(-1) < 0) continue;
+      places.push_back(fmt::format("{}: {}", yaml_text(device->address), *device->numa_node));
+    }
+    if (places.empty()) return std::nullopt;
+    auto list = flow_list(places);
+    list.front() = '{';
+    list.back() = '}';
+    return list;
+  };
+}
+
+// The one HCA below the same root port as each GPU.
+Told pairs_of(const Snapshot& node) {
+  std::vector<std::string> pairs;
+  for (const auto* gpu : devices_of(node, PciKind::gpu)) {
+    if (gpu->upstream.empty()) continue;
+    std::vector<std::string> near;
+    for (const auto* hca : devices_of(node, PciKind::hca)) {
+      if (!hca->upstream.empty() && hca->upstream.front() == gpu->upstream.front()) {
+        near.push_back(hca->address);
+      }
+    }
+    if (near.size() != 1) return std::nullopt;
+    pairs.push_back(fmt::format("{}: {}", yaml_text(gpu->address), yaml_text(near.front())));
+  }
+  if (pairs.empty()) return std::nullopt;
+  auto list = flow_list(pairs);
+  list.front() = '{';
+  list.back() = '}';
+  return list;
+}
+
+void add_places(ProfileDraft& draft) {
+  draft.add_if_told("topo.numa.gpu", numa_of(PciKind::gpu));
+  draft.add_if_told("topo.numa.hca", numa_of(PciKind::hca));
+  draft.add_if_told("topo.pairing.nearest", [](const Snapshot& node) -> Told {
+    return pairs_of(node) ? Told("same_switch") : std::nullopt;
+  });
+  draft.add_if_told("topo.pairing.pairs", pairs_of);
+  draft.add_if_told("topo.nvlink_matrix.ends_in", of_gpus([](const Gpu& gpu) -> Told {
+                      Unanimous all;
+                      using checks::gpu::LinkPeer;
+                      for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
+                        const bool to_switch = checks::gpu::leads_to(*link, LinkPeer::nvswitch);
+                        const bool to_gpu = checks::gpu::leads_to(*link, LinkPeer::gpu);
+                        if (!to_switch && !to_gpu) return std::nullopt;
+                        all.say(to_switch ? "switch" : "gpu");
+                      }
+                      return all.value();
+                    }));
+}
+
+}  // namespace
+
+void add_devices(ProfileDraft& draft) {
+  add_bus(draft);
+  add_gpus(draft);
+  add_infiniband(draft);
+  add_places(draft);
+}
+
+std::optional<int> gpu_count(const Snapshot& node) {
+  const auto ids = hardware_of(node).gpu_pci_ids;
+  if (!ids) return std::nullopt;
+  int count = 0;
+  for (const auto& [id, each] : *ids) {
+    if (id.starts_with("10de:") || id.starts_with("1002:")) count += each;
+  }
+  return count;
+}
+
+bool asks_nvml(const Snapshot& node) {
+  return node.nvml.ok() && node.nvml->trouble.empty() && !node.nvml->gpus.empty();
+}
+
+std::string summary_of(const Snapshot& node) {
+  std::string text = fmt::format("{} cores", node.cpu->cores.value_or(0));
+  if (asks_nvml(node)) {
+    text += fmt::format(
+        ", {} x {}", node.nvml->gpus.size(), node.nvml->gpus.front().model.value_or("GPU"));
+  }
+  const auto ports = active_ports(node);
+  if (!ports.empty()) {
+    text += fmt::format(
+        ", {} x {:g} Gb/s InfiniBand", ports.size(), ports.front().second->rate_gbps.value_or(0));
+  }
+  return text;
+}
+
+}  // namespace muster::app

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile says about GPUs, HCAs and where they are, made from nodes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "checks/app/profile_draft.hpp"
+#include "lib/node/snapshot.hpp"
+
+namespace muster::app {
+
+void add_devices(ProfileDraft& draft);
+
+// GPUs for computing on the bus; nothing where the bus could not be observed.
+[[nodiscard]] std::optional<int> gpu_count(const Snapshot& node);
+
+// NVML lists the GPUs.
+[[nodiscard]] bool asks_nvml(const Snapshot& node);
+
+// "112 cores, 8 x NVIDIA H100 80GB HBM3, 8 x 400 Gb/s InfiniBand".
+[[nodiscard]] std::string summary_of(const Snapshot& node);
+
+}  // namespace muster::app

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/app/profile_draft.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "lib/base/text.hpp"
+
+namespace muster::app {
+namespace {
+
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const auto dot = std::min(path.find('.'), path.size());
+    parts.emplace_back(path.substr(0, dot));
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string yaml_text(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : printable(text, 200)) {
+    if (c == '"' || c == '\\') result.push_back('\\');
+    result.push_back(c);
+  }
+  result.push_back('"');
+  return result;
+}
+
+std::string flow_list(const std::vector<std::string>& words) {
+  return fmt::format("[{}]", fmt::join(words, ", "));
+}
+
+void ProfileDraft::add(std::string_view path, const ValueOf& value_of) {
+  add(path, value_of, true);
+}
+
+void ProfileDraft::add_if_told(std::string_view path, const ValueOf& value_of) {
+  add(path, value_of, false);
+}
+
+void ProfileDraft::add(std::string_view path, const ValueOf& value_of, bool must_tell) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& node : nodes_) {
+    if (const auto value = value_of(node)) ++counts[*value];
+  }
+  const auto most =
+      std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+  if (most == counts.end()) {
+    if (must_tell) untold_.push_back(fmt::format("{}: not told by the hardware", path));
+    return;
+  }
+  if (most->second * 2 <= nodes_.size()) {
+    std::vector<std::string> said;
+    for (const auto& [value, count] : counts) said.push_back(fmt::format("{} x {}", count, value));
+    untold_.push_back(fmt::format("{}: the nodes do not agree ({})", path, fmt::join(said, "; ")));
+    return;
+  }
+  auto from = nodes_.size() == 1 ? std::string("this node")
+                                 : fmt::format("{} of {} nodes", most->second, nodes_.size());
+  lines_.push_back({std::string(path), most->first, std::move(from)});
+}
+
+std::string ProfileDraft::yaml() const {
+  std::string text;
+  std::vector<std::string> open;
+  for (const auto& line : lines_) {
+    const auto parts = parts_of(line.path);
+    std::size_t depth = 0;
+    while (depth + 1 < parts.size() && depth < open.size() && open[depth] == parts[depth]) ++depth;
+    open.resize(depth);
+    for (; depth + 1 < parts.size(); ++depth) {
+      if (depth == 0) text.push_back('\n');
+      text += fmt::format("{:{}}{}:\n", "", depth * 2, parts[depth]);
+      open.push_back(parts[depth]);
+    }
+    text += fmt::format("{:{}}{}: {}  # {}\n", "", depth * 2, parts.back(), line.value, line.from);
+  }
+  return text;
+}
+
+}  // namespace muster::app

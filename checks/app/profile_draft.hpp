@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of a profile that is being made from nodes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/node/snapshot.hpp"
+
+namespace muster::app {
+
+// A text in YAML, in quotes.
+[[nodiscard]] std::string yaml_text(std::string_view text);
+
+// "[a, b]" of texts that need no quotes.
+[[nodiscard]] std::string flow_list(const std::vector<std::string>& words);
+
+class ProfileDraft {
+ public:
+  // The value of one node as YAML; nothing where it does not tell.
+  using ValueOf = std::function<std::optional<std::string>(const Snapshot& node)>;
+
+  explicit ProfileDraft(const std::vector<Snapshot>& nodes) : nodes_(nodes) {}
+
+  // Sets the key at `path` to what more than half of the nodes say, and says how many those are;
+  // where there is no such value, that is noted. Keys of one block follow each other.
+  void add(std::string_view path, const ValueOf& value_of);
+
+  // The same for what many a node has no word for: nothing is noted where none has.
+  void add_if_told(std::string_view path, const ValueOf& value_of);
+
+  [[nodiscard]] std::string yaml() const;
+
+  [[nodiscard]] const std::vector<std::string>& untold() const { return untold_; }
+
+ private:
+  struct Line {
+    std::string path;
+    std::string value;
+    std::string from;
+  };
+
+  void add(std::string_view path, const ValueOf& value_of, bool must_tell);
+
+  const std::vector<Snapshot>& nodes_;
+  std::vector<Line> lines_;
+  std::vector<std::string> untold_;
+};
+
+}  // namespace muster::app

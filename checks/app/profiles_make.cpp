@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster profiles make NAME`: a profile from this node, or from recorded ones by majority. Sick
+// nodes make no profile: what is wrong with them would become what is expected.
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "checks/app/checked_profile.hpp"
+#include "checks/app/commands.hpp"
+#include "checks/app/make_profile.hpp"
+#include "checks/app/make_profile_devices.hpp"
+#include "checks/app/observe_node.hpp"
+#include "checks/run.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+#include "lib/profile/sources.hpp"
+
+namespace muster::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string name;  // the file, or the node's
+  Snapshot snapshot;
+};
+
+Result<void> check_name(const ProfileSources& sources, const std::string& name) {
+  const bool plain = !name.empty() && name.front() != '.' && name.front() != '-' &&
+                     std::ranges::all_of(name, [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+                     });
+  if (!plain || name.ends_with(".yaml")) {
+    return make_error(fmt::format(
+        "\"{}\" is no name for a profile: letters, digits, _, - and . only, as trainer_h100",
+        printable(name, 80)));
+  }
+  ProfileSources shipped = sources;
+  shipped.site.clear();
+  const auto known = profile_names(shipped);
+  if (!known) return tl::unexpected(known.error());
+  const auto wanted = plain_profile_name(name);
+  const bool taken = std::ranges::any_of(
+      *known, [&](const std::string& each) { return plain_profile_name(each) == wanted; });
+  if (wanted == kDefaults || taken) {
+    return make_error(
+        fmt::format("muster ships a profile that is called {}; choose another name", name));
+  }
+  return {};
+}
+
+// The files that were named, and the *.json of directories.
+Result<std::vector<std::string>> files_of(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const auto& each : named) {
+    std::error_code failure;
+    if (!fs::is_directory(each, failure)) {
+      files.push_back(each);
+      continue;
+    }
+    const auto before = files.size();
+    fs::directory_iterator entries(each, failure);
+    for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
+      if (entries->path().extension() == ".json") files.push_back(entries->path().string());
+    }
+    if (failure) return make_error(fmt::format("list {}: {}", printable(each), failure.message()));
+    if (files.size() == before) return make_error(fmt::format("no *.json in {}", printable(each)));
+    std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+  }
+  return files;
+}
+
+Result<Source> read_source(const std::string& path) {
+  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  std::string text;
+  const int code = file.is_open() ? read_all(file.get(), text, kLargest) : errno;
+  if (code != 0) {
+    return make_error(
+        fmt::format("read {}: {}", printable(path), std::generic_category().message(code)));
+  }
+  auto snapshot = parse_snapshot(text);
+  if (!snapshot) {
+    return make_error(fmt::format("{}: {}", printable(path), snapshot.error().message));
+  }
+  return Source{.name = printable(path), .snapshot = std::move(*snapshot)};
+}
+
+// Why nothing can be made of this node; empty where something can.
+std::string why_unfit(const Source& source, const Profile& generic) {
+  const auto& node = source.snapshot;
+  for (const auto& [probe, ok, reason] :
+       {std::tuple("cpu", node.cpu.ok(), node.cpu.reason),
+        std::tuple("memory", node.memory.ok(), node.memory.reason),
+        std::tuple("pci", node.pci.ok(), node.pci.reason)}) {
+    if (!ok) return fmt::format("the {} probe did not observe it: {}", probe, reason);
+  }
+  if (gpu_count(node).value_or(0) == 0 && node.nvml.ok() && !node.nvml->gpus.empty()) {
+    return "NVML lists GPUs, and the bus none";
+  }
+  const auto report = judge(node, generic, {});
+  if (report.verdict != Verdict::unhealthy) return {};
+  for (const auto& finding : report.findings) {
+    if (finding.outcome != Outcome::fail) continue;
+    return fmt::format("it is sick: {} {}: {}", finding.check, finding.device, finding.message);
+  }
+  return "it is sick";
+}
+
+Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command,
+                                           const Caller& caller,
+                                           Deadline& deadline) {
+  const ObservationRequest request{
+      .profile = "generic",
+      .settings = {},
+      .root = command.root,
+      .nvml = command.nvml,
+      .probes = [](const Profile* /*known*/) { return ProbeSet::all(); }};
+  auto observed = observe_node(request, caller.variables, caller.started, deadline);
+  if (!observed) return tl::unexpected(observed.error());
+  std::vector<Source> sources(1);
+  sources.front() = {.name = "this node", .snapshot = std::move(observed->snapshot)};
+  return sources;
+}
+
+Attempt<std::vector<Source>> recorded(const ProfilesCommand& command) {
+  const auto files = files_of(command.snapshots);
+  if (!files) return undecided(files.error());
+  std::vector<Source> sources;
+  for (const auto& file : *files) {
+    auto source = read_source(file);
+    if (!source) return undecided(source.error());
+    sources.push_back(std::move(*source));
+  }
+  return sources;
+}
+
+// The healthy ones, where they are most of them.
+Attempt<std::vector<Snapshot>> fit_nodes(std::vector<Source> sources,
+                                         const Profile& generic,
+                                         const Caller& caller) {
+  std::vector<Snapshot> fit;
+  std::string last;
+  for (auto& source : sources) {
+    const auto why = why_unfit(source, generic);
+    if (why.empty()) {
+      fit.push_back(std::move(source.snapshot));
+      continue;
+    }
+    last = fmt::format("{}: {}", source.name, why);
+    caller.console.note(fmt::format("muster: left out {}", last));
+  }
+  if (fit.size() * 2 > sources.size()) return fit;
+  return tl::unexpected(
+      Failure{.status = kExitUnhealthy,
+              .message = fmt::format("a profile is made from healthy nodes: {}", last)});
+}
+
+}  // namespace
+
+int run_make_profile(const ProfilesCommand& command, const Caller& caller, Deadline& deadline) {
+  const auto sources = sources_of(caller.variables, command.root, {});
+  if (auto named = check_name(sources, command.make); !named) {
+    return fail(caller, {.status = kExitUsage, .message = named.error().message});
+  }
+  const auto generic = read_profile_of(sources, "generic");
+  if (!generic) return fail(caller, bad_configuration(generic.error()).value());
+  auto nodes =
+      command.snapshots.empty() ? observed_here(command, caller, deadline) : recorded(command);
+  if (!nodes) return fail(caller, nodes.error());
+  const auto fit = fit_nodes(std::move(*nodes), *generic, caller);
+  if (!fit) return fail(caller, fit.error());
+  const auto made = make_profile(command.make, *fit);
+  for (const auto& each : made.untold) {
+    caller.console.note(fmt::format("muster: not set: {}", printable(each)));
+  }
+  constexpr unsigned kReadable = 0644;
+  return deliver(caller, command.output, made.yaml, kExitHealthy, kReadable);
+}
+
+}  // namespace muster::app

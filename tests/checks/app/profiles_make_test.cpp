@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// `muster profiles make`: what is written loads and judges the node healthy; sick and garbled input
+// and names that are none are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "checks/app/checked_profile.hpp"
+#include "checks/app/commands.hpp"
+#include "checks/app/make_profile.hpp"
+#include "checks/run.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/pci.hpp"
+#include "tests/checks/app/test_caller.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::app {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Snapshot recorded(const std::string& name) {
+  std::ifstream file(std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/recorded/" + name + ".json");
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto snapshot = parse_snapshot(text.str());
+  EXPECT_TRUE(snapshot) << snapshot.error().message;
+  return snapshot.value_or(Snapshot{});
+}
+
+Result<Profile> loaded(const MadeProfile& made) {
+  const TempDir folder;
+  folder.write("made.yaml", made.yaml);
+  return read_profile_of({}, (folder.path() / "made.yaml").string());
+}
+
+TEST(MakeProfileTest, IsAWholeProfileThatTheNodeSatisfies) {
+  const auto node = recorded("nd96isr_h100_v5");
+  const auto made = make_profile("made", {node});
+  const auto profile = loaded(made);
+  ASSERT_TRUE(profile) << profile.error().message << "\n" << made.yaml;
+  EXPECT_EQ(profile->gpu->present.count, 8);
+  EXPECT_EQ(profile->pci->link.gpu.width, 16);
+  EXPECT_THAT(made.untold, Contains(HasSubstr("NVML told nothing")));
+  EXPECT_EQ(profile->ib->rate.width, "4X");
+  EXPECT_EQ(profile->host->cpu.cores, 96);
+  const auto report = judge(node, *profile, {});
+  for (const auto& finding : report.findings) {
+    EXPECT_NE(finding.outcome, Outcome::fail) << finding.check << ": " << finding.message;
+  }
+  EXPECT_THAT(made.yaml, HasSubstr("count: 8  # this node"));
+}
+
+TEST(MakeProfileTest, MostOfTheNodesDecide) {
+  const auto node = recorded("nd96isr_h100_v5");
+  auto odd = node;
+  odd.cpu->threads = 95U;
+  const auto made = make_profile("made", {node, odd, node});
+  EXPECT_THAT(made.yaml, HasSubstr("threads: 96  # 2 of 3 nodes"));
+  const auto half = make_profile("made", {node, odd});
+  EXPECT_THAT(half.untold, Contains(HasSubstr("host.cpu.threads: the nodes do not agree")));
+  EXPECT_TRUE(loaded(half));
+}
+
+TEST(MakeProfileTest, WhatDevicesDoNotAgreeOnIsNotSet) {
+  auto node = recorded("nd96isr_h100_v5");
+  node.infiniband->hcas.at(7).ports->at(0).rate_gbps = 200.0;
+  const auto profile = loaded(make_profile("made", {node}));
+  ASSERT_TRUE(profile);
+  EXPECT_FALSE(profile->ib->rate.expected);
+}
+
+TEST(MakeProfileTest, AMakersWordsStayWithinTheirQuotes) {
+  auto node = recorded("nd96isr_h100_v5");
+  node.identity->hypervisor = false;
+  node.identity->dmi_product = std::string("GX \"8\" \\ [rev: *] # {x}");
+  const auto made = make_profile("made", {node});
+  const auto profile = loaded(made);
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->recognise.dmi_product, "GX \"8\" ? ?rev: ?? # {x}");
+}
+
+TEST(MakeProfileTest, ABareNodeMakesAProfileToo) {
+  Snapshot bare;
+  const auto made = make_profile("made", {bare});
+  EXPECT_TRUE(loaded(made)) << made.yaml;
+  EXPECT_FALSE(made.untold.empty());
+}
+
+class MakeProfileCommandTest : public ::testing::Test {
+ protected:
+  int run(const std::string& name, const std::vector<std::string>& files) {
+    const auto caller = caller_.caller();
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    return run_make_profile(
+        {.make = name, .snapshots = files, .root = folder_.path().string()}, caller, deadline);
+  }
+
+  std::string file(const std::string& name, const Snapshot& snapshot) {
+    folder_.write(name, to_json(snapshot));
+    return (folder_.path() / name).string();
+  }
+
+  static Snapshot sick() {
+    auto node = recorded("nd96isr_h100_v5");
+    auto& port = node.infiniband->hcas.at(2).ports->at(0);
+    port.rate_gbps = 200.0;
+    port.width = 2U;
+    return node;
+  }
+
+  TempDir folder_;
+  TestCaller caller_;
+};
+
+TEST_F(MakeProfileCommandTest, WritesAProfileFromRecordedNodes) {
+  const auto node = file("a.json", recorded("nd96isr_h100_v5"));
+  EXPECT_EQ(run("trainer", {node}), kExitHealthy) << caller_.notes();
+  EXPECT_THAT(caller_.out(), HasSubstr("name: \"trainer\""));
+}
+
+TEST_F(MakeProfileCommandTest, RefusesASickNodeAndNamesItsFault) {
+  EXPECT_EQ(run("trainer", {file("a.json", sick())}), kExitUnhealthy);
+  EXPECT_THAT(caller_.notes(), HasSubstr("it is sick: ib.rate mlx5_ib2: "));
+  EXPECT_THAT(caller_.out(), IsEmpty());
+}
+
+TEST_F(MakeProfileCommandTest, LeavesOutTheSickOfMany) {
+  const auto node = recorded("nd96isr_h100_v5");
+  EXPECT_EQ(run("trainer", {file("a.json", node), file("b.json", sick()), file("c.json", node)}),
+            kExitHealthy);
+  EXPECT_THAT(caller_.notes(), HasSubstr("left out "));
+  EXPECT_THAT(caller_.out(), HasSubstr("# 2 of 2 nodes"));
+}
+
+TEST_F(MakeProfileCommandTest, RefusesWhatIsNoSnapshot) {
+  folder_.write("a.json", "{\"schema\": ");
+  EXPECT_EQ(run("trainer", {(folder_.path() / "a.json").string()}), kExitUndecided);
+  EXPECT_THAT(caller_.notes(), HasSubstr("a.json: "));
+  EXPECT_EQ(run("trainer", {(folder_.path() / "none.json").string()}), kExitUndecided);
+}
+
+TEST_F(MakeProfileCommandTest, RefusesNamesThatAreNoneOrTaken) {
+  for (const auto* name :
+       {"", "../x", "a b", "-x", ".x", "x.yaml", "generic", "defaults", "nd96isr_h100_v5"}) {
+    EXPECT_EQ(run(name, {}), kExitUsage) << name;
+  }
+}
+
+}  // namespace
+}  // namespace muster::app

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices of one node are compared where no limit is set: the odd one out is found, and no device
+// that only looks like a sister is accused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/linked_node.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+#include "tests/checks/pci/bus_fixture.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+Snapshot eight_hcas() {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 4; i < 8; ++i) {
+    node.infiniband->hcas.push_back(ib_node::hca(i));
+    node.pci->devices.push_back(ib_node::on_bus(node.infiniband->hcas.back()));
+    node.verbs->devices.push_back(ib_node::by_verbs(node.infiniband->hcas.back()));
+  }
+  return node;
+}
+
+void set_rate(Snapshot& node, unsigned hca, double gbps, unsigned lanes, const char* speed) {
+  auto& port = ib_node::port_of(node, hca);
+  port.rate_gbps = gbps;
+  port.width = lanes;
+  port.speed = std::string(speed);
+}
+
+Findings rate_of(const Snapshot& node) { return ask(checks::ib_rate, node, Profile{}); }
+
+Findings state_of(const Snapshot& node) { return ask(checks::ib_state, node, Profile{}); }
+
+auto is(Outcome outcome, const std::string& device) {
+  return AllOf(Field(&Finding::outcome, outcome), Field(&Finding::device, device));
+}
+
+TEST(SistersTest, OneOfEightHcasAtHalfItsRateFails) {
+  auto node = eight_hcas();
+  set_rate(node, 3, 200, 4, "HDR");
+  EXPECT_THAT(
+      rate_of(node),
+      ElementsAre(Finding{.device = "mlx5_ib3",
+                          .outcome = Outcome::fail,
+                          .message = "200 Gb/s (4X HDR), but most HCAs like it have 400 Gb/s (4X "
+                                     "NDR): slower lanes",
+                          .observed = 200.0,
+                          .limit = 400.0,
+                          .unit = "Gb/s",
+                          .remedy = Remedy::report_to_provider}));
+  node = eight_hcas();
+  set_rate(node, 3, 200, 2, "NDR");
+  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib3")));
+}
+
+TEST(SistersTest, EightHcasAtOneRateAreWell) {
+  auto node = eight_hcas();
+  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
+  for (unsigned i = 0; i < 8; ++i) set_rate(node, i, 200, 4, "HDR");
+  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
+}
+
+TEST(SistersTest, WhereHalfDifferNobodyIsAccused) {
+  auto node = ib_node::node();
+  set_rate(node, 0, 200, 4, "HDR");
+  set_rate(node, 1, 200, 4, "HDR");
+  EXPECT_THAT(rate_of(node),
+              ElementsAre(AllOf(is(Outcome::warn, "node"),
+                                Field(&Finding::message, HasSubstr("rate differs between HCAs")))));
+}
+
+TEST(SistersTest, AnHcaOfAnotherKindIsNoSister) {
+  using Change = void (*)(Snapshot&);
+  const std::vector<Change> kinds{
+      [](Snapshot& node) { ib_node::hca_of(node, 7).type = std::string("MT4123"); },
+      [](Snapshot& node) { ib_node::hca_of(node, 7).board = std::string("MT_0000000223"); },
+      [](Snapshot& node) { ib_node::hca_of(node, 7).name = "mlx5_storage0"; },
+      [](Snapshot& node) {
+        ib_node::port_of(node, 7).gid0 = std::string("fec0:0000:0000:0002:0015:5dff:fe33:ff07");
+      },
+      [](Snapshot& node) { ib_node::port_of(node, 7).link_layer = "Ethernet"; },
+      [](Snapshot& node) { node.pci->devices.back().virtual_function = true; }};
+  for (const auto change : kinds) {
+    auto node = eight_hcas();
+    set_rate(node, 7, 100, 4, "EDR");
+    change(node);
+    EXPECT_THAT(rate_of(node), Each(Field(&Finding::outcome, Outcome::pass)));
+  }
+}
+
+TEST(SistersTest, AnHcaThatNoGpuIsBesideIsNoSisterOfThoseThatGpusAreBeside) {
+  auto node = eight_hcas();
+  for (unsigned i = 0; i < 8; ++i) {
+    const auto root = std::string("0000:0") + std::to_string(i) + ":01.0";
+    node.pci->devices[i].upstream = {root};
+    if (i == 7) continue;
+    auto gpu = pci_device("0000:1" + std::to_string(i) + ":00.0", PciKind::gpu);
+    gpu.upstream = {root};
+    node.pci->devices.push_back(gpu);
+  }
+  set_rate(node, 7, 200, 4, "HDR");
+  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
+}
+
+TEST(SistersTest, ALimitGoesBeforeSisters) {
+  auto node = eight_hcas();
+  for (unsigned i = 0; i < 7; ++i) set_rate(node, i, 200, 4, "HDR");
+  EXPECT_THAT(ask(checks::ib_rate, node, ib_node::profile()),
+              AllOf(::testing::SizeIs(7), Each(Field(&Finding::outcome, Outcome::fail))));
+}
+
+void set_down(Snapshot& node, unsigned hca, unsigned physical) {
+  ib_node::port_of(node, hca).state = 1U;
+  ib_node::port_of(node, hca).physical_state = physical;
+}
+
+TEST(SistersTest, OnePortWithoutPartnerAmongEightFails) {
+  auto node = eight_hcas();
+  set_down(node, 2, 2);
+  EXPECT_THAT(state_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib2")));
+}
+
+TEST(SistersTest, APortThatSomebodySwitchedOffOrNobodyUsesIsAWarning) {
+  auto node = eight_hcas();
+  set_down(node, 2, 3);
+  EXPECT_THAT(state_of(node), ElementsAre(is(Outcome::warn, "mlx5_ib2")));
+  node = eight_hcas();
+  for (unsigned i = 2; i < 8; ++i) set_down(node, i, 2);
+  EXPECT_THAT(state_of(node), Each(Field(&Finding::outcome, Outcome::warn)));
+  // The second port of each HCA, which has no cable.
+  node = eight_hcas();
+  for (auto& hca : node.infiniband->hcas) {
+    hca.ports->push_back(hca.ports->front());
+    hca.ports->back().number = 2;
+    hca.ports->back().state = 1U;
+    hca.ports->back().physical_state = 2U;
+  }
+  EXPECT_THAT(state_of(node), Each(Field(&Finding::outcome, Outcome::warn)));
+}
+
+Snapshot eight_on_bus() {
+  Snapshot node;
+  node.identity = observed(Identity{.hostname = "node1", .uptime_s = 7200.0});
+  Pci pci;
+  for (unsigned i = 0; i < 8; ++i) {
+    pci.devices.push_back(pci_device("0000:1" + std::to_string(i) + ":00.0", PciKind::gpu));
+    pci.devices.push_back(pci_device("0000:2" + std::to_string(i) + ":00.0", PciKind::hca));
+  }
+  node.pci = observed(std::move(pci));
+  return node;
+}
+
+TEST(SistersTest, OneNarrowOrSlowLinkAmongEightFails) {
+  auto node = eight_on_bus();
+  node.pci->devices[6].link_width = 8U;
+  EXPECT_THAT(ask(checks::pci_link, node, Profile{}),
+              ElementsAre(is(Outcome::fail, "0000:13:00.0")));
+  node = eight_on_bus();
+  node.pci->devices[5].link_speed_gts = 16.0;
+  EXPECT_THAT(ask(checks::pci_link, node, Profile{}),
+              ElementsAre(is(Outcome::fail, "0000:22:00.0")));
+}
+
+TEST(SistersTest, SlotsThatAreAllWiredWithFewerLanesAreAWarning) {
+  auto node = eight_on_bus();
+  for (auto& device : node.pci->devices) device.link_width = 8U;
+  EXPECT_THAT(ask(checks::pci_link, node, Profile{}),
+              Each(Field(&Finding::outcome, Outcome::warn)));
+}
+
+TEST(SistersTest, AnIdleGpuMaySlowItsLinkDownBesideBusyOnes) {
+  auto node = eight_on_bus();
+  node.pci->devices[0].link_speed_gts = 2.5;
+  EXPECT_THAT(ask(checks::pci_link, node, Profile{}), ElementsAre(is(Outcome::pass, "node")));
+}
+
+Findings nvlinks_of(const Snapshot& node) { return ask(checks::gpu_nvlink_state, node, Profile{}); }
+
+TEST(SistersTest, OneGpuThatLostAnNvlinkOrRunsOneSlowFails) {
+  auto node = linked_node::node_of(4);
+  (*node.nvml->gpus[2].nvlinks)[5].state = 0U;
+  EXPECT_THAT(nvlinks_of(node), ::testing::Contains(is(Outcome::fail, "gpu2")));
+  node = linked_node::node_of(4);
+  (*node.nvml->gpus[1].nvlinks)[5].speed_mbps = 13'281U;
+  EXPECT_THAT(nvlinks_of(node), ::testing::Contains(is(Outcome::fail, "gpu1")));
+  EXPECT_THAT(nvlinks_of(linked_node::node_of(4)), ElementsAre(is(Outcome::pass, "node")));
+}
+
+TEST(SistersTest, OneGpuWithLessMemoryFailsAndOneWithoutEccIsAWarning) {
+  auto node = linked_node::node_of(4);
+  node.nvml->gpus[2].memory->total /= 2;
+  EXPECT_THAT(ask(checks::gpu_present, node, Profile{}), ElementsAre(is(Outcome::fail, "gpu2")));
+  node = linked_node::node_of(4);
+  node.nvml->gpus[1].modes.ecc = false;
+  EXPECT_THAT(ask(checks::gpu_ecc_mode, node, Profile{}), ElementsAre(is(Outcome::warn, "gpu1")));
+}
+
+TEST(SistersTest, AnotherModelOrACardWithoutBridgeIsNotAccused) {
+  auto node = linked_node::node_of(4);
+  node.nvml->gpus[3].model = std::string("NVIDIA L40S");
+  node.nvml->gpus[3].nvlinks = std::vector<NvLink>();
+  EXPECT_THAT(nvlinks_of(node), ElementsAre(is(Outcome::pass, "node")));
+  node.nvml->gpus[3].model = node.nvml->gpus[0].model;
+  EXPECT_THAT(nvlinks_of(node), ::testing::Contains(is(Outcome::warn, "gpu3")));
+}
+
+}  // namespace
+}  // namespace muster
