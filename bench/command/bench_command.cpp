@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/command/bench_options.hpp"
+#include "bench/command/nccl_tests.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
 
@@ -26,13 +28,33 @@ Words collective_names() {
   return names;
 }
 
+// As nccl-tests, MPI and torch call them: all_reduce_perf, allreduce, MPI_Alltoall, bcast.
+std::string plain_name(std::string_view word) {
+  const auto letters = [](std::string_view text) {
+    std::string kept;
+    for (const char c : text) {
+      if (c != '_' && c != '-')
+        kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return kept;
+  };
+  auto name = letters(word);
+  if (name.starts_with("mpi")) name.erase(0, 3);
+  if (name.ends_with("perf")) name.erase(name.size() - 4);
+  if (name == "bcast") return "broadcast";
+  for (const auto& known : collective_names()) {
+    if (letters(known) == name) return known;
+  }
+  return std::string(word);
+}
+
 Result<void> take_collective(BenchCommand& command, const Words& words) {
   const auto names = collective_names();
   if (words.size() != 1) {
     return make_error(fmt::format("expects one collective of {}, as muster-bench all_reduce",
                                   fmt::join(names, ", ")));
   }
-  const auto found = parse_collective(words.front());
+  const auto found = parse_collective(plain_name(words.front()));
   if (!found) {
     const auto near = suggestion(words.front(), names);
     return make_error(
@@ -108,7 +130,10 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   CommandLine<BenchCommand> line(app, command_text(), options());
   Words words;
   line.take_words(words);
-  app.parse(Words(arguments.rbegin(), arguments.rend()));
+  auto given = from_nccl_tests(arguments);
+  if (!given) return tl::unexpected(given.error());
+  std::ranges::reverse(*given);
+  app.parse(*std::move(given));
   if (line.help()) return SayCommand{help_text()};
   auto command = line.result();
   if (!command) return tl::unexpected(command.error());
@@ -133,6 +158,7 @@ CommandText command_text() {
 std::string help_text() {
   return fmt::format(
       "{}\nCollectives: {}.\n\n"
+      "nccl-tests' own command lines are taken, too: all_reduce_perf -b 8 -e 8G -f 2 -g 1.\n\n"
       "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
       "64 bad usage, 78 bad configuration.\n",
       command_help(command_text()),
@@ -157,8 +183,10 @@ std::string common_words(std::span<const char* const> arguments) {
   constexpr std::array<std::string_view, 6> kOwn{
       "--rank", "--rendezvous", "--secret-file", "--output", "--cuda", "--nccl"};
   Words words;
+  constexpr std::array<std::string_view, 4> kOwnFlags{"-v", "--verbose", "-q", "--quiet"};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view word = arguments[i];
+    if (std::ranges::find(kOwnFlags, word) != kOwnFlags.end()) continue;
     const auto name = word.substr(0, word.find('='));
     if (std::ranges::find(kOwn, name) == kOwn.end()) {
       words.emplace_back(word);

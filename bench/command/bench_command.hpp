@@ -21,6 +21,7 @@ namespace muster::bench {
 enum class BackendKind { automatic, nccl, mpi, tcp, sim };
 enum class Placement { both, out, in };
 enum class Bind { gpu, none };
+enum class Environment { profile, job };
 
 struct BenchCommand {
   Collective collective = Collective::all_reduce;
@@ -53,6 +54,7 @@ struct BenchCommand {
   // What is good.
   std::string profile;
   std::vector<std::string> settings;
+  Environment environment = Environment::profile;  // whose variables of NCCL, UCX and Open MPI
   std::optional<BytesPerSecond> min_busbw;
   std::optional<std::uint64_t> at;  // the size that min_busbw holds for; the largest if not set
   std::vector<std::string> require_transport;

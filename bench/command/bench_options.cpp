@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <utility>
 
 #include "bench/backends/nccl/requirements.hpp"
 #include "lib/base/text.hpp"
@@ -18,14 +21,27 @@ using Text = std::string_view;
 
 constexpr Text kBackends = "auto|nccl|mpi|tcp|sim";
 constexpr Text kBinds = "gpu|none";
+constexpr Text kEnvironments = "profile|job";
 constexpr Text kPlacements = "both|out|in";
 constexpr Text kTypes = "f32|f64|f16|bf16|i32|u8";
 constexpr Text kReductions = "sum|min|max|avg";
 constexpr Text kLaunchers = "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone";
 
-// "8", "64KiB", "8 GiB": bytes, with binary units or none, as every tool of this kind takes them.
-Result<std::uint64_t> size_from(Text value) {
+// "128M" as "128MiB": nccl-tests and OSU count so.
+std::string with_whole_unit(Text value) {
+  constexpr Text kLetters = "KMGT";
+  if (value.empty()) return "";
+  const auto letter = static_cast<char>(std::toupper(static_cast<unsigned char>(value.back())));
+  const auto number = value.substr(0, value.size() - 1);
+  if (kLetters.find(letter) == Text::npos || !parse_number(trim(number))) return std::string(value);
+  return fmt::format("{}{}iB", number, letter);
+}
+
+// "8", "64KiB", "8 GiB", "8G": bytes, with binary units or none, as every tool of this kind takes
+// them.
+Result<std::uint64_t> size_from(Text given) {
   constexpr double kLargest = 1ULL << 50U;
+  const auto value = with_whole_unit(given);
   const auto plain = parse_unsigned(value);
   const auto quantity =
       plain ? Result<Bytes>(Bytes{static_cast<double>(*plain)}) : parse_quantity<BytesKind>(value);
@@ -35,6 +51,24 @@ Result<std::uint64_t> size_from(Text value) {
         fmt::format("expects a size from 1 B to 1024 TiB, got \"{}\"", printable(value, 80)));
   }
   return static_cast<std::uint64_t>(quantity->value);
+}
+
+// The types as nccl-tests and torch call them.
+Result<void> take_type(Type& target, Text value) {
+  constexpr std::array<std::pair<Text, Text>, 12> kNames{{{"float", "f32"},
+                                                          {"float32", "f32"},
+                                                          {"fp32", "f32"},
+                                                          {"double", "f64"},
+                                                          {"float64", "f64"},
+                                                          {"half", "f16"},
+                                                          {"float16", "f16"},
+                                                          {"fp16", "f16"},
+                                                          {"bfloat16", "bf16"},
+                                                          {"int32", "i32"},
+                                                          {"int", "i32"},
+                                                          {"uint8", "u8"}}};
+  const auto* const known = std::ranges::find(kNames, value, &std::pair<Text, Text>::first);
+  return take(target, kTypes, known == kNames.end() ? value : known->second);
 }
 
 Result<void> take_size(std::optional<std::uint64_t>& target, Text value) {
@@ -104,7 +138,7 @@ constexpr std::array kOptions{
                                "without one 8 GiB on GPUs and 64 MiB on host memory)"),
     option<&C::factor, AtLeast<2>{}>("--factor", "N", "each size is N times the last (default 2)"),
     option<&C::sizes, take_sizes>("--sizes", "SIZE,...", "these sizes, in place of the above"),
-    option<&C::type>("--type", kTypes, "of an element (default f32)"),
+    option<&C::type, take_type>("--type", kTypes, "of an element (default f32)"),
     option<&C::reduction>("--op", kReductions, "how elements are reduced (default sum)"),
     option<&C::root, AtLeast<0>{}>(
         "--root", "RANK", "of broadcast, reduce, gather, scatter (default 0)"),
@@ -145,6 +179,10 @@ constexpr std::array kOptions{
                         "muster.yaml or the hardware tells"),
     option<&C::settings, take_setting>(
         "--set", "KEY=VALUE", "override one value of the profile; may be repeated"),
+    option<&C::environment>("--environment",
+                            kEnvironments,
+                            "profile: set the profile's variables of NCCL where neither the job "
+                            "nor /etc/nccl.conf does; job: set none (default profile)"),
     option<&C::min_busbw, take_rate>(
         "--min-busbw",
         "RATE",

@@ -70,7 +70,7 @@ void Client::handle_process() {
     if (socket_) socket_->send(std::move(message));
   }
   if (!giving_up_ && !trouble_) {
-    if (const auto why = monitor_.giving_up()) give_up(*why);
+    if (const auto reason = monitor_.giving_up()) give_up(*reason);
   }
   if (leaving) say_goodbye();
 }
@@ -160,10 +160,15 @@ void Client::watch_times() {
   verdict_ends_ = after(3 * options_.grace);
 }
 
-void Client::give_up(const std::string& why) {
-  giving_up_ = why;
-  if (!socket_) return end_quietly(why);
-  socket_->send(pack(Kind::give_up, Writer().text(monitor_.stage().phase).text(why).take()));
+void Client::give_up(const GivingUp& reason) {
+  giving_up_ = reason.why;
+  if (!socket_) return end_quietly(reason.why);
+  socket_->send(pack(Kind::give_up,
+                     Writer()
+                         .text(monitor_.stage().phase)
+                         .text(reason.why)
+                         .text(reason.stopped ? kStopped : "")
+                         .take()));
   report_ends_ = after(2 * options_.grace);
 }
 

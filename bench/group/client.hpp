@@ -29,7 +29,7 @@ class Client {
   void take(const Message& message);
   void closed();
   void watch_times();
-  void give_up(const std::string& why);
+  void give_up(const GivingUp& reason);
   void end(const Trouble& trouble);
   void end_quietly(std::string why);
   void say_goodbye();

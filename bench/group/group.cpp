@@ -87,7 +87,9 @@ class TcpGroup final : public Group {
     monitor_->enter(phase, limit, std::move(counter));
   }
 
-  void give_up(std::string_view why) override { monitor_->give_up(why, 2 * options_.grace); }
+  void give_up(GivingUp reason) override {
+    monitor_->give_up(std::move(reason), 2 * options_.grace);
+  }
 
  private:
   void work() {

@@ -75,7 +75,7 @@ class Group {
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
   // Returns once they are told and rank 0 has ended, or after twice the grace.
-  virtual void give_up(std::string_view why) = 0;
+  virtual void give_up(GivingUp reason) = 0;
 };
 
 }  // namespace muster::bench

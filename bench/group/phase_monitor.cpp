@@ -108,9 +108,9 @@ Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
   return result;
 }
 
-void PhaseMonitor::give_up(std::string_view why, Clock::duration patience) {
+void PhaseMonitor::give_up(GivingUp reason, Clock::duration patience) {
   std::unique_lock lock(mutex_);
-  if (!giving_up_) giving_up_ = why;
+  if (!giving_up_) giving_up_ = std::move(reason);
   wake();
   changed_.wait_for(lock, patience, [this] { return ended_; });
 }
@@ -137,7 +137,7 @@ bool PhaseMonitor::is_leaving() {
   return leaving_;
 }
 
-std::optional<std::string> PhaseMonitor::giving_up() {
+std::optional<GivingUp> PhaseMonitor::giving_up() {
   const std::lock_guard lock(mutex_);
   return giving_up_;
 }

@@ -31,7 +31,7 @@ class PhaseMonitor {
   [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
   // One text from each source, in their order.
   [[nodiscard]] Result<std::vector<std::string>> collect(Kind kind);
-  void give_up(std::string_view why, Clock::duration patience);
+  void give_up(GivingUp reason, Clock::duration patience);
   void leave();
 
   // For the thread.
@@ -43,7 +43,7 @@ class PhaseMonitor {
   // When to look at the stage again: at its deadline, or earlier where there is a counter.
   [[nodiscard]] Clock::time_point next_look();
   [[nodiscard]] bool is_leaving();
-  [[nodiscard]] std::optional<std::string> giving_up();
+  [[nodiscard]] std::optional<GivingUp> giving_up();
   // The thread is about to sleep until then. With `watches_deadlines`, it is woken when the process
   // enters a phase with an earlier deadline.
   void arm(Clock::time_point until, bool watches_deadlines);
@@ -83,7 +83,7 @@ class PhaseMonitor {
   bool joined_ = false;
   bool leaving_ = false;
   bool ended_ = false;
-  std::optional<std::string> giving_up_;
+  std::optional<GivingUp> giving_up_;
   std::optional<std::string> trouble_;
 };
 

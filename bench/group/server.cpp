@@ -79,7 +79,9 @@ void Server::handle_process() {
   // Asked first: what was posted before it left is among the posts then.
   const bool leaving = monitor_.is_leaving();
   for (const auto& message : monitor_.take_posts()) send_all(message);
-  if (const auto why = monitor_.giving_up()) return give_up(0, monitor_.stage().phase, *why);
+  if (const auto reason = monitor_.giving_up()) {
+    return give_up(0, monitor_.stage().phase, *reason);
+  }
   if (leaving) say_goodbye();
 }
 
@@ -135,8 +137,9 @@ void Server::take(int rank, const Message& message) {
     case Kind::give_up: {
       std::string phase;
       std::string why;
-      Reader(message.payload).text(phase).text(why);
-      give_up(rank, printable(phase), printable(why, 4096));
+      std::string kind;
+      Reader(message.payload).text(phase).text(why).text(kind);
+      give_up(rank, printable(phase), {.why = printable(why, 4096), .stopped = kind == kStopped});
       break;
     }
     case Kind::goodbye:
@@ -223,10 +226,10 @@ void Server::declare_lost() {
   end(trouble);
 }
 
-void Server::give_up(int rank, std::string_view phase, std::string_view why) {
-  end({.kind = Trouble::Kind::given_up,
+void Server::give_up(int rank, std::string_view phase, const GivingUp& reason) {
+  end({.kind = reason.stopped ? Trouble::Kind::stopped : Trouble::Kind::given_up,
        .phase = std::string(phase),
-       .what = std::string(why),
+       .what = reason.why,
        .ranks = {rank}},
       rank == 0);
 }

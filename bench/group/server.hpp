@@ -46,7 +46,7 @@ class Server {
   void declare_late();
   void declare_absent();
   void declare_lost();
-  void give_up(int rank, std::string_view phase, std::string_view why);
+  void give_up(int rank, std::string_view phase, const GivingUp& reason);
   // Tells everybody, and this process unless it is its own doing.
   void end(const Trouble& trouble, bool own_doing = false);
   void say_goodbye();

@@ -31,6 +31,12 @@ struct Trouble {
   bool without_rank_0 = false;
 };
 
+// Why a rank ends the run.
+struct GivingUp {
+  std::string why;
+  bool stopped = false;  // it was told to end by a signal, which says nothing about its node
+};
+
 // The phase that a process is in: its number, counted from the start of the process, and its name.
 struct Stage {
   std::uint64_t number = 0;

@@ -125,8 +125,8 @@ Finding compare(const std::vector<Row>& rows,
   }
   if (limits.warn_below) take(limits.warn_below, Outcome::warn, Remedy::watch);
   if (!limits.fail_below && !limits.warn_below) {
-    finding.outcome = Outcome::skip;
-    finding.message.append("; there is no limit to fail or warn below");
+    finding.outcome = Outcome::unknown;
+    finding.message.append("; not judged: there is no limit to fail or warn below");
   }
   return finding;
 }

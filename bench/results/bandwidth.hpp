@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,10 +13,16 @@
 
 #include "bench/results/row.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/profile/limits/bench.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::bench {
+
+using JobLimit = BenchLimit<BytesPerSecond>;
+
+// A profile's limits for a collective over several nodes; none where it has none of this kind.
+[[nodiscard]] std::span<const JobLimit> job_limits(const Profile& profile, Collective collective);
 
 // --min-busbw and --at, which come before the profile's limits.
 struct OwnLimit {
@@ -25,7 +32,7 @@ struct OwnLimit {
 
 // The limit that holds for this run, and the size it holds for.
 struct BandwidthLimit {
-  std::string check;   // bench.node_all_reduce, bench.job_all_reduce, bench.min_busbw
+  std::string check;   // of kBandwidthChecks
   std::string device;  // "job", or the node's name
   std::uint64_t bytes = 0;
   Limit<BytesPerSecond> expected, warn_below, fail_below;
@@ -39,9 +46,9 @@ struct BandwidthLimit {
 // Tree, NVLSTree or CollNetDirect; else the name in lower case.
 [[nodiscard]] std::string algorithm_word(std::string_view name);
 
-// Or a finding that says why nothing can be judged: a skip where there is no limit for such a run,
-// unknown where there is one that cannot be applied. A limit holds for the size, type, algorithm,
-// number of nodes and ranks per node that it names, and for no other.
+// Or a finding that says why nothing can be judged: unknown where there is no limit for such a run,
+// or one that cannot be applied. A limit holds for the size, type, algorithm, number of nodes and
+// ranks per node that it names, and for no other.
 [[nodiscard]] std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
                                                               const Profile& profile,
                                                               const RunFacts& facts,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 #include "bench/results/bandwidth.hpp"
 #include "lib/profile/limits/bench.hpp"
@@ -11,8 +12,6 @@
 
 namespace muster::bench {
 namespace {
-
-using AllReduceLimit = BenchLimit<BytesPerSecond>;
 
 constexpr std::string_view kMinBusbw = "bench.min_busbw";
 
@@ -31,12 +30,12 @@ bool was_run(const std::vector<Row>& rows, std::uint64_t bytes) {
   return std::ranges::any_of(rows, [&](const Row& row) { return row.operation.bytes == bytes; });
 }
 
-std::string algorithm_wanted(const AllReduceLimit& limit) {
+std::string algorithm_wanted(const JobLimit& limit) {
   const auto word = limit.algorithm.value_or("any");
   return word == "any" ? "" : word;
 }
 
-bool algorithm_fits(const AllReduceLimit& limit, const std::string& used) {
+bool algorithm_fits(const JobLimit& limit, const std::string& used) {
   const auto wanted = algorithm_wanted(limit);
   return wanted.empty() || wanted == used;
 }
@@ -80,13 +79,8 @@ class Search {
   }
 
   [[nodiscard]] std::variant<BandwidthLimit, Finding> of_profile() const {
-    if (rows_.empty()) return skip("nothing was run");
+    if (rows_.empty()) return because(check(), Outcome::skip, "nothing was run");
     if (const auto why = without_some_gpus(); !why.empty()) return unknown(why);
-    const auto collective = rows_.front().operation.collective;
-    if (collective != Collective::all_reduce) {
-      return skip(fmt::format("profiles have no limit for {}; give one with --min-busbw",
-                              to_string(collective)));
-    }
     const auto [limit, fits] = facts_.nodes == 1 ? of_node() : of_job();
     if (limit == nullptr) return no_limit();
     // From here on there is a limit for these nodes. Where it cannot be applied, nothing is known.
@@ -104,8 +98,8 @@ class Search {
 
  private:
   struct Found {
-    const AllReduceLimit* limit = nullptr;  // null where there is none for these nodes
-    bool fits = false;                      // the algorithm is the limit's
+    const JobLimit* limit = nullptr;  // null where there is none for these nodes
+    bool fits = false;                // the algorithm is the limit's
   };
 
   [[nodiscard]] Finding because(std::string_view check, Outcome outcome, std::string why) const {
@@ -115,15 +109,25 @@ class Search {
             .message = std::move(why)};
   }
 
-  [[nodiscard]] std::string_view check() const {
-    if (!rows_.empty() && rows_.front().operation.collective != Collective::all_reduce) {
-      return kMinBusbw;
-    }
-    return facts_.nodes == 1 ? "bench.node_all_reduce" : "bench.job_all_reduce";
-  }
+  [[nodiscard]] Collective collective() const { return rows_.front().operation.collective; }
 
-  [[nodiscard]] Finding skip(std::string why) const {
-    return because(check(), Outcome::skip, std::move(why));
+  [[nodiscard]] std::string_view check() const {
+    const auto of = rows_.empty() ? Collective::all_reduce : collective();
+    if (facts_.nodes == 1) {
+      return of == Collective::all_reduce ? std::string_view("bench.node_all_reduce") : kMinBusbw;
+    }
+    switch (of) {
+      case Collective::all_reduce:
+        return "bench.job_all_reduce";
+      case Collective::all_gather:
+        return "bench.job_all_gather";
+      case Collective::reduce_scatter:
+        return "bench.job_reduce_scatter";
+      case Collective::alltoall:
+        return "bench.job_alltoall";
+      default:
+        return kMinBusbw;
+    }
   }
 
   [[nodiscard]] Finding unknown(std::string why) const {
@@ -142,40 +146,51 @@ class Search {
         nodes_text(facts_.nodes));
   }
 
+  // What nobody judged is not healthy.
   [[nodiscard]] Finding no_limit() const {
-    return skip(
-        fmt::format("profile {} has no limit for an all-reduce on {}; give one with --min-busbw",
+    return unknown(
+        fmt::format("not judged: profile {} has no limit for {} on {}; give one with --min-busbw",
                     profile_.name,
+                    to_string(collective()),
                     nodes_text(facts_.nodes)));
   }
 
   [[nodiscard]] Found of_node() const {
     const auto& limit = profile_.bench->node_all_reduce;
-    if (!limit.size) return {};
+    if (!limit.size || collective() != Collective::all_reduce) return {};
     return {&limit, algorithm_fits(limit, used_)};
   }
 
-  // Of the entries whose algorithm fits, that for the most nodes; else of the others.
+  [[nodiscard]] bool is_for_these_nodes(const JobLimit& limit) const {
+    if (!limit.size || limit.nodes_at_least.value_or(0) > facts_.nodes) return false;
+    if (limit.nodes_at_most && *limit.nodes_at_most < facts_.nodes) return false;
+    return !limit.over || facts_.over.empty() || *limit.over == facts_.over;
+  }
+
+  // Of the entries whose algorithm fits, one for that algorithm before one for any, and of those
+  // the one for the most nodes; where none fits, of the others.
   [[nodiscard]] Found of_job() const {
     Found best;
-    const auto nodes = [](const AllReduceLimit& limit) { return limit.nodes_at_least.value_or(0); };
-    for (const auto& limit : profile_.bench->job_all_reduce) {
-      if (!limit.size || nodes(limit) > facts_.nodes) continue;
-      const bool fits = algorithm_fits(limit, used_);
-      const bool better = best.limit == nullptr || fits > best.fits ||
-                          (fits == best.fits && nodes(*best.limit) < nodes(limit));
-      if (better) best = {&limit, fits};
+    const auto rank = [](const Found& found) {
+      const auto& limit = *found.limit;
+      return std::tuple(
+          found.fits, !algorithm_wanted(limit).empty(), limit.nodes_at_least.value_or(0));
+    };
+    for (const auto& limit : job_limits(profile_, collective())) {
+      if (!is_for_these_nodes(limit)) continue;
+      const Found found{&limit, algorithm_fits(limit, used_)};
+      if (best.limit == nullptr || rank(found) > rank(best)) best = found;
     }
     return best;
   }
 
   // NCCL takes NVLS wherever it can. Where it took another algorithm by itself, the limit is missed
   // for that very reason; what somebody has asked for is no fault.
-  [[nodiscard]] bool fell_back(const AllReduceLimit& limit) const {
+  [[nodiscard]] bool fell_back(const JobLimit& limit) const {
     return algorithm_wanted(limit) == "nvls" && !used_.empty() && !facts_.algorithm_asked;
   }
 
-  [[nodiscard]] std::string other_algorithm(const AllReduceLimit& limit) const {
+  [[nodiscard]] std::string other_algorithm(const JobLimit& limit) const {
     const auto wanted = algorithm_wanted(limit);
     return fmt::format("the limit holds for algorithm {}, and {}; run with NCCL_ALGO={}",
                        wanted,
@@ -185,7 +200,7 @@ class Search {
   }
 
   [[nodiscard]] std::variant<BandwidthLimit, Finding> at_its_size(
-      const AllReduceLimit& limit, std::string other_algorithm) const {
+      const JobLimit& limit, std::string other_algorithm) const {
     const auto type = table_name(rows_.front().operation.type);
     if (limit.type && *limit.type != type &&
         *limit.type != to_string(rows_.front().operation.type)) {
@@ -215,6 +230,21 @@ class Search {
 };
 
 }  // namespace
+
+std::span<const JobLimit> job_limits(const Profile& profile, Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return profile.bench->job_all_reduce;
+    case Collective::all_gather:
+      return profile.bench->job_all_gather;
+    case Collective::reduce_scatter:
+      return profile.bench->job_reduce_scatter;
+    case Collective::alltoall:
+      return profile.bench->job_alltoall;
+    default:
+      return {};
+  }
+}
 
 std::string algorithm_word(std::string_view name) {
   std::string word(name);

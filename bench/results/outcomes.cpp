@@ -267,6 +267,20 @@ void leave_to_transport(std::vector<Finding>& findings) {
   }
 }
 
+// A finding about a node, or a part of it: "gpu-0007", "gpu-0007/gpu3 0003:00:00.0".
+std::vector<std::string> accused_of(const Report& report) {
+  std::vector<std::string> accused;
+  for (const auto& node : report.nodes) {
+    const bool is_accused = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+      const auto& device = finding.device;
+      return finding.outcome == Outcome::fail &&
+             (device == node || device.starts_with(fmt::format("{}/", node)));
+    });
+    if (is_accused) accused.push_back(node);
+  }
+  return accused;
+}
+
 }  // namespace
 
 std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<Member>& members) {
@@ -365,6 +379,7 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
 
 void conclude(Report& report) {
   leave_to_transport(report.findings);
+  report.accused = accused_of(report);
   std::set<std::string> checks;
   for (const auto& finding : report.findings) checks.insert(finding.check);
   muster::conclude(report, {checks.begin(), checks.end()});

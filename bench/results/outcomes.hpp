@@ -31,8 +31,9 @@ namespace muster::bench {
 
 // What the library's own log says it chose.
 struct TransportFacts {
-  bool known = false;  // there was a log to read
-  std::string used;    // "NET/IB with GPUDirect between nodes, P2P inside"; may be empty
+  bool known = false;     // there was a log to read
+  std::string used;       // "NET/IB with GPUDirect between nodes, P2P inside"; may be empty
+  std::string over = {};  // what joins the nodes: nvlink, infiniband; empty where it is not known
 
   struct Missing {
     std::string requirement;  // ib
@@ -54,8 +55,9 @@ struct TransportFacts {
 [[nodiscard]] Finding judge_transport(const std::vector<std::string>& required,
                                       const TransportFacts& facts);
 
-// Leaves to a failed bench.transport the bandwidth that it explains, ranks the findings, and fills
-// in the checks and the verdict as `muster check` does: nothing judged is not healthy.
+// Leaves to a failed bench.transport the bandwidth that it explains, names the accused of
+// `report.nodes`, ranks the findings, and fills in the checks and the verdict as `muster check`
+// does: nothing judged is not healthy.
 void conclude(Report& report);
 
 }  // namespace muster::bench

@@ -68,6 +68,7 @@ struct RunFacts {
   bool gpus = false;      // the data lie in GPU memory, or in a model of it
   std::string algorithm;  // as NCCL or a profile names it; empty where it is not known
   bool algorithm_asked = false;  // the environment says which one NCCL may take
+  std::string over = {};  // what joins the nodes: nvlink, infiniband; empty where it is not known
 };
 
 // One for each placement that was run.

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
+
+#include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
@@ -16,14 +19,41 @@ std::string who(const std::vector<Introduction>& introductions, std::size_t rank
   return fmt::format("rank {} on {}", rank, introductions[rank].host);
 }
 
+// From the first word in which two command lines differ to the last; an option with its value.
+std::pair<std::string, std::string> difference(std::string_view one, std::string_view other) {
+  auto a = split_words(one);
+  auto b = split_words(other);
+  std::string_view before;
+  while (!a.empty() && !b.empty() && a.front() == b.front()) {
+    before = a.front();
+    a.erase(a.begin());
+    b.erase(b.begin());
+  }
+  while (!a.empty() && !b.empty() && a.back() == b.back()) {
+    a.pop_back();
+    b.pop_back();
+  }
+  const auto shown = [&](std::vector<std::string_view>& words) {
+    const bool is_value = !words.empty() && !words.front().starts_with('-');
+    if (is_value && before.starts_with("-")) words.insert(words.begin(), before);
+    if (words.empty()) return std::string("nothing");
+    return printable(fmt::format("{}", fmt::join(words, " ")), 200);
+  };
+  return {shown(a), shown(b)};
+}
+
 Result<void> same_run(const std::vector<Introduction>& introductions) {
   const Introduction& first = introductions.front();
   for (std::size_t rank = 1; rank < introductions.size(); ++rank) {
     const Introduction& other = introductions[rank];
     if (other.asked != first.asked) {
-      return make_error(fmt::format("{} was started with other arguments than rank 0: {}",
-                                    who(introductions, rank),
-                                    other.asked));
+      const auto [ours, theirs] = difference(first.asked, other.asked);
+      return make_error(
+          fmt::format("{} was started with {} where rank 0 was with {}: all ranks "
+                      "need the same arguments",
+                      who(introductions, rank),
+                      theirs,
+                      ours));
     }
     if (other.backend != first.backend) {
       return make_error(fmt::format(

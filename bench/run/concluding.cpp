@@ -71,7 +71,7 @@ int give_up(RankContext& self, Parts& parts, const Error& error) {
                         .ranks = {self.place.rank},
                         .arrived = {}};
   if (self.leads()) self.emergency.report(trouble);
-  group->give_up(error.message);
+  group->give_up({.why = error.message});
   replay_nccl_log();
   return exit_status_of(trouble);
 }

@@ -13,6 +13,7 @@ namespace {
 Report begun(const RunRecord& record) {
   Report report;
   report.node = named(record.hosts);
+  if (record.hosts.size() > 1) report.nodes = record.hosts;
   report.profile = record.choice.profile.name;
   report.profile_evidence = record.choice.evidence;
   report.context = "manual";
@@ -45,7 +46,8 @@ RunFacts facts_of(const RunRecord& record) {
           .library = record.library,
           .gpus = record.gpus,
           .algorithm = record.algorithm,
-          .algorithm_asked = record.algorithm_asked};
+          .algorithm_asked = record.algorithm_asked,
+          .over = record.transport.over};
 }
 
 OwnLimit own_limit_of(const BenchCommand& command) {

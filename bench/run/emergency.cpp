@@ -93,7 +93,9 @@ void Emergency::end(const Trouble& trouble) {
   }
   const bool echo = is_echo(trouble);
   if (!echo) tell(trouble);
-  if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) group_->give_up(trouble.what);
+  if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) {
+    group_->give_up({.why = trouble.what, .stopped = true});
+  }
   if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
   if (reporter_.before_exit) call_within(patience_, reporter_.before_exit);
   if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);

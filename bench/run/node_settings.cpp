@@ -8,6 +8,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -98,6 +101,22 @@ bool has_no_fabric(const std::filesystem::path& root) {
   });
 }
 
+// What the node's own file sets: NCCL reads it for what is not in the environment.
+std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesystem::path& root,
+                                                               const Variables& variables) {
+  const auto named = variables.find("NCCL_CONF_FILE");
+  const auto path = named == variables.end() ? std::string("etc/nccl.conf") : named->second;
+  std::ifstream file(root / std::filesystem::path(path).relative_path());
+  std::map<std::string, std::string, std::less<>> settings;
+  for (std::string line; std::getline(file, line);) {
+    const auto text = trim(std::string_view(line).substr(0, line.find('#')));
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    settings[std::string(trim(text.substr(0, equals)))] = trim(text.substr(equals + 1));
+  }
+  return settings;
+}
+
 }  // namespace
 
 Attempt<Choice> choose_profile(const BenchCommand& command, const Variables& variables) {
@@ -113,9 +132,16 @@ Settings take_settings(const Profile& profile,
                        Variables& variables,
                        const std::filesystem::path& root) {
   Settings settings;
+  const auto conf = read_nccl_conf(root, variables);
   for (const auto& [name, value] : profile.bench->environment) {
     const bool other_backends = name.starts_with("UCX_") && kind != BackendKind::nccl;
     if (other_backends || variables.contains(name)) continue;
+    if (const auto own = conf.find(name); own != conf.end()) {
+      if (own->second == value) continue;
+      settings.left_out.push_back(
+          fmt::format("{}={}: nccl.conf says {}", name, value, printable(own->second, 200)));
+      continue;
+    }
     if (const auto missing = what_is_missing(name, value, root); !missing.empty()) {
       settings.left_out.push_back(fmt::format("{}={}: no such {}", name, value, missing));
       continue;
@@ -125,6 +151,11 @@ Settings take_settings(const Profile& profile,
     settings.taken.push_back(fmt::format("{}={}", name, value));
   }
   return settings;
+}
+
+std::string sentence_of(const Settings& settings, std::string_view profile) {
+  if (settings.taken.empty()) return "environment: the job's own";
+  return fmt::format("environment: set for {}: {}", profile, fmt::join(settings.taken, " "));
 }
 
 std::string spare_fabric_search(const Variables& variables, const std::filesystem::path& root) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/command/bench_command.hpp"
@@ -22,12 +23,16 @@ struct Settings {
 };
 
 // Puts the profile's settings into this process' environment, for NCCL, UCX and Open MPI to find;
-// what the user has set stays, and what names a file or an interface that is not below `root` is
-// left out. UCX's are for what NCCL leaves to it: over MPI they would choose its transport.
+// what the user has set stays, and so does what /etc/nccl.conf says; what names a file or an
+// interface that is not below `root` is left out. UCX's are for what NCCL leaves to it: over MPI
+// they would choose its transport.
 [[nodiscard]] Settings take_settings(const Profile& profile,
                                      BackendKind kind,
                                      Variables& variables,
                                      const std::filesystem::path& root = "/");
+
+// For the report: "environment: the job's own", or with what was set for the profile.
+[[nodiscard]] std::string sentence_of(const Settings& settings, std::string_view profile);
 
 // Open MPI 4 takes 0.2 s to find that PSM, PSM2 and libfabric have no fabric here. Where the kernel
 // knows no device of any, it is told not to look; what the user has set of that stays. What was set

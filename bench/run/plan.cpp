@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "bench/results/bandwidth.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
@@ -58,10 +59,11 @@ Sizes without_empty(Sizes sizes, const BenchCommand& command, int ranks) {
 
 // The largest size that a limit for so many nodes names; 0 where none does.
 std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
-  if (collective != Collective::all_reduce) return 0;
   double largest = 0;
-  if (nodes == 1) largest = profile.bench->node_all_reduce.size.value_or(Bytes{}).value;
-  for (const auto& limit : profile.bench->job_all_reduce) {
+  if (nodes == 1 && collective == Collective::all_reduce) {
+    largest = profile.bench->node_all_reduce.size.value_or(Bytes{}).value;
+  }
+  for (const auto& limit : job_limits(profile, collective)) {
     if (nodes == 1 || nodes < limit.nodes_at_least.value_or(1)) continue;
     largest = std::max(largest, limit.size.value_or(Bytes{}).value);
   }

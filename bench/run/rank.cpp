@@ -30,7 +30,10 @@ Attempt<void> prepare(RankContext& self) {
   if (!kind) return tl::unexpected(kind.error());
   self.kind = *kind;
   if (self.kind != BackendKind::sim) {
-    self.settings = take_settings(choice->profile, self.kind, self.variables);
+    if (self.command.environment == Environment::profile) {
+      self.settings = take_settings(choice->profile, self.kind, self.variables);
+    }
+    choice->evidence.push_back(sentence_of(self.settings, choice->profile.name));
     auto set = self.place.mpi ? spare_fabric_search(self.variables) : std::string();
     if (!set.empty()) self.place.evidence.push_back(std::move(set));
   }

@@ -80,6 +80,18 @@ std::vector<std::string> pairs_of(const Transport& transport) {
   return lines;
 }
 
+// What joins the nodes: one way alone, or nothing where both do or neither is told.
+std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
+  bool nvlink = false;
+  bool network = false;
+  for (const auto& [ranks, ways] : transport.pairs) {
+    if (same_node(nodes, ranks)) continue;
+    for (const auto& way : ways) (way == "P2P/MNNVL" ? nvlink : network) = true;
+  }
+  if (nvlink == network) return {};
+  return nvlink ? "nvlink" : "infiniband";
+}
+
 }  // namespace
 
 std::string summary_of(const Transport& transport, const std::vector<Member>& members) {
@@ -113,11 +125,12 @@ TransportReport transport_report(const std::vector<std::string>& logs,
                                  Collective collective) {
   Transport transport;
   for (const auto& log : logs) merge(transport, parse_transport(log));
-  TransportReport report{
-      .facts = {.known = !transport.empty(), .used = summary_of(transport, members)},
-      .algorithm = algorithm_of(transport, collective),
-      .pairs = pairs_of(transport),
-      .warnings = {transport.warnings.begin(), transport.warnings.end()}};
+  TransportReport report{.facts = {.known = !transport.empty(),
+                                   .used = summary_of(transport, members),
+                                   .over = over_of(transport, nodes_of(members))},
+                         .algorithm = algorithm_of(transport, collective),
+                         .pairs = pairs_of(transport),
+                         .warnings = {transport.warnings.begin(), transport.warnings.end()}};
   const auto ways = parse_ways(fmt::format("{}", fmt::join(required, ",")));
   if (!report.facts.known || required.empty() || !ways) return report;
   for (const auto& taken : ways_taken(transport, nodes_of(members), *ways)) {

@@ -91,8 +91,12 @@ Maybe<BytesPerSecond> loopback_all_reduce(const Profile& p) {
 }
 
 // Over nodes: a ring crosses every node's HCAs with all data; hierarchical algorithms cross them
-// with what is left after reducing inside the node; CollNet lets the network add.
-Maybe<BytesPerSecond> job_all_reduce(const Profile& p, std::string_view algorithm, int nodes) {
+// with what is left after reducing inside the node; CollNet lets the network add. Where NVLinks
+// join the nodes, they are as one.
+Maybe<BytesPerSecond> job_all_reduce(const Profile& p, const BenchLimit<BytesPerSecond>& limit) {
+  const auto algorithm = limit.algorithm.value_or("any");
+  const int nodes = limit.nodes_at_least.value_or(0);
+  if (limit.over == "nvlink") return node_all_reduce(p, algorithm);
   auto ceiling = fabric(p);
   if (!ceiling || nodes < 2 || algorithm == "ring") return ceiling;
   const double k = nodes;
@@ -106,6 +110,18 @@ Maybe<BytesPerSecond> job_all_reduce(const Profile& p, std::string_view algorith
                                  in_network ? "reduced in the network" : "hierarchical",
                                  k,
                                  g);
+  return ceiling;
+}
+
+// All-to-all: each rank sends to those of other nodes through its share of the node's HCAs.
+Maybe<BytesPerSecond> job_alltoall(const Profile& p, int nodes) {
+  auto ceiling = fabric(p);
+  if (!ceiling || nodes < 2 || !expects_gpus(p)) return {};
+  const double g = gpus(p);
+  const double n = nodes * g;
+  ceiling->value.value *= (n - 1) / (g * (n - g));
+  ceiling->because =
+      fmt::format("{}, shared by the {} ranks of each of {} nodes", ceiling->because, g, nodes);
   return ceiling;
 }
 
@@ -169,13 +185,19 @@ std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
     bounds.add(rate_of_port(profile.ib->rate));
     bounds.add("hca_write", bench.hca_write, {{*rate, "the rate of an HCA", {"ib.rate.expected"}}});
   }
-  for (std::size_t i = 0; i < bench.job_all_reduce.size(); ++i) {
-    const auto& limit = bench.job_all_reduce[i];
-    bounds.add(
-        fmt::format("job_all_reduce.{}", i),
-        limit,
-        job_all_reduce(profile, limit.algorithm.value_or("any"), limit.nodes_at_least.value_or(0)));
-  }
+  const auto add_list = [&](std::string_view name, const auto& list, const auto& ceiling_of) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      bounds.add(fmt::format("{}.{}", name, i), list[i], ceiling_of(list[i]));
+    }
+  };
+  const auto hierarchical = [&](const auto& limit) { return job_all_reduce(profile, limit); };
+  add_list("job_all_reduce", bench.job_all_reduce, hierarchical);
+  add_list("job_all_gather", bench.job_all_gather, hierarchical);
+  add_list("job_reduce_scatter", bench.job_reduce_scatter, hierarchical);
+  add_list("job_alltoall", bench.job_alltoall, [&](const auto& limit) {
+    return limit.over == "nvlink" ? nvlink(profile)
+                                  : job_alltoall(profile, limit.nodes_at_least.value_or(0));
+  });
   return bounds.take();
 }
 

@@ -88,6 +88,9 @@ Result<void> check_job(const Profile& profile,
   if (limit.nodes_at_least.value_or(0) < 2) {
     return broken(profile, path, "needs nodes_at_least, of 2 or more");
   }
+  if (limit.nodes_at_most && *limit.nodes_at_most < *limit.nodes_at_least) {
+    return broken(profile, path, "holds for no job: nodes_at_most is below nodes_at_least");
+  }
   return check_order(profile, path, limit);
 }
 

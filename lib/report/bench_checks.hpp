@@ -47,6 +47,18 @@ inline constexpr std::array kBenchChecks{
                "of nodes and NCCL's algorithm. The verdict is the job's: it accuses no node.",
                "Look at bench.transport first. Then halve the nodes and run both halves; go on "
                "with the slow half."},
+    BenchCheck{"bench.job_all_gather",
+               "The all-gather of several nodes reaches its bandwidth",
+               "As bench.job_all_reduce, for all_gather.",
+               "As for bench.job_all_reduce."},
+    BenchCheck{"bench.job_reduce_scatter",
+               "The reduce-scatter of several nodes reaches its bandwidth",
+               "As bench.job_all_reduce, for reduce_scatter.",
+               "As for bench.job_all_reduce."},
+    BenchCheck{"bench.job_alltoall",
+               "The all-to-all of several nodes reaches its bandwidth",
+               "As bench.job_all_reduce, for alltoall: what crosses between all nodes at once.",
+               "As for bench.job_all_reduce."},
     BenchCheck{"bench.min_busbw",
                "The bandwidth is at least what --min-busbw asks for",
                "The bus bandwidth against the number on the command line, in place of the "

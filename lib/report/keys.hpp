@@ -114,6 +114,8 @@ void each_key(T& report, Visit& visit) {
   visit("verdict", report.verdict);
   visit("coverage", report.coverage, Presence::may_be_missing);
   visit("physical_host", report.physical_host, Presence::may_be_missing);
+  visit("nodes", report.nodes, Presence::unless_empty);
+  visit("accused", report.accused, Presence::unless_empty);
   visit("muster", report.muster, Presence::may_be_missing);
   visit("snapshot", report.snapshot, Presence::may_be_missing);
   visit("checks", report.checks);

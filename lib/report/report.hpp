@@ -79,8 +79,10 @@ struct Report {
   std::string context;
   std::string started;  // RFC 3339, UTC
   double duration_ms = 0;
-  std::string physical_host;  // where the provider tells; else empty
-  Verdict verdict = Verdict::unknown;
+  std::string physical_host;           // where the provider tells; else empty
+  Verdict verdict = Verdict::unknown;  // of a job the job's, and no node's
+  std::vector<std::string> nodes;      // of a job, in the order of their first ranks; else empty
+  std::vector<std::string> accused;    // those of `nodes` that findings which fail are about
   Coverage coverage;
   std::vector<CheckResult> checks;  // every selected check, in the catalogue's order
   std::vector<Finding> findings;    // all of them, worst first; renderers leave out plain passes

@@ -25,7 +25,11 @@ void conclude(Report& report,
               const std::vector<std::string>& count_unknown = {"*"});
 
 // muster-bench's checks of a bandwidth; one of them is in the report of every whole run.
-inline constexpr std::array<std::string_view, 3> kBandwidthChecks{
-    "bench.node_all_reduce", "bench.job_all_reduce", "bench.min_busbw"};
+inline constexpr std::array<std::string_view, 6> kBandwidthChecks{"bench.node_all_reduce",
+                                                                  "bench.job_all_reduce",
+                                                                  "bench.job_all_gather",
+                                                                  "bench.job_reduce_scatter",
+                                                                  "bench.job_alltoall",
+                                                                  "bench.min_busbw"};
 
 }  // namespace muster

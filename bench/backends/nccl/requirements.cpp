@@ -28,6 +28,8 @@ constexpr std::array kNames{Name{"ib", Way::ib},
                             Name{"nvls", Way::nvls},
                             Name{"sharp", Way::sharp},
                             Name{"net/ib", Way::ib},
+                            Name{"infiniband", Way::ib},
+                            Name{"gpudirect", Way::gdr},
                             Name{"gdrdma", Way::gdr},
                             Name{"p2p/mnnvl", Way::mnnvl},
                             Name{"collnet", Way::sharp}};

@@ -20,21 +20,25 @@ inline constexpr std::array<std::string_view, 2> kMemoryWords{"gpu", "host"};
 inline constexpr std::array<std::string_view, 5> kAlgorithmWords{
     "ring", "tree", "nvls", "collnet", "any"};
 
+inline constexpr std::array<std::string_view, 2> kOverWords{"nvlink", "infiniband"};
+
 template <class Q>
 struct BenchLimit {
-  Limit<std::string> memory, type, algorithm;
+  Limit<std::string> memory, type, algorithm, over;
   Limit<Bytes> size;
   Limit<Seconds> duration;
-  Limit<int> nodes_at_least;
+  Limit<int> nodes_at_least, nodes_at_most;
   Limit<Q> expected, warn_below, fail_below;
 
   MUSTER_FIELDS(BenchLimit,
                 MUSTER_CHOICE(memory, kMemoryWords, "gpu or host"),
                 MUSTER_FIELD(type, "element type"),
                 MUSTER_CHOICE(algorithm, kAlgorithmWords, "ring, tree, nvls, collnet or any"),
+                MUSTER_CHOICE(over, kOverWords, "what carries it between nodes; unset for either"),
                 MUSTER_FIELD(size, "message size; a limit holds for this size only"),
                 MUSTER_FIELD(duration, "how long it runs"),
                 MUSTER_FIELD(nodes_at_least, "nodes in the job"),
+                MUSTER_FIELD(nodes_at_most, "the same; unset for any number"),
                 MUSTER_FIELD(expected, "what healthy hardware does"),
                 MUSTER_FIELD(warn_below, "warns below"),
                 MUSTER_FIELD(fail_below, "fails below"));
@@ -56,7 +60,8 @@ struct BenchLimits {
       loopback_all_reduce;
   BenchLimit<BitsPerSecond> hca_write;
   BenchLimit<Flops> gemm;
-  std::vector<BenchLimit<BytesPerSecond>> job_all_reduce;
+  std::vector<BenchLimit<BytesPerSecond>> job_all_reduce, job_all_gather, job_reduce_scatter,
+      job_alltoall;
   BenchTransport transport;
   std::map<std::string, std::string> environment;
 
@@ -71,6 +76,9 @@ struct BenchLimits {
       MUSTER_FIELD(hca_write, "RDMA write, each HCA"),
       MUSTER_FIELD(gemm, "matrix products, each GPU"),
       MUSTER_FIELD(job_all_reduce, "bus bandwidth over nodes"),
+      MUSTER_FIELD(job_all_gather, "the same"),
+      MUSTER_FIELD(job_reduce_scatter, "the same"),
+      MUSTER_FIELD(job_alltoall, "the same"),
       MUSTER_FIELD(transport, "what must not be fallen back from"),
       MUSTER_FIELD(
           environment,

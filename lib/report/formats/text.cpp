@@ -214,9 +214,9 @@ std::string probes_table(const Report& report, const RenderOptions& options) {
   return table;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string joined(const std::vector<std::string>& parts, std::string_view between = "; ") {
   std::string all;
-  for (const auto& part : parts) all += fmt::format("{}{}", all.empty() ? "" : "; ", part);
+  for (const auto& part : parts) all += fmt::format("{}{}", all.empty() ? "" : between, part);
   return printable(all, 1000);
 }
 
@@ -237,9 +237,17 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
   if (const auto seen = coverage(report); !seen.empty()) {
     why += fmt::format("{}{}", why.empty() ? "" : "; ", seen);
   }
-  const auto node = report.node.empty() ? "(no name)" : printable(report.node);
-  const bool several = node.find(", ") != std::string::npos;  // nodes of one run
-  const auto are = several ? "are" : "is";
+  const bool is_job = !report.nodes.empty();
+  const auto node = report.node.empty() ? "(no name)"
+                    : is_job            ? fmt::format("the job on {}", printable(report.node))
+                                        : printable(report.node);
+  if (is_job && report.verdict == Verdict::unhealthy) {
+    const auto whom = report.accused.empty()
+                          ? std::string("no node is accused")
+                          : fmt::format("by what was found on {}", joined(report.accused, ", "));
+    why = fmt::format("{}{}{}", whom, why.empty() ? "" : "; ", why);
+  }
+  const std::string_view are = "is";
   const auto end = fmt::format("{}{}{}", host, why.empty() ? "" : ": ", printable(why));
   const auto text =
       wrapped(fmt::format("{} {} {}{}", node, are, word, end), kOutcomeWidth + 2, options.width);

@@ -67,6 +67,55 @@ TEST(BenchParseTest, SizesAndTypes) {
   EXPECT_EQ(command_of({"--placement=in"}).placement, Placement::in);
 }
 
+struct ForeignLine {
+  const char* theirs;
+  const char* ours;
+};
+
+// Command lines of nccl-tests as they stand in documents, and what they are here.
+TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
+  for (const auto& [theirs, ours] :
+       {ForeignLine{"all_reduce_perf -b 8 -e 8G -f 2 -g 1", "all_reduce --min 8 --max 8GiB"},
+        ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 1 -c 1 -n 20 -w 5",
+                    "all_reduce --min 8 --max 128MiB"},
+        ForeignLine{"all_gather_perf -b1K -e1g -f4 -n100",
+                    "all_gather --min 1KiB --max 1GiB "
+                    "--factor 4 --iterations 100"},
+        ForeignLine{"alltoall_perf --minbytes 16 --maxbytes=4096M --stepfactor=2 --iters=10",
+                    "alltoall --min 16 --max 4GiB --iterations 10"},
+        ForeignLine{"reduce_scatter_perf -e 1G -d half -o max -t 1",
+                    "reduce_scatter --max 1GiB --type f16 --op max"},
+        ForeignLine{"sendrecv_perf -d bfloat16 -w 20 -G 1 -z 1 -a 1",
+                    "sendrecv --type bf16 --warm-up 20 --graph"},
+        ForeignLine{"broadcast_perf -r 3 -d float -G 0", "broadcast --root 3"},
+        ForeignLine{"allreduce --type double", "all_reduce --type f64"},
+        ForeignLine{"MPI_Alltoall --sizes 1m,2M", "alltoall --sizes 1MiB,2MiB"},
+        ForeignLine{"bcast --require-transport InfiniBand,IB,GPUDirect",
+                    "broadcast --require-transport ib,gdr"}}) {
+    const auto taken = [](std::string_view line) {
+      std::vector<std::string> words;
+      for (const auto word : split_words(line)) words.emplace_back(word);
+      auto parsed_line = parsed(words);
+      EXPECT_TRUE(parsed_line) << line << ": " << parsed_line.error().message;
+      return parsed_line ? std::get<BenchCommand>(*parsed_line) : BenchCommand();
+    };
+    const auto one = taken(theirs);
+    const auto other = taken(ours);
+    EXPECT_EQ(one.collective, other.collective) << theirs;
+    EXPECT_EQ(one.min, other.min) << theirs;
+    EXPECT_EQ(one.max, other.max) << theirs;
+    EXPECT_EQ(one.sizes, other.sizes) << theirs;
+    EXPECT_EQ(one.factor, other.factor) << theirs;
+    EXPECT_EQ(one.iterations, other.iterations) << theirs;
+    EXPECT_EQ(one.warm_up, other.warm_up) << theirs;
+    EXPECT_EQ(one.type, other.type) << theirs;
+    EXPECT_EQ(one.reduction, other.reduction) << theirs;
+    EXPECT_EQ(one.root, other.root) << theirs;
+    EXPECT_EQ(one.graph, other.graph) << theirs;
+    EXPECT_EQ(one.require_transport, other.require_transport) << theirs;
+  }
+}
+
 TEST(BenchParseTest, HowOften) {
   const auto command =
       command_of({"--warm-up=0", "--iterations=7", "--precision=1%", "--pipelined", "--graph"});
@@ -212,6 +261,17 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
         Bad{"all_reduce --sim nodes=2", "--sim goes with --backend sim"},
         Bad{"all_reduce --graph --backend tcp", "--graph goes with --backend nccl"},
+        Bad{"all_reduce_perf -b 8 -g 8",
+            "-g 8, of nccl-tests: a process has one GPU: --local N starts N of them on a node, or "
+            "mpirun, srun, torchrun do"},
+        Bad{"all_reduce_perf -i 1048576",
+            "-i 1048576, of nccl-tests: --factor gives the steps, or --sizes the sizes"},
+        Bad{"all_reduce_perf --check=0",
+            "--check 0, of nccl-tests: every element is verified, in every run"},
+        Bad{"all_reduce_perf -e 8X",
+            "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
+        Bad{"all_reduce_perf -b", "-b needs a value"},
+        Bad{"all_reduce --type int8", "--type: expects f32|f64|f16|bf16|i32|u8, got \"int8\""},
         Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));
 
 std::vector<std::uint64_t> sizes(std::vector<std::string> words) {
@@ -251,6 +311,8 @@ TEST(BenchCommonWordsTest, LeaveOutWhatIsEachProcessOwn) {
                                        "--type",
                                        "f64",
                                        "--output=/o",
+                                       "-v",
+                                       "--quiet",
                                        "--cuda",
                                        "/c",
                                        "--nccl=/n"};

@@ -304,7 +304,7 @@ TEST(GiveUpTest, TheOthersAreToldAndTheOneItselfIsNot) {
     const auto ranks = run_threads({.world = 3}, [&](Group& group) {
       group.enter("start NCCL", kLong);
       if (group.rank() != giver) return wait_for_trouble(group);
-      group.give_up("out of memory");
+      group.give_up({.why = "out of memory"});
       EXPECT_FALSE(group.broadcast(""));
     });
     for (const auto& rank : ranks) {
@@ -318,9 +318,20 @@ TEST(GiveUpTest, TheOthersAreToldAndTheOneItselfIsNot) {
   }
 }
 
+TEST(GiveUpTest, OneThatASignalHasStoppedSaysSo) {
+  for (const int giver : {0, 1}) {
+    const auto ranks = run_threads({.world = 2}, [&](Group& group) {
+      group.enter("all_reduce", kLong);
+      if (group.rank() != giver) return wait_for_trouble(group);
+      group.give_up({.why = "SIGTERM", .stopped = true});
+    });
+    expect_trouble(ranks.at(giver == 0 ? 1 : 0), Trouble::Kind::stopped, "all_reduce", {giver});
+  }
+}
+
 TEST(GiveUpTest, ASingleProcessGivesUpWithoutADelay) {
   const auto ranks = run_threads({.world = 1, .grace = kLong}, [](Group& group) {
-    group.give_up("no GPU");
+    group.give_up({.why = "no GPU"});
     EXPECT_FALSE(group.barrier());
   });
   EXPECT_EQ(ranks.front().troubles, 0);

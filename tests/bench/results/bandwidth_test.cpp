@@ -9,6 +9,7 @@
 
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/load.hpp"
 #include "tests/bench/results/sample_rows.hpp"
 
 namespace muster::bench {
@@ -165,7 +166,7 @@ TEST(JudgeTest, EveryRunIsInTheMessage) {
 }
 
 // A run that the limit of its nodes cannot be applied to must not look healthy.
-TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
+TEST(JudgeTest, ALimitThatCannotBeAppliedAndNoLimitAreUnknown) {
   struct Case {
     Outcome outcome;
     std::string_view why;
@@ -178,18 +179,20 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
        "another size",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows = all_reduce_at(1, kRanks, 4); },
        "the limit holds for 8 GiB, which was not run: run with --max 8GiB"},
-      {Outcome::skip,
+      {Outcome::unknown,
        "no limit",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench->job_all_reduce.clear();
        },
-       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
-      {Outcome::skip,
+       "not judged: profile nd96asr_v4 has no limit for all_reduce on 2 nodes; give one with "
+       "--min-busbw"},
+      {Outcome::unknown,
        "fewer nodes than any limit asks for",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench->job_all_reduce[0].nodes_at_least = 3;
        },
-       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
+       "not judged: profile nd96asr_v4 has no limit for all_reduce on 2 nodes; give one with "
+       "--min-busbw"},
       {Outcome::unknown,
        "another algorithm",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
@@ -227,14 +230,15 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedIsUnknownAndNoLimitIsASkip) {
        },
        "the limit of profile nd96asr_v4 is for GPU memory, and mpi ran on host memory; give one "
        "with --min-busbw"},
-      {Outcome::skip,
+      {Outcome::unknown,
        "host memory, and no limit",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
          profile.bench->job_all_reduce.clear();
          facts.gpus = false;
          facts.ranks = 2;
        },
-       "profile nd96asr_v4 has no limit for an all-reduce on 2 nodes; give one with --min-busbw"},
+       "not judged: profile nd96asr_v4 has no limit for all_reduce on 2 nodes; give one with "
+       "--min-busbw"},
       {Outcome::skip,
        "nothing",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows.clear(); },
@@ -305,26 +309,68 @@ TEST(JudgeTest, FallingBackFromNvlsFailsBelowItsLimitAndIsUnknownAbove) {
   EXPECT_EQ(judge(all_reduce_at(232, 8), profile, facts).outcome, Outcome::pass);
 }
 
-TEST(JudgeTest, OtherCollectivesNeedALimitOnTheCommandLine) {
+TEST(JudgeTest, OtherCollectivesHaveLimitsOfTheirOwn) {
   auto operation = all_reduce_of(8 * kGibibyte);
   operation.collective = Collective::all_gather;
-  const std::vector<Row> rows{row_at(operation, kRanks, 180)};
+  const std::vector<Row> rows{row_at(operation, kRanks, 160)};
+  const auto shipped = load_profile({}, "nd96asr_v4");
+  ASSERT_TRUE(shipped) << shipped.error().message;
+  const auto low = judge(rows, *shipped, two_nodes());
+  EXPECT_EQ(low.check, "bench.job_all_gather");
+  EXPECT_EQ(low.outcome, Outcome::fail);
+  operation.collective = Collective::gather;
   EXPECT_EQ(
-      judge(rows, nd_a100(), two_nodes()),
+      judge({row_at(operation, kRanks, 160)}, *shipped, two_nodes()),
       (Finding{.check = "bench.min_busbw",
                .device = "job",
-               .outcome = Outcome::skip,
-               .message = "profiles have no limit for all_gather; give one with --min-busbw"}));
+               .outcome = Outcome::unknown,
+               .message = "not judged: profile nd96asr_v4 has no limit for gather on 2 nodes; "
+                          "give one with --min-busbw"}));
+}
+
+// A floor for any algorithm and sharper limits for one; for nodes that NVLinks join, and for
+// others.
+TEST(JudgeTest, TheSharpestLimitThatFitsJudges) {
+  const auto limit = [](const char* algorithm, int from, double fail) {
+    return JobLimit{.type = "float",
+                    .algorithm = algorithm,
+                    .size = Bytes{8.0 * kGibibyte},
+                    .nodes_at_least = from,
+                    .fail_below = BytesPerSecond{fail * 1e9}};
+  };
+  auto profile = nd_a100();
+  auto& list = profile.bench->job_all_reduce;
+  list = {limit("any", 2, 100), limit("ring", 3, 180), limit("any", 4, 120)};
+  auto facts = two_nodes();
+  const auto limit_on = [&](int nodes, const char* algorithm) {
+    facts.nodes = nodes;
+    facts.ranks = nodes * 8;
+    facts.algorithm = algorithm;
+    auto operation = all_reduce_of(8 * kGibibyte);
+    return std::get<double>(judge({row_at(operation, facts.ranks, 50)}, profile, facts).limit);
+  };
+  EXPECT_EQ(limit_on(2, "RING"), 100);
+  EXPECT_EQ(limit_on(3, "RING"), 180);
+  EXPECT_EQ(limit_on(4, "RING"), 180);
+  EXPECT_EQ(limit_on(4, "TREE"), 120);
+  EXPECT_EQ(limit_on(4, ""), 120);
+  list = {limit("any", 2, 100), limit("any", 2, 600)};
+  list[0].over = "infiniband";
+  list[1].over = "nvlink";
+  facts.over = "nvlink";
+  EXPECT_EQ(limit_on(2, "RING"), 600);
+  facts.over = "infiniband";
+  EXPECT_EQ(limit_on(2, "RING"), 100);
 }
 
 TEST(JudgeTest, ALimitThatOnlyExpectsJudgesNothing) {
   auto profile = nd_a100();
   profile.bench->job_all_reduce[0].fail_below.reset();
   const auto finding = judge(all_reduce_at(100), profile, two_nodes());
-  EXPECT_EQ(finding.outcome, Outcome::skip);
+  EXPECT_EQ(finding.outcome, Outcome::unknown);
   EXPECT_EQ(finding.message,
             "100.00 GB/s for all_reduce of 8 GiB out of place; expected 188 GB/s (profile "
-            "nd96asr_v4); there is no limit to fail or warn below");
+            "nd96asr_v4); not judged: there is no limit to fail or warn below");
 }
 
 // As in the profile of ND H100 v5.

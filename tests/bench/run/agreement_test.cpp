@@ -39,8 +39,10 @@ TEST(AgreementTest, TheFirstRankOfAnotherNodeIsTheDeputy) {
 TEST(AgreementTest, NamesTheRankWithOtherArguments) {
   auto other = on("b");
   other.asked = "broadcast";
-  EXPECT_EQ(agreement_of({on("a"), on("a"), other}).complaint,
-            "rank 2 on b was started with other arguments than rank 0: broadcast");
+  EXPECT_EQ(
+      agreement_of({on("a"), on("a"), other}).complaint,
+      "rank 2 on b was started with broadcast where rank 0 was with all_reduce: all ranks need "
+      "the same arguments");
 }
 
 TEST(AgreementTest, NamesTheRankWithAnotherBackend) {

@@ -39,6 +39,8 @@ class SettingsTest : public ::testing::Test {
     return take_settings(profile, kind, variables, folder_.path());
   }
 
+  void write(std::string_view name, std::string_view text) const { folder_.write(name, text); }
+
   Variables variables;
 
  private:
@@ -86,6 +88,16 @@ TEST_F(SettingsTest, UcxIsSetForNcclAlone) {
   EXPECT_THAT(settings.taken, ElementsAre("OMPI_MCA_coll_hcoll_enable=0"));
   EXPECT_THAT(settings.left_out, IsEmpty());
   EXPECT_THAT(take({{"UCX_TLS", "tcp"}}).taken, ElementsAre("UCX_TLS=tcp"));
+}
+
+TEST_F(SettingsTest, WhatTheNodesOwnFileSaysStays) {
+  write("etc/nccl.conf", "# of the image\nNCCL_IB_QPS_PER_CONNECTION = 2\nNCCL_DEBUG=WARN\n");
+  const auto settings = take(
+      {{"NCCL_DEBUG", "WARN"}, {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_PXN_DISABLE", "1"}});
+  EXPECT_THAT(settings.taken, ElementsAre("NCCL_PXN_DISABLE=1"));
+  EXPECT_THAT(settings.left_out, ElementsAre("NCCL_IB_QPS_PER_CONNECTION=4: nccl.conf says 2"));
+  EXPECT_EQ(sentence_of(settings, "p"), "environment: set for p: NCCL_PXN_DISABLE=1");
+  EXPECT_EQ(sentence_of({}, "p"), "environment: the job's own");
 }
 
 TEST_F(SettingsTest, WhatTheUserHasSetStays) {

@@ -43,7 +43,7 @@ class Alone final : public Group {
                        .counter = std::move(counter)});
   }
 
-  void give_up(std::string_view /*why*/) override {}
+  void give_up(GivingUp /*reason*/) override {}
 
   std::vector<Entered> entered;
 };

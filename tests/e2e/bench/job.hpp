@@ -88,6 +88,9 @@ class Job {
   std::vector<Started> started_;
 };
 
+// A limit that any run reaches: what nobody judged is not healthy.
+inline constexpr const char* kAnyBandwidth = "--min-busbw=1B/s";
+
 // With the shared words and variables of these tests.
 [[nodiscard]] Words muster_bench(const Words& words);
 [[nodiscard]] Words mpirun(int ranks, const Words& words);

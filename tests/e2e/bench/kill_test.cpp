@@ -245,6 +245,20 @@ TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
   }
 }
 
+// A pod that is evicted: its node is not to blame, nor is any other.
+TEST_P(KillTest, ASignalToOneRankIsUndecidedOnEveryRank) {
+  if (GetParam().start != Case::Start::by_hand) GTEST_SKIP() << "its launcher ends the others";
+  const auto party = party_of(GetParam());
+  party->start(words_of(GetParam(), *party));
+  ASSERT_TRUE(party->is_in_operation());
+  send(party->pid_of(1), SIGTERM);
+  const auto said = party->output_of(0, -1);
+  EXPECT_EQ(party->status, 2);
+  EXPECT_THAT(said, HasSubstr("was told to end by the signal SIGTERM"));
+  EXPECT_EQ(said.find("unhealthy"), std::string::npos) << said;
+  EXPECT_TRUE(party->job.leaves_nothing());
+}
+
 std::string name_of(const ::testing::TestParamInfo<Case>& it) { return it.param.name; }
 
 const std::vector<Case> kHere{{"tcp", "tcp", Case::Start::by_hand},

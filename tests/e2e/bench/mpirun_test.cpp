@@ -33,10 +33,13 @@ class MpiCollective : public ::testing::TestWithParam<const char*> {
 TEST_P(MpiCollective, IsVerifiedAndMeasuredOnTwoRanksAndFour) {
   for (const int ranks : {2, 4}) {
     Job job;
-    const auto end = job.end_of(job.start(mpirun(
-        ranks,
-        muster_bench(
-            {GetParam(), "--max=4KiB", "--iterations=5", "--profile=generic", "--format=json"}))));
+    const auto end = job.end_of(job.start(mpirun(ranks,
+                                                 muster_bench({GetParam(),
+                                                               "--max=4KiB",
+                                                               "--iterations=5",
+                                                               "--profile=generic",
+                                                               "--format=json",
+                                                               kAnyBandwidth}))));
     EXPECT_EQ(end.status, 0) << end.err << end.out;
     const auto report = end.report();
     ASSERT_TRUE(report.is_object()) << end.out;
@@ -62,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Each,
 TEST(MpiRunTest, PrintsATableAndAVerdict) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   Job job;
-  const auto end = job.end_of(
-      job.start(mpirun(2, muster_bench({"all_reduce", "--sizes=8,64KiB", "--profile=generic"}))));
+  const auto end = job.end_of(job.start(mpirun(
+      2, muster_bench({"all_reduce", "--sizes=8,64KiB", "--profile=generic", kAnyBandwidth}))));
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(end.err, "");
   EXPECT_THAT(end.out, HasSubstr("# muster-bench all_reduce, Open MPI"));
@@ -76,8 +79,10 @@ TEST(MpiRunTest, PrintsATableAndAVerdict) {
 TEST(MpiRunTest, RunsOverTcpWhenAsked) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   Job job;
-  const auto end = job.end_of(job.start(
-      mpirun(2, muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp"}))));
+  const auto end = job.end_of(job.start(mpirun(
+      2,
+      muster_bench(
+          {"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp", kAnyBandwidth}))));
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
 }
@@ -87,9 +92,10 @@ TEST(MpiRunTest, RunsOverTcpWhereTheModuleCannotBeOpened) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   Job job;
   const auto module = job.write("muster_mpi.so", "no library");
-  const auto end = job.end_of(
-      job.start(mpirun(2, muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "-v"})),
-                {{"MUSTER_MPI_MODULE", module}}));
+  const auto end = job.end_of(job.start(
+      mpirun(2,
+             muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "-v", kAnyBandwidth})),
+      {{"MUSTER_MPI_MODULE", module}}));
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
   EXPECT_THAT(end.out + end.err, HasSubstr("and no MPI: open the MPI module: "));

@@ -70,14 +70,15 @@ TEST_P(AllReduceJob, RunsOverTwoNodesAndPassesOnItsStatus) {
   };
 
   for (const auto& [tasks, option, exit_code, text] :
-       {Case{1, "--max=4KiB", "0:0", "n1, n2 are healthy"},
-        Case{2, "--max=1KiB", "0:0", "n1, n2 are healthy"},
-        Case{1, "--min-busbw=90000GB/s", "1:0", "n1, n2 are unhealthy"},
+       {Case{1, "--max=4KiB", "0:0", "the job on n1, n2 is healthy"},
+        Case{2, "--max=1KiB", "0:0", "the job on n1, n2 is healthy"},
+        Case{1, "--min-busbw=90000GB/s", "1:0", "the job on n1, n2 is unhealthy"},
         Case{1, "--sizes=nonsense", "64:0", "expected a number with a unit"}}) {
-    const auto id = cluster->submit(script(GetParam()),
-                                    tasks_per_node(tasks),
-                                    variables(),
-                                    {"--iterations=5", "--max=4KiB", "--profile=generic", option});
+    const auto id = cluster->submit(
+        script(GetParam()),
+        tasks_per_node(tasks),
+        variables(),
+        {"--iterations=5", "--max=4KiB", "--profile=generic", "--min-busbw=1B/s", option});
     ASSERT_NE(id, "") << cluster->refusal();
     const auto job = cluster->wait_for_job(id);
     ASSERT_TRUE(job);
@@ -183,7 +184,7 @@ TEST(AllReduceInContainer, GivesPyxisTheImageAndItsMountsAndPassesOnTheStatus) {
   more["PATH"] = fmt::format("{}:{}", fake.parent_path().string(), path);
   more["REAL_PATH"] = path;
   more["MUSTER_MOUNTS"] = "/data:/data";
-  const Words options{"--max=1KiB", "--iterations=3", "--profile=generic"};
+  const Words options{"--max=1KiB", "--iterations=3", "--profile=generic", "--min-busbw=1B/s"};
 
   const auto refused =
       cluster.submit(script("all_reduce_container"), tasks_per_node(1), more, options);
@@ -197,7 +198,7 @@ TEST(AllReduceInContainer, GivesPyxisTheImageAndItsMountsAndPassesOnTheStatus) {
   EXPECT_THAT(output, HasSubstr("pyxis --container-image=/shared/an image.sqsh\n"));
   EXPECT_THAT(output, HasSubstr("pyxis --container-mounts=/data:/data"));
   EXPECT_THAT(output, HasSubstr("pyxis --no-container-mount-home\n"));
-  EXPECT_THAT(output, HasSubstr("n1, n2 are healthy"));
+  EXPECT_THAT(output, HasSubstr("the job on n1, n2 is healthy"));
 }
 
 }  // namespace

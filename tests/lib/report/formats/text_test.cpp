@@ -132,8 +132,15 @@ TEST(TextReportTest, ShowsWhatIsAlwaysShownWhateverCameOfIt) {
 TEST(TextReportTest, OfSeveralNodesSaysWhatTheyAre) {
   auto report = healthy_report();
   report.node = "gpu-0001, gpu-0002 and 62 more";
+  report.nodes = {"gpu-0001", "gpu-0002"};
   EXPECT_EQ(to_text(report, {.quiet = true}),
-            "verdict  gpu-0001, gpu-0002 and 62 more are healthy: 1 of 1 check\n");
+            "verdict  the job on gpu-0001, gpu-0002 and 62 more is healthy: 1 of 1 check\n");
+  report.verdict = Verdict::unhealthy;
+  EXPECT_THAT(to_text(report, {.quiet = true}),
+              HasSubstr(" is unhealthy: no node is accused; 1 of"));
+  report.accused = {"gpu-0002"};
+  EXPECT_THAT(to_text(report, {.quiet = true}),
+              HasSubstr(" is unhealthy: by what was found on gpu-0002; 1 of"));
 }
 
 TEST(TextReportTest, IsColouredOnlyWhenAsked) {

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What muster-bench finds on models of Azure's ND sizes: each fault of the model over 2, 3 and 16 nodes.
+#
+#   tools/sim-faults.sh [MUSTER-BENCH]
+#
+# A line for each run: found, missed (the fault is too small for the limit), or wrong. Ends with 1 where a
+# healthy model is not healthy, where a fault that must be found is missed, or where a node is accused that
+# has no fault.
+set -euo pipefail
+bench=${1:-$(dirname "${BASH_SOURCE[0]}")/../build/dev/bin/muster-bench}
+
+# name, GPUs of a node, HCAs, links of a GPU
+sizes=(
+  "nd96asr_v4 8 8x200Gb/s 300GB/s"
+  "nd96amsr_a100_v4 8 8x200Gb/s 300GB/s"
+  "nd96isr_h100_v5 8 8x400Gb/s 450GB/s"
+  "nd96isr_h200_v5 8 8x400Gb/s 450GB/s"
+  "nd96isr_mi300x_v5 8 8x400Gb/s 448GB/s"
+  "nd96asr_mi200_v4 16 8x200Gb/s 300GB/s"
+  "nd40rs_v2 8 1x100Gb/s 150GB/s"
+  "nd128isr_ndr_gb200_v6 4 4x400Gb/s 900GB/s"
+  "nd128isr_gb300_v6 4 4x400Gb/s 900GB/s"
+)
+# the fault; the node that may be accused; what must come of it
+faults=(
+  "none - healthy"
+  "slow_hca:1:0:0.4 sim1 found"
+  "slow_node:1:0.1 sim1 found"
+  "slow_node:1:0.4 sim1 found"
+  "slow_node:1:0.9 sim1 any"
+  "slow_link:0:1:0.4 - any"
+  "tcp_fallback - found"
+  "wrong:3:1000 sim0 found"
+  "hang:3:1 sim0 found"
+)
+
+failures=0
+
+# What a run said, as one word, and whom it accused.
+run() {
+  local profile=$1 gpus=$2 hcas=$3 link=$4 nodes=$5 fault=$6 status=0
+  local model="nodes=$nodes,gpus=$gpus,hcas=$hcas,link=$link"
+  [[ $fault == none ]] || model+=",fault=$fault"
+  local report
+  report=$("$bench" all_reduce --backend sim --sim "$model" --profile "$profile" --format json --warm-up 0 \
+    --iterations 3 --operation-deadline 1s 2>/dev/null) || status=$?
+  accused=$(sed -n 's/.*"accused": *\[\([^]]*\)\].*/\1/p' <<<"$report" | tr -d '" ')
+  case $status in
+  0) verdict=healthy ;;
+  1) verdict=found ;;
+  *) verdict=undecided ;;
+  esac
+}
+
+printf '%-22s %5s  %-18s %-10s %s\n' profile nodes fault verdict accused
+for size in "${sizes[@]}"; do
+  read -r profile gpus hcas link <<<"$size"
+  for nodes in 2 3 16; do
+    for each in "${faults[@]}"; do
+      read -r fault guilty wanted <<<"$each"
+      run "$profile" "$gpus" "$hcas" "$link" "$nodes" "$fault"
+      shown=$verdict
+      [[ $fault != none && $verdict == healthy ]] && shown=missed
+      note=''
+      [[ $wanted == any || $verdict == "$wanted" ]] || note='  WRONG VERDICT'
+      [[ -z $accused || $accused == "$guilty" ]] || note+='  INNOCENT ACCUSED'
+      [[ -z $note ]] || failures=$((failures + 1))
+      printf '%-22s %5s  %-18s %-10s %s%s\n' "$profile" "$nodes" "$fault" "$shown" "${accused:--}" "$note"
+    done
+  done
+done
+if [[ $failures -gt 0 ]]; then
+  echo "sim-faults: $failures lines are wrong" >&2
+  exit 1
+fi
