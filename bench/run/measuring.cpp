@@ -69,11 +69,27 @@ Result<void> Measuring::run() {
                         .shared = shared(),
                         .operation_deadline = command.operation_deadline,
                         .join_deadline = command.join_deadline});
-  for (const auto size : sizes_) {
-    if (auto ran = run_size(timer, size); !ran) return ran;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    left_ = time_left(i);
+    const auto begin = Clock::now();
+    if (auto ran = run_size(timer, sizes_[i]); !ran) return ran;
+    last_ = Clock::now() - begin;
   }
+  left_.clear();
   if (auto gathered = gather_transport(); !gathered) return gathered;
   return repeat(timer);
+}
+
+std::string Measuring::time_left(std::size_t next) const {
+  // Below, an operation takes as long whatever its size is.
+  constexpr std::uint64_t kProportional = 1ULL << 20U;
+  constexpr std::chrono::seconds kWorthTelling{2};
+  if (next == 0 || sizes_[next - 1] < kProportional) return {};
+  double bytes = 0;
+  for (std::size_t i = next; i < sizes_.size(); ++i) bytes += static_cast<double>(sizes_[i]);
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(
+      last_ * (bytes / static_cast<double>(sizes_[next - 1])));
+  return left < kWorthTelling ? std::string() : fmt::format("; about {} s left", left.count());
 }
 
 std::size_t Measuring::shared() const {
@@ -94,6 +110,10 @@ Result<void> Measuring::run_size(OperationTimer& timer, std::uint64_t size) {
 
 Result<void> Measuring::time_into(OperationTimer& timer, const Operation& operation, Row& row) {
   self_.phase.set(describe(operation));
+  if (self_.leads()) {
+    self_.reporter.progress(
+        fmt::format("{}{}{}", describe(operation), operation.in_place ? " in place" : "", left_));
+  }
   auto measured = timer.run(operation);
   if (!measured) return tl::unexpected(measured.error());
   if (!self_.leads()) return {};

@@ -32,6 +32,9 @@ class Measuring {
   [[nodiscard]] Failure first_refusal(const std::vector<std::string>& refusals) const;
   // How many iterations in a row are one mean.
   [[nodiscard]] std::size_t shared() const;
+  // How long the sizes from this place on will take, judged by the one before, as "about 40 s
+  // left"; empty where that cannot be told.
+  [[nodiscard]] std::string time_left(std::size_t next) const;
   [[nodiscard]] Result<void> run_size(OperationTimer& timer, std::uint64_t size);
   [[nodiscard]] Result<void> time_into(OperationTimer& timer, const Operation& operation, Row& row);
   [[nodiscard]] Result<void> gather_transport();
@@ -42,6 +45,8 @@ class Measuring {
   Backend& backend_;
   std::vector<std::uint64_t> sizes_;
   std::vector<Operation> largest_;  // every placement of the largest size
+  Clock::duration last_{};          // what the size before this one took
+  std::string left_;                // as time_left tells it
 };
 
 }  // namespace muster::bench

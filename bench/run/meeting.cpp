@@ -93,6 +93,9 @@ Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::s
       .on_trouble = [&self](const Trouble& trouble) { self.emergency.end(trouble); },
       .note = [&self](std::string_view line) { self.say(line); }};
   if (auto found = find_rank_0(self, met, options); !found) return found;
+  if (self.leads() && self.place.world > 1) {
+    self.reporter.progress(fmt::format("waiting for {} other ranks", self.place.world - 1));
+  }
   auto group = Group::join(std::move(options));
   if (!group) return tl::unexpected(group.error());
   met.group = *std::move(group);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "lib/base/text.hpp"
 #include "lib/report/verdict.hpp"
 
@@ -31,6 +33,7 @@ std::string rendered(const Report& report, const BenchCommand& command) {
 
 void Printer::say(std::string_view lines) {
   if (command_.format != Format::text || command_.quiet) return;
+  clear_progress();
   if (to_file()) {
     kept_ += lines;
   } else if (said_) {
@@ -38,9 +41,20 @@ void Printer::say(std::string_view lines) {
   }
 }
 
+void Printer::progress(std::string_view what) {
+  if (console_.width == 0 || command_.format != Format::text || command_.quiet || !said_) return;
+  shows_progress_ = true;
+  said_ = console_.out(fmt::format("\r\033[K# {}", printable(what, console_.width - 3)));
+}
+
+void Printer::clear_progress() {
+  if (std::exchange(shows_progress_, false) && said_) said_ = console_.out("\r\033[K");
+}
+
 void Printer::remark(std::string_view line) { say(commented(line)); }
 
 Result<void> Printer::finish(const Report& report) {
+  clear_progress();
   if (!said_) return said_;
   const auto text = rendered(report, command_);
   if (!to_file()) return console_.out(text);

@@ -28,6 +28,9 @@ class Printer {
   void say(std::string_view lines);
   // One remark, as a comment of the table.
   void remark(std::string_view line);
+  // What is being done, on the last line of a terminal until something else is said; elsewhere
+  // nothing.
+  void progress(std::string_view what);
   // The report, and with it everything that was said goes to its file. What cannot be written there
   // goes to standard output, and is an error all the same.
   [[nodiscard]] Result<void> finish(const Report& report);
@@ -35,11 +38,14 @@ class Printer {
  private:
   [[nodiscard]] Result<void> write(std::string_view text) const;
 
+  void clear_progress();
+
   [[nodiscard]] bool to_file() const { return !command_.output.empty(); }
 
   const BenchCommand& command_;
   const Console& console_;
   std::string kept_;
+  bool shows_progress_ = false;
   Result<void> said_;
 };
 

@@ -102,6 +102,11 @@ void Reporter::add(Row row) {
   record_.rows.push_back(std::move(row));
 }
 
+void Reporter::progress(std::string_view what) {
+  const auto held = emergency_.hold();
+  printer_.progress(what);
+}
+
 void Reporter::remark(std::string_view line) {
   const auto held = emergency_.hold();
   printer_.remark(line);

@@ -41,6 +41,8 @@ class Reporter {
                    const Settings& settings);
   void add(Row row);
   void remark(std::string_view line);
+  // What is being done, for somebody at a terminal.
+  void progress(std::string_view what);
 
   [[nodiscard]] std::optional<Operation> to_repeat() const;
   // Writes the report, and returns its exit status.

@@ -53,6 +53,30 @@ TEST_F(PrinterTest, ShowsTheTableAtOnceAndTheReportAsItsComment) {
   EXPECT_NE(out.find("rank 5: element 7 is -3, expected 3"), std::string::npos);
 }
 
+TEST_F(PrinterTest, ShowsProgressOnATerminalAloneAndTakesItBack) {
+  {
+    Printer printer(command, console);
+    printer.progress("all_reduce of 8 GiB");
+    EXPECT_EQ(out, "");
+  }
+  console.width = 20;
+  Printer printer(command, console);
+  printer.progress("all_reduce of 8 GiB; about 40 s left");
+  EXPECT_THAT(out, StartsWith("\r\033[K# all_reduce of 8"));
+  EXPECT_LE(out.size(), 4U + 20U);
+  out.clear();
+  printer.say("row\n");
+  EXPECT_EQ(out, "\r\033[Krow\n");
+  out.clear();
+  printer.progress("the last");
+  ASSERT_TRUE(printer.finish(report).has_value());
+  EXPECT_THAT(out, StartsWith("\r\033[K# the last\r\033[K# "));
+  out.clear();
+  command.quiet = true;
+  printer.progress("nothing");
+  EXPECT_EQ(out, "");
+}
+
 TEST_F(PrinterTest, SaysWhatTheBandwidthCameToWithoutBeingAsked) {
   for (const auto check : kBandwidthChecks) {
     report.findings = {{.check = std::string(check),

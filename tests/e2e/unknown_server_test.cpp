@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server that no profile knows, with each single fault of the catalogue: what has sisters is
+// found under `generic`, and all that shows on such a machine under the profile that `muster
+// profiles make` wrote from the healthy one.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "checks/app/make_profile.hpp"
+#include "tests/e2e/harness.hpp"
+#include "tests/nodes/faults.hpp"
+#include "tests/nodes/render.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::IsEmpty;
+
+nodes::NodeDescription unknown_server() {
+  auto node = node_named("bare_metal_h100");
+  node.site.clear();
+  node.system.dmi_vendor = "Example Servers";
+  node.system.dmi_product = "GX-8 (rev. 2)";
+  return node;
+}
+
+// Faults of devices that have sisters; what else is found under `generic` is found by limits that
+// hold anywhere.
+const std::set<std::string_view>& with_sisters() {
+  static const std::set<std::string_view> names{"firmware_differs",
+                                                "nvlink_down",
+                                                "nvlink_slow",
+                                                "port_down",
+                                                "port_half_width",
+                                                "port_slow_lanes",
+                                                "vbios_differs"};
+  return names;
+}
+
+bool is_said(const Report& report, const nodes::Fault& fault) {
+  return std::ranges::any_of(report.findings, [&](const Finding& finding) {
+    const bool counts = finding.outcome == fault.outcome || finding.outcome == Outcome::fail;
+    return finding.check == fault.check && counts;
+  });
+}
+
+class UnknownServer : public ::testing::Test {
+ protected:
+  UnknownServer() {
+    stage_.show(render(unknown_server()));
+    const auto seen = examine(stage_.root(), {.profile = "generic", .nvml = stage_.nvml()});
+    profile_ = folder_.path() / "gx8.yaml";
+    folder_.write("gx8.yaml", app::make_profile("gx8", {seen.snapshot}).yaml);
+  }
+
+  // Examined with the fault, after an earlier run where only that shows it.
+  [[nodiscard]] Examination with(const nodes::Fault& fault, const std::string& profile) {
+    const auto node = unknown_server();
+    const TempDir state;
+    if (fault.earlier_s > 0) {
+      stage_.show(render_earlier(node, fault));
+      remember(state.path(),
+               examine(stage_.root(), {.profile = profile, .nvml = stage_.nvml()}).snapshot);
+    }
+    stage_.show(render_with(node, {&fault}));
+    return examine(stage_.root(),
+                   {.profile = profile, .state = state.path(), .nvml = stage_.nvml()});
+  }
+
+  TempDir folder_;
+  Stage stage_;
+  std::string profile_;
+};
+
+TEST_F(UnknownServer, IsHealthyUnderGenericAndUnderItsOwnProfile) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  for (const auto& profile : {std::string("generic"), profile_}) {
+    const auto seen = examine(stage_.root(), {.profile = profile, .nvml = stage_.nvml()});
+    EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
+    EXPECT_EQ(seen.report.verdict, Verdict::healthy);
+  }
+}
+
+TEST_F(UnknownServer, IsRecognisedByItsOwnProfile) {
+  const TempDir site;
+  auto tree = render(unknown_server());
+  tree.file("etc/muster/profiles/gx8.yaml", output_of(fmt::format("cat {}", profile_)));
+  stage_.show(std::move(tree));
+  EXPECT_EQ(profile_of(stage_.root()), "gx8");
+}
+
+TEST_F(UnknownServer, ShowsEachFault) {
+  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  std::size_t shown = 0;
+  for (const auto& fault : nodes::all_faults()) {
+    if (!nodes::make_faulty(unknown_server(), {&fault})) continue;
+    ++shown;
+    const auto own = with(fault, profile_);
+    EXPECT_TRUE(is_said(own.report, fault)) << fault.name << ":\n" << explain(own.report);
+    if (!with_sisters().contains(fault.name)) continue;
+    const auto generic = with(fault, "generic");
+    EXPECT_TRUE(is_said(generic.report, fault)) << fault.name << ":\n" << explain(generic.report);
+  }
+  EXPECT_GE(shown, 100U);
+}
+
+}  // namespace
+}  // namespace muster::e2e
