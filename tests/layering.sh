@@ -25,7 +25,8 @@ slurm/status : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/
 slurm/tell   : lib/base lib/process slurm/rules slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile lib/choice slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
 checks/nhc_conf : lib/base lib/node lib/profile lib/report lib/state checks checks/shared lib/hosts
-checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf slurm/commands lib/hosts
+checks/make_profile : lib/base lib/choice lib/node lib/profile checks/shared
+checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report lib/state
 checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
 checks/xid   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared

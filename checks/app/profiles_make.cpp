@@ -15,9 +15,9 @@
 
 #include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
-#include "checks/app/make_profile.hpp"
-#include "checks/app/make_profile_devices.hpp"
 #include "checks/app/observe_node.hpp"
+#include "checks/make_profile/devices.hpp"
+#include "checks/make_profile/make_profile.hpp"
 #include "checks/run.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"

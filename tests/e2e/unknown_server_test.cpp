@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "checks/app/make_profile.hpp"
+#include "checks/make_profile/make_profile.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"

@@ -9,7 +9,7 @@
 
 #include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
-#include "checks/app/make_profile.hpp"
+#include "checks/make_profile/make_profile.hpp"
 #include "checks/run.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"

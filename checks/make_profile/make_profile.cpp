@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/make_profile.hpp"
+#include "checks/make_profile/make_profile.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "checks/app/make_profile_devices.hpp"
-#include "checks/app/profile_draft.hpp"
+#include "checks/make_profile/devices.hpp"
+#include "checks/make_profile/draft.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/hardware.hpp"
 #include "lib/profile/profile.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "checks/app/profile_draft.hpp"
+#include "checks/make_profile/draft.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster::app {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/make_profile_devices.hpp"
+#include "checks/make_profile/devices.hpp"
 
 #include <fmt/format.h>
 

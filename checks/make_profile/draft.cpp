@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/profile_draft.hpp"
+#include "checks/make_profile/draft.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
