@@ -95,12 +95,6 @@ void add_gpus(ProfileDraft& draft) {
                       if (!gpu.memory) return std::nullopt;
                       return fmt::format("{} KiB", gpu.memory->total / 1024);
                     }));
-  draft.add_if_told("gpu.p2p.expected", of_gpus([](const Gpu& gpu) -> Told {
-                      if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
-                      const bool all = std::ranges::all_of(
-                          *gpu.peers, [](const auto& peer) { return peer.second == 0; });
-                      return all ? Told("true") : std::nullopt;
-                    }));
   draft.add_if_told("gpu.ecc_mode.expected",
                     of_gpus([](const Gpu& gpu) { return truth(gpu.modes.ecc); }));
   draft.add_if_told("gpu.nvlink_state.links", of_gpus(links_of));
