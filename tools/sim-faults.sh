@@ -46,9 +46,9 @@ run() {
     --iterations 3 --operation-deadline 1s 2>/dev/null) || status=$?
   accused=$(sed -n 's/.*"accused": *\[\([^]]*\)\].*/\1/p' <<<"$report" | tr -d '" ')
   case $status in
-  0) verdict=healthy ;;
-  1) verdict=found ;;
-  *) verdict=undecided ;;
+    0) verdict=healthy ;;
+    1) verdict=found ;;
+    *) verdict=undecided ;;
   esac
 }
 

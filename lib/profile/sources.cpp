@@ -112,9 +112,7 @@ Result<std::string> text_at(const Yaml& document, std::string_view key, std::str
 }
 
 // A file need not say its schema; where it does, it must be the one that is read here.
-Result<void> check_schema(const Yaml& document,
-                          std::string_view expected,
-                          std::string_view file) {
+Result<void> check_schema(const Yaml& document, std::string_view expected, std::string_view file) {
   const auto schema = text_at(document, "schema", file);
   if (!schema) return tl::unexpected(schema.error());
   if (*schema == expected || schema->empty()) return {};
