@@ -214,9 +214,12 @@ TEST(HangTest, EveryCallIsNamedAndCostsItsGpuAlone) {
                   // Never called, and no more than a table of words.
                   "nvmlShutdown",
                   "nvmlErrorString",
+                  // Asked where confidential computing is on, alone.
+                  "nvmlSystemGetConfComputeGpusReadyState",
                   // No driver here is as old as these names, or of the few versions that have them.
                   "nvmlSystemGetCudaDriverVersion",
                   "nvmlDeviceGetComputeRunningProcesses_v2",
+                  "nvmlDeviceGetGraphicsRunningProcesses_v2",
                   "nvmlDeviceGetNvLinkRemotePciInfo",
                   "nvmlDeviceGetGpuFabricInfo"));
 }
