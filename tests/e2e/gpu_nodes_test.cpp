@@ -42,12 +42,13 @@ Ids silent_checks(std::string_view name) {
   return ids;
 }
 
-// What a hypervisor hides and what no file below a foreign root holds.
+// What a hypervisor hides, what no file below a foreign root holds, and what is AMD's.
 const Ids& hidden_from_guests() {
   static const Ids ids{"host.clock",
                        "host.edac",
                        "pci.acs",
                        "pci.errors",
+                       "gpu.ras",
                        "gpu.sxid",
                        "ib.mtu",
                        "ib.verbs",
