@@ -320,21 +320,25 @@ bool is_sites_own_for(const Candidates& candidates,
   return of->wants.gpu_pci_ids == own->wants.gpu_pci_ids;
 }
 
+// The profile that bears the name by which a cloud calls a size; empty for none.
+std::string profile_named(const Candidates& candidates, std::string_view size) {
+  const auto found = candidates.by_name.find(plain_profile_name(size));
+  return found == candidates.by_name.end() ? std::string() : found->second;
+}
+
 }  // namespace
 
 Recognised choose(const Candidates& candidates, const Hardware& hardware) {
   Node node{hardware, compute_gpus(hardware)};
   const auto& size = hardware.instance_size;
-  const auto named =
-      size ? candidates.by_name.find(plain_profile_name(*size)) : candidates.by_name.end();
-  const bool is_named = named != candidates.by_name.end();
-  node.is_of_unknown_size = size && !is_named;
+  const auto named = size ? profile_named(candidates, *size) : std::string();
+  node.is_of_unknown_size = size && named.empty();
 
   auto result = choose_by_hardware(candidates.profiles, node);
-  if (is_named && result.profile != named->second &&
-      !is_sites_own_for(candidates, result.profile, find_candidate(candidates, named->second))) {
+  if (!named.empty() && result.profile != named &&
+      !is_sites_own_for(candidates, result.profile, find_candidate(candidates, named))) {
     // What the hardware alone was taken for is no evidence then.
-    result = Recognised{.profile = named->second, .evidence = describe(node)};
+    result = Recognised{.profile = named, .evidence = describe(node)};
   }
   const auto& remarks = candidates.remarks;
   result.evidence.insert(result.evidence.end(), remarks.begin(), remarks.end());
