@@ -70,7 +70,8 @@ std::vector<unsigned> end_processes(unsigned user,
   Children children;
   children.start("end", end + kForItsAnswer, [&] { return end_as(user, pids, end); });
   std::vector<unsigned> gone;
-  for (const auto word : split_words(children.next().second.bytes)) {
+  const auto answer = children.next().second.bytes;
+  for (const auto word : split_words(answer)) {
     if (const auto pid = parse_unsigned(word)) gone.push_back(static_cast<unsigned>(*pid));
   }
   return gone;
