@@ -23,8 +23,14 @@ struct Value {
 };
 
 Value value_of(const Row& row, const Timing& timing, std::string_view placement) {
+  constexpr std::size_t kSeveral = 6;
+  const auto& statistics = timing.statistics;
+  // Where iterations resemble each other too much for an interval, the median may be anywhere among
+  // them.
+  auto seconds = statistics.confidence;
+  if (!seconds && statistics.count >= kSeveral) seconds = {statistics.p5, statistics.p95};
   Value value{.bus = timing.judged.bus, .confidence = {}, .placement = placement};
-  if (const auto& seconds = timing.statistics.confidence) {
+  if (seconds) {
     const auto bytes = static_cast<double>(row.shape.bytes);
     const double factor = bytes * bus_factor(row.operation.collective, row.ranks);
     value.confidence = {factor / seconds->high, factor / seconds->low};

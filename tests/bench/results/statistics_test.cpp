@@ -4,15 +4,55 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
+#include <random>
 
 namespace muster::bench {
 namespace {
 
+// From 1 to n, in an order in which no value resembles the one before it.
 std::vector<double> one_to(std::size_t n) {
   std::vector<double> values(n);
   std::iota(values.begin(), values.end(), 1.0);
+  std::vector<double> mixed;
+  for (std::size_t i = 0; i < (n + 1) / 2; ++i) {
+    mixed.push_back(values[i]);
+    if (n - 1 - i != i) mixed.push_back(values[n - 1 - i]);
+  }
+  return mixed;
+}
+
+// Normal values around 0, each with that correlation to the one before it.
+std::vector<double> series(std::mt19937_64& random, std::size_t count, double correlation) {
+  std::normal_distribution<double> normal;
+  std::vector<double> values;
+  double value = normal(random);
+  for (std::size_t i = 0; i < count; ++i) {
+    values.push_back(value);
+    value = correlation * value + std::sqrt(1 - correlation * correlation) * normal(random);
+  }
   return values;
+}
+
+struct Coverage {
+  double given = 0;   // the share of the series that have an interval
+  double missed = 0;  // the share of them whose interval does not hold the true median
+};
+
+Coverage coverage_of(std::size_t count, double correlation) {
+  constexpr int kSeries = 2000;
+  std::mt19937_64 random(7);
+  int given = 0;
+  int missed = 0;
+  for (int i = 0; i < kSeries; ++i) {
+    const auto interval = statistics_of(series(random, count, correlation)).confidence;
+    if (!interval) continue;
+    ++given;
+    if (interval->low > 0 || interval->high < 0) ++missed;
+  }
+  return {static_cast<double>(given) / kSeries,
+          given == 0 ? 0 : static_cast<double>(missed) / given};
 }
 
 TEST(StatisticsTest, OfOneValueAreThatValue) {
@@ -61,7 +101,35 @@ TEST(StatisticsTest, TheConfidenceOfTheMedianIsThatOfOrderStatistics) {
 TEST(StatisticsTest, ValuesThatShareOneMeanCountOnce) {
   const std::vector<double> two_batches{1, 1, 1, 1, 1, 2, 2, 2, 2, 2};
   EXPECT_EQ(statistics_of(two_batches, 5).confidence, std::nullopt);
-  EXPECT_EQ(statistics_of(two_batches, 1).confidence, (Interval{1, 2}));
+  const std::vector<double> ten{1, 2, 2, 1, 2, 1, 1, 2, 1, 2};
+  EXPECT_EQ(statistics_of(ten, 1).confidence, (Interval{1, 2}));
+}
+
+TEST(StatisticsTest, TheIntervalHoldsTheMedianThoughIterationsResembleTheOnesBefore) {
+  for (const double correlation : {0.0, 0.3, 0.5, 0.8}) {
+    for (const std::size_t count : {100U, 200U, 1000U}) {
+      const auto [given, missed] = coverage_of(count, correlation);
+      EXPECT_LE(missed, 0.08) << count << " values, " << correlation;
+      EXPECT_GE(given, 0.9) << count << " values, " << correlation;
+    }
+  }
+}
+
+// Of few values that resemble each other no interval is given, rather than one that is too narrow.
+TEST(StatisticsTest, TooFewIndependentValuesHaveNoInterval) {
+  const auto [given, missed] = coverage_of(20, 0.8);
+  EXPECT_LE(given, 0.3);
+  EXPECT_LE(given * missed, 0.08);
+  EXPECT_GE(coverage_of(20, 0).given, 0.95);
+}
+
+TEST(StatisticsTest, OneOutlierHidesNoResemblance) {
+  std::mt19937_64 random(3);
+  auto values = series(random, 200, 0.8);
+  const auto before = independent_values(values);
+  EXPECT_LE(before, 50);
+  values[100] = 1e6;
+  EXPECT_NEAR(independent_values(values), before, 0.2 * before);
 }
 
 TEST(StatisticsTest, IterationsEndWhenTheMedianIsKnownWellEnough) {
