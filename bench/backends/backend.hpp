@@ -41,10 +41,22 @@ struct Samples {
   std::vector<double> seconds;
 };
 
+// What came of a batch of operations on the ranks whose work this process does.
+struct Batch {
+  std::vector<Samples> samples;
+  std::vector<Wrong> wrong;  // in what the batch left in the receive buffers
+};
+
 // How far this process is, for the thread that watches it and for the message after a hang: the
-// operations done since `measure` began, those that warm up among them.
+// operations started and finished since the call began, those that warm up among them. On a GPU an
+// operation has started when the stream has come to it.
 struct Progress {
-  std::atomic<std::uint64_t> iteration{0};
+  std::atomic<std::uint64_t> started{0}, finished{0};
+
+  void reset() {
+    started = 0;
+    finished = 0;
+  }
 };
 
 class Backend {
@@ -73,18 +85,17 @@ class Backend {
   // Memory for every operation up to this many bytes. In place there is one buffer; else there are
   // two, which do for operations in place as well.
   [[nodiscard]] virtual Result<void> reserve(const Operation& largest) = 0;
-  // Fills the buffers, and then times. Nothing but the collective lies between two readings of the
-  // clock.
-  [[nodiscard]] virtual Result<std::vector<Samples>> measure(const Operation& operation,
-                                                             const Pace& pace,
-                                                             Progress& progress) = 0;
-  // Fills the buffers, runs once, and looks at every element received. Nothing wrong: empty.
-  [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation) = 0;
-
-  // The same, run as a graph; only where the back end has them.
-  [[nodiscard]] virtual Result<std::vector<Wrong>> verify_graph(const Operation& operation) {
-    return verify(operation);
-  }
+  // Fills the buffers, times, and looks at every element that the last operation left. Nothing but
+  // the collective lies between two readings of the clock. An operation that changes its own input,
+  // as a sum in place, is run once more for that, on buffers filled anew.
+  [[nodiscard]] virtual Result<Batch> measure(const Operation& operation,
+                                              const Pace& pace,
+                                              Progress& progress) = 0;
+  // Fills the buffers, runs once, as a graph where the pace says so, and looks at every element
+  // received. Nothing wrong: empty.
+  [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation,
+                                                          const Pace& pace,
+                                                          Progress& progress) = 0;
 
   // Runs once more, untimed, so that the library's log says how it does that. Every rank calls it.
   [[nodiscard]] virtual Result<void> account_for(const Operation& /*operation*/) { return {}; }

@@ -12,11 +12,18 @@
 namespace muster::bench {
 
 template <class Run>
+[[nodiscard]] bool counted(Run run, Progress& progress) {
+  progress.started.fetch_add(1, std::memory_order_relaxed);
+  if (!run()) return false;
+  progress.finished.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+template <class Run>
 [[nodiscard]] bool time_in_a_row(Run run, std::vector<double>& seconds, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    if (!run()) return false;
-    progress.iteration.fetch_add(1, std::memory_order_relaxed);
+    if (!counted(run, progress)) return false;
   }
   const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
   std::ranges::fill(seconds, all.count() / static_cast<double>(seconds.size()));
@@ -29,12 +36,14 @@ template <class Run, class Barrier>
                                    std::vector<double>& seconds,
                                    Progress& progress) {
   for (auto& one : seconds) {
+    progress.started.fetch_add(1, std::memory_order_relaxed);
     const auto start = std::chrono::steady_clock::now();
     const bool done = run();
     const auto end = std::chrono::steady_clock::now();
     one = std::chrono::duration<double>(end - start).count();
-    progress.iteration.fetch_add(1, std::memory_order_relaxed);
-    if (!done || !barrier()) return false;
+    if (!done) return false;
+    progress.finished.fetch_add(1, std::memory_order_relaxed);
+    if (!barrier()) return false;
   }
   return true;
 }
@@ -43,11 +52,10 @@ template <class Run, class Barrier>
 template <class Run, class Barrier>
 [[nodiscard]] bool time_operations(
     const Pace& pace, Run run, Barrier barrier, std::vector<double>& seconds, Progress& progress) {
-  progress.iteration.store(0, std::memory_order_relaxed);
+  progress.reset();
   if (!barrier()) return false;
   for (int i = 0; i < pace.warm_up; ++i) {
-    if (!run() || (!pace.pipelined && !barrier())) return false;
-    progress.iteration.fetch_add(1, std::memory_order_relaxed);
+    if (!counted(run, progress) || (!pace.pipelined && !barrier())) return false;
   }
   if (!pace.pipelined) return time_one_by_one(run, barrier, seconds, progress);
   return barrier() && time_in_a_row(run, seconds, progress);

@@ -27,6 +27,7 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
 constinit const CollectiveDefinition collectives::alltoall{
     .name = "alltoall",
     .in_parts = true,
+    .exchanges = true,
     .received = {.what = Received::What::every_rank, .own_part = true},
     .bus_factor = factor_of_parts,
     .nccl = {.sends =

@@ -118,6 +118,7 @@ struct CollectiveDefinition {
   bool reduces = false;     // --redop counts
   bool has_root = false;    // --root counts
   bool one_buffer = false;  // on host memory out of place, too
+  bool exchanges = false;   // in place, what a rank has sent is overwritten by what it receives
   // What differs from sending and receiving everything; null for nothing.
   void (*shape)(Shape& shape, const Participant& self) = nullptr;
   Received received;

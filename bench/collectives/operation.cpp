@@ -89,6 +89,14 @@ bool reduces(Collective collective) { return definition_of(collective).reduces; 
 
 bool has_root(Collective collective) { return definition_of(collective).has_root; }
 
+bool is_repeatable(const Operation& operation) {
+  if (!operation.in_place) return true;
+  const auto& definition = definition_of(operation.collective);
+  if (definition.exchanges) return false;
+  return !definition.reduces || operation.reduction == Reduction::min ||
+         operation.reduction == Reduction::max;
+}
+
 Shape shape_of(const Operation& operation, int rank, int ranks) {
   const auto& definition = definition_of(operation.collective);
   const auto size = size_of(operation.type);

@@ -63,6 +63,10 @@ struct Operation {
 [[nodiscard]] bool reduces(Collective collective);   // all_reduce, reduce_scatter, reduce
 [[nodiscard]] bool has_root(Collective collective);  // broadcast, reduce, gather, scatter
 
+// Whether the operation gives the same result when it is run again on the buffers that it left: not
+// where it adds up in place, or exchanges what ranks have.
+[[nodiscard]] bool is_repeatable(const Operation& operation);
+
 // Elements that each rank sends and receives. What does not divide by the ranks is rounded down, to
 // parts of whole 16 bytes where data are in parts, as in nccl-tests.
 struct Shape {

@@ -40,6 +40,7 @@ struct Wrong {
   std::uint64_t first = 0;     // index in the receive buffer
   std::uint64_t observed = 0;  // raw bits
   std::uint64_t low = 0, high = 0;
+  bool timed = false;  // found after the timed operations, and not before
 
   bool operator==(const Wrong&) const = default;
 };

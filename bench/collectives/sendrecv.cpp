@@ -20,6 +20,7 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
 
 constinit const CollectiveDefinition collectives::sendrecv{
     .name = "sendrecv",
+    .exchanges = true,
     .received = {.what = Received::What::one_rank,
                  .from = [](const Participant& self) { return self.previous(); }},
     .bus_factor = factor_of_one,

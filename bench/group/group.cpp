@@ -83,8 +83,8 @@ class TcpGroup final : public Group {
     return options_.rank == 0 ? monitor_->post(Kind::barrier, {}) : Result<void>{};
   }
 
-  void enter(std::string_view phase, Clock::duration limit, ProgressCounter counter) override {
-    monitor_->enter(phase, limit, std::move(counter));
+  void enter(std::string_view phase, Clock::duration limit, ProgressCounters counters) override {
+    monitor_->enter(phase, limit, std::move(counters));
   }
 
   void give_up(GivingUp reason) override {

@@ -3,7 +3,6 @@
 // small texts, and notice when one is gone or late. The benchmark's own data never go this way.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -19,8 +18,14 @@
 
 namespace muster::bench {
 
-// Counts up while a process makes progress in a phase.
-using ProgressCounter = std::shared_ptr<const std::atomic<std::uint64_t>>;
+// Tell how far a process is in a phase: how much of its work it has started, and how much it has
+// finished. Asked on the group's own thread. Both are set, or neither.
+struct ProgressCounters {
+  std::function<std::uint64_t()> started, finished;
+  std::string unit = "operation";  // what is counted; empty where the phase is one piece of work
+
+  explicit operator bool() const { return finished != nullptr; }
+};
 
 struct JoinOptions {
   int rank = 0;
@@ -67,11 +72,11 @@ class Group {
 
   // From here on this process is in `phase`, and must enter the next one within `limit`; else
   // everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank enters
-  // the same phases in the same order: who has entered fewer is behind. Where there is a `counter`,
-  // the limit begins anew whenever that has gone up.
+  // the same phases in the same order: who has entered fewer is behind. Where there are `counters`,
+  // the limit begins anew whenever another operation is finished.
   virtual void enter(std::string_view phase,
                      Clock::duration limit,
-                     ProgressCounter counter = nullptr) = 0;
+                     ProgressCounters counters = {}) = 0;
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
   // Returns once they are told and rank 0 has ended, or after twice the grace.

@@ -30,28 +30,31 @@ void PhaseMonitor::woken() {
   [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
 }
 
-void PhaseMonitor::enter(std::string_view phase, Clock::duration limit, ProgressCounter counter) {
+void PhaseMonitor::enter(std::string_view phase, Clock::duration limit, ProgressCounters counters) {
   const std::lock_guard lock(mutex_);
   ++stage_.number;
   stage_.phase = phase;
   stage_.limit = limit;
   stage_.deadline = after(limit);
-  stage_.counted = counter != nullptr;
-  counter_ = std::move(counter);
-  if (counter_) seen_ = counter_->load(std::memory_order_relaxed);
+  counters_ = std::move(counters);
+  stage_.counted = static_cast<bool>(counters_);
+  stage_.unit = stage_.counted ? counters_.unit : std::string();
+  stage_.started = stage_.finished = 0;
+  if (counters_) stage_.finished = counters_.finished();
   if (look() < armed_) wake();
 }
 
 void PhaseMonitor::note_progress() {
-  if (!counter_) return;
-  const auto now = counter_->load(std::memory_order_relaxed);
-  if (std::exchange(seen_, now) != now) stage_.deadline = after(stage_.limit);
+  if (!counters_) return;
+  stage_.started = counters_.started();
+  const auto now = counters_.finished();
+  if (std::exchange(stage_.finished, now) != now) stage_.deadline = after(stage_.limit);
 }
 
 // Often enough that a limit which begins anew ends soon after its time.
 Clock::time_point PhaseMonitor::look() const {
   constexpr int kLooks = 8;
-  return counter_ ? std::min(stage_.deadline, after(stage_.limit / kLooks)) : stage_.deadline;
+  return counters_ ? std::min(stage_.deadline, after(stage_.limit / kLooks)) : stage_.deadline;
 }
 
 Clock::time_point PhaseMonitor::next_look() {

@@ -26,7 +26,7 @@ class PhaseMonitor {
   [[nodiscard]] static Result<std::unique_ptr<PhaseMonitor>> make(std::size_t sources);
 
   // For the process. Whatever waits returns an error once the run cannot go on.
-  void enter(std::string_view phase, Clock::duration limit, ProgressCounter counter = nullptr);
+  void enter(std::string_view phase, Clock::duration limit, ProgressCounters counters = {});
   [[nodiscard]] Result<void> wait_joined();
   [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
   // One text from each source, in their order.
@@ -40,7 +40,7 @@ class PhaseMonitor {
   void woken();
   [[nodiscard]] std::vector<PackedMessage> take_posts();
   [[nodiscard]] Stage stage();
-  // When to look at the stage again: at its deadline, or earlier where there is a counter.
+  // When to look at the stage again: at its deadline, or earlier where there are counters.
   [[nodiscard]] Clock::time_point next_look();
   [[nodiscard]] bool is_leaving();
   [[nodiscard]] std::optional<GivingUp> giving_up();
@@ -77,8 +77,7 @@ class PhaseMonitor {
   std::size_t spent_ = 0;   // empty inboxes whose source has left
   std::vector<PackedMessage> posts_;
   Stage stage_;
-  ProgressCounter counter_;  // may be null
-  std::uint64_t seen_ = 0;
+  ProgressCounters counters_;  // may be unset
   Clock::time_point armed_ = Clock::time_point::max();
   bool joined_ = false;
   bool leaving_ = false;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "bench/group/bytes.hpp"
@@ -27,6 +28,9 @@ constexpr auto kStageFields = [](auto& bytes, auto& stage) {
   bytes.number(stage.number)
       .number(stage.waits, 1)
       .number(stage.counted, 1)
+      .number(stage.started)
+      .number(stage.finished)
+      .text(stage.unit)
       .duration(stage.limit)
       .text(stage.phase);
 };
@@ -38,16 +42,44 @@ std::string name_of(const Answer& answer) {
                              : fmt::format("rank {} ({})", answer.rank, answer.name);
 }
 
+// Counted from 1 in messages.
+std::string progress_text(const Stage& stage) {
+  const auto unit =
+      stage.unit.empty() ? std::string("it") : fmt::format("{} {}", stage.unit, stage.finished + 1);
+  return stage.started > stage.finished ? fmt::format("has started {} and not finished it", unit)
+                                        : fmt::format("has not started {}", unit);
+}
+
 std::string state_of(const Answer& answer, const Stage& overdue) {
   if (!answer.stage) return fmt::format("{} does not answer", name_of(answer));
   if (answer.stage->number == overdue.number) {
-    return fmt::format("{} keeps the others waiting in it", name_of(answer));
+    return answer.stage->counted
+               ? fmt::format("{} {}", name_of(answer), progress_text(*answer.stage))
+               : fmt::format("{} keeps the others waiting in it", name_of(answer));
   }
   return fmt::format("{} is still in the phase \"{}\"", name_of(answer), answer.stage->phase);
 }
 
 // How far somebody is: the phase, and in it who waits is further than who works.
 auto progress(const Stage& stage) { return std::pair(stage.number, stage.waits); }
+
+auto operations(const Stage& stage) { return std::pair(stage.started, stage.finished); }
+
+// Those of the ranks at work on operations of one phase that have come the least far; all of them
+// stay where they have come equally far.
+void keep_the_slowest(const std::vector<Answer>& answers, std::vector<bool>& chosen) {
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> least;
+  for (std::size_t at = 0; at < answers.size(); ++at) {
+    const auto& stage = answers[at].stage;
+    if (!chosen[at] || !stage) continue;
+    if (!stage->counted || stage->waits) return;
+    least = least ? std::min(*least, operations(*stage)) : operations(*stage);
+  }
+  for (std::size_t at = 0; at < answers.size(); ++at) {
+    const auto& stage = answers[at].stage;
+    if (stage && operations(*stage) != least) chosen[at] = false;
+  }
+}
 
 std::vector<bool> find_culprits(const std::vector<Answer>& answers) {
   using Progress = std::pair<std::uint64_t, bool>;
@@ -65,10 +97,15 @@ std::vector<bool> find_culprits(const std::vector<Answer>& answers) {
     culprits.push_back(!answer.stage || at_work);
     somebody = somebody || culprits.back();
   }
-  if (somebody || least == furthest) return culprits;
-  for (std::size_t at = 0; at < answers.size(); ++at) {
-    culprits[at] = progress(*answers[at].stage) == least;
+  if (!somebody) {
+    for (std::size_t at = 0; at < answers.size(); ++at) {
+      culprits[at] = progress(*answers[at].stage) == least;
+    }
   }
+  const bool together = least.first == furthest.first;  // in one phase
+  if (together) keep_the_slowest(answers, culprits);
+  const bool all = std::ranges::find(culprits, false) == culprits.end();
+  if (all && !somebody) culprits.assign(culprits.size(), false);
   return culprits;
 }
 
@@ -88,6 +125,7 @@ std::optional<Stage> read_stage(std::string_view bytes) {
   Stage stage;
   if (!decode(kStageFields, bytes, stage)) return std::nullopt;
   stage.phase = printable(stage.phase);
+  stage.unit = printable(stage.unit);
   return stage;
 }
 
@@ -117,14 +155,19 @@ Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers) {
     sentences.push_back(fmt::format("and {} more", trouble.ranks.size() - sentences.size()));
   }
   if (sentences.empty()) {
-    sentences.emplace_back(answers.size() == 1 ? "this process is still in it"
-                                               : "all ranks are still in it");
+    const auto& stage = *answers.front().stage;
+    const bool alone = answers.size() == 1;
+    sentences.push_back(
+        !stage.unit.empty() && !stage.waits
+            ? fmt::format("{} {}", alone ? "this process" : "each rank", progress_text(stage))
+            : fmt::format("{} still in it", alone ? "this process is" : "all ranks are"));
   }
-  trouble.what = fmt::format("{} \"{}\" takes longer than {}: {}",
-                             overdue.counted ? "an iteration of the phase" : "the phase",
-                             overdue.phase,
-                             in_words(overdue.limit),
-                             fmt::join(sentences, ", "));
+  trouble.what = fmt::format(
+      "{} \"{}\" takes longer than {}: {}",
+      overdue.unit.empty() ? "the phase" : fmt::format("an {} of the phase", overdue.unit),
+      overdue.phase,
+      in_words(overdue.limit),
+      fmt::join(sentences, ", "));
   return trouble;
 }
 

@@ -40,8 +40,12 @@ struct GivingUp {
 // The phase that a process is in: its number, counted from the start of the process, and its name.
 struct Stage {
   std::uint64_t number = 0;
-  bool waits = false;    // only for the texts of other ranks
-  bool counted = false;  // the limit holds for one iteration, not for the whole phase
+  bool waits = false;  // only for the texts of other ranks
+  // Where its work is counted: how many units of it were started and finished. The limit holds for
+  // one of them, not for the whole phase.
+  bool counted = false;
+  std::uint64_t started = 0, finished = 0;
+  std::string unit = {};  // "operation"; empty where the phase is one
   std::string phase = "start";
   Clock::duration limit{};
   Clock::time_point deadline = Clock::time_point::max();
@@ -67,7 +71,8 @@ struct Answer {
 
 // The trouble of a phase that took too long. To blame are the ranks that do not answer, and those
 // that have entered fewer phases than others or still work where others wait for them. A rank that
-// is behind but waits itself is not to blame, unless nobody else is.
+// is behind but waits itself is not to blame, unless nobody else is. Where all are in one operation
+// after another, those are that have started or finished the fewest.
 [[nodiscard]] Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers);
 
 }  // namespace muster::bench

@@ -62,11 +62,12 @@ std::string range_text(Type type, const Wrong& wrong) {
 std::string text_of(const WrongResult& result, const std::vector<Member>& members) {
   const auto& [row, in_place, wrong] = result;
   const auto& operation = row->operation;
-  return fmt::format("{}: element {} is {}, expected {}, after {} of {} {}; {} wrong there",
+  return fmt::format("{}: element {} is {}, expected {}, after {}{} of {} {}; {} wrong there",
                      name_of(members, wrong.rank),
                      wrong.first,
                      value_of(operation.type, wrong.observed),
                      range_text(operation.type, wrong),
+                     wrong.timed ? "the last timed " : "",
                      to_string(operation.collective),
                      size_text(operation.bytes),
                      in_place ? "in place" : "out of place",

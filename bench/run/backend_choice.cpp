@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/backends/mpi_module.hpp"
+#include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/backends/tcp/backend.hpp"
@@ -59,21 +60,31 @@ Result<std::unique_ptr<Backend>> make_tcp(const BackendParts& parts) {
                     .broadcast = [&](std::string_view text) { return group.broadcast(text); }}});
 }
 
+// 1 once NCCL has logged that this rank is there; versions before 2.17 do not.
+std::uint64_t has_begun_to_meet() {
+  return nccl_log().find("Init START") == std::string::npos ? 0 : 1;
+}
+
 Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
   Group& group = *parts.group;
-  return make_nccl_backend(
-      {.cuda = parts.command->cuda,
-       .nccl = parts.command->nccl,
-       .rank = group.rank(),
-       .ranks = group.size(),
-       .local_rank = parts.local_rank,
-       .host = parts.host,
-       .broadcast = [&](const std::string& text) { return group.broadcast(text); },
-       // As programs call it. A call that hangs is reported by another thread, and ends with the
-       // process.
-       .blocking = true,
-       .bind = parts.command->bind == Bind::gpu,
-       .log = true});
+  return make_nccl_backend({.cuda = parts.command->cuda,
+                            .nccl = parts.command->nccl,
+                            .rank = group.rank(),
+                            .ranks = group.size(),
+                            .local_rank = parts.local_rank,
+                            .host = parts.host,
+                            .broadcast =
+                                [&](const std::string& text) {
+                                  parts.before_meeting({.started = has_begun_to_meet,
+                                                        .finished = [] { return 0; },
+                                                        .unit = ""});
+                                  return group.broadcast(text);
+                                },
+                            // As programs call it. A call that hangs is reported by another thread,
+                            // and ends with the process.
+                            .blocking = true,
+                            .bind = parts.command->bind == Bind::gpu,
+                            .log = true});
 }
 
 }  // namespace

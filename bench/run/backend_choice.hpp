@@ -31,6 +31,8 @@ struct BackendParts {
   MpiJob* mpi = nullptr;
   int local_rank = 0;
   std::string host;
+  // Called before the ranks meet in the back end's own library, with how far this one is in it.
+  std::function<void(ProgressCounters)> before_meeting;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const BackendParts& parts);

@@ -11,10 +11,10 @@ namespace muster::bench {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Endpoint, host, port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Samples, rank, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, rank, elements, first, observed, low, high)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, rank, elements, first, observed, low, high, timed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, addresses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, deputy, addresses)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BatchResult, samples, wrong)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Batch, samples, wrong)
 
 template <class T>
 std::string to_message(const T& value) {
@@ -41,7 +41,7 @@ Result<T> from_message(std::string_view text, int rank) {
 
 MUSTER_MESSAGE(Introduction)
 MUSTER_MESSAGE(Agreement)
-MUSTER_MESSAGE(BatchResult)
+MUSTER_MESSAGE(Batch)
 MUSTER_MESSAGE(std::vector<Member>)
 MUSTER_MESSAGE(std::vector<std::uint64_t>)
 MUSTER_MESSAGE(std::uint64_t)

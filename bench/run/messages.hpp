@@ -39,14 +39,8 @@ struct Agreement {
   bool operator==(const Agreement&) const = default;
 };
 
-// What one process measured in one batch.
-struct BatchResult {
-  std::vector<Samples> samples;
-  std::vector<Wrong> wrong;
-};
-
-// One of the types above, Members, a number or a list of numbers, as text and back. An error names
-// the rank whose text it was.
+// One of the types above, Batch, Members, a number or a list of numbers, as text and back. An error
+// names the rank whose text it was.
 template <class T>
 [[nodiscard]] std::string to_message(const T& value);
 template <class T>

@@ -31,6 +31,13 @@ void append(std::vector<Samples>& target, std::vector<Samples> more) {
   }
 }
 
+// Of each rank, what was found first.
+void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
+  for (const auto& each : more) {
+    if (std::ranges::find(all, each.rank, &Wrong::rank) == all.end()) all.push_back(each);
+  }
+}
+
 }  // namespace
 
 std::string describe(const Operation& operation) {
@@ -43,13 +50,15 @@ std::string describe(const Operation& operation) {
 Result<void> OperationTimer::add_batch(const Operation& operation,
                                        const std::vector<Wrong>& wrong,
                                        Measured& measured) {
-  auto samples = backend_.measure(operation, plan_.pace, *progress_);
-  if (!samples) return tl::unexpected(samples.error());
-  auto results = gather(group_, BatchResult{.samples = *std::move(samples), .wrong = wrong});
-  if (!results) return tl::unexpected(results.error());
-  for (auto& result : *results) {
-    append(measured.samples, std::move(result.samples));
-    measured.wrong.insert(measured.wrong.end(), result.wrong.begin(), result.wrong.end());
+  auto batch = backend_.measure(operation, plan_.pace, *progress_);
+  if (!batch) return tl::unexpected(batch.error());
+  for (auto& each : batch->wrong) each.timed = true;
+  batch->wrong.insert(batch->wrong.begin(), wrong.begin(), wrong.end());
+  auto batches = gather(group_, *batch);
+  if (!batches) return tl::unexpected(batches.error());
+  for (auto& each : *batches) {
+    append(measured.samples, std::move(each.samples));
+    add_first(measured.wrong, each.wrong);
   }
   return {};
 }
@@ -74,8 +83,10 @@ bool OperationTimer::enough(Measured& measured, Clock::time_point end) const {
 
 Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
   const double first = connected_ ? 0 : plan_.join_deadline.value;
-  group_.enter(describe(operation), to_duration({plan_.operation_deadline.value + first}));
-  auto wrong = plan_.pace.graph ? backend_.verify_graph(operation) : backend_.verify(operation);
+  progress_->reset();
+  group_.enter(
+      describe(operation), to_duration({plan_.operation_deadline.value + first}), counters());
+  auto wrong = backend_.verify(operation, plan_.pace, *progress_);
   connected_ = wrong.has_value();
   return wrong;
 }
@@ -83,11 +94,11 @@ Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
 Result<void> OperationTimer::add_batches(const Operation& operation,
                                          std::vector<Wrong> wrong,
                                          Measured& measured) {
-  const ProgressCounter counter(progress_, &progress_->iteration);
   const auto limit = to_duration(plan_.operation_deadline);
   const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
   for (;;) {
-    group_.enter(describe(operation), limit, counter);
+    progress_->reset();
+    group_.enter(describe(operation), limit, counters());
     if (auto added = add_batch(operation, wrong, measured); !added) return added;
     wrong.clear();
     const auto word = group_.broadcast(enough(measured, end) ? kDone : kMore);

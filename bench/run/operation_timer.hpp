@@ -19,7 +19,7 @@ namespace muster::bench {
 struct Measured {
   Operation operation;
   std::vector<Samples> samples;  // of every rank, all batches
-  std::vector<Wrong> wrong;      // of every rank that received something wrong
+  std::vector<Wrong> wrong;      // the first of every rank that received something wrong
   std::size_t look_at = 0;       // the number of iterations at which to look at the precision again
   bool cut_short = false;        // time was up before the median was known as precisely as asked
 };
@@ -52,6 +52,12 @@ class OperationTimer {
   [[nodiscard]] Result<void> add_batches(const Operation& operation,
                                          std::vector<Wrong> wrong,
                                          Measured& measured);
+
+  [[nodiscard]] ProgressCounters counters() const {
+    return {.started = [progress = progress_] { return progress->started.load(); },
+            .finished = [progress = progress_] { return progress->finished.load(); }};
+  }
+
   // Only rank 0's answer counts.
   [[nodiscard]] bool enough(Measured& measured, Clock::time_point end) const;
   [[nodiscard]] bool precise(const Measured& measured) const;

@@ -50,16 +50,21 @@ int refuse(const RankContext& self, const Failure& failure) {
 }
 
 Result<void> start_backend(RankContext& self, Parts& parts) {
-  self.enter(
-      *parts.met.group,
-      fmt::format("start of {}", to_string(self.kind)),
-      to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline));
+  const auto limit =
+      to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
+  const auto phase = fmt::format("start of {}", to_string(self.kind));
+  self.enter(*parts.met.group, phase, limit);
+  const auto meet = [&](ProgressCounters counters) {
+    self.enter(
+        *parts.met.group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
+  };
   auto backend = make_backend({.command = &self.command,
                                .kind = self.kind,
                                .group = parts.met.group.get(),
                                .mpi = parts.met.mpi.get(),
                                .local_rank = parts.met.local_rank,
-                               .host = host_name()});
+                               .host = host_name(),
+                               .before_meeting = meet});
   if (!backend) return tl::unexpected(backend.error());
   parts.backend = *std::move(backend);
   self.emergency.watch(parts.backend.get());

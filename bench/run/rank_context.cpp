@@ -29,9 +29,12 @@ std::string RankContext::prefix() const {
   return leads() ? std::string() : fmt::format("{}: ", name());
 }
 
-void RankContext::enter(Group& group, const std::string& name_of_phase, Clock::duration limit) {
+void RankContext::enter(Group& group,
+                        const std::string& name_of_phase,
+                        Clock::duration limit,
+                        ProgressCounters counters) {
   phase.set(name_of_phase);
-  group.enter(name_of_phase, limit);
+  group.enter(name_of_phase, limit, std::move(counters));
 }
 
 }  // namespace muster::bench

@@ -44,7 +44,10 @@ struct RankContext {
   // "rank 3 on gpu-0007".
   [[nodiscard]] std::string name() const;
   // From here on this process is in that phase, and must enter the next one within `limit`.
-  void enter(Group& group, const std::string& name_of_phase, Clock::duration limit);
+  void enter(Group& group,
+             const std::string& name_of_phase,
+             Clock::duration limit,
+             ProgressCounters counters = {});
 
   const BenchCommand& command;
   const RunInput& input;

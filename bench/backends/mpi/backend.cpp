@@ -51,12 +51,12 @@ class MpiBackend : public Backend {
     return memory_.reserve(largest);
   }
 
-  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
-                                                     const Pace& pace,
-                                                     Progress& progress) override {
+  [[nodiscard]] Result<Batch> measure(const Operation& operation,
+                                      const Pace& pace,
+                                      Progress& progress) override {
     const auto buffers = lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
-    memory_.fill(operation, *buffers);
+    memory_.poison_and_fill(operation, *buffers);
     const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
 
     Samples samples{.rank = rank_};
@@ -73,15 +73,24 @@ class MpiBackend : public Backend {
     if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
       return tl::unexpected(check(code, plan.name()).error());
     }
-    return std::vector{std::move(samples)};
+    if (!is_repeatable(operation)) {
+      memory_.poison_and_fill(operation, *buffers);
+      if (!counted(run, progress)) return tl::unexpected(check(code, plan.name()).error());
+    }
+    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
+                                                  const Pace& /*pace*/,
+                                                  Progress& progress) override {
     const auto buffers = lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
     memory_.poison_and_fill(operation, *buffers);
     const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
+    progress.reset();
+    ++progress.started;
     if (auto run = check(plan.run(), plan.name()); !run) return tl::unexpected(run.error());
+    ++progress.finished;
     return memory_.verify(operation, *buffers);
   }
 

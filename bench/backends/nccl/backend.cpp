@@ -96,18 +96,12 @@ class NcclBackend final : public Backend {
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override;
   [[nodiscard]] Result<void> reserve(const Operation& largest) override;
-  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
-                                                     const Pace& pace,
-                                                     Progress& progress) override;
-
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
-    return verify(operation, false);
-  }
-
-  [[nodiscard]] Result<std::vector<Wrong>> verify_graph(const Operation& operation) override {
-    return verify(operation, true);
-  }
-
+  [[nodiscard]] Result<Batch> measure(const Operation& operation,
+                                      const Pace& pace,
+                                      Progress& progress) override;
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
+                                                  const Pace& pace,
+                                                  Progress& progress) override;
   [[nodiscard]] Result<void> account_for(const Operation& operation) override;
 
   [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
@@ -127,11 +121,13 @@ class NcclBackend final : public Backend {
   [[nodiscard]] Result<void> fill(const Run& run);
   [[nodiscard]] Result<void> grow(cuda::Pointer& memory, std::uint64_t& has, std::uint64_t needs);
   [[nodiscard]] Result<void> once(const Run& run, const Pace& pace);
+  // And waits for it.
+  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace, Progress& progress);
   [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress);
   [[nodiscard]] Result<void> capture(const Run& run);
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, bool graph);
   // On data filled anew.
-  [[nodiscard]] Result<void> run_once(const Run& run, bool graph);
+  [[nodiscard]] Result<void> run_once(const Run& run, const Pace& pace, Progress& progress);
+  [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const Run& run);
 
   [[nodiscard]] Result<void> wait() {
     return gpu_->wait([this] { return communicator_->healthy(); });
@@ -297,16 +293,29 @@ Result<void> NcclBackend::once(const Run& run, const Pace& pace) {
   return communicator_->enqueue(run.operation, run.shape, run.buffers, gpu_->stream());
 }
 
+Result<void> NcclBackend::once(const Run& run, const Pace& pace, Progress& progress) {
+  constexpr std::size_t kBefore = 0;
+  auto done = gpu_->mark(kBefore);
+  if (done) done = once(run, pace);
+  if (!done) return done;
+  const auto begun = progress.started.load() + 1;
+  done = gpu_->wait([&] {
+    if (gpu_->has_reached(kBefore)) progress.started = begun;
+    return communicator_->healthy();
+  });
+  progress.started = begun;
+  if (done) ++progress.finished;
+  return done;
+}
+
 // The first operation makes connections, which a graph must not hold.
 Result<void> NcclBackend::warm_up(const Run& run, const Pace& pace, Progress& progress) {
   const int rounds = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
   for (int i = 0; i < rounds; ++i) {
-    auto done = once(run, {});
-    if (done && !pace.pipelined) done = wait();
+    auto done = once(run, {}, progress);
     if (!done) return done;
-    ++progress.iteration;
   }
-  return wait();
+  return {};
 }
 
 Result<void> NcclBackend::capture(const Run& run) {
@@ -316,16 +325,16 @@ Result<void> NcclBackend::capture(const Run& run) {
   return done;
 }
 
-Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
-                                                  const Pace& pace,
-                                                  Progress& progress) {
+Result<Batch> NcclBackend::measure(const Operation& operation,
+                                   const Pace& pace,
+                                   Progress& progress) {
   auto supported = supports(operation, pace);
   if (!supported) return tl::unexpected(supported.error());
   auto run = prepare(operation);
   if (!run) return tl::unexpected(run.error());
   auto done = fill(*run);
   if (!done) return tl::unexpected(done.error());
-  progress.iteration.store(0);
+  progress.reset();
   done = warm_up(*run, pace, progress);
   if (done && pace.graph) done = capture(*run);
   if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
@@ -336,16 +345,24 @@ Result<std::vector<Samples>> NcclBackend::measure(const Operation& operation,
                                  .healthy = [this] { return communicator_->healthy(); }},
                                 pace,
                                 progress);
+  if (seconds && !is_repeatable(operation)) {
+    done = fill(*run);
+    if (!done) return tl::unexpected(done.error());
+    done = once(*run, pace, progress);
+  }
   gpu_->drop_graph();
   if (!seconds) return named(seconds.error());
-  return std::vector<Samples>{{.rank = options_.rank, .seconds = std::move(*seconds)}};
+  if (!done) return named(done.error());
+  auto wrong = wrong_elements(*run);
+  if (!wrong) return tl::unexpected(wrong.error());
+  return Batch{.samples = {{.rank = options_.rank, .seconds = std::move(*seconds)}},
+               .wrong = *std::move(wrong)};
 }
 
-Result<void> NcclBackend::run_once(const Run& run, bool graph) {
-  Pace pace{.graph = graph};
+Result<void> NcclBackend::run_once(const Run& run, const Pace& pace, Progress& progress) {
   auto done = fill(run);
   if (!done) return done;
-  if (graph) {
+  if (pace.graph) {
     done = once(run, {});  // makes connections, which a graph must not hold
     if (done) done = wait();
     if (done) done = capture(run);
@@ -353,25 +370,33 @@ Result<void> NcclBackend::run_once(const Run& run, bool graph) {
     done = fill(run);
     if (!done) return done;
   }
-  done = once(run, pace);
-  if (done) done = wait();
+  done = once(run, pace, progress);
   gpu_->drop_graph();
   if (!done) return named(done.error());
   return {};
 }
 
-Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation, bool graph) {
-  auto supported = supports(operation, {.graph = graph});
+Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation,
+                                               const Pace& pace,
+                                               Progress& progress) {
+  auto supported = supports(operation, pace);
   if (!supported) return tl::unexpected(supported.error());
   auto run = prepare(operation);
   if (!run) return tl::unexpected(run.error());
-  auto done = run_once(*run, graph);
+  progress.reset();
+  auto done = run_once(*run, pace, progress);
   if (!done) return tl::unexpected(done.error());
+  return wrong_elements(*run);
+}
+
+Result<std::vector<Wrong>> NcclBackend::wrong_elements(const Run& run) {
+  const auto& operation = run.operation;
   Wrong wrong{.rank = options_.rank};
   for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
-    done = gpu_->verify(run->buffers.receive, size_of(operation.type), segment, wrong, [this] {
-      return communicator_->healthy();
-    });
+    const auto done =
+        gpu_->verify(run.buffers.receive, size_of(operation.type), segment, wrong, [this] {
+          return communicator_->healthy();
+        });
     if (!done) return named(done.error());
   }
   if (wrong.elements == 0) return std::vector<Wrong>{};

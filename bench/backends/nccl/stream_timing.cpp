@@ -20,15 +20,21 @@ Result<std::vector<double>> one_by_one(const StreamWork& work,
     auto done = work.gpu.mark(0);
     if (done) done = work.enqueue();
     if (done) done = work.gpu.mark(1);
+    const auto begun = progress.started.load() + 1;
+    const auto look = [&] {
+      if (work.gpu.has_reached(0)) progress.started = begun;
+      return work.healthy();
+    };
     if (done) {
-      done = work.gpu.wait(work.healthy,
-                           std::chrono::nanoseconds(static_cast<std::int64_t>(expected * 1e9)));
+      done =
+          work.gpu.wait(look, std::chrono::nanoseconds(static_cast<std::int64_t>(expected * 1e9)));
     }
     if (!done) return tl::unexpected(done.error());
     const auto took = work.gpu.seconds_between(0, 1);
     if (!took) return tl::unexpected(took.error());
     seconds.push_back(*took);
-    ++progress.iteration;
+    progress.started = begun;
+    ++progress.finished;
   }
   return seconds;
 }
@@ -37,7 +43,9 @@ Result<std::vector<double>> one_by_one(const StreamWork& work,
 Result<void> enqueue_all(const StreamWork& work, std::size_t rounds, Progress& progress) {
   std::size_t counted = 0;
   const auto count = [&](std::size_t put) {
-    for (; counted < put && work.gpu.has_reached(counted + 1); ++counted) ++progress.iteration;
+    for (; counted < put && work.gpu.has_reached(counted + 1); ++counted) ++progress.finished;
+    // The next one begins where the last one ends.
+    if (counted < put) progress.started = progress.finished + 1;
   };
   // The ranks meet in an operation that is not timed: else the first would hold the time by which
   // one of them began before another.

@@ -108,32 +108,35 @@ class Sim final : public Backend {
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
 
-  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
-                                                     const Pace& pace,
-                                                     Progress& progress) override {
+  [[nodiscard]] Result<Batch> measure(const Operation& operation,
+                                      const Pace& pace,
+                                      Progress& progress) override {
     note(operation);
+    progress.reset();
     const double seconds = seconds_of(cluster_, operation);
     std::vector<double> times;
     for (int i = 0; i < pace.warm_up + pace.iterations; ++i) {
+      ++progress.started;
       if (auto came = come(); !came) return tl::unexpected(came.error());
       if (i >= pace.warm_up) times.push_back(seconds * noise_factor(cluster_, operations_));
-      ++progress.iteration;
+      ++progress.finished;
     }
-    std::vector<Samples> samples;
-    samples.reserve(static_cast<std::size_t>(ranks()));
-    for (int rank = 0; rank < ranks(); ++rank) samples.push_back({.rank = rank, .seconds = times});
-    return samples;
+    Batch batch{.samples = {}, .wrong = wrong_elements(operation)};
+    batch.samples.reserve(static_cast<std::size_t>(ranks()));
+    for (int rank = 0; rank < ranks(); ++rank) {
+      batch.samples.push_back({.rank = rank, .seconds = times});
+    }
+    return batch;
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
+                                                  const Pace& /*pace*/,
+                                                  Progress& progress) override {
+    progress.reset();
+    ++progress.started;
     if (auto came = come(); !came) return tl::unexpected(came.error());
-    std::vector<Wrong> all;
-    for (const auto& fault : cluster_.faults) {
-      if (fault.kind != SimFault::Kind::wrong) continue;
-      const auto wrong = spoiled(operation, static_cast<int>(fault.first), ranks(), fault.second);
-      if (wrong) all.push_back(*wrong);
-    }
-    return all;
+    ++progress.finished;
+    return wrong_elements(operation);
   }
 
   [[nodiscard]] std::string log() const override { return log_; }
@@ -145,6 +148,16 @@ class Sim final : public Backend {
   }
 
  private:
+  [[nodiscard]] std::vector<Wrong> wrong_elements(const Operation& operation) const {
+    std::vector<Wrong> all;
+    for (const auto& fault : cluster_.faults) {
+      if (fault.kind != SimFault::Kind::wrong) continue;
+      const auto wrong = spoiled(operation, static_cast<int>(fault.first), ranks(), fault.second);
+      if (wrong) all.push_back(*wrong);
+    }
+    return all;
+  }
+
   // Every rank comes to the next operation; where one hangs, nobody goes on.
   Result<void> come() {
     const auto at = operations_++;

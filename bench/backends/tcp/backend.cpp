@@ -33,12 +33,12 @@ class TcpBackend : public Backend {
     return memory_.reserve(largest);
   }
 
-  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& operation,
-                                                     const Pace& pace,
-                                                     Progress& progress) override {
+  [[nodiscard]] Result<Batch> measure(const Operation& operation,
+                                      const Pace& pace,
+                                      Progress& progress) override {
     const auto buffers = memory_.lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
-    memory_.fill(operation, *buffers);
+    memory_.poison_and_fill(operation, *buffers);
 
     Samples samples{.rank = mesh_.rank(), .seconds = {}};
     samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
@@ -56,15 +56,24 @@ class TcpBackend : public Backend {
     if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
       return tl::unexpected(last.error());
     }
-    return std::vector{std::move(samples)};
+    if (!is_repeatable(operation)) {
+      memory_.poison_and_fill(operation, *buffers);
+      if (!counted(run, progress)) return tl::unexpected(last.error());
+    }
+    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation) override {
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
+                                                  const Pace& /*pace*/,
+                                                  Progress& progress) override {
     const auto buffers = memory_.lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
     memory_.poison_and_fill(operation, *buffers);
+    progress.reset();
+    ++progress.started;
     auto run = definition_of(operation.collective).tcp(peers_, job_of(operation, *buffers));
     if (!run) return tl::unexpected(run.error());
+    ++progress.finished;
     return memory_.verify(operation, *buffers);
   }
 

@@ -45,10 +45,18 @@ inline std::string show(const Operation& operation) {
                      operation.bytes);
 }
 
+// Runs it once, and looks at every element.
+inline Result<std::vector<Wrong>> verify_once(Backend& backend,
+                                              const Operation& operation,
+                                              const Pace& pace = {}) {
+  Progress progress;
+  return backend.verify(operation, pace, progress);
+}
+
 // What is wrong with one operation, as sentences.
 inline std::vector<std::string> problems_of(Backend& backend, const Operation& operation) {
   if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
-  const auto wrongs = backend.verify(operation);
+  const auto wrongs = verify_once(backend, operation);
   if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};
   std::vector<std::string> problems;
   for (const auto& wrong : *wrongs) {

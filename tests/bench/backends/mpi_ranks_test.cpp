@@ -70,7 +70,7 @@ TEST(MpiBackendTest, IsRightWhereOneCallCannotCountTheElements) {
   }
   for (const auto& operation : operations) {
     ASSERT_TRUE(backend->reserve(operation));
-    const auto wrongs = backend->verify(operation);
+    const auto wrongs = verify_once(*backend, operation);
     ASSERT_TRUE(wrongs) << show(operation) << ": " << wrongs.error().message;
     EXPECT_THAT(*wrongs, IsEmpty()) << show(operation);
   }
@@ -96,7 +96,7 @@ TEST(MpiBackendTest, FindsWhatIsWrong) {
   const Operation operation{
       .collective = Collective::all_gather, .type = is_last ? Type::i32 : Type::f32, .bytes = 4096};
   ASSERT_TRUE((*backend)->reserve(operation));
-  const auto wrongs = (*backend)->verify(operation);
+  const auto wrongs = verify_once(**backend, operation);
   ASSERT_TRUE(wrongs);
   ASSERT_EQ(wrongs->size(), 1);
   EXPECT_EQ(wrongs->front().rank, job()->rank());
@@ -116,24 +116,25 @@ TEST(MpiBackendTest, TimesEveryIteration) {
   Progress progress;
   const auto one_by_one = (*backend)->measure(operation, {.warm_up = 2, .iterations = 7}, progress);
   ASSERT_TRUE(one_by_one);
-  ASSERT_EQ(one_by_one->size(), 1);
-  EXPECT_EQ(one_by_one->front().rank, job()->rank());
-  EXPECT_EQ(one_by_one->front().seconds.size(), 7);
-  EXPECT_EQ(progress.iteration, 2 + 7);
-  for (const auto seconds : one_by_one->front().seconds) EXPECT_GT(seconds, 0);
+  ASSERT_EQ(one_by_one->samples.size(), 1);
+  EXPECT_EQ(one_by_one->samples.front().rank, job()->rank());
+  EXPECT_EQ(one_by_one->samples.front().seconds.size(), 7);
+  EXPECT_EQ(progress.finished, 2 + 7);
+  for (const auto seconds : one_by_one->samples.front().seconds) EXPECT_GT(seconds, 0);
 
   const auto in_a_row =
       (*backend)->measure(operation, {.iterations = 9, .pipelined = true}, progress);
   ASSERT_TRUE(in_a_row);
-  EXPECT_EQ(progress.iteration, 5 + 9);
-  EXPECT_EQ(in_a_row->front().seconds, std::vector<double>(9, in_a_row->front().seconds.front()));
+  EXPECT_EQ(progress.finished, 5 + 9);
+  EXPECT_EQ(in_a_row->samples.front().seconds,
+            std::vector<double>(9, in_a_row->samples.front().seconds.front()));
 }
 
 TEST(MpiBackendTest, SaysThatMemoryWasNotReserved) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
   ASSERT_TRUE((*backend)->reserve({.bytes = 64}));
-  EXPECT_EQ((*backend)->verify({.bytes = 128}).error().message,
+  EXPECT_EQ(verify_once(**backend, {.bytes = 128}).error().message,
             "all_reduce of 128 bytes needs more memory than was reserved");
 }
 
@@ -143,7 +144,7 @@ TEST(MpiBackendTest, SaysWhatMpiSaysOfAnError) {
   const Operation operation{
       .collective = Collective::broadcast, .root = job()->size(), .bytes = 64};
   ASSERT_TRUE((*backend)->reserve(operation));
-  const auto wrongs = (*backend)->verify(operation);
+  const auto wrongs = verify_once(**backend, operation);
   ASSERT_FALSE(wrongs);
   EXPECT_THAT(wrongs.error().message, StartsWith("MPI_Bcast: "));
 }

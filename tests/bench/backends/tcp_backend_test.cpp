@@ -83,17 +83,18 @@ TEST(TcpBackendTest, TimesEveryIteration) {
     Progress progress;
     EXPECT_TRUE(backend.reserve(operation));
     const auto one_by_one = backend.measure(operation, {.warm_up = 1, .iterations = 6}, progress);
-    EXPECT_EQ(progress.iteration, 1 + 6);
+    EXPECT_EQ(progress.finished, 1 + 6);
     if (!one_by_one) return std::vector<std::string>{one_by_one.error().message};
-    EXPECT_THAT(one_by_one->front().seconds, SizeIs(6));
-    EXPECT_THAT(one_by_one->front().seconds, Each(::testing::Gt(0)));
-    EXPECT_EQ(one_by_one->front().rank, rank);
+    EXPECT_THAT(one_by_one->samples.front().seconds, SizeIs(6));
+    EXPECT_THAT(one_by_one->samples.front().seconds, Each(::testing::Gt(0)));
+    EXPECT_EQ(one_by_one->samples.front().rank, rank);
     EXPECT_TRUE(backend.memory_free());
     const auto in_a_row =
         backend.measure(operation, {.iterations = 4, .pipelined = true}, progress);
     if (!in_a_row) return std::vector<std::string>{in_a_row.error().message};
-    EXPECT_EQ(progress.iteration, 5 + 4);
-    EXPECT_EQ(in_a_row->front().seconds, std::vector<double>(4, in_a_row->front().seconds.front()));
+    EXPECT_EQ(progress.finished, 5 + 4);
+    EXPECT_EQ(in_a_row->samples.front().seconds,
+              std::vector<double>(4, in_a_row->samples.front().seconds.front()));
     return std::vector<std::string>{};
   });
   EXPECT_THAT(problems, IsEmpty());
@@ -106,7 +107,7 @@ TEST(TcpBackendTest, FindsWhatIsWrong) {
                               .type = rank == 2 ? Type::i32 : Type::f32,
                               .bytes = 3072};
     EXPECT_TRUE(backend.reserve(operation));
-    const auto wrongs = backend.verify(operation);
+    const auto wrongs = verify_once(backend, operation);
     EXPECT_EQ(wrongs->size(), 1);
     if (rank != 2) {
       EXPECT_EQ(wrongs->front().first, 512);
@@ -126,7 +127,7 @@ TEST(TcpBackendTest, EndsWhenAborted) {
       backend.abort();
       return std::vector<std::string>{};
     }
-    return std::vector<std::string>{backend.verify(operation).error().message};
+    return std::vector<std::string>{verify_once(backend, operation).error().message};
   });
   EXPECT_THAT(problems,
               ::testing::ElementsAre("exchange data with rank 1: the connection was closed"));
@@ -142,7 +143,7 @@ TEST(TcpBackendTest, AbortsItselfFromAnotherThread) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         backend.abort();
       });
-      said.push_back(backend.verify({.bytes = 1024}).error().message);
+      said.push_back(verify_once(backend, {.bytes = 1024}).error().message);
     }
     all_done.arrive_and_wait();
     return said;

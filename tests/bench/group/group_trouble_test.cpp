@@ -64,6 +64,13 @@ TEST(LateTest, TheRankThatHangsInAnEarlierPhaseIsNamed) {
   }
 }
 
+using Count = std::shared_ptr<std::atomic<std::uint64_t>>;
+
+ProgressCounters counters(const Count& count) {
+  return {.started = [count] { return count->load(); },
+          .finished = [count] { return count->load(); }};
+}
+
 // Works for 300 ms, an iteration every 15.
 void work_on(std::atomic<std::uint64_t>& count) {
   for (int i = 0; i < 20; ++i) {
@@ -75,7 +82,7 @@ void work_on(std::atomic<std::uint64_t>& count) {
 TEST(LateTest, TheLimitBeginsAnewWhileThereIsHeadway) {
   const auto ranks = run_threads({.world = 3}, [](Group& group) {
     const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
-    group.enter("all_reduce", group.rank() == 2 ? kShort * 4 : kLong, count);
+    group.enter("all_reduce", group.rank() == 2 ? kShort * 4 : kLong, counters(count));
     work_on(*count);
     work_on(*count);
     work_on(*count);
@@ -87,7 +94,7 @@ TEST(LateTest, TheLimitBeginsAnewWhileThereIsHeadway) {
 TEST(LateTest, TheLimitEndsOnceTheHeadwayDoes) {
   const auto ranks = run_threads({.world = 2}, [](Group& group) {
     const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
-    group.enter("all_reduce", group.rank() == 1 ? kShort * 4 : kLong, count);
+    group.enter("all_reduce", group.rank() == 1 ? kShort * 4 : kLong, counters(count));
     if (group.rank() == 1) work_on(*count);
     work_until_trouble(group);
   });
@@ -95,7 +102,7 @@ TEST(LateTest, TheLimitEndsOnceTheHeadwayDoes) {
     ASSERT_EQ(rank.troubles, 1);
     EXPECT_EQ(rank.trouble->kind, Trouble::Kind::late);
     EXPECT_THAT(rank.trouble->what,
-                HasSubstr("an iteration of the phase \"all_reduce\" takes longer than 600 ms"));
+                HasSubstr("an operation of the phase \"all_reduce\" takes longer than 600 ms"));
   }
 }
 

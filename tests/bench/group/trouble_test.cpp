@@ -52,6 +52,52 @@ TEST(LateWordsTest, NobodyIsToBlameWhereAllAreAlike) {
   EXPECT_THAT(late_trouble(kOverdue, {at(0, 5, true), at(1, 5, true)}).ranks, IsEmpty());
 }
 
+Answer counted(int rank, std::uint64_t started, std::uint64_t finished) {
+  auto answer = at(rank, 5, false);
+  answer.stage->counted = true;
+  answer.stage->unit = "operation";
+  answer.stage->started = started;
+  answer.stage->finished = finished;
+  return answer;
+}
+
+Stage counted_overdue() {
+  auto stage = kOverdue;
+  stage.counted = true;
+  stage.unit = "operation";
+  return stage;
+}
+
+TEST(LateWordsTest, WhoHasNotStartedAnOperationIsNamed) {
+  const auto trouble =
+      late_trouble(counted_overdue(), {counted(0, 4, 3), counted(1, 3, 3), counted(2, 4, 3)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(1));
+  EXPECT_EQ(trouble.what,
+            "an operation of the phase \"all_reduce\" takes longer than 10 s: rank 1 (n) has not "
+            "started operation 4");
+}
+
+TEST(LateWordsTest, WhoHasNotFinishedWhatOthersHaveIsNamed) {
+  const auto trouble =
+      late_trouble(counted_overdue(), {counted(0, 4, 4), counted(1, 4, 3), counted(2, 5, 4)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(1));
+  EXPECT_THAT(trouble.what, HasSubstr("rank 1 (n) has started operation 4 and not finished it"));
+}
+
+TEST(LateWordsTest, OfThoseAtWorkWhereOneWaitsTheSlowestIsNamed) {
+  auto waits = counted(0, 25, 25);
+  waits.stage->waits = true;
+  const auto trouble =
+      late_trouble(counted_overdue(), {waits, counted(1, 25, 24), counted(2, 25, 25)});
+  EXPECT_THAT(trouble.ranks, ElementsAre(1));
+}
+
+TEST(LateWordsTest, WhereAllAreInTheSameOperationThatIsSaid) {
+  const auto trouble = late_trouble(counted_overdue(), {counted(0, 4, 3), counted(1, 4, 3)});
+  EXPECT_THAT(trouble.ranks, IsEmpty());
+  EXPECT_THAT(trouble.what, HasSubstr("each rank has started operation 4 and not"));
+}
+
 TEST(LateWordsTest, OfManyOnlySomeAreDescribed) {
   std::vector<Answer> answers{at(0, 5, false)};
   for (int rank = 1; rank < 20; ++rank) answers.push_back(at(rank, 4, false));

@@ -44,14 +44,14 @@ TEST(MessagesTest, MembersComeBackAsTheyWere) {
 // Times and raw bits to the last digit.
 TEST(MessagesTest, WhatWasMeasuredComesBackExactly) {
   constexpr std::uint64_t kAllBits = ~0ULL;
-  const BatchResult sent{.samples = {{.rank = 1, .seconds = {0.1, 1e-9, 3.0000000000000004}}},
-                         .wrong = {{.rank = 1,
-                                    .elements = 2,
-                                    .first = 1ULL << 60U,
-                                    .observed = kAllBits,
-                                    .low = 3,
-                                    .high = kAllBits - 1}}};
-  const auto got = from_message<BatchResult>(to_message(sent), 1);
+  const Batch sent{.samples = {{.rank = 1, .seconds = {0.1, 1e-9, 3.0000000000000004}}},
+                   .wrong = {{.rank = 1,
+                              .elements = 2,
+                              .first = 1ULL << 60U,
+                              .observed = kAllBits,
+                              .low = 3,
+                              .high = kAllBits - 1}}};
+  const auto got = from_message<Batch>(to_message(sent), 1);
   ASSERT_TRUE(got.has_value());
   ASSERT_EQ(got->samples.size(), 1U);
   EXPECT_EQ(got->samples[0].rank, 1);
@@ -67,7 +67,7 @@ TEST(MessagesTest, AnotherVersionsTextIsItsRanks) {
     const auto introduction = from_message<Introduction>(text, 7);
     ASSERT_FALSE(introduction.has_value()) << text;
     EXPECT_THAT(introduction.error().message, StartsWith(kBeginning));
-    const auto told = from_message<BatchResult>(text, 7);
+    const auto told = from_message<Batch>(text, 7);
     ASSERT_FALSE(told.has_value()) << text;
     EXPECT_THAT(told.error().message, StartsWith(kBeginning));
   }

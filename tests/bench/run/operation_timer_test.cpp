@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 struct Entered {
   std::string phase;
   double limit = 0;  // seconds
-  ProgressCounter counter;
+  ProgressCounters counters;
 };
 
 // The only rank.
@@ -37,10 +37,10 @@ class Alone final : public Group {
 
   [[nodiscard]] Result<void> barrier() override { return {}; }
 
-  void enter(std::string_view phase, Clock::duration limit, ProgressCounter counter) override {
+  void enter(std::string_view phase, Clock::duration limit, ProgressCounters counters) override {
     entered.push_back({.phase = std::string(phase),
                        .limit = std::chrono::duration<double>(limit).count(),
-                       .counter = std::move(counter)});
+                       .counters = std::move(counters)});
   }
 
   void give_up(GivingUp /*reason*/) override {}
@@ -66,23 +66,27 @@ class Scripted final : public Backend {
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
 
-  [[nodiscard]] Result<std::vector<Samples>> measure(const Operation& /*operation*/,
-                                                     const Pace& pace,
-                                                     Progress& progress) override {
+  [[nodiscard]] Result<Batch> measure(const Operation& /*operation*/,
+                                      const Pace& pace,
+                                      Progress& progress) override {
+    progress.reset();
     Samples samples;
     for (int i = 0; i < pace.iterations; ++i) {
       samples.seconds.push_back(seconds_[next_++ % seconds_.size()]);
-      ++progress.iteration;
+      ++progress.finished;
     }
     ++batches;
-    return std::vector{samples};
+    return Batch{.samples = {samples}, .wrong = wrong_after};
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& /*operation*/) override {
-    return std::vector<Wrong>{};
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& /*operation*/,
+                                                  const Pace& /*pace*/,
+                                                  Progress& /*progress*/) override {
+    return wrong_before;
   }
 
   int batches = 0;
+  std::vector<Wrong> wrong_before, wrong_after;
 
  private:
   std::vector<double> seconds_;
@@ -104,9 +108,23 @@ TEST(OperationTimerTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConne
     limits.push_back(each.limit);
   }
   EXPECT_THAT(limits, ElementsAre(43, 3, 3, 3));
-  EXPECT_EQ(group.entered[0].counter, nullptr);
-  ASSERT_NE(group.entered[1].counter, nullptr);
-  EXPECT_EQ(*group.entered[1].counter, 40U) << "every iteration counts";
+  ASSERT_TRUE(group.entered[1].counters);
+  EXPECT_EQ(group.entered[1].counters.finished(), 20U) << "every iteration counts";
+}
+
+TEST(OperationTimerTest, FindsWhatTheTimedOperationsLeftWrong) {
+  Alone group;
+  Scripted backend({1e-3});
+  backend.wrong_after = {{.rank = 0, .elements = 1, .first = 7}};
+  auto measured = OperationTimer(group, backend, {}).run(kOperation);
+  ASSERT_TRUE(measured);
+  EXPECT_THAT(measured->wrong,
+              ElementsAre(Wrong{.rank = 0, .elements = 1, .first = 7, .timed = true}));
+  // What was wrong before is told once.
+  backend.wrong_before = {{.rank = 0, .elements = 2, .first = 3}};
+  measured = OperationTimer(group, backend, {}).run(kOperation);
+  ASSERT_TRUE(measured);
+  EXPECT_THAT(measured->wrong, ElementsAre(Wrong{.rank = 0, .elements = 2, .first = 3}));
 }
 
 TEST(OperationTimerTest, GoesOnUntilTheMedianIsKnownAsWellAsAsked) {

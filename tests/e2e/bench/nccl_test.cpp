@@ -181,7 +181,10 @@ TEST_F(FakeNccl, ARankThatNeverComesToTheCommunicatorEndsTheRunInTime) {
   start(R"("absent": 9)", {"--join-deadline=2s", "--operation-deadline=2s"});
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
-  EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("start of nccl"));
+  EXPECT_THAT(message_of(report, "bench.completion"),
+              AllOf(HasSubstr("start of nccl's communicator"),
+                    HasSubstr("rank 9 "),
+                    HasSubstr("has not started it")));
 }
 
 TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
@@ -189,7 +192,20 @@ TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
         {"--operation-deadline=2s"});
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
-  EXPECT_THAT(message_of(report, "bench.completion"), HasSubstr("all_reduce of 8 GiB"));
+  EXPECT_THAT(message_of(report, "bench.completion"),
+              AllOf(HasSubstr("all_reduce of 8 GiB"),
+                    HasSubstr("rank 11 (gpu3 "),
+                    HasSubstr("has not started operation 7")));
+}
+
+// The GPU stops before the first operation, the one that is verified.
+TEST_F(FakeNccl, ARankThatNeverStartsIsNamed) {
+  start(R"("hang": {"rank": 11, "operation": 0})",
+        {"--join-deadline=2s", "--operation-deadline=2s"});
+  const auto finding = finding_of(end(1), "bench.completion");
+  EXPECT_EQ(finding["device"], "node1");
+  EXPECT_THAT(finding["message"].get<std::string>(),
+              AllOf(HasSubstr("rank 11 (gpu3 "), HasSubstr("has not started operation 1")));
 }
 
 // What NCCL has to say of it is told in the report, and to who asked for its log all of it.

@@ -49,8 +49,10 @@ struct Scenario {
   double latency_us = 0;                    // "latency_us": of each operation
   std::optional<Slow> slow;                 // "slow": {"rank": 3, "us": 500}
   std::optional<Wrong> wrong;               // "wrong": {"rank": 5, "operation": 0, "index": 7}
-  std::optional<When> hang;                 // "hang": {"rank": 2, "operation": 3}
-  std::optional<int> absent;                // "absent": 4: the rank never comes to the communicator
+  // "hang": {"rank": 2, "operation": 3}: its GPU stops before that, or in it where more was put on
+  // the stream before
+  std::optional<When> hang;
+  std::optional<int> absent;  // "absent": 4: the rank never comes to the communicator
   std::optional<AsyncError>
       async_error;  // "async_error": {"rank": 1, "operation": 2, "code": 6, "text": …}
   std::map<std::string, int> answers;  // "answers": {"cuInit": 802}: what a function answers

@@ -99,6 +99,10 @@ int current_gpu() {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(t_context) - 0x1000);
 }
 
+void stop(cuda::Stream stream) {
+  if (auto* state = own_stream(stream)) state->stopped = true;
+}
+
 int put(cuda::Stream stream, Work work) {
   auto* state = own_stream(stream);
   if (state == nullptr) return cuda::kInvalidHandle;

@@ -40,6 +40,8 @@ MUSTER_FAKE_API int answer(const char* function);
 // The ordinal of the calling thread's GPU, among all of the node; negative without a context.
 MUSTER_FAKE_API int current_gpu();
 MUSTER_FAKE_API int put(bench::cuda::Stream stream, Work work);
+// The GPU hangs: nothing that lies on the stream is run any more.
+MUSTER_FAKE_API void stop(bench::cuda::Stream stream);
 
 // Bytes from there to the end of the allocation; 0 where it is no memory of the current GPU.
 MUSTER_FAKE_API std::uint64_t reach(const void* memory);

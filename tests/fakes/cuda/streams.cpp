@@ -7,6 +7,7 @@
 namespace muster::fakes::gpu {
 
 bool advance(StreamState& stream) {
+  if (stream.stopped) return stream.waiting.empty();
   for (;;) {
     if (!stream.running) {
       if (stream.waiting.empty()) return true;

@@ -20,6 +20,7 @@ struct StreamState {
   Time now = 0;
   std::deque<Work> waiting;
   Step running;
+  bool stopped = false;
   std::unique_ptr<GraphWork> captured;  // while work is not run but kept
   bool capture_broken = false;
 };

@@ -28,6 +28,7 @@ struct Member {
   std::deque<std::function<int()>> begun;
   int error = 0;  // asynchronous, and for good
   std::string text;
+  std::uint64_t enqueued = 0;  // less those of graphs
   std::uint64_t executed = 0;
 };
 

@@ -158,6 +158,19 @@ void log_warning(const Writer& writer, std::string_view text) {
   }
 }
 
+void log_arrival(const Writer& writer) {
+  inform(
+      writer,
+      "INIT",
+      fmt::format("ncclCommInitRankConfig comm 0x5581d8f0 rank {} nranks {} cudaDev {} nvmlDev {} "
+                  "busId {:x}000a000 commId 0x1a2b3c4d - Init START",
+                  writer.rank,
+                  writer.ranks,
+                  writer.gpu,
+                  writer.gpu,
+                  writer.gpu));
+}
+
 void log_begin(const Writer& writer) {
   inform(writer, "INIT", "NCCL version 2.28.9+cuda13.0");
   if (!scenario().warning.empty()) log_warning(writer, scenario().warning);

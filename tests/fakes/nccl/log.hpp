@@ -17,6 +17,8 @@ struct Writer {
 };
 
 void log_warning(const Writer& writer, std::string_view text);
+// When a rank comes to a communicator.
+void log_arrival(const Writer& writer);
 // While a communicator begins: the network, and that it is complete.
 void log_begin(const Writer& writer);
 // At the first operation: how the ranks are connected.

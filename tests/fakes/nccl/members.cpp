@@ -114,6 +114,7 @@ int begin(Communicator* made, int ranks, const UniqueId& id, int rank, bool bloc
     seat.host = scenario().host_of(rank);
     seat.gpu = current_gpu();
     seat.taken.store(2, std::memory_order_release);
+    log_arrival(member->writer);
   }
   *made = reinterpret_cast<Communicator>(member.get());
   library().members[*made] = std::move(member);

@@ -61,6 +61,9 @@ int enqueue(Communicator handle, Stream stream, Call call) {
   const int code = examine_memory(call);
   if (code != nccl::kSuccess) return code;
   if (!member->connected) log_connections(member->writer);
+  const auto& hang = scenario().hang;
+  const auto number = member->enqueued++;
+  if (hang && number == member->executed && hang->is(member->writer.rank, number)) stop(stream);
   auto work = work_of(member, std::move(call));
   const auto go = [stream, work] { return put(stream, work); };
   if (member->blocking) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <thread>
 
+#include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 
 namespace muster::bench {
@@ -47,7 +48,7 @@ std::string text_of(const std::vector<Wrong>& wrongs) {
 // Runs one operation; empty where all is right.
 std::string trouble_with(Backend& backend, const Operation& operation) {
   if (!backend.supports(operation, {})) return {};
-  const auto wrongs = backend.verify(operation);
+  const auto wrongs = verify_once(backend, operation);
   if (!wrongs) return fmt::format("{}: {}\n", text_of(operation), wrongs.error().message);
   if (wrongs->empty()) return {};
   return fmt::format("{}: {}\n", text_of(operation), text_of(*wrongs));
@@ -104,7 +105,7 @@ std::string verify_all_reduce(Backend& backend, std::uint64_t bytes) {
   const Operation operation{.bytes = bytes};
   const auto reserved = backend.reserve(operation);
   if (!reserved) return reserved.error().message;
-  const auto wrongs = backend.verify(operation);
+  const auto wrongs = verify_once(backend, operation);
   return wrongs ? text_of(*wrongs) : wrongs.error().message;
 }
 
@@ -131,7 +132,7 @@ std::string verify_in_graph(Backend& backend) {
   const Operation operation{.in_place = true, .bytes = 4096};
   const auto reserved = backend.reserve(operation);
   if (!reserved) return reserved.error().message;
-  const auto wrongs = backend.verify_graph(operation);
+  const auto wrongs = verify_once(backend, operation, {.graph = true});
   return wrongs ? text_of(*wrongs) : wrongs.error().message;
 }
 

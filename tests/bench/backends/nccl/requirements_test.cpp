@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 
 namespace muster::bench {
@@ -265,7 +266,7 @@ std::vector<Taken> taken_of_run(const std::string& scenario, const std::vector<W
   const auto logs = run_ranks({.ranks = 4, .scenario = scenario, .gpus = 2}, [](Backend& backend) {
     const Operation operation{.bytes = 1024};
     const auto reserved = backend.reserve(operation);
-    const auto verified = backend.verify(operation);
+    const auto verified = verify_once(backend, operation);
     return reserved && verified ? telling_lines(backend.log()) : "failed";
   });
   Transport all;

@@ -30,11 +30,11 @@ std::string measure(Backend& backend, const Operation& operation, const Pace& pa
   Progress progress;
   const auto samples = backend.measure(operation, pace, progress);
   if (!samples) return samples.error().message;
-  if (samples->size() != 1) return "not one rank's samples";
+  if (samples->samples.size() != 1) return "not one rank's samples";
   const int rounds = pace.warm_up + pace.iterations;
-  if (std::cmp_not_equal(progress.iteration.load(), rounds))
-    return fmt::format("{} rounds", progress.iteration.load());
-  return fmt::format("{:.12e}", fmt::join(samples->front().seconds, " "));
+  if (std::cmp_not_equal(progress.finished.load(), rounds))
+    return fmt::format("{} rounds", progress.finished.load());
+  return fmt::format("{:.12e}", fmt::join(samples->samples.front().seconds, " "));
 }
 
 // The bus bandwidth of each iteration of a rank, in GB/s.

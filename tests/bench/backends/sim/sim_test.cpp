@@ -8,6 +8,8 @@
 #include <future>
 #include <thread>
 
+#include "tests/bench/backends/battery.hpp"
+
 namespace muster::bench {
 namespace {
 
@@ -31,9 +33,9 @@ Operation all_reduce_of(std::uint64_t bytes) {
 
 std::vector<Samples> measured(Backend& backend, const Pace& pace = {}) {
   Progress progress;
-  const auto samples = backend.measure(all_reduce_of(1 << 20), pace, progress);
-  EXPECT_TRUE(samples) << samples.error().message;
-  return samples.value_or(std::vector<Samples>());
+  const auto batch = backend.measure(all_reduce_of(1 << 20), pace, progress);
+  EXPECT_TRUE(batch) << batch.error().message;
+  return batch ? batch->samples : std::vector<Samples>();
 }
 
 TEST(SimTest, OneProcessIsAllRanks) {
@@ -70,7 +72,7 @@ TEST(SimTest, ARunIsTheSameAgainToTheBit) {
 
 TEST(SimTest, HealthyDataAreRight) {
   const auto sim = sim_of("");
-  const auto wrong = sim->verify(all_reduce_of(1024));
+  const auto wrong = verify_once(*sim, all_reduce_of(1024));
   ASSERT_TRUE(wrong);
   EXPECT_THAT(*wrong, IsEmpty());
 }
@@ -80,10 +82,10 @@ TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
     const auto sim = sim_of("fault=wrong:13:100");
     auto operation = all_reduce_of(1024);
     operation.type = type;
-    const auto wrong = sim->verify(operation);
+    const auto wrong = verify_once(*sim, operation);
     ASSERT_TRUE(wrong);
     ASSERT_THAT(*wrong, SizeIs(1)) << to_string(type);
-    const auto& [rank, elements, first, observed, low, high] = wrong->front();
+    const auto& [rank, elements, first, observed, low, high, timed] = wrong->front();
     EXPECT_EQ(rank, 13);
     EXPECT_EQ(elements, 1U);
     EXPECT_EQ(first, 100U);
@@ -94,10 +96,10 @@ TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
 
 TEST(SimTest, AnElementThatIsNotReceivedCannotBeWrong) {
   const auto sim = sim_of("fault=wrong:13:256");
-  EXPECT_THAT(sim->verify(all_reduce_of(1024)).value(), IsEmpty());
+  EXPECT_THAT(verify_once(*sim, all_reduce_of(1024)).value(), IsEmpty());
   auto gather = all_reduce_of(1024);
   gather.collective = Collective::gather;
-  EXPECT_THAT(sim_of("fault=wrong:13:0")->verify(gather).value(), IsEmpty());
+  EXPECT_THAT(verify_once(*sim_of("fault=wrong:13:0"), gather).value(), IsEmpty());
 }
 
 TEST(SimTest, NobodyGoesOnWhereARankHangsUntilItIsGivenUp) {
@@ -107,19 +109,20 @@ TEST(SimTest, NobodyGoesOnWhereARankHangsUntilItIsGivenUp) {
   auto call = std::async(std::launch::async, [&] {
     return sim->measure(all_reduce_of(64), {.warm_up = 0, .iterations = 9}, progress);
   });
-  while (progress.iteration < 3) std::this_thread::yield();
+  while (progress.finished < 3) std::this_thread::yield();
   EXPECT_EQ(call.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   sim->abort();
   const auto samples = call.get();
   ASSERT_FALSE(samples);
   EXPECT_EQ(samples.error().message, "rank 5 did not come to operation 7");
-  EXPECT_EQ(progress.iteration, 3U);
+  EXPECT_EQ(progress.finished, 3U);
 }
 
 TEST(SimTest, AVerificationMayHangToo) {
   const auto sim = sim_of("fault=hang:5:0");
   sim->abort();
-  EXPECT_EQ(sim->verify(all_reduce_of(64)).error().message, "rank 5 did not come to operation 0");
+  EXPECT_EQ(verify_once(*sim, all_reduce_of(64)).error().message,
+            "rank 5 did not come to operation 0");
 }
 
 TEST(SimTest, RefusesARootThatIsNoRank) {
