@@ -45,6 +45,8 @@ bench/backends : lib/base lib/process bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends bench/group
 bench/command : lib/base lib/process lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
 bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
+bench/node   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/launch bench/backends bench/results bench/command bench/run
+bench        : lib/base lib/process lib/command lib/report bench/command bench/run bench/node
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 
@@ -57,7 +59,7 @@ folder_of() {
     checks/app/* | checks/main.cpp) echo checks/app ;;
     checks/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    bench/*) echo bench/run ;;
+    bench/*) echo bench ;;
     slurm/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
     *) echo "${1%%/*}" ;;
   esac

@@ -158,6 +158,7 @@ CommandText command_text() {
 std::string help_text() {
   return fmt::format(
       "{}\nCollectives: {}.\n\n"
+      "muster-bench node runs the active tests of this node (muster-bench node --help).\n\n"
       "nccl-tests' own command lines are taken, too:\n"
       "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
       "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"

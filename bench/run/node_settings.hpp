@@ -14,7 +14,8 @@
 namespace muster::bench {
 
 // The named profile, the site's, or the one that this node's hardware calls for.
-[[nodiscard]] Attempt<Choice> choose_profile(const BenchCommand& command,
+[[nodiscard]] Attempt<Choice> choose_profile(const std::string& named,
+                                             const std::vector<std::string>& settings,
                                              const Variables& variables);
 
 struct Settings {

@@ -24,7 +24,7 @@ namespace muster::bench {
 namespace {
 
 Attempt<void> prepare(RankContext& self) {
-  auto choice = choose_profile(self.command, self.variables);
+  auto choice = choose_profile(self.command.profile, self.command.settings, self.variables);
   if (!choice) return tl::unexpected(choice.error());
   const auto kind = pick_backend(self.command, self.place, choice->profile, self.place.evidence);
   if (!kind) return tl::unexpected(kind.error());

@@ -64,6 +64,23 @@ inline constexpr std::array kBenchChecks{
                "The bus bandwidth against the number on the command line, in place of the "
                "profile's limits.",
                "As for bench.job_all_reduce."},
+    BenchCheck{"bench.stream",
+               "The node's memory reaches its bandwidth",
+               "`muster-bench node`, test host.stream: copy, scale, add and triad over all CPUs, "
+               "each element verified; per NUMA node and as a whole.",
+               "A DIMM that is missing or slow, a BIOS setting (NUMA nodes per socket, memory "
+               "clock). Run `muster check --only 'host.*'`; reseat or replace the DIMM."},
+    BenchCheck{"bench.memory_latency",
+               "Memory answers each NUMA node in its time",
+               "`muster-bench node`, test host.latency: a chain of dependent loads from the CPUs "
+               "of each NUMA node to the memory of each.",
+               "As for bench.stream; a link between sockets that trained slow."},
+    BenchCheck{"bench.disk_read",
+               "Local NVMe disks read at their speed",
+               "`muster-bench node`, test host.disk: sequential and random reads past the page "
+               "cache, and nothing is written. Disks of one node are compared.",
+               "Run `nvme smart-log` on the disk that is named: heat, wear, media errors, a "
+               "narrow PCIe link."},
 };
 
 [[nodiscard]] constexpr const BenchCheck* find_bench_check(std::string_view id) {

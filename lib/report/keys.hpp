@@ -63,6 +63,8 @@ void each_key(T& conditions, Visit& visit) {
   visit("library", conditions.library);
   visit("algorithm", conditions.algorithm);
   visit("iterations", conditions.iterations);
+  visit("test", conditions.test, Presence::unless_empty);
+  visit("device", conditions.device, Presence::unless_empty);
 }
 
 template <Is<MeasurementStatistics> T, class Visit>

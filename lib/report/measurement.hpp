@@ -25,6 +25,8 @@ struct MeasurementConditions {
   std::string library;    // NCCL 2.28.3
   std::string algorithm;  // ring; empty where it is not known
   std::int64_t iterations = 0;
+  std::string test = {};    // of a node: host.stream; empty where ranks of a job measured it
+  std::string device = {};  // gpu3, numa1, gpu0-gpu5
 
   bool operator==(const MeasurementConditions&) const = default;
 };

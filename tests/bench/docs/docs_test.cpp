@@ -141,6 +141,7 @@ TEST(BenchCompletionTest, OffersTheCollectives) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     collectives.emplace(to_string(static_cast<Collective>(i)));
   }
+  collectives.emplace("node");
   EXPECT_EQ(offered("muster-bench \"\""), collectives);
   EXPECT_EQ(offered("muster-bench --pipelined \"\""), collectives);
 }

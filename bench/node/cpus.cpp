@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/cpus.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "lib/base/quantity.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+constexpr std::size_t kMostCpus = 1U << 16U;
+constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
+using Mask = std::vector<unsigned long>;
+
+Error failed(std::string_view what) {
+  return {.message = fmt::format("{}: {}", what, std::strerror(errno))};
+}
+
+std::optional<std::uint64_t> number_in(const Root& root, std::string_view path) {
+  const auto line = root.read_line(path);
+  if (!line) return std::nullopt;
+  const auto number = parse_unsigned(*line);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+// "32768K" of a cache.
+std::uint64_t cache_size(const Root& root, std::string_view folder) {
+  const auto line = root.read_line(fmt::format("{}/size", folder));
+  if (!line || !line->ends_with('K')) return 0;
+  const auto kib = parse_unsigned(std::string_view(*line).substr(0, line->size() - 1));
+  return kib ? *kib << 10U : 0;
+}
+
+// The last cache of a CPU: its folder, empty where the kernel tells of none.
+std::string last_cache(const Root& root, unsigned cpu) {
+  std::string last;
+  for (unsigned index = 0; index < 8; ++index) {
+    const auto folder = fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}", cpu, index);
+    if (!root.exists(folder)) break;
+    last = folder;
+  }
+  return last;
+}
+
+// What control groups leave to this process, from its own up to the root.
+std::uint64_t group_leaves(const Root& root, std::uint64_t most) {
+  const auto text = root.read("/proc/self/cgroup");
+  if (!text || !text->starts_with("0::")) return most;
+  auto path = std::string(trim(text->substr(3, text->find('\n') - 3)));
+  for (;;) {
+    const auto folder = fmt::format("/sys/fs/cgroup{}", path == "/" ? "" : path);
+    const auto limit = number_in(root, fmt::format("{}/memory.max", folder));
+    const auto used = number_in(root, fmt::format("{}/memory.current", folder));
+    if (limit && used) most = std::min(most, *limit > *used ? *limit - *used : 0);
+    if (path.size() <= 1) return most;
+    path.resize(path.rfind('/'));
+    if (path.empty()) path = "/";
+  }
+}
+
+}  // namespace
+
+Result<std::vector<unsigned>> own_cpus() {
+  Mask mask(kMostCpus / kBits);
+  auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
+  if (::sched_getaffinity(0, mask.size() * sizeof(unsigned long), set) != 0) {
+    return tl::unexpected(failed("ask for the CPUs of this process"));
+  }
+  std::vector<unsigned> cpus;
+  for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
+    if ((mask[cpu / kBits] >> (cpu % kBits) & 1U) != 0) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+Result<std::vector<NumaCpus>> numa_cpus(const Root& root, const std::vector<unsigned>& own) {
+  constexpr std::string_view kNodes = "/sys/devices/system/node";
+  const auto online = root.read_line(fmt::format("{}/online", kNodes));
+  if (!online && !online.error().missing) return tl::unexpected(online.error());
+  if (!online) return std::vector<NumaCpus>{{.node = 0, .cpus = own}};
+  const auto ids = parse_cpu_list(*online);
+  if (!ids) return tl::unexpected(ids.error());
+  std::vector<NumaCpus> nodes;
+  for (const unsigned id : *ids) {
+    const auto text = root.read(fmt::format("{}/node{}/cpulist", kNodes, id));
+    if (!text) return tl::unexpected(text.error());
+    const auto line = trim(*text);
+    const auto all = line.empty() ? Result<std::vector<unsigned>>() : parse_cpu_list(line);
+    if (!all) return tl::unexpected(all.error());
+    NumaCpus node{.node = id, .cpus = {}};
+    std::ranges::set_intersection(*all, own, std::back_inserter(node.cpus));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+std::uint64_t cache_bytes(const Root& root, const std::vector<unsigned>& cpus) {
+  std::set<std::string> known;
+  std::uint64_t bytes = 0;
+  for (const unsigned cpu : cpus) {
+    const auto folder = last_cache(root, cpu);
+    const auto shared = root.read_line(fmt::format("{}/shared_cpu_list", folder));
+    if (shared && known.insert(*shared).second) bytes += cache_size(root, folder);
+  }
+  return bytes;
+}
+
+std::uint64_t memory_available(const Root& root) {
+  const auto text = root.read("/proc/meminfo");
+  if (!text) return 0;
+  for (const auto line : split_lines(*text)) {
+    const auto words = split_words(line);
+    if (words.size() < 2 || words[0] != "MemAvailable:") continue;
+    const auto kib = parse_unsigned(words[1]);
+    return kib ? group_leaves(root, *kib << 10U) : 0;
+  }
+  return 0;
+}
+
+Result<void> stay_on(unsigned cpu) {
+  Mask mask(kMostCpus / kBits);
+  mask[cpu / kBits] = 1UL << (cpu % kBits);
+  const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
+  if (::sched_setaffinity(0, mask.size() * sizeof(unsigned long), set) == 0) return {};
+  return tl::unexpected(failed(fmt::format("run on CPU {}", cpu)));
+}
+
+Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(std::size_t)>& work) {
+  std::mutex mutex;
+  std::optional<Error> error;
+  Gate all_placed(cpus.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    threads.emplace_back([&, i] {
+      if (const auto placed = stay_on(cpus[i]); !placed) {
+        const std::lock_guard lock(mutex);
+        error = placed.error();
+      }
+      // Nobody begins where one is missing: they wait for each other inside.
+      all_placed.pass();
+      bool begins = false;
+      {
+        const std::lock_guard lock(mutex);
+        begins = !error;
+      }
+      if (begins) work(i);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  if (error) return tl::unexpected(*error);
+  return {};
+}
+
+void Gate::pass() {
+  constexpr int kSpins = 4096;  // then others may have the CPU, for there may be too few
+  const auto round = round_.load(std::memory_order_relaxed);
+  if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    waiting_.store(0, std::memory_order_relaxed);
+    round_.store(round + 1, std::memory_order_release);
+    return;
+  }
+  for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
+    if (spins > kSpins) std::this_thread::yield();
+  }
+}
+
+Result<FreshMemory> FreshMemory::reserve(std::uint64_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
+  if (memory == MAP_FAILED) {
+    return tl::unexpected(
+        failed(fmt::format("reserve {} of memory", to_string(Bytes{static_cast<double>(bytes)}))));
+  }
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // where they are off it does nothing
+  return FreshMemory(memory, bytes);
+}
+
+FreshMemory::FreshMemory(FreshMemory&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
+
+FreshMemory& FreshMemory::operator=(FreshMemory&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+FreshMemory::~FreshMemory() {
+  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+}
+
+Result<void> FreshMemory::bind_to(unsigned numa_node) {
+  constexpr int kBind = 2;  // MPOL_BIND of linux/mempolicy.h
+  std::array<unsigned long, 16> nodes{};
+  if (numa_node >= nodes.size() * kBits) return make_error("a NUMA node above 1023");
+  nodes.at(numa_node / kBits) = 1UL << (numa_node % kBits);
+  const auto done =
+      ::syscall(SYS_mbind, memory_, bytes_, kBind, nodes.data(), nodes.size() * kBits, 0U);
+  if (done == 0) return {};
+  return tl::unexpected(failed(fmt::format("take memory of NUMA node {}", numa_node)));
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.disk: sequential and random reads of each local NVMe disk. Reads only.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "bench/node/disk_reads.hpp"
+#include "bench/node/disks.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+constexpr std::string_view kCheck = "bench.disk_read";
+
+struct Way {
+  std::string_view what, quantity, unit;
+  std::uint32_t block;
+  unsigned depth;
+  bool random;
+  double unit_bytes;  // bytes per second that one of the unit is
+};
+
+constexpr std::uint32_t kSmall = 4096;
+constexpr std::array kWays{
+    Way{"sequential read", "sequential_read", "GB/s", 1U << 20U, 32, false, 1e9},
+    Way{"random read of 4 KiB", "random_read", "kIOPS", kSmall, 128, true, 1e3 * kSmall}};
+
+Finding of(const LocalDisk& disk, Outcome outcome, std::string message) {
+  return {.check = std::string(kCheck),
+          .device = disk.name,
+          .outcome = outcome,
+          .message = std::move(message),
+          .remedy = outcome == Outcome::fail ? Remedy::reseat_or_replace : Remedy::none};
+}
+
+}  // namespace
+
+Result<TestResult> run_host_disk(const TestInput& input) {
+  const Root root;
+  const auto disks = local_disks(root);
+  if (!disks) return tl::unexpected(disks.error());
+  if (disks->empty()) return make_missing("this node has no local NVMe disk");
+  TestResult result;
+  const auto share = input.time / static_cast<double>(disks->size() * kWays.size());
+  for (const auto& way : kWays) {
+    Series series{.check = std::string(kCheck),
+                  .what = std::string(way.what),
+                  .quantity = std::string(way.quantity),
+                  .unit = std::string(way.unit),
+                  .limited = false,
+                  .tolerance = 0.1,
+                  .size_bytes = way.block};
+    for (const auto& disk : *disks) {
+      const auto read = read_disk({.path = disk.device,
+                                   .size = disk.bytes,
+                                   .block = way.block,
+                                   .depth = way.depth,
+                                   .random = way.random,
+                                   .time = share});
+      if (!read) {
+        result.findings.push_back(of(disk, Outcome::unknown, read.error().message));
+        continue;
+      }
+      if (read->failed > 0) {
+        result.findings.push_back(of(disk,
+                                     Outcome::fail,
+                                     fmt::format("{} of {} reads failed, the first {}",
+                                                 read->failed,
+                                                 read->reads,
+                                                 read->first_failure)));
+      }
+      std::vector<double> rates;
+      for (const double rate : read->bytes_per_second) rates.push_back(rate / way.unit_bytes);
+      auto value = value_of(disk.name, rates);
+      value.group = disk.model;
+      series.iterations = std::ssize(rates);
+      series.values.push_back(std::move(value));
+    }
+    if (!series.values.empty()) result.series.push_back(std::move(series));
+  }
+  return result;
+}
+
+Result<std::vector<LocalDisk>> local_disks(const Root& root) {
+  const auto names = root.list("/sys/block");
+  if (!names) return tl::unexpected(names.error());
+  std::vector<LocalDisk> disks;
+  for (const auto& name : *names) {
+    const auto folder = fmt::format("/sys/block/{}", name);
+    const auto transport = root.read_line(fmt::format("{}/device/transport", folder));
+    if (!name.starts_with("nvme") || !transport || *transport != "pcie") continue;
+    const auto sectors = root.read_line(fmt::format("{}/size", folder));
+    const auto count = sectors ? parse_unsigned(*sectors) : Result<std::uint64_t>(0);
+    if (!count || *count == 0) continue;
+    constexpr std::uint64_t kSector = 512;  // whatever the disk's own is
+    disks.push_back(
+        {.name = name,
+         .device = fmt::format("/dev/{}", name),
+         .bytes = *count * kSector,
+         .model = printable(
+             root.read_line(fmt::format("{}/device/model", folder)).value_or(std::string()), 80)});
+  }
+  return disks;
+}
+
+}  // namespace muster::bench::node

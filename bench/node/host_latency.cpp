@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// host.latency: how long memory takes to answer, from each NUMA node to each, and how long one CPU
+// takes to see what another wrote.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <iterator>
+#include <random>
+
+#include "bench/node/cpus.hpp"
+#include "bench/node/matrix.hpp"
+#include "bench/node/tests.hpp"
+#include "bench/results/statistics.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Nanoseconds = std::chrono::duration<double, std::nano>;
+using Span = std::chrono::duration<double>;
+
+constexpr std::string_view kCheck = "bench.memory_latency";
+
+// A cache line that names the next one.
+struct alignas(64) Line {
+  std::uint64_t next = 0;
+};
+
+// One circle through all lines in random order, so that no prefetcher knows the way.
+void make_circle(Line* lines, std::uint64_t count) {
+  std::mt19937_64 random(7);
+  for (std::uint64_t i = 0; i < count; ++i) lines[i].next = i;
+  for (std::uint64_t i = count - 1; i > 0; --i) std::swap(lines[i].next, lines[random() % i].next);
+}
+
+struct Chase {
+  std::vector<double> nanoseconds;  // of a step, by batch
+  bool lost = false;                // a line named none of the circle
+};
+
+Chase chase(const Line* lines, std::uint64_t count, Span time) {
+  constexpr int kBatch = 20000;
+  constexpr std::size_t kLeast = 5;
+  Chase result;
+  std::uint64_t at = 0;
+  const auto end = SteadyClock::now() + time;
+  while (result.nanoseconds.size() < kLeast || SteadyClock::now() < end) {
+    const auto begin = SteadyClock::now();
+    for (int i = 0; i < kBatch; ++i) at = lines[at < count ? at : 0].next;
+    result.nanoseconds.push_back(Nanoseconds(SteadyClock::now() - begin).count() / kBatch);
+    result.lost = result.lost || at >= count;
+  }
+  return result;
+}
+
+// Nodes at the same distance are equal; the kernel's word, or nothing.
+std::string distance_of(const Root& root, unsigned from, std::size_t place) {
+  const auto line = root.read_line(fmt::format("/sys/devices/system/node/node{}/distance", from));
+  if (!line) return {};
+  const auto words = split_words(*line);
+  return place < words.size() ? std::string(words[place]) : std::string();
+}
+
+class Memory {
+ public:
+  Memory(const TestInput& input, std::vector<NumaCpus> nodes, std::uint64_t bytes)
+      : input_(input), nodes_(std::move(nodes)), bytes_(bytes) {}
+
+  Result<void> measure(TestResult& result) {
+    Series series{.check = std::string(kCheck),
+                  .what = "memory latency",
+                  .quantity = "memory_latency",
+                  .unit = "ns",
+                  .less_is_better = true,
+                  .limited = false,
+                  .tolerance = 0.1,
+                  .size_bytes = static_cast<std::int64_t>(bytes_)};
+    Matrix matrix{.title = "memory latency in ns, from CPUs (rows) to memory (columns)"};
+    for (const auto& node : nodes_) matrix.names.push_back(fmt::format("numa{}", node.node));
+    matrix.cells.assign(nodes_.size(), std::vector<double>(nodes_.size(), kNoCell));
+    for (std::size_t memory = 0; memory < nodes_.size(); ++memory) {
+      if (auto done = to(memory, series, matrix, result); !done) return done;
+    }
+    result.series.push_back(std::move(series));
+    std::ranges::move(lines_of(matrix), std::back_inserter(result.lines));
+    return {};
+  }
+
+ private:
+  Result<void> to(std::size_t memory, Series& series, Matrix& matrix, TestResult& result) {
+    auto made = FreshMemory::reserve(bytes_);
+    if (!made) return tl::unexpected(made.error());
+    if (nodes_.size() > 1) {
+      if (auto bound = made->bind_to(nodes_[memory].node); !bound) return bound;
+    }
+    auto* lines = made->as<Line>();
+    const auto count = bytes_ / sizeof(Line);
+    make_circle(lines, count);
+    const auto share = input_.time / (2.0 * static_cast<double>(nodes_.size() * nodes_.size()));
+    for (std::size_t from = 0; from < nodes_.size(); ++from) {
+      const auto& cpus = nodes_[from].cpus;
+      if (cpus.empty()) continue;
+      Chase steps;
+      const std::array one{cpus[cpus.size() / 2]};
+      auto ran = on_each(one, [&](std::size_t) { steps = chase(lines, count, share); });
+      if (!ran) return ran;
+      auto value =
+          value_of(from == memory ? matrix.names[from]
+                                  : fmt::format("{}-{}", matrix.names[from], matrix.names[memory]),
+                   steps.nanoseconds);
+      value.group = distance_of(Root(), nodes_[from].node, memory);
+      matrix.cells[from][memory] = value.value;
+      if (steps.lost) {
+        result.findings.push_back({.check = std::string(kCheck),
+                                   .device = value.device,
+                                   .outcome = Outcome::fail,
+                                   .message = "memory did not hold the chain that was written",
+                                   .remedy = Remedy::reseat_or_replace});
+      }
+      series.iterations = std::ssize(steps.nanoseconds);
+      series.values.push_back(std::move(value));
+    }
+    return {};
+  }
+
+  const TestInput& input_;
+  std::vector<NumaCpus> nodes_;
+  std::uint64_t bytes_;
+};
+
+// Half of a way there and back, the least of some batches: whoever is interrupted is late.
+Result<double> between(unsigned first, unsigned second) {
+  constexpr std::uint64_t kTrips = 200;
+  constexpr int kBatches = 5;
+
+  struct alignas(128) Ball {
+    std::atomic<std::uint64_t> holder{0};
+  } ball;
+
+  double best = 1e12;
+  const std::array both{first, second};
+  auto ran = on_each(both, [&](std::size_t self) {
+    for (int batch = 0; batch < kBatches; ++batch) {
+      const auto begin = SteadyClock::now();
+      const std::uint64_t origin = static_cast<std::uint64_t>(batch) * 2 * kTrips;
+      for (std::uint64_t trip = 0; trip < kTrips; ++trip) {
+        const auto mine = origin + 2 * trip + self;
+        while (ball.holder.load(std::memory_order_acquire) != mine) {
+        }
+        ball.holder.store(mine + 1, std::memory_order_release);
+      }
+      const double trip = Nanoseconds(SteadyClock::now() - begin).count() / kTrips;
+      if (self == 0) best = std::min(best, trip / 2);
+    }
+  });
+  if (!ran) return tl::unexpected(ran.error());
+  return best;
+}
+
+// As many as there is time for, from all over the node.
+std::vector<unsigned> sample_of(const std::vector<unsigned>& cpus, std::size_t most) {
+  if (cpus.size() <= most) return cpus;
+  std::vector<unsigned> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(cpus[i * cpus.size() / most]);
+  return some;
+}
+
+Result<void> between_cpus(const TestInput& input,
+                          const std::vector<unsigned>& own,
+                          TestResult& result) {
+  const auto cpus = sample_of(own, input.level == Level::quick ? 16 : 24);
+  if (cpus.size() < 2) return {};
+  Series series{.check = std::string(kCheck),
+                .what = "latency between CPUs",
+                .quantity = "core_to_core_latency",
+                .unit = "ns",
+                .less_is_better = true,
+                .limited = false,
+                .tolerance = 0.5};
+  Matrix matrix{.title =
+                    fmt::format("latency in ns between {} of {} CPUs", cpus.size(), own.size())};
+  for (const unsigned cpu : cpus) matrix.names.push_back(fmt::format("cpu{}", cpu));
+  matrix.cells.assign(cpus.size(), std::vector<double>(cpus.size(), kNoCell));
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    for (std::size_t j = i + 1; j < cpus.size(); ++j) {
+      const auto latency = between(cpus[i], cpus[j]);
+      if (!latency) return tl::unexpected(latency.error());
+      matrix.cells[i][j] = matrix.cells[j][i] = *latency;
+    }
+  }
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    auto others = matrix.cells[i];
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    series.values.push_back({.device = matrix.names[i], .value = median_of(others)});
+  }
+  result.series.push_back(std::move(series));
+  std::ranges::move(lines_of(matrix), std::back_inserter(result.lines));
+  return {};
+}
+
+}  // namespace
+
+Result<TestResult> run_host_latency(const TestInput& input) {
+  constexpr std::uint64_t kLeast = 64UL << 20U;
+  const Root root;
+  const auto own = own_cpus();
+  if (!own) return tl::unexpected(own.error());
+  auto nodes = numa_cpus(root, *own);
+  if (!nodes) return tl::unexpected(nodes.error());
+  const auto wanted = std::max(kLeast, 2 * cache_bytes(root, *own) / nodes->size());
+  const auto available = memory_available(root);
+  const auto bytes =
+      input.bytes != 0 ? input.bytes : std::min(wanted, std::max(kLeast, available / 8));
+  TestResult result;
+  auto done = Memory(input, *std::move(nodes), bytes).measure(result);
+  if (done) done = between_cpus(input, *own, result);
+  if (!done) return tl::unexpected(done.error());
+  return result;
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/node_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "bench/node/tests.hpp"
+#include "lib/base/text.hpp"
+#include "lib/command/command_line.hpp"
+#include "lib/profile/load.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using C = NodeCommand;
+using Text = std::string_view;
+
+Result<void> take_tests(std::vector<std::string>& target, Text value) {
+  for (const auto word : split(value, ',')) {
+    const auto glob = trim(word);
+    const bool known = std::ranges::any_of(
+        node_tests(), [&](const NodeTest& test) { return matches_glob(glob, test.name); });
+    if (!known) {
+      std::vector<std::string> names;
+      for (const auto& test : node_tests()) names.emplace_back(test.name);
+      return make_error(fmt::format("no test is called \"{}\"{}; there are {}",
+                                    printable(glob, 80),
+                                    suggestion(glob, names),
+                                    fmt::join(names, ", ")));
+    }
+    target.emplace_back(glob);
+  }
+  return {};
+}
+
+Result<void> take_setting(std::vector<std::string>& target, Text value) {
+  if (!well_formed_setting(value)) {
+    return make_error(
+        fmt::format("expects KEY=VALUE as bench.stream.fail_below='300 GB/s', got \"{}\"",
+                    printable(value, 80)));
+  }
+  target.emplace_back(value);
+  return {};
+}
+
+Result<void> take_budget(std::optional<Seconds>& target, Text value) {
+  return put(target, take_duration(value));
+}
+
+Result<void> take_size(std::optional<Bytes>& target, Text value) {
+  constexpr double kLeast = 64.0 * 1024;
+  const auto size = parse_quantity<BytesKind>(value);
+  if (size && size->value < kLeast) return make_error("expects at least 64 KiB");
+  return put(target, size);
+}
+
+constexpr std::array kOptions{
+    option<&C::level>("--level",
+                      "quick|full|soak",
+                      "how thorough: a minute, five minutes, or half an hour (default quick)"),
+    option<&C::only, take_tests>(
+        "--only", "TEST,...", "these tests, at whatever level; with * and ?", Arity::each),
+    option<&C::skip, take_tests>("--skip", "TEST,...", "all but these", Arity::each),
+    option<&C::budget, take_budget>(
+        "--budget", "TIME", "end within this time; what it leaves no time for is not a pass"),
+    option<&C::size, take_size>(
+        "--size", "SIZE", "of each buffer, as '256 MiB', in place of what each test wants"),
+    option<&C::even_if_busy>("--even-if-busy", "", "run although another program works on a GPU"),
+    option<&C::profile>("--profile",
+                        "NAME|FILE",
+                        "judge by this profile; without it the site's muster.yaml or the hardware "
+                        "tells"),
+    option<&C::settings, take_setting>(
+        "--set", "KEY=VALUE", "override one value of the profile; may be repeated"),
+    option<&C::format>("--format", kFormats, "form of the report (default text)"),
+    option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
+    option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
+    option<&C::nvml>("--nvml", "FILE", "in place of libnvidia-ml.so.1"),
+    option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
+    option<&C::verbose>("-v,--verbose", "", "say what was recognised and why"),
+    option<&C::quiet>("-q,--quiet", "", "only what is wrong"),
+};
+
+std::string help_text() {
+  auto text = fmt::format("{}\nTests:\n", command_help(command_text()));
+  for (const auto& test : node_tests()) {
+    text += fmt::format("  {:<14}{}{}\n",
+                        test.name,
+                        wrapped(test.about, 16),
+                        test.from == Level::quick ? "" : " (--level soak)");
+  }
+  return text.append(
+      "\nExit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
+      "64 bad usage, 78 bad configuration.\n");
+}
+
+bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
+  return std::ranges::any_of(globs, [&](const auto& glob) { return matches_glob(glob, name); });
+}
+
+}  // namespace
+
+CommandText command_text() {
+  return {.program = "muster-bench",
+          .name = "node",
+          .synopsis = "[OPTION]...",
+          .about =
+              "Measures this node's memory, disks, GPUs and links, verifies every transfer, "
+              "and judges by the limits of the node's profile and by comparing equal devices",
+          .options = texts_of(std::span<const Option<NodeCommand>>(kOptions))};
+}
+
+Result<std::variant<std::string, NodeCommand>> parse(std::span<const char* const> arguments) {
+  const auto with_hint = [](std::string_view message) {
+    return make_error(fmt::format("{} (muster-bench node --help says more)", message));
+  };
+  CLI::App app;
+  try {
+    CommandLine<NodeCommand> line(app, command_text(), kOptions);
+    std::vector<std::string> words(arguments.rbegin(), arguments.rend());
+    app.parse(std::move(words));
+    if (line.help()) return help_text();
+    auto command = line.result();
+    if (!command) return with_hint(command.error().message);
+    if (command->verbose && command->quiet) return with_hint("-v and -q exclude each other");
+    if (selected_tests(*command).empty()) return with_hint("no test is left to run");
+    return *std::move(command);
+  } catch (const CLI::Error& error) {
+    return with_hint(printable(error.what()));
+  }
+}
+
+std::vector<const NodeTest*> selected_tests(const NodeCommand& command) {
+  std::vector<const NodeTest*> tests;
+  for (const auto& test : node_tests()) {
+    const bool wanted =
+        command.only.empty() ? test.from <= command.level : matches_any(command.only, test.name);
+    if (wanted && !matches_any(command.skip, test.name)) tests.push_back(&test);
+  }
+  return tests;
+}
+
+std::chrono::duration<double> budget_of(const NodeCommand& command) {
+  constexpr std::array kBudgets{60.0, 300.0, 1800.0};  // of each level, in seconds
+  return std::chrono::duration<double>(command.budget
+                                           ? command.budget->value
+                                           : kBudgets.at(static_cast<std::size_t>(command.level)));
+}
+
+}  // namespace muster::bench::node

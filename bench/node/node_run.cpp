@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/node_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "bench/node/node_command.hpp"
+#include "bench/node/outcome.hpp"
+#include "bench/node/result_json.hpp"
+#include "bench/run/node_settings.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/host_name.hpp"
+#include "lib/base/text.hpp"
+#include "lib/command/version.hpp"
+#include "lib/process/child.hpp"
+#include "lib/report/verdict.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using Span = std::chrono::duration<double>;
+
+// What a person sees while it runs; nothing where the report is for a program.
+class Screen {
+ public:
+  Screen(const NodeCommand& command, const Console& console)
+      : console_(console),
+        talks_(command.format == Format::text && !command.quiet && command.output.empty()) {}
+
+  void progress(std::string_view what) {
+    if (!talks_ || console_.width == 0) return;
+    shown_ = true;
+    (void)console_.out(fmt::format("\r\033[K{}", printable(what, console_.width - 1)));
+  }
+
+  void say(std::string_view lines) {
+    if (talks_) (void)console_.out(fmt::format("{}{}", cleared(), lines));
+  }
+
+  [[nodiscard]] std::string_view cleared() {
+    return std::exchange(shown_, false) ? "\r\033[K" : "";
+  }
+
+ private:
+  const Console& console_;
+  bool talks_;
+  bool shown_ = false;
+};
+
+class Run {
+ public:
+  Run(const NodeCommand& command, const RunInput& input, Choice choice)
+      : command_(command),
+        input_(input),
+        choice_(std::move(choice)),
+        screen_(command, input.console),
+        begin_(Clock::now()),
+        deadline_(begin_ + std::chrono::duration_cast<Clock::duration>(budget_of(command))) {
+    report_.started = utc_now();
+  }
+
+  [[nodiscard]] int run() {
+    const auto tests = selected_tests(command_);
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+      const auto* test = tests[i];
+      screen_.progress(fmt::format("{} ({} of {})", test->name, i + 1, tests.size()));
+      add(run_test(*test));
+    }
+    return conclude();
+  }
+
+ private:
+  [[nodiscard]] Span time_of(const NodeTest& test) const {
+    return Span(command_.level == Level::quick ? test.quick_s : test.full_s);
+  }
+
+  [[nodiscard]] Ran run_test(const NodeTest& test) const {
+    // What a test does beside measuring: taking memory, making its data, asking the driver.
+    constexpr auto kBeside = std::chrono::seconds(60);
+    Ran ran{.test = &test, .result = {}, .seconds = 0};
+    const auto now = Clock::now();
+    const auto time = time_of(test);
+    if (now + std::chrono::duration_cast<Clock::duration>(time) > deadline_) {
+      ran.result = make_error(fmt::format(
+          "not run: of the {:.0f} s that this run may take too little is left (see --budget)",
+          Span(deadline_ - begin_).count()));
+      return ran;
+    }
+    const TestInput asked{
+        .level = command_.level,
+        .time = time,
+        .cuda = command_.cuda,
+        .nvml = command_.nvml,
+        .nccl = command_.nccl,
+        .variables = input_.variables,
+        .bytes = static_cast<std::uint64_t>(command_.size.value_or(Bytes{0}).value)};
+    const auto enough = now + std::chrono::duration_cast<Clock::duration>(3 * time) + kBeside;
+    Children children;
+    children.start(std::string(test.name), std::min(enough, deadline_), [&] {
+      return to_json(test.run(asked));
+    });
+    const auto answer = children.next().second;
+    ran.seconds = answer.duration_ms / 1e3;
+    ran.result = answer.end == ChildAnswer::End::answered
+                     ? parse_result(answer.bytes)
+                     : Result<TestResult>(make_error(answer.reason));
+    return ran;
+  }
+
+  void add(const Ran& ran) {
+    screen_.say(summary_of(ran));
+    std::ranges::move(findings_of(ran, choice_.profile), std::back_inserter(report_.findings));
+    std::ranges::move(measurements_of(ran), std::back_inserter(report_.measurements));
+    checks_.emplace_back(ran.test->check);
+  }
+
+  [[nodiscard]] int conclude() {
+    report_.node = host_name();
+    report_.profile = choice_.profile.name;
+    report_.profile_evidence = choice_.evidence;
+    report_.context = "manual";
+    report_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
+    report_.muster = kVersion;
+    muster::conclude(report_, checks_);
+    // What was measured is said, whatever came of it.
+    const std::vector<std::string_view> shown(checks_.begin(), checks_.end());
+    const auto text = row_of(command_.format)
+                          .render(report_,
+                                  {.verbose = command_.verbose,
+                                   .quiet = command_.quiet,
+                                   .colour = input_.console.colour && command_.output.empty(),
+                                   .width = command_.output.empty() ? input_.console.width : 0,
+                                   .always = shown});
+    const auto written = write(fmt::format("{}{}", screen_.cleared(), text));
+    if (written) return exit_status(report_.verdict);
+    if (!written.error().message.empty()) {
+      input_.console.note(fmt::format("muster-bench: {}", written.error().message));
+    }
+    return kExitUndecided;
+  }
+
+  [[nodiscard]] Result<void> write(std::string_view text) const {
+    auto destination = Destination::open(input_.console, command_.output);
+    if (!destination) return tl::unexpected(destination.error());
+    if (auto done = destination->write(text); !done) return done;
+    return destination->finish();
+  }
+
+  const NodeCommand& command_;
+  const RunInput& input_;
+  Choice choice_;
+  Screen screen_;
+  Clock::time_point begin_;
+  Clock::time_point deadline_;
+  Report report_;
+  std::vector<std::string> checks_;
+};
+
+int refuse(const RunInput& input, int status, std::string_view message) {
+  input.console.note(fmt::format("muster-bench: {}", message));
+  return status;
+}
+
+}  // namespace
+
+int run(std::span<const char* const> arguments, const RunInput& input) {
+  const auto parsed = parse(arguments);
+  if (!parsed) return refuse(input, kExitUsage, parsed.error().message);
+  if (const auto* help = std::get_if<std::string>(&*parsed)) {
+    return input.console.out(*help) ? kExitHealthy : kExitUndecided;
+  }
+  const auto& command = std::get<NodeCommand>(*parsed);
+  auto choice = choose_profile(command.profile, command.settings, input.variables);
+  if (!choice) return refuse(input, choice.error().status, choice.error().message);
+  // Nothing is measured for a report that cannot be written.
+  if (const auto open = Destination::open(input.console, command.output); !open) {
+    return refuse(input, kExitUndecided, open.error().message);
+  }
+  return Run(command, input, *std::move(choice)).run();
+}
+
+}  // namespace muster::bench::node

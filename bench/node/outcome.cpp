@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/outcome.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "bench/node/judge.hpp"
+#include "lib/profile/limits/bench.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+std::string values_text(const Series& series) {
+  if (series.values.empty()) return fmt::format("{} nothing", series.what);
+  const auto [low, high] = std::ranges::minmax_element(series.values, {}, &DeviceValue::value);
+  if (low->value == high->value) {
+    return fmt::format("{} {:.4g} {}", series.what, low->value, series.unit);
+  }
+  return fmt::format("{} {:.4g} to {:.4g} {}", series.what, low->value, high->value, series.unit);
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
+  const std::string check(ran.test->check);
+  if (!ran.result) {
+    return {{.check = check,
+             .device = "node",
+             .outcome = ran.result.error().missing ? Outcome::skip : Outcome::unknown,
+             .message = fmt::format("{}: {}", ran.test->name, ran.result.error().message)}};
+  }
+  auto findings = ran.result->findings;
+  const auto bounds = ran.test->bounds == nullptr ? Bounds{} : ran.test->bounds(*profile.bench);
+  const auto from = fmt::format("profile {}", profile.name);
+  for (const auto& series : ran.result->series) {
+    std::ranges::move(judge(series, bounds, from), std::back_inserter(findings));
+  }
+  if (findings.empty()) {
+    findings.push_back({.check = check,
+                        .device = "node",
+                        .outcome = Outcome::unknown,
+                        .message = fmt::format("{} measured nothing", ran.test->name)});
+  }
+  return findings;
+}
+
+std::vector<Measurement> measurements_of(const Ran& ran) {
+  std::vector<Measurement> measurements;
+  if (!ran.result) return measurements;
+  for (const auto& series : ran.result->series) {
+    for (const auto& each : series.values) {
+      Measurement measurement{
+          .quantity = series.quantity, .value = each.value, .unit = series.unit};
+      measurement.conditions = {.size_bytes = series.size_bytes,
+                                .ranks = 1,
+                                .nodes = 1,
+                                .backend = ran.test->gpus ? "cuda" : "host",
+                                .iterations = series.iterations,
+                                .test = std::string(ran.test->name),
+                                .device = each.device};
+      measurements.push_back(std::move(measurement));
+    }
+  }
+  return measurements;
+}
+
+std::string summary_of(const Ran& ran) {
+  std::string text;
+  if (!ran.result) {
+    text = ran.result.error().message;
+  } else {
+    for (const auto& series : ran.result->series) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", values_text(series));
+    }
+  }
+  text = fmt::format("{}: {} ({:.1f} s)\n", ran.test->name, text, ran.seconds);
+  if (!ran.result) return text;
+  for (const auto& line : ran.result->lines) text += fmt::format("  {}\n", line);
+  return text;
+}
+
+}  // namespace muster::bench::node

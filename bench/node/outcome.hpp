@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of a run of tests.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/node/test.hpp"
+#include "lib/profile/profile.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench::node {
+
+// A test that was selected, and what came of it.
+struct Ran {
+  const NodeTest* test = nullptr;
+  Result<TestResult> result;
+  double seconds = 0;
+};
+
+// What the profile and a comparison of sisters say of a test's result. What could not be run is
+// unknown, and what this node has not is skipped.
+[[nodiscard]] std::vector<Finding> findings_of(const Ran& ran, const Profile& profile);
+
+[[nodiscard]] std::vector<Measurement> measurements_of(const Ran& ran);
+
+// "host.stream: copy 13.1 GB/s, scale 13.0 GB/s (4.1 s)", and below it the test's own lines.
+[[nodiscard]] std::string summary_of(const Ran& ran);
+
+}  // namespace muster::bench::node

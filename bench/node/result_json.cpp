@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/result_json.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace muster {
+
+inline void to_json(nlohmann::json& json, const Finding& finding) {
+  json = {{"check", finding.check},
+          {"device", finding.device},
+          {"outcome", to_string(finding.outcome)},
+          {"message", finding.message},
+          {"remedy", to_string(finding.remedy)}};
+}
+
+inline void from_json(const nlohmann::json& json, Finding& finding) {
+  json.at("check").get_to(finding.check);
+  json.at("device").get_to(finding.device);
+  json.at("message").get_to(finding.message);
+  finding.outcome = parse_outcome(json.at("outcome").get<std::string>()).value_or(Outcome::unknown);
+  finding.remedy = parse_remedy(json.at("remedy").get<std::string>()).value_or(Remedy::none);
+}
+
+}  // namespace muster
+
+namespace muster::bench::node {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceValue, device, value, noise, group)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
+                                   check,
+                                   what,
+                                   quantity,
+                                   unit,
+                                   less_is_better,
+                                   limited,
+                                   tolerance,
+                                   size_bytes,
+                                   iterations,
+                                   values)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, series, findings, lines)
+
+std::string to_json(const Result<TestResult>& result) {
+  const auto json = result ? nlohmann::json(*result)
+                           : nlohmann::json{{"error", result.error().message},
+                                            {"missing", result.error().missing}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<TestResult> parse_result(std::string_view text) {
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (!json.contains("error")) return json.get<TestResult>();
+    return tl::unexpected<Error>(Error{.message = json.at("error").get<std::string>(),
+                                       .missing = json.at("missing").get<bool>()});
+  } catch (const nlohmann::json::exception& error) {
+    return make_error(fmt::format("the result of a test: {}", error.what()));
+  }
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/stream_kernels.hpp"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace muster::bench::node {
+namespace {
+
+void copy(const Arrays& arrays) {
+  const double* __restrict a = arrays.a;
+  double* __restrict b = arrays.b;
+  for (std::size_t i = 0; i < arrays.count; ++i) b[i] = a[i];
+}
+
+void scale(const Arrays& arrays) {
+  const double* __restrict a = arrays.a;
+  double* __restrict b = arrays.b;
+  for (std::size_t i = 0; i < arrays.count; ++i) b[i] = kScalar * a[i];
+}
+
+void add(const Arrays& arrays) {
+  const double* __restrict a = arrays.a;
+  const double* __restrict b = arrays.b;
+  double* __restrict c = arrays.c;
+  for (std::size_t i = 0; i < arrays.count; ++i) c[i] = a[i] + b[i];
+}
+
+void triad(const Arrays& arrays) {
+  const double* __restrict a = arrays.a;
+  const double* __restrict b = arrays.b;
+  double* __restrict c = arrays.c;
+  for (std::size_t i = 0; i < arrays.count; ++i) c[i] = b[i] + kScalar * a[i];
+}
+
+#ifdef __x86_64__
+
+// One set for each width of vectors: P is what intrinsics of that width begin with.
+// NOLINTBEGIN(bugprone-macro-parentheses): names are put together
+#define MUSTER_PAST_CACHES(suffix, needs, Vector, P, kLanes)                           \
+  __attribute__((target(needs))) void copy_##suffix(const Arrays& arrays) {            \
+    for (std::size_t i = 0; i < arrays.count; i += kLanes) {                           \
+      P##_stream_pd(arrays.b + i, P##_load_pd(arrays.a + i));                          \
+    }                                                                                  \
+    _mm_sfence();                                                                      \
+  }                                                                                    \
+  __attribute__((target(needs))) void scale_##suffix(const Arrays& arrays) {           \
+    const Vector scalar = P##_set1_pd(kScalar);                                        \
+    for (std::size_t i = 0; i < arrays.count; i += kLanes) {                           \
+      P##_stream_pd(arrays.b + i, P##_mul_pd(scalar, P##_load_pd(arrays.a + i)));      \
+    }                                                                                  \
+    _mm_sfence();                                                                      \
+  }                                                                                    \
+  __attribute__((target(needs))) void add_##suffix(const Arrays& arrays) {             \
+    for (std::size_t i = 0; i < arrays.count; i += kLanes) {                           \
+      P##_stream_pd(arrays.c + i,                                                      \
+                    P##_add_pd(P##_load_pd(arrays.a + i), P##_load_pd(arrays.b + i))); \
+    }                                                                                  \
+    _mm_sfence();                                                                      \
+  }                                                                                    \
+  __attribute__((target(needs))) void triad_##suffix(const Arrays& arrays) {           \
+    const Vector scalar = P##_set1_pd(kScalar);                                        \
+    for (std::size_t i = 0; i < arrays.count; i += kLanes) {                           \
+      const Vector scaled = P##_mul_pd(scalar, P##_load_pd(arrays.a + i));             \
+      P##_stream_pd(arrays.c + i, P##_add_pd(P##_load_pd(arrays.b + i), scaled));      \
+    }                                                                                  \
+    _mm_sfence();                                                                      \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
+
+MUSTER_PAST_CACHES(sse2, "sse2", __m128d, _mm, 2)
+MUSTER_PAST_CACHES(avx2, "avx2", __m256d, _mm256, 4)
+MUSTER_PAST_CACHES(avx512, "avx512f", __m512d, _mm512, 8)
+
+#undef MUSTER_PAST_CACHES
+
+#define MUSTER_CHOSEN(kernel)                          \
+  (__builtin_cpu_supports("avx512f") ? kernel##_avx512 \
+   : __builtin_cpu_supports("avx2")  ? kernel##_avx2   \
+                                     : kernel##_sse2)
+
+#else
+
+// The compiler knows no portable way past the caches.
+#define MUSTER_CHOSEN(kernel) kernel
+
+#endif
+
+}  // namespace
+
+const std::array<StreamKernel, kStreamKernels>& stream_kernels() {
+  constexpr double kWord = sizeof(double);
+  static const std::array<StreamKernel, kStreamKernels> kernels{
+      {{"copy", 2 * kWord, false, copy, MUSTER_CHOSEN(copy)},
+       {"scale", 2 * kWord, false, scale, MUSTER_CHOSEN(scale)},
+       {"add", 3 * kWord, true, add, MUSTER_CHOSEN(add)},
+       {"triad", 3 * kWord, true, triad, MUSTER_CHOSEN(triad)}}};
+  return kernels;
+}
+
+#undef MUSTER_CHOSEN
+
+}  // namespace muster::bench::node

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an active test of a node is: it measures and verifies, and judges nothing. The table of them
+// is tests.hpp.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/report/finding.hpp"
+
+namespace muster::bench::node {
+
+enum class Level { quick, full, soak };
+
+struct DeviceValue {
+  std::string device;      // gpu3, numa1, gpu1-gpu4, node
+  double value = 0;        // in the unit of its series
+  double noise = 0;        // how far its own repeats lie apart, as a share of the value
+  std::string group = {};  // only devices of one group are compared with each other
+
+  bool operator==(const DeviceValue&) const = default;
+};
+
+// One number of each device, all taken under the same conditions.
+struct Series {
+  std::string check;     // bench.host_copy
+  std::string what;      // "host to device", as messages begin
+  std::string quantity;  // "host_to_device", as programs call it
+  std::string unit;      // GB/s, Gb/s, TFLOPS, ns
+  bool less_is_better = false;
+  bool limited = true;      // the profile's limit holds for it
+  double tolerance = 0.03;  // healthy sisters differ by this share
+  std::int64_t size_bytes = 0;
+  std::int64_t iterations = 0;
+  std::vector<DeviceValue> values;
+
+  bool operator==(const Series&) const = default;
+};
+
+struct TestResult {
+  std::vector<Series> series;
+  std::vector<Finding> findings;   // what needs no limit: wrong data, a device that does not answer
+  std::vector<std::string> lines;  // a matrix, for people
+};
+
+struct TestInput {
+  Level level = Level::quick;
+  std::chrono::duration<double> time{1};         // how long it should measure, near enough
+  std::string cuda, nvml, nccl;                  // libraries in place of the system's
+  std::map<std::string, std::string> variables;  // the environment
+  std::uint64_t bytes = 0;                       // of a buffer; 0: as much as the test wants
+};
+
+// A profile's limit, in the base unit of its kind.
+struct Bounds {
+  std::optional<double> expected, warn_below, fail_below;
+
+  [[nodiscard]] bool judges() const { return warn_below || fail_below; }
+
+  bool operator==(const Bounds&) const = default;
+};
+
+template <auto kLimit>
+[[nodiscard]] Bounds bounds_of(const BenchLimits& limits) {
+  const auto value = [](const auto& limit) {
+    return limit ? std::optional<double>(limit->value) : std::nullopt;
+  };
+  const auto& limit = limits.*kLimit;
+  return {value(limit.expected), value(limit.warn_below), value(limit.fail_below)};
+}
+
+// A row of the table.
+struct NodeTest {
+  std::string_view name;   // host.stream
+  std::string_view about;  // what it measures, on one line
+  std::string_view check;  // bench.stream
+  Level from = Level::quick;
+  bool gpus = false;       // it works on the GPUs, which must be idle
+  double quick_s = 1;      // how long it measures
+  double full_s = 10;      // the same at the levels full and soak
+  std::string_view limit;  // the profile's, below `bench`; empty where there is none
+  Bounds (*bounds)(const BenchLimits&) = nullptr;
+  // An error whose `missing` is set: this node has nothing of the kind.
+  Result<TestResult> (*run)(const TestInput&) = nullptr;
+};
+
+// A series' value from its repeats: the median, and how far they lie apart.
+[[nodiscard]] DeviceValue value_of(std::string device, const std::vector<double>& repeats);
+// The same with their best, as STREAM counts.
+[[nodiscard]] DeviceValue best_of(std::string device, const std::vector<double>& repeats);
+
+}  // namespace muster::bench::node

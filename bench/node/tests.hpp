@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of a node's active tests: the command, its help, the report and the documents' test
+// read it. A test is one source file and one row.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "bench/node/test.hpp"
+
+namespace muster::bench::node {
+
+[[nodiscard]] Result<TestResult> run_host_stream(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_host_latency(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_host_disk(const TestInput& input);
+
+// In the order in which they run.
+[[nodiscard]] std::span<const NodeTest> node_tests();
+
+[[nodiscard]] const NodeTest* find_test(std::string_view name);
+
+}  // namespace muster::bench::node

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of the host's own parts, on this machine and in small.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/node/cpus.hpp"
+#include "bench/node/disk_reads.hpp"
+#include "bench/node/disks.hpp"
+#include "bench/node/matrix.hpp"
+#include "bench/node/stream.hpp"
+#include "bench/node/tests.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(NodeCpusTest, OwnCpusAreSplitByNumaNode) {
+  const TempDir folder;
+  folder.write("sys/devices/system/node/online", "0-2\n");
+  folder.write("sys/devices/system/node/node0/cpulist", "0-3\n");
+  folder.write("sys/devices/system/node/node1/cpulist", "4-7\n");
+  folder.write("sys/devices/system/node/node2/cpulist", "\n");
+  const auto root = Root::below(folder.path());
+  const auto nodes = numa_cpus(*root, {1, 2, 6});
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  EXPECT_THAT(*nodes,
+              ElementsAre(NumaCpus{.node = 0, .cpus = {1, 2}},
+                          NumaCpus{.node = 1, .cpus = {6}},
+                          NumaCpus{.node = 2, .cpus = {}}));
+}
+
+TEST(NodeCpusTest, AKernelWithoutNumaHasOneNode) {
+  const TempDir folder;
+  const auto nodes = numa_cpus(*Root::below(folder.path()), {0, 1});
+  ASSERT_TRUE(nodes);
+  EXPECT_THAT(*nodes, ElementsAre(NumaCpus{.node = 0, .cpus = {0, 1}}));
+}
+
+TEST(NodeCpusTest, EachCacheCountsOnce) {
+  const TempDir folder;
+  for (const auto* cpu : {"cpu0", "cpu1", "cpu2"}) {
+    const auto cache = fmt::format("sys/devices/system/cpu/{}/cache/index0", cpu);
+    folder.write(fmt::format("{}/size", cache), "32768K\n");
+    folder.write(fmt::format("{}/shared_cpu_list", cache),
+                 cpu == std::string("cpu2") ? "2\n" : "0-1\n");
+  }
+  EXPECT_EQ(cache_bytes(*Root::below(folder.path()), {0, 1, 2}), 64UL << 20U);
+}
+
+TEST(NodeCpusTest, AControlGroupMayLeaveLessMemory) {
+  const TempDir folder;
+  folder.write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 8000 kB\n");
+  folder.write("proc/self/cgroup", "0::/job/step\n");
+  const auto root = Root::below(folder.path());
+  EXPECT_EQ(memory_available(*root), 8000U << 10U);
+  folder.write("sys/fs/cgroup/job/memory.max", "4096\n");
+  folder.write("sys/fs/cgroup/job/memory.current", "1024\n");
+  folder.write("sys/fs/cgroup/job/step/memory.max", "max\n");
+  EXPECT_EQ(memory_available(*root), 3072U);
+}
+
+TEST(NodeStreamTest, ArraysAreFourTimesTheCachesAndNeverFillTheMemory) {
+  constexpr std::uint64_t kMiB = 1U << 20U;
+  EXPECT_EQ(stream_array_bytes(480 * kMiB, 100000 * kMiB), 1920 * kMiB);
+  EXPECT_EQ(stream_array_bytes(480 * kMiB, 6000 * kMiB), 1000 * kMiB);
+  EXPECT_EQ(stream_array_bytes(0, 100000 * kMiB), 256 * kMiB);
+}
+
+TEST(NodeStreamTest, EveryKernelComputesWhatItShould) {
+  constexpr std::size_t kCount = 512;
+
+  struct alignas(64) Line {
+    std::array<double, kCount> values;
+  };
+
+  Line a{};
+  Line b{};
+  Line c{};
+  for (std::size_t i = 0; i < kCount; ++i) a.values[i] = stream_value(i);
+  const Arrays arrays{a.values.data(), b.values.data(), c.values.data(), kCount};
+  for (const bool past : {false, true}) {
+    const auto run = [&](std::size_t kernel) {
+      const auto& each = stream_kernels().at(kernel);
+      (past ? each.past_caches : each.ordinary)(arrays);
+    };
+    run(0);
+    EXPECT_EQ(b.values, a.values);
+    run(1);
+    run(2);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(b.values[i], 3 * a.values[i]);
+      EXPECT_EQ(c.values[i], 4 * a.values[i]);
+    }
+    run(3);
+    for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(c.values[i], 6 * a.values[i]);
+  }
+}
+
+TEST(NodeStreamTest, MeasuresEachKernelOnEachCpuAndFindsNothingWrong) {
+  const auto result = run_host_stream({.time = std::chrono::milliseconds(1), .bytes = 4U << 20U});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(result->findings.empty());
+  ASSERT_GE(result->series.size(), kStreamKernels);
+  for (std::size_t k = 0; k < kStreamKernels; ++k) {
+    const auto& series = result->series[k];
+    EXPECT_EQ(series.what, stream_kernels().at(k).name);
+    EXPECT_GE(series.iterations, 3);
+    ASSERT_EQ(series.values.size(), 1U);
+    EXPECT_EQ(series.values[0].device, "node");
+    EXPECT_GT(series.values[0].value, 0);
+  }
+}
+
+TEST(NodeLatencyTest, MeasuresMemoryAndEachPairOfCpus) {
+  const auto result = run_host_latency({.time = std::chrono::milliseconds(1), .bytes = 1U << 20U});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(result->findings.empty());
+  ASSERT_FALSE(result->series.empty());
+  EXPECT_EQ(result->series[0].quantity, "memory_latency");
+  EXPECT_EQ(result->series[0].values.at(0).device, "numa0");
+  EXPECT_GT(result->series[0].values.at(0).value, 0);
+  EXPECT_FALSE(result->lines.empty());
+}
+
+TEST(NodeMatrixTest, IsATableWithADashWhereThereIsNoNumber) {
+  EXPECT_THAT(lines_of({.title = "in ns",
+                        .names = {"numa0", "numa1"},
+                        .cells = {{98.25, 140}, {141.2, kNoCell}}}),
+              ElementsAre("in ns",  //
+                          "      numa0 numa1",
+                          "numa0  98.2   140",
+                          "numa1   141     -"));
+}
+
+TEST(NodeDiskTest, FindsLocalNvmeDisksAndNoOthers) {
+  const TempDir folder;
+  const auto add = [&](const char* name, const char* transport, const char* sectors) {
+    folder.write(fmt::format("sys/block/{}/device/transport", name), transport);
+    folder.write(fmt::format("sys/block/{}/device/model", name), "Fast Disk\n");
+    folder.write(fmt::format("sys/block/{}/size", name), sectors);
+  };
+  add("nvme0n1", "pcie\n", "2000\n");
+  add("nvme1n1", "rdma\n", "2000\n");
+  add("nvme2n1", "pcie\n", "0\n");
+  folder.write("sys/block/sda/size", "2000\n");
+  const auto disks = local_disks(*Root::below(folder.path()));
+  ASSERT_TRUE(disks);
+  EXPECT_THAT(
+      *disks,
+      ElementsAre(LocalDisk{
+          .name = "nvme0n1", .device = "/dev/nvme0n1", .bytes = 1024000, .model = "Fast Disk"}));
+}
+
+class NodeDiskReadTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(NodeDiskReadTest, ReadsAFileManyAtATime) {
+  const TempDir folder;
+  constexpr std::uint64_t kSize = 1U << 20U;
+  folder.write("data", std::string(kSize, 'x'));
+  const auto read = read_disk({.path = folder.path() / "data",
+                               .size = kSize,
+                               .block = 4096,
+                               .depth = 8,
+                               .random = GetParam(),
+                               .time = std::chrono::milliseconds(50)});
+  if (!read) GTEST_SKIP() << read.error().message;  // no io_uring, or a file in memory
+  EXPECT_EQ(read->failed, 0U) << read->first_failure;
+  EXPECT_GE(read->reads, 8U);
+  EXPECT_EQ(read->bytes_per_second.size(), 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, NodeDiskReadTest, ::testing::Bool());
+
+TEST(NodeDiskTest, WhatTheDiskDoesNotGiveIsCountedAndNamed) {
+  const TempDir folder;
+  folder.write("data", std::string(8192, 'x'));
+  const auto read = read_disk({.path = folder.path() / "data",
+                               .size = 1U << 20U,  // more than there is
+                               .block = 4096,
+                               .depth = 1,
+                               .time = std::chrono::milliseconds(5)});
+  if (!read) GTEST_SKIP() << read.error().message;
+  EXPECT_GT(read->failed, 0U);
+  EXPECT_EQ(read->first_failure, "at byte 8192: 0 of 4096 bytes");
+  EXPECT_FALSE(read_disk({.path = "/nowhere/disk", .size = 4096, .block = 4096}));
+}
+
+}  // namespace
+}  // namespace muster::bench::node

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `muster-bench node`, its report, and the table of its tests.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/node/node_command.hpp"
+#include "bench/node/node_run.hpp"
+#include "bench/node/outcome.hpp"
+#include "bench/node/result_json.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/report/bench_checks.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Ended {
+  int status = -1;
+  std::string out, notes;
+};
+
+Ended run_node(std::vector<const char*> words) {
+  Ended ended;
+  const RunInput input{.console = {.out = [&](std::string_view text) -> Result<void> {
+                                     ended.out += text;
+                                     return {};
+                                   },
+                                   .note = [&](std::string_view line) { ended.notes += line; }},
+                       .variables = {},
+                       .asked = {}};
+  ended.status = run(words, input);
+  return ended;
+}
+
+std::string error_of(std::vector<const char*> words) {
+  const auto parsed = parse(words);
+  return parsed ? "" : parsed.error().message;
+}
+
+TEST(NodeCommandTest, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(error_of({"--only", "host.strem"}), HasSubstr("did you mean host.stream?"));
+  EXPECT_THAT(error_of({"--level", "quik"}), HasSubstr("did you mean quick?"));
+  EXPECT_THAT(error_of({"--set", "x"}), HasSubstr("expects KEY=VALUE"));
+  EXPECT_THAT(error_of({"--skip", "*"}), HasSubstr("no test is left to run"));
+  EXPECT_THAT(error_of({"--budget", "0 s"}), HasSubstr("above zero"));
+  EXPECT_THAT(error_of({"--size", "1 KiB"}), HasSubstr("at least 64 KiB"));
+  EXPECT_THAT(error_of({"all_reduce"}), HasSubstr("unexpected argument"));
+  EXPECT_EQ(run_node({"--only", "nothing"}).status, kExitUsage);
+}
+
+TEST(NodeCommandTest, AnUnknownKeyIsBadConfiguration) {
+  const auto ended = run_node({"--profile", "generic", "--set", "bench.strem.fail_below=1 GB/s"});
+  EXPECT_EQ(ended.status, kExitConfiguration);
+  EXPECT_THAT(ended.notes, HasSubstr("stream"));
+}
+
+TEST(NodeCommandTest, HelpNamesEveryTestWithinEightyColumns) {
+  const auto ended = run_node({"--help"});
+  EXPECT_EQ(ended.status, kExitHealthy);
+  for (const auto& test : node_tests()) EXPECT_THAT(ended.out, HasSubstr(std::string(test.name)));
+  std::size_t begin = 0;
+  for (auto end = ended.out.find('\n'); end != std::string::npos;
+       begin = end + 1, end = ended.out.find('\n', begin)) {
+    EXPECT_LE(end - begin, 80U) << ended.out.substr(begin, end - begin);
+  }
+}
+
+TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
+  for (const auto& test : node_tests()) {
+    EXPECT_NE(find_bench_check(test.check), nullptr) << test.name;
+    EXPECT_NE(test.run, nullptr) << test.name;
+    EXPECT_EQ(test.limit.empty(), test.bounds == nullptr) << test.name;
+    const auto check = test.limit.empty() ? test.check : test.check.substr(6);
+    EXPECT_EQ(check, test.limit.empty() ? test.check : test.limit) << test.name;
+  }
+}
+
+TEST(NodeRunTest, JudgesByTheLimitThatWasSetAndSaysWhatItMeasured) {
+  const auto ended = run_node({"--only",
+                               "host.stream",
+                               "--profile",
+                               "generic",
+                               "--set",
+                               "bench.stream.fail_below=100000 GB/s",
+                               "--size",
+                               "8 MiB",
+                               "--format",
+                               "json"});
+  EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
+  const auto report = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(report["verdict"], "unhealthy");
+  EXPECT_EQ(report["checks"],
+            nlohmann::json::parse(R"([{"id": "bench.stream", "outcome": "fail"}])"));
+  EXPECT_EQ(report["measurements"][3]["quantity"], "stream_triad");
+  EXPECT_EQ(report["measurements"][3]["conditions"]["test"], "host.stream");
+  EXPECT_EQ(report["measurements"][3]["conditions"]["device"], "node");
+}
+
+const NodeTest kPlain{.name = "host.plain", .about = "nothing", .check = "bench.stream"};
+
+Profile plain_profile() {
+  Profile profile;
+  profile.name = "x";
+  return profile;
+}
+
+TEST(NodeOutcomeTest, WhatCouldNotRunIsUnknownAndWhatIsNotThereIsSkipped) {
+  const auto of = [](Result<TestResult> result) {
+    const Ran ran{.test = &kPlain, .result = std::move(result), .seconds = 0};
+    return findings_of(ran, plain_profile());
+  };
+  EXPECT_THAT(of(make_error("no answer within 2 s")),
+              ElementsAre(Finding{.check = "bench.stream",
+                                  .device = "node",
+                                  .outcome = Outcome::unknown,
+                                  .message = "host.plain: no answer within 2 s"}));
+  EXPECT_EQ(of(make_missing("no GPU")).at(0).outcome, Outcome::skip);
+  EXPECT_EQ(of(TestResult{}).at(0).outcome, Outcome::unknown);
+}
+
+TEST(NodeResultTest, ComesThroughThePipeAsItWas) {
+  TestResult result;
+  result.series.push_back(
+      {.check = "bench.stream",
+       .what = "copy",
+       .quantity = "stream_copy",
+       .unit = "GB/s",
+       .values = {{.device = "node", .value = 1.5, .noise = 0.1, .group = "g"}}});
+  result.findings.push_back({.check = "bench.stream",
+                             .device = "gpu1",
+                             .outcome = Outcome::fail,
+                             .message = "a \xff byte",
+                             .remedy = Remedy::reset_gpu});
+  result.lines = {"one line"};
+  const auto back = parse_result(to_json(Result<TestResult>(result)));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->series, result.series);
+  EXPECT_EQ(back->lines, result.lines);
+  EXPECT_EQ(back->findings.at(0).remedy, Remedy::reset_gpu);
+  const auto error = parse_result(to_json(Result<TestResult>(make_missing("no GPU"))));
+  EXPECT_EQ(error.error(), (Error{.message = "no GPU", .missing = true}));
+  EXPECT_FALSE(parse_result("{"));
+}
+
+}  // namespace
+}  // namespace muster::bench::node
