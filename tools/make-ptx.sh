@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes bench/backends/nccl/kernels.ptx of kernels.cu with nvcc, or the file that is named. The code
+# Makes kernels.ptx of the kernels.cu beside it with nvcc: tools/make-ptx.sh FOLDER [PTX]. The code
 # uses nothing newer than Volta, and nvcc no longer makes PTX for it: version and target are lowered
 # here, so that drivers since CUDA 10.1 take it and make machine code for every GPU since V100.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 nvcc=${NVCC:-nvcc}
-source=bench/backends/nccl/kernels.cu
-target=${1:-bench/backends/nccl/kernels.ptx}
+source=${1:?expects bench/backends/nccl or bench/node}/kernels.cu
+target=${2:-$1/kernels.ptx}
 
 made=$(mktemp)
 trap 'rm --force "$made"' EXIT

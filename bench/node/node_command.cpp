@@ -87,10 +87,9 @@ constexpr std::array kOptions{
 std::string help_text() {
   auto text = fmt::format("{}\nTests:\n", command_help(command_text()));
   for (const auto& test : node_tests()) {
-    text += fmt::format("  {:<14}{}{}\n",
-                        test.name,
-                        wrapped(test.about, 16),
-                        test.from == Level::quick ? "" : " (--level soak)");
+    const auto about = test.from == Level::quick ? std::string(test.about)
+                                                 : fmt::format("{} (level soak)", test.about);
+    text += fmt::format("  {:<14}{}\n", test.name, wrapped(about, 16));
   }
   return text.append(
       "\nExit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"

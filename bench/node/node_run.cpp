@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/result_json.hpp"
@@ -65,6 +66,7 @@ class Run {
 
   [[nodiscard]] int run() {
     const auto tests = selected_tests(command_);
+    if (std::ranges::any_of(tests, &NodeTest::gpus)) look_who_works();
     for (std::size_t i = 0; i < tests.size(); ++i) {
       const auto* test = tests[i];
       screen_.progress(fmt::format("{} ({} of {})", test->name, i + 1, tests.size()));
@@ -78,6 +80,20 @@ class Run {
     return Span(command_.level == Level::quick ? test.quick_s : test.full_s);
   }
 
+  void look_who_works() {
+    screen_.progress("who works on the GPUs");
+    const auto visible = input_.variables.find("CUDA_VISIBLE_DEVICES");
+    auto findings = judge_use(ask_nvml(command_.nvml, input_.variables),
+                              visible == input_.variables.end() ? "" : visible->second);
+    busy_ = who_works(findings);
+    if (command_.even_if_busy && !busy_.empty()) {
+      for (auto& finding : findings) finding.outcome = Outcome::warn;
+      busy_.clear();
+    }
+    std::ranges::move(findings, std::back_inserter(report_.findings));
+    checks_.emplace_back("bench.in_use");
+  }
+
   [[nodiscard]] Ran run_test(const NodeTest& test) const {
     // What a test does beside measuring: taking memory, making its data, asking the driver.
     constexpr auto kBeside = std::chrono::seconds(60);
@@ -88,6 +104,11 @@ class Run {
       ran.result = make_error(fmt::format(
           "not run: of the {:.0f} s that this run may take too little is left (see --budget)",
           Span(deadline_ - begin_).count()));
+      return ran;
+    }
+    if (test.gpus && !busy_.empty()) {
+      ran.result =
+          make_error(fmt::format("not run: {}; --even-if-busy runs it all the same", busy_));
       return ran;
     }
     const TestInput asked{
@@ -157,6 +178,7 @@ class Run {
   Clock::time_point begin_;
   Clock::time_point deadline_;
   Report report_;
+  std::string busy_;  // a GPU that is in use, and by whom
   std::vector<std::string> checks_;
 };
 

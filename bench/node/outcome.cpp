@@ -8,6 +8,7 @@
 
 #include "bench/node/judge.hpp"
 #include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -21,14 +22,27 @@ std::string values_text(const Series& series) {
   return fmt::format("{} {:.4g} to {:.4g} {}", series.what, low->value, high->value, series.unit);
 }
 
+// Where a device fails, that it is behind in other numbers of the same check is no news.
+void drop_consequences(std::vector<Finding>& findings) {
+  const auto failed = findings;
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.outcome == Outcome::warn &&
+           std::ranges::any_of(failed, [&](const Finding& other) {
+             return other.outcome == Outcome::fail && other.device == finding.device &&
+                    other.check == finding.check;
+           });
+  });
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   const std::string check(ran.test->check);
   if (!ran.result) {
+    const bool expected = ran.test->gpus && profile.gpu->present.count.value_or(0) > 0;
     return {{.check = check,
              .device = "node",
-             .outcome = ran.result.error().missing ? Outcome::skip : Outcome::unknown,
+             .outcome = ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
              .message = fmt::format("{}: {}", ran.test->name, ran.result.error().message)}};
   }
   auto findings = ran.result->findings;
@@ -37,6 +51,7 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   for (const auto& series : ran.result->series) {
     std::ranges::move(judge(series, bounds, from), std::back_inserter(findings));
   }
+  drop_consequences(findings);
   if (findings.empty()) {
     findings.push_back({.check = check,
                         .device = "node",
@@ -74,6 +89,10 @@ std::string summary_of(const Ran& ran) {
     for (const auto& series : ran.result->series) {
       text += fmt::format("{}{}", text.empty() ? "" : ", ", values_text(series));
     }
+  }
+  if (text.empty()) {
+    const auto passed = std::ranges::count(ran.result->findings, Outcome::pass, &Finding::outcome);
+    text = fmt::format("{} of {} devices pass", passed, ran.result->findings.size());
   }
   text = fmt::format("{}: {} ({:.1f} s)\n", ran.test->name, text, ran.seconds);
   if (!ran.result) return text;

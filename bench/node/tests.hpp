@@ -13,6 +13,12 @@ namespace muster::bench::node {
 [[nodiscard]] Result<TestResult> run_host_stream(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_host_latency(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_host_disk(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_copy(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_p2p(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_memory(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_gemm(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_truth(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_soak(const TestInput& input);
 
 // In the order in which they run.
 [[nodiscard]] std::span<const NodeTest> node_tests();

@@ -81,6 +81,44 @@ inline constexpr std::array kBenchChecks{
                "cache, and nothing is written. Disks of one node are compared.",
                "Run `nvme smart-log` on the disk that is named: heat, wear, media errors, a "
                "narrow PCIe link."},
+    BenchCheck{"bench.host_copy",
+               "Each GPU's copies from and to the host reach their bandwidth",
+               "`muster-bench node`, test gpu.copy: pinned memory near the GPU, each way and both "
+               "at once, one GPU at a time and all together. Every byte is compared.",
+               "A PCIe link that trained narrow or slow: `muster check --only pci.link`; "
+               "reseat the GPU or its riser."},
+    BenchCheck{"bench.peer_copy",
+               "Each pair of GPUs copies at its bandwidth",
+               "`muster-bench node`, test gpu.p2p: every ordered pair, one way and both. Every "
+               "byte is compared.",
+               "An NVLink that is down: `muster check --only 'gpu.nvlink*'`; reset the GPU, then "
+               "reseat or replace it."},
+    BenchCheck{"bench.gpu_memory",
+               "Each GPU's memory holds what is written and reaches its bandwidth",
+               "`muster-bench node`, test gpu.memory: triad, and patterns that move through the "
+               "memory (address in address, moving inversions).",
+               "Wrong bits: run `muster check --only 'gpu.ecc*'`, reset the GPU, replace it if "
+               "they come back."},
+    BenchCheck{"bench.gemm",
+               "Each GPU's matrix products reach their speed",
+               "`muster-bench node`, test gpu.gemm. The profile's limit holds for its element "
+               "type; GPUs of one node are compared whatever the type.",
+               "Look at what holds the clocks down: heat, power, a limit that somebody set."},
+    BenchCheck{"bench.gpu_truth",
+               "Each GPU computes what is right, every time",
+               "`muster-bench node`, test gpu.truth: products whose answer is known to the last "
+               "bit, many times. A wrong bit that no counter shows spoils a training run.",
+               "Take the GPU out of service; replace it if it happens again after a reset."},
+    BenchCheck{"bench.gpu_soak",
+               "GPUs keep their speed under load for minutes",
+               "`muster-bench node --level soak`: products and memory at once. What heat or power "
+               "holds back after a minute is not seen in seconds.",
+               "Airflow, heat sinks, power supplies; a GPU that alone is hot wants reseating."},
+    BenchCheck{"bench.in_use",
+               "Nobody else works on the GPUs while they are measured",
+               "What another program takes makes numbers low, and the tests would disturb it. "
+               "The finding names the process.",
+               "Run it on an idle node, or with --even-if-busy."},
 };
 
 [[nodiscard]] constexpr const BenchCheck* find_bench_check(std::string_view id) {

@@ -43,6 +43,8 @@ class Gpu {
 
   [[nodiscard]] cuda::Stream stream() const { return stream_; }
 
+  [[nodiscard]] cuda::Context context() const { return context_; }
+
   // Makes the GPU that of the calling thread.
   [[nodiscard]] Result<void> use() const;
 

@@ -52,6 +52,12 @@ struct Symbol {
   X(module_unload, true, "cuModuleUnload", int(Module)) \
   X(module_function, true, "cuModuleGetFunction", int(Kernel*, Module, const char*)) \
   X(launch, true, "cuLaunchKernel", int(Kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**)) \
+  X(host_allocate, false, "cuMemHostAlloc", int(void**, std::size_t, unsigned)) \
+  X(host_free, false, "cuMemFreeHost", int(void*)) \
+  X(copy_peer, false, "cuMemcpyPeerAsync", int(Pointer, Context, Pointer, Context, std::size_t, Stream)) \
+  X(can_access, false, "cuDeviceCanAccessPeer", int(int*, int, int)) \
+  X(peer_attribute, false, "cuDeviceGetP2PAttribute", int(int*, int, int, int)) \
+  X(enable_peer, false, "cuCtxEnablePeerAccess", int(Context, unsigned)) \
   X(capture_begin, false, "cuStreamBeginCapture_v2", int(Stream, int)) \
   X(capture_end, false, "cuStreamEndCapture", int(Stream, Graph*)) \
   X(graph_instantiate, false, "cuGraphInstantiateWithFlags", int(GraphRun*, Graph, unsigned long long)) \

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
+#include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/node_run.hpp"
 #include "bench/node/outcome.hpp"
@@ -81,6 +84,33 @@ TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
   }
 }
 
+// The collectives judge these.
+constexpr std::array kJobs{"node_all_reduce",
+                           "job_all_reduce",
+                           "job_all_gather",
+                           "job_reduce_scatter",
+                           "job_alltoall",
+                           "transport",
+                           "environment"};
+
+// Not measured yet: `muster profiles show` says so.
+constexpr std::array kNobodys{"hca_write", "loopback_all_reduce"};
+
+TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
+  for_each_field<BenchLimits>([](const auto& field) {
+    if (std::ranges::find(kNobodys, field.name) != kNobodys.end()) {
+      EXPECT_EQ(find_bench_check(fmt::format("bench.{}", field.name)), nullptr) << field.name;
+      return;
+    }
+    const bool of_jobs = std::ranges::find(kJobs, field.name) != kJobs.end();
+    const bool of_node =
+        std::ranges::find(node_tests(), field.name, &NodeTest::limit) != node_tests().end();
+    EXPECT_TRUE(of_jobs || of_node) << field.name;
+    if (field.name == "environment") return;
+    EXPECT_NE(find_bench_check(fmt::format("bench.{}", field.name)), nullptr) << field.name;
+  });
+}
+
 TEST(NodeRunTest, JudgesByTheLimitThatWasSetAndSaysWhatItMeasured) {
   const auto ended = run_node({"--only",
                                "host.stream",
@@ -100,6 +130,39 @@ TEST(NodeRunTest, JudgesByTheLimitThatWasSetAndSaysWhatItMeasured) {
   EXPECT_EQ(report["measurements"][3]["quantity"], "stream_triad");
   EXPECT_EQ(report["measurements"][3]["conditions"]["test"], "host.stream");
   EXPECT_EQ(report["measurements"][3]["conditions"]["device"], "node");
+}
+
+Section<Nvml> eight_gpus(std::vector<GpuProcess> on_gpu_3) {
+  Nvml nvml;
+  for (unsigned i = 0; i < 8; ++i) {
+    nvml.gpus.push_back({.index = i});
+    nvml.gpus.back().processes = i == 3 ? on_gpu_3 : std::vector<GpuProcess>{};
+  }
+  return observed(std::move(nvml));
+}
+
+TEST(NodeInUseTest, NamesTheProcessThatWorksOnAGpu) {
+  const auto findings = judge_use(eight_gpus({{.pid = 1234, .name = "python3", .job = "77"}}), "");
+  EXPECT_THAT(findings,
+              ElementsAre(Finding{.check = "bench.in_use",
+                                  .device = "gpu3",
+                                  .outcome = Outcome::unknown,
+                                  .message = "in use by python3 (process 1234, job 77)"}));
+  EXPECT_EQ(who_works(findings), "gpu3 is in use by python3 (process 1234, job 77)");
+}
+
+TEST(NodeInUseTest, GpusOfOthersDoNotCount) {
+  const auto nvml = eight_gpus({{.pid = 1234, .name = "python3"}});
+  EXPECT_EQ(judge_use(nvml, "0,1,2").at(0).outcome, Outcome::pass);
+  EXPECT_EQ(judge_use(nvml, "2, 3").at(0).device, "gpu3");
+  EXPECT_EQ(judge_use(nvml, "GPU-8932f937").at(0).device, "gpu3");
+}
+
+TEST(NodeInUseTest, WithoutNvmlNobodyIsAccused) {
+  EXPECT_EQ(judge_use(eight_gpus({}), "").at(0).outcome, Outcome::pass);
+  EXPECT_EQ(judge_use(Section<Nvml>{}, "").at(0).outcome, Outcome::skip);
+  EXPECT_EQ(who_works(judge_use(Section<Nvml>{.status = Status::timeout, .reason = "late"}, "")),
+            "");
 }
 
 const NodeTest kPlain{.name = "host.plain", .about = "nothing", .check = "bench.stream"};

@@ -179,9 +179,11 @@ FAKE_CUDA int cuMemFree_v2(Pointer memory) {
 FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyHtoDAsync_v2")
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
-  return fake::put(stream, fake::plain([to, from, bytes](fake::Time& /*now*/) {
+  return fake::put(stream,
+                   fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
                      std::memcpy(fake::pointer_to(to), from, bytes);
                      fake::written(fake::pointer_to(to), bytes, bytes);
+                     now += fake::copy_time(gpu, from, bytes);
                    }));
 }
 
@@ -192,9 +194,16 @@ FAKE_CUDA int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, St
   if (to == nullptr || fake::reach(fake::pointer_to(from)) < bytes) return cuda::kInvalidValue;
   const auto* on = fake::own_stream(stream);
   if (on == nullptr) return cuda::kInvalidHandle;
-  if (on->running || !on->waiting.empty()) return cuda::kNotReady;
-  return fake::put(stream, fake::plain([to, from, bytes](fake::Time& /*now*/) {
+  const bool waits = on->running || !on->waiting.empty();
+  if (waits && !fake::is_pinned(to, bytes)) return cuda::kNotReady;
+  return fake::put(stream,
+                   fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
                      std::memcpy(to, fake::pointer_to(from), bytes);
+                     const auto& spoilt = fake::scenario().node.spoilt_copy;
+                     if (spoilt && *spoilt == gpu && fake::is_pinned(to, bytes)) {
+                       static_cast<char*>(to)[bytes / 2] ^= 1;
+                     }
+                     now += fake::copy_time(gpu, to, bytes);
                    }));
 }
 
@@ -254,6 +263,6 @@ FAKE_CUDA int cuLaunchKernel(Kernel kernel,
       arguments == nullptr || extra != nullptr) {
     return cuda::kInvalidValue;
   }
-  auto work = fake::kernel_work(*kind, arguments);
+  auto work = fake::kernel_work(*kind, grid_x, arguments);
   return work ? fake::put(stream, std::move(work)) : cuda::kIllegalAddress;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,9 @@ class Table {
 
 struct Device {
   int retained = 0;
+  std::set<int> peers;         // whose memory it may read
+  double busy_seconds = 0;     // with products
+  std::uint64_t products = 0;  // launches
 };
 
 struct Driver {
@@ -61,6 +65,10 @@ void set_context(bench::cuda::Context context);  // of the calling thread
 [[nodiscard]] int usable(const char* function);
 [[nodiscard]] std::vector<int> visible_gpus();
 [[nodiscard]] bool is_device(int device);
+// Of memory that the GPU reads and writes itself.
+[[nodiscard]] bool is_pinned(const void* memory, std::uint64_t bytes);
+// How long a copy between a GPU and the host takes; none where the host's memory is not pinned.
+[[nodiscard]] Time copy_time(int gpu, const void* host, std::uint64_t bytes);
 // Null where it is none of the current GPU.
 [[nodiscard]] StreamState* own_stream(bench::cuda::Stream stream);
 

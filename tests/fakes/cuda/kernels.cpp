@@ -77,10 +77,13 @@ std::optional<KernelKind> kernel_named(std::string_view name) {
     if (name == "muster_fill_" + std::to_string(width)) return KernelKind{false, width};
     if (name == "muster_verify_" + std::to_string(width)) return KernelKind{true, width};
   }
+  const auto node = node_kernel_named(name);
+  if (node) return KernelKind{.node = *node};
   return std::nullopt;
 }
 
-Work kernel_work(const KernelKind& kind, void** arguments) {
+Work kernel_work(const KernelKind& kind, unsigned blocks, void** arguments) {
+  if (kind.node != NodeKernel::none) return node_kernel_work(kind.node, blocks, arguments);
   if (!kind.verifies) {
     const FillCall call{.buffer = argument<char*>(arguments, 0),
                         .count = argument<std::uint64_t>(arguments, 1),

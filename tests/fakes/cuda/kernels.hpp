@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of bench/backends/nccl/kernels.cu, done by the host on what memory holds.
+// The kernels of bench/backends/nccl/kernels.cu and of bench/node/kernels.cu, done by the host on
+// what memory holds.
 #pragma once
 
 #include <optional>
@@ -9,9 +10,13 @@
 
 namespace muster::fakes::gpu {
 
+// Those of a node's tests.
+enum class NodeKernel { none, triad, pattern_write, pattern_check, product, compare };
+
 struct KernelKind {
   bool verifies = false;
   unsigned width = 0;
+  NodeKernel node = NodeKernel::none;
 };
 
 // Nothing for any other name.
@@ -19,6 +24,9 @@ struct KernelKind {
 
 // With the arguments as cuLaunchKernel takes them; empty where they lie outside of the GPU's
 // memory.
-[[nodiscard]] Work kernel_work(const KernelKind& kind, void** arguments);
+[[nodiscard]] Work kernel_work(const KernelKind& kind, unsigned blocks, void** arguments);
+
+[[nodiscard]] std::optional<NodeKernel> node_kernel_named(std::string_view name);
+[[nodiscard]] Work node_kernel_work(NodeKernel kernel, unsigned blocks, void** arguments);
 
 }  // namespace muster::fakes::gpu

@@ -72,9 +72,11 @@ bool give_back(std::uint64_t address) {
   return true;
 }
 
-std::uint64_t reach(const void* memory) {
+std::uint64_t reach(const void* memory) { return reach_on(current_gpu(), memory); }
+
+std::uint64_t reach_on(int gpu, const void* memory) {
   const auto [allocation, offset] = find(number(memory));
-  if (allocation == nullptr || allocation->gpu != current_gpu()) return 0;
+  if (allocation == nullptr || allocation->gpu != gpu) return 0;
   return allocation->size - offset;
 }
 

@@ -10,6 +10,9 @@ namespace muster::fakes::gpu {
 // An address, or 0.
 [[nodiscard]] std::uint64_t reserve(int gpu, std::uint64_t size);
 
+// Bytes from there to the end of the allocation; 0 where it is no memory of that GPU.
+[[nodiscard]] std::uint64_t reach_on(int gpu, const void* memory);
+
 // CUDA's addresses are numbers.
 [[nodiscard]] inline void* pointer_to(std::uint64_t address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): that is the point

@@ -40,6 +40,50 @@ void take_faults(const Json& json, Scenario& scenario) {
   }
 }
 
+// "1-4".
+std::pair<int, int> pair_of(const std::string& text) {
+  const auto dash = text.find('-');
+  return {std::stoi(text.substr(0, dash)), std::stoi(text.substr(dash + 1))};
+}
+
+void take_of(const Json& json, const char* key, std::map<int, double>& values) {
+  if (!json.contains(key)) return;
+  for (const auto& [gpu, value] : json.at(key).items()) values[std::stoi(gpu)] = value;
+}
+
+NodeHardware::Flip flip_of(const Json& json) {
+  NodeHardware::Flip flip;
+  take(json, "gpu", flip.gpu);
+  take(json, "product", flip.product);
+  take(json, "index", flip.index);
+  take(json, "bit", flip.bit);
+  return flip;
+}
+
+void take_node(const Json& json, NodeHardware& node) {
+  take(json, "pcie_gbs", node.pcie_gbs);
+  take(json, "peer_gbs", node.peer_gbs);
+  take(json, "memory_gbs", node.memory_gbs);
+  take(json, "tflops", node.tflops);
+  take_of(json, "pcie", node.pcie_of);
+  take_of(json, "memory", node.memory_of);
+  if (json.contains("peer")) {
+    for (const auto& [pair, value] : json.at("peer").items()) node.peer_of[pair_of(pair)] = value;
+  }
+  if (json.contains("throttle")) {
+    auto& throttle = node.throttle.emplace();
+    take(json.at("throttle"), "gpu", throttle.gpu);
+    take(json.at("throttle"), "after_s", throttle.after_s);
+    take(json.at("throttle"), "share", throttle.share);
+  }
+  if (json.contains("flip")) node.flip = flip_of(json.at("flip"));
+  if (json.contains("stuck")) node.stuck = flip_of(json.at("stuck"));
+  if (json.contains("spoilt_copy")) node.spoilt_copy = json.at("spoilt_copy").get<int>();
+  if (json.contains("spoilt_pair")) {
+    node.spoilt_pair = pair_of(json.at("spoilt_pair").get<std::string>());
+  }
+}
+
 Scenario scenario_of(const Json& json) {
   Scenario scenario;
   take(json, "gpus", scenario.gpus);
@@ -60,6 +104,7 @@ Scenario scenario_of(const Json& json) {
   take(json, "nccl_version", scenario.nccl_version);
   take(json, "abort_hangs", scenario.abort_hangs);
   take_faults(json, scenario);
+  if (json.contains("node")) take_node(json.at("node"), scenario.node);
   return scenario;
 }
 

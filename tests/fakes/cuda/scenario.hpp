@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -40,6 +41,36 @@ struct Slow {
   double us = 0;  // that the rank comes late
 };
 
+// How fast the parts of a node are, and what is wrong with them: the key "node".
+struct NodeHardware {
+  double pcie_gbs = 55;                           // "pcie_gbs"
+  std::map<int, double> pcie_of;                  // "pcie": {"3": 27.5}
+  double peer_gbs = 350;                          // "peer_gbs"
+  std::map<std::pair<int, int>, double> peer_of;  // "peer": {"1-4": 90}: GPU 1 reads from 4
+  double memory_gbs = 3000;                       // "memory_gbs"
+  std::map<int, double> memory_of;                // "memory": {"2": 2000}
+  double tflops = 40;                             // "tflops": of products
+
+  struct Throttle {
+    int gpu = 0;
+    double after_s = 0;  // of products
+    double share = 1;    // of its speed that is left
+  };
+
+  struct Flip {
+    int gpu = 0;
+    std::uint64_t product = 1;  // the launch, from 1
+    std::uint64_t index = 0;    // of the element
+    unsigned bit = 0;
+  };
+
+  std::optional<Throttle> throttle;  // "throttle": {"gpu": 2, "after_s": 60, "share": 0.6}
+  std::optional<Flip> flip;          // "flip": {"gpu": 5, "product": 3, "index": 7, "bit": 13}
+  std::optional<Flip> stuck;  // "stuck": {"gpu": 1, "index": 9, "bit": 40}: of a pattern's words
+  std::optional<int> spoilt_copy;                  // "spoilt_copy": 3: to the host, one bit
+  std::optional<std::pair<int, int>> spoilt_pair;  // "spoilt_pair": "1-4": one bit
+};
+
 struct Scenario {
   int gpus = 8;                                 // "gpus": on each node
   std::uint64_t memory = 80UL << 30;            // "memory_gib": of each GPU
@@ -63,6 +94,7 @@ struct Scenario {
   std::vector<std::string> log;        // "log": further lines, without their prefix
   int cuda_version = 13000;            // "cuda_version"
   int nccl_version = 22809;            // "nccl_version"
+  NodeHardware node;                   // "node"
   bool abort_hangs = false;            // "abort_hangs": ncclCommAbort never returns
 
   [[nodiscard]] int host_of(int rank) const;

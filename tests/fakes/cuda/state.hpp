@@ -26,6 +26,8 @@ inline constexpr std::uint64_t kReal = 64UL << 10;
 // In femtoseconds, so that sums and differences are exact.
 using Time = std::uint64_t;
 
+[[nodiscard]] inline Time time_of(double seconds) { return static_cast<Time>(seconds * 1e15); }
+
 // Tried again until it says that it is done; it may move the stream's clock.
 using Step = std::function<bool(Time& now)>;
 // What lies on a stream or in a graph: makes the step of one run.

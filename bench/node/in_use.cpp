@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/in_use.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
+#include "lib/probes/observe.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+constexpr std::string_view kCheck = "bench.in_use";
+
+Finding of(std::string device, Outcome outcome, std::string message) {
+  return {.check = std::string(kCheck),
+          .device = std::move(device),
+          .outcome = outcome,
+          .message = std::move(message)};
+}
+
+bool is_visible(const Gpu& gpu, const std::string& visible) {
+  const auto words = split(visible, ',');
+  const bool numbers = std::ranges::all_of(
+      words, [](std::string_view word) { return parse_unsigned(trim(word)).has_value(); });
+  if (visible.empty() || !numbers) return true;
+  return std::ranges::find(words, fmt::format("{}", gpu.index), trim) != words.end();
+}
+
+std::string name_of(const GpuProcess& process) {
+  const auto name = process.name.empty() ? "a process that is not to be seen here" : process.name;
+  const auto job = process.job.empty() ? std::string() : fmt::format(", job {}", process.job);
+  return fmt::format("{} (process {}{})", printable(name, 80), process.pid, printable(job, 40));
+}
+
+}  // namespace
+
+Section<Nvml> ask_nvml(const std::string& library, const Variables& variables) {
+  constexpr auto kPatience = std::chrono::seconds(15);  // as eight GPUs without persistence take
+  const auto deadline = Clock::now() + kPatience;
+  const ObserveOptions options{.probes = Probe::nvml,
+                               .deadline = deadline,
+                               .nvml = {.library = library, .parts = {.processes = true}},
+                               .state_file = std::nullopt,
+                               .variables = variables};
+  return observe(Root(),
+                 options,
+                 [&](const Snapshot& /*seen*/) -> std::optional<Plan> {
+                   return Plan{.probes = Probe::nvml, .deadline = deadline, .wanted = {}};
+                 })
+      .nvml;
+}
+
+std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& visible) {
+  if (nvml.status == Status::absent) return {of("node", Outcome::skip, nvml.reason)};
+  const auto trouble = nvml.ok() ? nvml->trouble : nvml.reason;
+  if (!trouble.empty()) {
+    return {of("node", Outcome::unknown, fmt::format("NVML does not tell: {}", trouble))};
+  }
+  std::vector<Finding> findings;
+  for (const auto& gpu : nvml->gpus) {
+    if (!is_visible(gpu, visible) || !gpu.processes || gpu.processes->empty()) continue;
+    std::vector<std::string> names;
+    for (const auto& process : *gpu.processes) names.push_back(name_of(process));
+    findings.push_back(of(fmt::format("gpu{}", gpu.index),
+                          Outcome::unknown,
+                          fmt::format("in use by {}", fmt::join(names, ", "))));
+  }
+  if (findings.empty()) {
+    findings.push_back(of("node",
+                          nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
+                          fmt::format("no process works on any of {} GPUs", nvml->gpus.size())));
+  }
+  return findings;
+}
+
+std::string who_works(const std::vector<Finding>& findings) {
+  const auto busy = std::ranges::find_if(findings, [](const Finding& finding) {
+    return finding.outcome == Outcome::unknown && finding.device != "node";
+  });
+  return busy == findings.end() ? "" : fmt::format("{} is {}", busy->device, busy->message);
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/products.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "bench/backends/nccl/errors.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+constexpr std::uint64_t kElements = kProductSize * kProductSize;
+
+// From 0.5 up to 2, of either sign.
+float element(std::uint64_t i) {
+  auto bits = (i + 1) * 0x9e3779b97f4a7c15U;
+  bits ^= bits >> 29U;
+  bits *= 0xbf58476d1ce4e5b9U;
+  const auto mantissa = static_cast<std::uint32_t>(bits >> 41U) | 1U;
+  const auto exponent = 126U + static_cast<std::uint32_t>(bits & 1U);
+  const auto sign = static_cast<std::uint32_t>(bits >> 1U & 1U) << 31U;
+  return std::bit_cast<float>(sign | exponent << 23U | mantissa);
+}
+
+}  // namespace
+
+Answer make_answer(std::uint64_t seed) {
+  Answer answer{.a = std::vector<float>(kElements),
+                .b = std::vector<float>(kElements),
+                .c = std::vector<float>(kElements)};
+  for (std::uint64_t i = 0; i < kElements; ++i) {
+    answer.a[i] = element(2 * (seed * kElements + i));
+    answer.b[i] = element(2 * (seed * kElements + i) + 1);
+  }
+  for (std::uint64_t row = 0; row < kProductSize; ++row) {
+    auto* sums = answer.c.data() + row * kProductSize;
+    for (std::uint64_t k = 0; k < kProductSize; ++k) {
+      const float factor = answer.a[row * kProductSize + k];
+      const auto* line = answer.b.data() + k * kProductSize;
+      for (std::uint64_t i = 0; i < kProductSize; ++i) {
+        sums[i] = std::fma(factor, line[i], sums[i]);
+      }
+    }
+  }
+  return answer;
+}
+
+Result<cuda::Pointer> Products::upload(const std::vector<float>& matrix) {
+  const auto memory = gpu_.allocate(matrix.size() * sizeof(float));
+  if (!memory) return memory;
+  MUSTER_CUDA_TRY(gpu_.library(),
+                  copy_in,
+                  *memory,
+                  matrix.data(),
+                  matrix.size() * sizeof(float),
+                  gpu_.gpu().stream());
+  if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
+  return memory;
+}
+
+Result<void> Products::prepare() {
+  constexpr std::uint64_t kTiles = (kProductSize / 64) * (kProductSize / 64);
+  for (const auto& [memory, matrix] : {std::pair(&a_, &answer_.a),
+                                       std::pair(&b_, &answer_.b),
+                                       std::pair(&expected_, &answer_.c)}) {
+    const auto made = upload(*matrix);
+    if (!made) return tl::unexpected(made.error());
+    *memory = *made;
+  }
+  copies_ = std::max<std::uint64_t>(1, gpu_.blocks() / kTiles);
+  const auto made = gpu_.allocate(copies_ * kElements * sizeof(float));
+  if (!made) return tl::unexpected(made.error());
+  c_ = *made;
+  auto done = gpu_.gpu().poison(c_, copies_ * kElements * sizeof(float));
+  return done ? gpu_.wait() : done;
+}
+
+Result<void> Products::start() { return gpu_.product(a_, b_, c_, kProductSize, copies_, repeats_); }
+
+Result<Counts> Products::compare() {
+  auto done = gpu_.clear_counts();
+  if (done) done = gpu_.compare(c_, expected_, copies_ * kElements, kElements);
+  if (!done) return tl::unexpected(done.error());
+  return gpu_.counts();
+}
+
+Result<void> Products::take(double seconds) {
+  constexpr double kMostRepeats = 1e6;
+  repeats_ = 1;
+  if (auto warm = gpu_.timed([this] { return start(); }); !warm) {
+    return tl::unexpected(warm.error());
+  }
+  const auto one = gpu_.timed([this] { return start(); });
+  if (!one) return tl::unexpected(one.error());
+  repeats_ = static_cast<std::uint64_t>(std::clamp(seconds / *one, 1.0, kMostRepeats));
+  return {};
+}
+
+double Products::operations() const {
+  return 2.0 * static_cast<double>(kElements * kProductSize * copies_ * repeats_);
+}
+
+Finding wrong_product(std::string_view check,
+                      const NodeGpu& gpu,
+                      const Counts& counts,
+                      std::uint64_t launch) {
+  const auto place = counts.first % kElements;
+  return {.check = std::string(check),
+          .device = gpu.name(),
+          .outcome = Outcome::fail,
+          .message = fmt::format(
+              "{} numbers of product {} are wrong, the first in row {}, column {}; bits {:08x} "
+              "differ",
+              counts.wrong,
+              launch,
+              place / kProductSize,
+              place % kProductSize,
+              counts.bits),
+          .remedy = Remedy::reseat_or_replace};
+}
+
+}  // namespace muster::bench::node

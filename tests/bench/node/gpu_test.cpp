@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests of GPUs on the fake driver: what they measure, and that each fault is found and named.
+#include "lib/profile/limits/gpu.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "bench/node/outcome.hpp"
+#include "bench/node/products.hpp"
+#include "bench/node/result_json.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/process/child.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Asked {
+  Level level = Level::quick;
+  double seconds = 0.001;
+  std::uint64_t bytes = 1U << 20U;
+};
+
+// A test in a process of its own, with the scenario in its environment.
+Result<TestResult> run_on(const std::string& scenario, std::string_view name, Asked asked = {}) {
+  const TempDir folder;
+  folder.write("scenario.json", scenario);
+  Children children;
+  children.start("test", Clock::now() + std::chrono::seconds(60), [&] {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
+    ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
+    return to_json(find_test(name)->run({.level = asked.level,
+                                         .time = std::chrono::duration<double>(asked.seconds),
+                                         .cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES),
+                                         .nvml = "/nowhere/libnvidia-ml.so.1",
+                                         .variables = {},
+                                         .bytes = asked.bytes}));
+  });
+  const auto answer = children.next().second;
+  if (answer.end != ChildAnswer::End::answered) return make_error(answer.reason);
+  return parse_result(answer.bytes);
+}
+
+// What the report says of it under a profile of eight H100.
+std::vector<Finding> judged(const std::string& scenario, std::string_view name, Asked asked = {}) {
+  Profile profile;
+  profile.name = "x";
+  profile.bench->host_copy.fail_below = BytesPerSecond{48e9};
+  profile.bench->peer_copy.fail_below = BytesPerSecond{300e9};
+  profile.bench->gpu_memory.fail_below = BytesPerSecond{2670e9};
+  return findings_of(
+      {.test = find_test(name), .result = run_on(scenario, name, asked), .seconds = 0}, profile);
+}
+
+std::vector<Finding> failed(const std::vector<Finding>& findings) {
+  std::vector<Finding> bad;
+  for (const auto& finding : findings) {
+    if (finding.outcome != Outcome::pass) bad.push_back(finding);
+  }
+  return bad;
+}
+
+auto is_fail(std::string device, std::string message) {
+  return AllOf(::testing::Field(&Finding::device, device),
+               ::testing::Field(&Finding::outcome, Outcome::fail),
+               ::testing::Field(&Finding::message, HasSubstr(message)));
+}
+
+TEST(GpuNodeTest, EightHealthyGpusPassEveryTest) {
+  for (const auto& test : node_tests()) {
+    if (!test.gpus) continue;
+    const auto findings =
+        judged("{}", test.name, {.seconds = test.from == Level::soak ? 20 : 0.001});
+    EXPECT_THAT(failed(findings), ElementsAre()) << test.name << ": " << findings.at(0).message;
+    EXPECT_FALSE(findings.empty()) << test.name;
+  }
+}
+
+TEST(GpuNodeTest, CopiesAreTimedEachWayAndTogether) {
+  const auto result = run_on("{}", "gpu.copy");
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_EQ(result->series.size(), 5U);
+  for (const auto& series : result->series) {
+    ASSERT_EQ(series.values.size(), 8U);
+    const double expected = series.quantity == "host_device_both" ? 110 : 55;
+    EXPECT_NEAR(series.values[7].value, expected, 0.1) << series.quantity;
+    EXPECT_EQ(series.values[7].device, "gpu7");
+  }
+}
+
+TEST(GpuNodeTest, ASlowLinkOfOneGpuOfEightIsNamed) {
+  EXPECT_THAT(failed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy")),
+              ::testing::Contains(is_fail("gpu3",
+                                          "host to device 27.5 GB/s; the median of 8 is "
+                                          "55.0 (-50.0%")));
+  for (const auto& finding : failed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy"))) {
+    EXPECT_EQ(finding.device, "gpu3");
+  }
+}
+
+TEST(GpuNodeTest, ABitThatACopyTurnsIsFoundWhateverTheSpeed) {
+  EXPECT_THAT(failed(judged(R"({"node": {"spoilt_copy": 6}})", "gpu.copy")),
+              ElementsAre(is_fail("gpu6", "differs from byte 524288 on")));
+}
+
+TEST(GpuNodeTest, ASlowPairIsNamedAndShownInTheMatrix) {
+  const std::string scenario = R"({"node": {"peer": {"1-4": 90}}})";
+  const auto found = failed(judged(scenario, "gpu.p2p"));
+  EXPECT_THAT(
+      found,
+      ::testing::Contains(is_fail("gpu1-gpu4", "peer copy 90.0 GB/s; the median of 56 is 350")));
+  for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu1-gpu4");
+  const auto result = run_on(scenario, "gpu.p2p");
+  ASSERT_TRUE(result);
+  ASSERT_EQ(result->lines.size(), 20U);
+  EXPECT_EQ(result->lines[3], "gpu1    350     -   350   350  90.0   350   350   350");
+}
+
+TEST(GpuNodeTest, APairThatChangesDataFails) {
+  EXPECT_THAT(failed(judged(R"({"node": {"spoilt_pair": "2-0"}})", "gpu.p2p")),
+              ElementsAre(is_fail("gpu2-gpu0", "1 words of 8 bytes came over changed")));
+}
+
+TEST(GpuNodeTest, SlowMemoryIsNamed) {
+  EXPECT_THAT(failed(judged(R"({"node": {"memory": {"2": 2000}}})", "gpu.memory")),
+              ElementsAre(is_fail("gpu2", "triad 2000 GB/s")));
+}
+
+TEST(GpuNodeTest, ABitOfTheMemoryThatIsStuckIsFound) {
+  EXPECT_THAT(
+      failed(judged(R"({"node": {"stuck": {"gpu": 1, "index": 9, "bit": 40}}})", "gpu.memory")),
+      ElementsAre(is_fail("gpu1",
+                          "the first at byte 72 of what was tested; bits "
+                          "0000010000000000 differ")));
+}
+
+TEST(GpuNodeTest, OneBitOfOneProductIsFound) {
+  EXPECT_THAT(
+      failed(judged(R"({"node": {"flip": {"gpu": 5, "product": 3, "index": 777, "bit": 0}}})",
+                    "gpu.truth")),
+      ElementsAre(is_fail("gpu5",
+                          "1 numbers of product 3 are wrong, the first in row 3, column 9; bits "
+                          "00000001 differ")));
+}
+
+TEST(GpuNodeTest, AGpuThatIsHeldBackAfterAMinuteIsFoundByASoakAndNotBefore) {
+  const std::string scenario = R"({"node": {"throttle": {"gpu": 2, "after_s": 60, "share": 0.7}}})";
+  EXPECT_THAT(failed(judged(scenario, "gpu.soak", {.seconds = 30})), ElementsAre());
+  const auto found = failed(judged(scenario, "gpu.soak", {.seconds = 120}));
+  ASSERT_FALSE(found.empty());
+  EXPECT_THAT(found[0], is_fail("gpu2", "fell from 40 to 28 TFLOPS after 6"));
+  EXPECT_THAT(found[0].message, HasSubstr("NVML: "));
+  for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu2");
+}
+
+TEST(GpuNodeTest, WithoutADriverOrAGpuThereIsNothingToTest) {
+  const auto without_gpus = run_on(R"({"gpus": 0})", "gpu.copy");
+  ASSERT_FALSE(without_gpus);
+  EXPECT_TRUE(without_gpus.error().missing);
+  const auto one = run_on(R"({"gpus": 1})", "gpu.p2p");
+  EXPECT_EQ(one.error(), (Error{.message = "there is one GPU only", .missing = true}));
+}
+
+TEST(GpuNodeTest, GpusThatTheProfileKnowsAndNobodyCanUseAreUnknown) {
+  Profile profile;
+  profile.gpu->present.count = 8;
+  const Ran ran{.test = find_test("gpu.copy"), .result = make_missing("no GPU"), .seconds = 0};
+  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
+}
+
+TEST(GpuNodeTest, WhatTheDriverRefusesIsUnknownWithItsReason) {
+  const auto refused = run_on(R"({"answers": {"cuInit": 802}})", "gpu.truth");
+  ASSERT_FALSE(refused);
+  EXPECT_FALSE(refused.error().missing);
+  EXPECT_THAT(refused.error().message, HasSubstr("Fabric Manager"));
+  const auto findings = judged(R"({"gpus": 2, "answers": {"cuMemHostAlloc": 2}})", "gpu.copy");
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].outcome, Outcome::unknown);
+  EXPECT_EQ(findings[1].device, "gpu1");
+}
+
+TEST(NodeAnswerTest, IsVariedAndNeitherNoughtNorOneNorTheSameTwice) {
+  const auto answer = make_answer(1);
+  EXPECT_NE(answer.a, answer.b);
+  EXPECT_NE(answer.a, make_answer(2).a);
+  for (const float each : answer.a) EXPECT_TRUE(std::abs(each) > 0.5F && std::abs(each) < 2.0F);
+  float sum = 0;
+  for (std::size_t k = 0; k < kProductSize; ++k) {
+    sum = std::fma(answer.a[kProductSize + k], answer.b[k * kProductSize + 2], sum);
+  }
+  EXPECT_EQ(answer.c[kProductSize + 2], sum);
+}
+
+}  // namespace
+}  // namespace muster::bench::node
