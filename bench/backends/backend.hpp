@@ -76,6 +76,10 @@ class Backend {
   // Bytes that buffers can take here; empty where nobody says.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_free() const { return {}; }
 
+  // Makes the connections between the ranks anew, where the library can: how they turn out differs
+  // from run to run. Every rank calls it. False where there is nothing to make anew.
+  [[nodiscard]] virtual Result<bool> renew() { return false; }
+
   // What somebody should know about how it was set up, a sentence each.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 

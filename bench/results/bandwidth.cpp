@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace muster::bench {
@@ -100,6 +101,29 @@ std::string message_of(const std::vector<Row>& rows,
   return text.append("; ").append(limits_text(limits));
 }
 
+// By a limit that is promised.
+Finding compare_clearly(Finding finding,
+                        const BandwidthLimit& limits,
+                        double decided,
+                        std::size_t runs) {
+  const double limit = limits.fail_below->value;
+  const double margin = margin_of(runs);
+  finding.limit = limit / kGiga;
+  if (is_below(decided * (1 + margin), limit)) {
+    finding.outcome = Outcome::fail;
+    finding.remedy = Remedy::report_to_provider;
+  } else if (is_below(decided * (1 - margin), limit)) {
+    finding.outcome = Outcome::warn;
+    finding.remedy = Remedy::watch;
+    finding.message.append(fmt::format(
+        "; runs differ: what these nodes do lies between {:.2f} and {:.2f} GB/s, and may be either "
+        "side of the limit",
+        decided * (1 - margin) / kGiga,
+        decided * (1 + margin) / kGiga));
+  }
+  return finding;
+}
+
 Finding compare(const std::vector<Row>& rows,
                 const BandwidthLimit& limits,
                 const std::vector<Value>& values) {
@@ -122,6 +146,7 @@ Finding compare(const std::vector<Row>& rows,
   if (!limits.other_algorithm.empty()) {
     finding.message.append("; ").append(limits.other_algorithm);
   }
+  if (limits.clearly) return compare_clearly(std::move(finding), limits, decided, values.size());
   if (limits.fail_below && take(limits.fail_below, Outcome::fail, Remedy::report_to_provider)) {
     return finding;
   }
@@ -138,6 +163,15 @@ Finding compare(const std::vector<Row>& rows,
 }
 
 }  // namespace
+
+double margin_of(std::size_t runs) {
+  constexpr double kOfNormal = 2.576;   // 99% lie within
+  constexpr double kOfMedian = 1.2533;  // its error over that of the mean, for many runs
+  constexpr double kOfThree = 1.16;     // and for three
+  const auto count = static_cast<double>(std::max<std::size_t>(1, runs));
+  const double of_median = runs < 3 ? 1 : runs == 3 ? kOfThree : kOfMedian;
+  return kOfNormal * of_median * kRunToRun / std::sqrt(count);
+}
 
 bool needs_repeat(double value, const std::optional<Interval>& confidence, double limit) {
   constexpr double kNear = 0.02;

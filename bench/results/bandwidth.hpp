@@ -24,10 +24,12 @@ using JobLimit = BenchLimit<BytesPerSecond>;
 // A profile's limits for a collective over several nodes; none where it has none of this kind.
 [[nodiscard]] std::span<const JobLimit> job_limits(const Profile& profile, Collective collective);
 
-// --min-busbw and --at, which come before the profile's limits.
+// What the command line says of limits: --min-busbw and --at, which come before the profile's, and
+// --acceptance, which takes what the provider promises, or else what fails.
 struct OwnLimit {
   std::optional<BytesPerSecond> min_busbw;
   std::optional<std::uint64_t> at;  // bytes; empty: the largest size that was run
+  bool acceptance = false;
 };
 
 // The limit that holds for this run, and the size it holds for.
@@ -40,6 +42,9 @@ struct BandwidthLimit {
   // Where NCCL took another algorithm than the limit's, and should not have: a sentence. A value
   // below the limit then fails, and one above says nothing.
   std::string other_algorithm;
+  // The limit is promised: who is not clearly below it does not fail, and who is not clearly above
+  // it warns.
+  bool clearly = false;
 };
 
 // A word of a profile (ring, tree, nvls, collnet) for an algorithm as NCCL names it, such as RING,
@@ -53,6 +58,13 @@ struct BandwidthLimit {
                                                               const Profile& profile,
                                                               const RunFacts& facts,
                                                               const OwnLimit& own_limit = {});
+
+// Runs of healthy nodes differ by this share of their bandwidth, as a standard deviation: what is
+// published of pairs of ND A100 nodes.
+inline constexpr double kRunToRun = 0.006;
+// How far the median of so many runs may lie from what the nodes do, as a share of it, in 99 of 100
+// cases.
+[[nodiscard]] double margin_of(std::size_t runs);
 
 // Bus bandwidths in bytes per second. Is `value` below the limit, within 2% of it, or the limit
 // within the confidence interval of the value? Two more runs then decide together with the first.

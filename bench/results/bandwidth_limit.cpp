@@ -54,8 +54,15 @@ std::string_view nccl_name(std::string_view word) {
 
 class Search {
  public:
-  Search(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts)
-      : rows_(rows), profile_(profile), facts_(facts), used_(algorithm_word(facts.algorithm)) {}
+  Search(const std::vector<Row>& rows,
+         const Profile& profile,
+         const RunFacts& facts,
+         bool acceptance)
+      : rows_(rows),
+        profile_(profile),
+        facts_(facts),
+        acceptance_(acceptance),
+        used_(algorithm_word(facts.algorithm)) {}
 
   [[nodiscard]] std::variant<BandwidthLimit, Finding> demanded(const OwnLimit& own_limit) const {
     if (facts_.ranks < 2) {
@@ -213,19 +220,27 @@ class Search {
                                  size_text(bytes),
                                  as_flag(bytes)));
     }
-    return BandwidthLimit{.check = std::string(check()),
-                          .device = device_of(facts_),
-                          .bytes = bytes,
-                          .expected = limit.expected,
-                          .warn_below = limit.warn_below,
-                          .fail_below = limit.fail_below,
-                          .from = fmt::format("profile {}", profile_.name),
-                          .other_algorithm = std::move(other_algorithm)};
+    BandwidthLimit found{.check = std::string(check()),
+                         .device = device_of(facts_),
+                         .bytes = bytes,
+                         .expected = limit.expected,
+                         .warn_below = limit.warn_below,
+                         .fail_below = limit.fail_below,
+                         .from = fmt::format("profile {}", profile_.name),
+                         .other_algorithm = std::move(other_algorithm)};
+    if (acceptance_ && (limit.promised || limit.fail_below)) {
+      found.warn_below.reset();
+      found.fail_below = limit.promised ? limit.promised : limit.fail_below;
+      found.clearly = true;
+      found.from.append(limit.promised ? ", promised by the provider" : ", which has no promise");
+    }
+    return found;
   }
 
   const std::vector<Row>& rows_;
   const Profile& profile_;
   const RunFacts& facts_;
+  bool acceptance_;
   std::string used_;
 };
 
@@ -259,7 +274,7 @@ std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
                                                 const Profile& profile,
                                                 const RunFacts& facts,
                                                 const OwnLimit& own_limit) {
-  const Search search(rows, profile, facts);
+  const Search search(rows, profile, facts, own_limit.acceptance);
   return own_limit.min_busbw ? search.demanded(own_limit) : search.of_profile();
 }
 

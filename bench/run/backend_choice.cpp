@@ -67,24 +67,23 @@ std::uint64_t has_begun_to_meet() {
 
 Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
   Group& group = *parts.group;
-  return make_nccl_backend({.cuda = parts.command->cuda,
-                            .nccl = parts.command->nccl,
-                            .rank = group.rank(),
-                            .ranks = group.size(),
-                            .local_rank = parts.local_rank,
-                            .host = parts.host,
-                            .broadcast =
-                                [&](const std::string& text) {
-                                  parts.before_meeting({.started = has_begun_to_meet,
-                                                        .finished = [] { return 0; },
-                                                        .unit = ""});
-                                  return group.broadcast(text);
-                                },
-                            // As programs call it. A call that hangs is reported by another thread,
-                            // and ends with the process.
-                            .blocking = true,
-                            .bind = parts.command->bind == Bind::gpu,
-                            .log = true});
+  return make_nccl_backend(
+      {.cuda = parts.command->cuda,
+       .nccl = parts.command->nccl,
+       .rank = group.rank(),
+       .ranks = group.size(),
+       .local_rank = parts.local_rank,
+       .host = parts.host,
+       .broadcast =
+           [&group, meet = parts.before_meeting](const std::string& text) {
+             meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
+             return group.broadcast(text);
+           },
+       // As programs call it. A call that hangs is reported by another thread,
+       // and ends with the process.
+       .blocking = true,
+       .bind = parts.command->bind == Bind::gpu,
+       .log = true});
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ RunFacts facts_of(const RunRecord& record) {
 }
 
 OwnLimit own_limit_of(const BenchCommand& command) {
-  return {.min_busbw = command.min_busbw, .at = command.at};
+  return {.min_busbw = command.min_busbw, .at = command.at, .acceptance = command.acceptance};
 }
 
 int exit_status_of(const Trouble& trouble) {

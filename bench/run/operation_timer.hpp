@@ -40,6 +40,9 @@ class OperationTimer {
   OperationTimer(Group& group, Backend& backend, const TimerPlan& plan)
       : group_(group), backend_(backend), plan_(plan) {}
 
+  // The next operation makes the connections.
+  void reconnect() { connected_ = false; }
+
   // Verifies and times one operation. An error is this process' own: the others wait for it.
   [[nodiscard]] Result<Measured> run(const Operation& operation);
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "bench/collectives/inputs.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
@@ -128,6 +129,13 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
                                   backend.ranks(),
                                   size_text(least),
                                   size_text(smallest)));
+  }
+  if (reduces(command.collective) && !can_verify(command.type, command.reduction)) {
+    return make_error(
+        fmt::format("--op {} of {} cannot be verified: it is off by as much as the "
+                    "type can tell apart",
+                    to_string(command.reduction),
+                    to_string(command.type)));
   }
   std::vector<Operation> operations;
   std::optional<Error> refused;

@@ -54,9 +54,9 @@ Result<void> start_backend(RankContext& self, Parts& parts) {
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
   const auto phase = fmt::format("start of {}", to_string(self.kind));
   self.enter(*parts.met.group, phase, limit);
-  const auto meet = [&](ProgressCounters counters) {
-    self.enter(
-        *parts.met.group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
+  // Called again where the back end makes its connections anew.
+  const auto meet = [&self, &group = *parts.met.group, phase, limit](ProgressCounters counters) {
+    self.enter(group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
   };
   auto backend = make_backend({.command = &self.command,
                                .kind = self.kind,

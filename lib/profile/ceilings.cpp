@@ -146,8 +146,9 @@ class Bounds {
   template <class Q>
   void add(std::string_view name, const BenchLimit<Q>& limit, const Maybe<Q>& ceiling) {
     if (!ceiling) return;
-    const std::array<std::pair<std::string_view, Limit<Q>>, 3> limits{
+    const std::array<std::pair<std::string_view, Limit<Q>>, 4> limits{
         {{"expected", limit.expected},
+         {"promised", limit.promised},
          {"warn_below", limit.warn_below},
          {"fail_below", limit.fail_below}}};
     for (const auto& [key, value] : limits) {

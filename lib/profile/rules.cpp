@@ -61,12 +61,17 @@ Result<void> check_order(const Profile& profile,
               "is {}, above its '{}' of {}", to_string(*value), bound_key, to_string(*bound)));
     }
   }
-  return {};
+  if (!limit.promised || !limit.expected || *limit.promised <= *limit.expected) return {};
+  return broken(profile,
+                fmt::format("{}.promised", path),
+                fmt::format("is {}, above its 'expected' of {}",
+                            to_string(*limit.promised),
+                            to_string(*limit.expected)));
 }
 
 template <class Q>
 bool is_set(const BenchLimit<Q>& limit) {
-  return limit.expected || limit.warn_below || limit.fail_below;
+  return limit.expected || limit.promised || limit.warn_below || limit.fail_below;
 }
 
 Result<void> check_collective(const Profile& profile,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "bench/backends/nccl/binding.hpp"
@@ -23,6 +25,7 @@ namespace {
 
 constexpr int kSendSince = 2700;       // 2.7.0
 constexpr int kBfloat16Since = 21000;  // 2.10.0
+constexpr int kFloat8Since = 22400;    // 2.24.0; on GPUs from H100 on
 constexpr int kAverageSince = 21000;   // 2.10.0
 constexpr int kGraphsSince = 20900;    // 2.9.0
 
@@ -94,6 +97,12 @@ class NcclBackend final : public Backend {
     return all;
   }
 
+  [[nodiscard]] Result<bool> renew() override {
+    const auto met = meet();
+    if (!met) return tl::unexpected(met.error());
+    return true;
+  }
+
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override;
   [[nodiscard]] Result<void> reserve(const Operation& largest) override;
   [[nodiscard]] Result<Batch> measure(const Operation& operation,
@@ -106,7 +115,7 @@ class NcclBackend final : public Backend {
 
   [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
 
-  void abort() noexcept override { communicator_->abort(); }
+  void abort() noexcept override { communicator()->abort(); }
 
  private:
   struct Run {
@@ -116,6 +125,14 @@ class NcclBackend final : public Backend {
   };
 
   [[nodiscard]] Result<void> bind();
+  [[nodiscard]] Result<void> meet();  // in a new communicator
+
+  // For the thread that aborts, while this one makes another.
+  [[nodiscard]] std::shared_ptr<Communicator> communicator() {
+    const std::lock_guard lock(guard_);
+    return communicator_;
+  }
+
   [[nodiscard]] Result<void> supports_graphs() const;
   [[nodiscard]] Result<Run> prepare(const Operation& operation);
   [[nodiscard]] Result<void> fill(const Run& run);
@@ -147,7 +164,8 @@ class NcclBackend final : public Backend {
   int version_ = 0;
   std::string binding_;  // what came of it
   std::unique_ptr<Gpu> gpu_;
-  std::unique_ptr<Communicator> communicator_;
+  std::mutex guard_;
+  std::shared_ptr<Communicator> communicator_;
   cuda::Pointer send_ = 0;
   cuda::Pointer receive_ = 0;
   std::uint64_t send_bytes_ = 0;
@@ -161,12 +179,21 @@ Result<void> NcclBackend::start() {
   auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
   if (!gpu) return named(gpu.error());
   gpu_ = std::move(*gpu);
-  communicator_ = std::make_unique<Communicator>(nccl_, options_.rank, options_.ranks);
+  return meet();
+}
+
+Result<void> NcclBackend::meet() {
+  auto made = std::make_shared<Communicator>(nccl_, options_.rank, options_.ranks);
+  {
+    const std::lock_guard lock(guard_);
+    std::swap(made, communicator_);
+  }
+  made.reset();  // leaves the one before
   std::string id;
   if (options_.rank == 0) {
-    auto made = communicator_->make_id();
-    if (!made) return named(made.error());
-    id = std::move(*made);
+    auto unique = communicator_->make_id();
+    if (!unique) return named(unique.error());
+    id = *std::move(unique);
   }
   auto shared = options_.broadcast(std::move(id));
   if (!shared) return tl::unexpected(shared.error());
@@ -193,6 +220,8 @@ Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace)
     return make_error(fmt::format("there is no rank {} for a root", operation.root));
   }
   if (operation.type == Type::bf16 && version_ < kBfloat16Since) return lacks("bf16");
+  const bool eight_bits = operation.type == Type::f8e4m3 || operation.type == Type::f8e5m2;
+  if (eight_bits && version_ < kFloat8Since) return lacks(to_string(operation.type));
   if (reduces(operation.collective) && operation.reduction == Reduction::avg &&
       version_ < kAverageSince) {
     return lacks("average");

@@ -76,6 +76,16 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ value >> 31U;
 }
 
+// From 0 to 1.
+double share_of(std::uint64_t counter) {
+  constexpr unsigned kMantissa = 53;
+  constexpr unsigned kUnused = 64 - kMantissa;
+  return static_cast<double>(mixed(counter) >> kUnused) /
+         static_cast<double>(std::uint64_t{1} << kMantissa);
+}
+
+constexpr double kHundred = 100;
+
 }  // namespace
 
 int ranks_of(const SimCluster& cluster) { return cluster.nodes * cluster.gpus; }
@@ -100,13 +110,19 @@ double seconds_of(const SimCluster& cluster, const Operation& operation) {
   return latency + bytes * factor / bandwidth;
 }
 
+double run_factor(const SimCluster& cluster, std::uint64_t run) {
+  // The sum of twelve even numbers is close to normal, with a standard deviation of 1.
+  constexpr std::uint64_t kTwelve = 12;
+  constexpr std::uint64_t kOfRuns = 0x72756e73;  // others than those of iterations
+  double normal = -6;
+  for (std::uint64_t i = 0; i < kTwelve; ++i) {
+    normal += share_of(mixed(cluster.seed ^ kOfRuns) ^ mixed(run * kTwelve + i));
+  }
+  return 1 / (1 + cluster.run_noise.value / kHundred * normal);
+}
+
 double noise_factor(const SimCluster& cluster, std::uint64_t iteration) {
-  constexpr double kHundred = 100;
-  constexpr unsigned kMantissa = 53;
-  constexpr unsigned kUnused = 64 - kMantissa;
-  const auto bits = mixed(cluster.seed ^ mixed(iteration)) >> kUnused;
-  const double share =
-      static_cast<double>(bits) / static_cast<double>(std::uint64_t{1} << kMantissa);
+  const double share = share_of(cluster.seed ^ mixed(iteration));
   return 1 + cluster.noise.value / kHundred * (2 * share - 1);
 }
 

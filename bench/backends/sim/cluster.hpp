@@ -45,6 +45,7 @@ struct SimCluster {
   BytesPerSecond tcp_rate{10e9};  // of one node
   bool tree = false;              // hierarchical, else a ring
   Percent noise{0};               // each iteration is this much faster or slower at most
+  Percent run_noise{0};  // standard deviation between runs, each over connections of its own
   std::uint64_t seed = 1;
   std::vector<SimFault> faults;
 
@@ -60,6 +61,9 @@ struct SimCluster {
 
 // How long it takes without noise.
 [[nodiscard]] double seconds_of(const SimCluster& cluster, const Operation& operation);
+
+// By how much that takes longer or shorter over connections that were made for the `run`-th time.
+[[nodiscard]] double run_factor(const SimCluster& cluster, std::uint64_t run);
 
 // The part of it that iteration number `iteration` of the run takes.
 [[nodiscard]] double noise_factor(const SimCluster& cluster, std::uint64_t iteration);

@@ -157,6 +157,7 @@ constexpr std::array kKeys{
     Key{"tcp", [](auto& c, auto text) { return set(c.tcp_rate, "tcp", text); }},
     Key{"algorithm", set_algorithm},
     Key{"noise", [](auto& c, auto text) { return set(c.noise, "noise", text); }},
+    Key{"run_noise", [](auto& c, auto text) { return set(c.run_noise, "run_noise", text); }},
     Key{"seed", set_seed},
     Key{"fault", add_fault}};
 
@@ -212,8 +213,10 @@ std::optional<std::string> out_of_range(const SimCluster& cluster, const SimFaul
 
 Result<SimCluster> checked(SimCluster cluster) {
   constexpr double kWhole = 100;
+  constexpr double kMostRunNoise = 10;
   if (cluster.nodes < 1 || cluster.gpus < 1) return wrong("a cluster has a node and a GPU");
   if (cluster.noise.value >= kWhole) return wrong("noise must be below 100%");
+  if (cluster.run_noise.value > kMostRunNoise) return wrong("run_noise must be 10% or less");
   for (const double rate :
        {cluster.hca_rate.value, cluster.link_rate.value, cluster.tcp_rate.value}) {
     if (rate <= 0) return wrong("a rate of 0 moves nothing");

@@ -46,20 +46,8 @@ std::string first_log(const SimCluster& cluster) {
 // Of a floating-point number the highest bit of its fraction, of an integer the lowest one: the
 // number is visibly another one.
 std::uint64_t visible_bit(Type type) {
-  switch (type) {
-    case Type::f64:
-      return std::uint64_t{1} << 51U;
-    case Type::f32:
-      return std::uint64_t{1} << 22U;
-    case Type::f16:
-      return std::uint64_t{1} << 9U;
-    case Type::bf16:
-      return std::uint64_t{1} << 6U;
-    case Type::i32:
-    case Type::u8:
-      break;
-  }
-  return 1;
+  const auto format = format_of(type);
+  return format.is_floating() ? std::uint64_t{1} << (format.fraction_bits() - 1) : 1;
 }
 
 // What is wrong with this element; nothing where the rank receives no such element.
@@ -100,6 +88,11 @@ class Sim final : public Backend {
     return all;
   }
 
+  [[nodiscard]] Result<bool> renew() override {
+    ++run_;
+    return true;
+  }
+
   [[nodiscard]] Result<void> supports(const Operation& operation,
                                       const Pace& /*pace*/) const override {
     if (operation.root >= 0 && operation.root < ranks()) return {};
@@ -113,7 +106,7 @@ class Sim final : public Backend {
                                       Progress& progress) override {
     note(operation);
     progress.reset();
-    const double seconds = seconds_of(cluster_, operation);
+    const double seconds = seconds_of(cluster_, operation) * run_factor(cluster_, run_);
     std::vector<double> times;
     for (int i = 0; i < pace.warm_up + pace.iterations; ++i) {
       ++progress.started;
@@ -186,6 +179,7 @@ class Sim final : public Backend {
   std::string log_;
   std::set<std::uint64_t> noted_;
   std::uint64_t operations_ = 0;
+  std::uint64_t run_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool aborted_ = false;

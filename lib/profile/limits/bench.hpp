@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kind of node reaches under load: the limits below `bench` in a profile. `expected` is what
-// healthy hardware does, below `warn_below` it is looked at, below `fail_below` it is taken out.
+// healthy hardware does, `promised` what its provider stands for; below `warn_below` it is looked
+// at, below `fail_below` it is taken out.
 #pragma once
 
 #include <array>
@@ -28,7 +29,7 @@ struct BenchLimit {
   Limit<Bytes> size;
   Limit<Seconds> duration;
   Limit<int> nodes_at_least, nodes_at_most;
-  Limit<Q> expected, warn_below, fail_below;
+  Limit<Q> expected, promised, warn_below, fail_below;
 
   MUSTER_FIELDS(BenchLimit,
                 MUSTER_CHOICE(memory, kMemoryWords, "gpu or host"),
@@ -40,6 +41,7 @@ struct BenchLimit {
                 MUSTER_FIELD(nodes_at_least, "nodes in the job"),
                 MUSTER_FIELD(nodes_at_most, "the same; unset for any number"),
                 MUSTER_FIELD(expected, "what healthy hardware does"),
+                MUSTER_FIELD(promised, "what the provider promises; --acceptance judges by it"),
                 MUSTER_FIELD(warn_below, "warns below"),
                 MUSTER_FIELD(fail_below, "fails below"));
 };

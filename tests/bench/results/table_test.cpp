@@ -72,6 +72,8 @@ TEST(TableTest, TheHeaderSaysWhoTakesPart) {
 #  Rank  0 Group  0 Pid    123 on   gpu-0007 device  3 [0004:00:00] NVIDIA A100-SXM4-40GB
 #  Rank  1 Group  0 Pid     99 on      cpu-1 device  0 [host] host memory
 #
+# Each operation is waited for; nccl-tests starts them back to back (--pipelined)
+#
 #                                                              out-of-place                       in-place
 #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
 #        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)

@@ -99,20 +99,37 @@ TEST_F(FakeNccl, FarAboveTheLimitIsMeasuredOnce) {
   EXPECT_EQ(end(0)["measurements"].size(), 2U);
 }
 
-TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
+TEST_F(FakeNccl, BelowWhatTheProviderPromisesIsAWarning) {
   start(R"("busbw": {"all_reduce": 184.9})");
+  const auto report = end(0);
+  EXPECT_EQ(report["verdict"], "healthy");
+  EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "warn");
+}
+
+TEST_F(FakeNccl, AnAcceptanceTestTakesWhatTheProviderPromises) {
+  start(R"("busbw": {"all_reduce": 183})", {"--acceptance"});
+  const auto report = end(1);
+  const auto finding = finding_of(report, "bench.job_all_reduce");
+  ASSERT_TRUE(finding.is_object());
+  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_EQ(finding["limit"], 185.0);
+  EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("promised by the provider"));
+}
+
+TEST_F(FakeNccl, BelowTheLimitIsUnhealthy) {
+  start(R"("busbw": {"all_reduce": 180.9})");
   const auto report = end(1);
   EXPECT_EQ(report["verdict"], "unhealthy");
   const auto finding = finding_of(report, "bench.job_all_reduce");
   ASSERT_TRUE(finding.is_object());
   EXPECT_EQ(finding["outcome"], "fail");
   EXPECT_EQ(finding["device"], "job");
-  EXPECT_NEAR(finding["observed"].get<double>(), 184.9, 1e-4);
-  EXPECT_EQ(finding["limit"], 185.0);
+  EXPECT_NEAR(finding["observed"].get<double>(), 180.9, 1e-4);
+  EXPECT_EQ(finding["limit"], 181.0);
   EXPECT_EQ(finding["unit"], "GB/s");
   EXPECT_THAT(finding["message"].get<std::string>(),
-              HasSubstr("184.90 GB/s for all_reduce of 8 GiB out of place, the median of 184.90, "
-                        "184.90, 184.90"));
+              HasSubstr("180.90 GB/s for all_reduce of 8 GiB out of place, the median of 180.90, "
+                        "180.90, 180.90"));
 }
 
 // Its limit is for NVLS, and the ring that NCCL takes here is slow.

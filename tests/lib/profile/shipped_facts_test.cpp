@@ -164,7 +164,9 @@ TEST(ShippedFactsTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
     const auto of_node = profile(name);
     ASSERT_EQ(of_node.bench->job_all_reduce.size(), 1U);
     const auto& limit = of_node.bench->job_all_reduce.front();
-    EXPECT_EQ(limit.fail_below, BytesPerSecond{185e9});
+    EXPECT_EQ(limit.promised, BytesPerSecond{185e9});
+    EXPECT_EQ(limit.warn_below, BytesPerSecond{185e9});
+    EXPECT_EQ(limit.fail_below, BytesPerSecond{181e9});
     EXPECT_EQ(limit.expected, BytesPerSecond{188e9});
     EXPECT_EQ(limit.size, Bytes{8.0 * 1024 * 1024 * 1024});
     EXPECT_EQ(limit.algorithm, "any");
