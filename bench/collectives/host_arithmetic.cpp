@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collectives/host_arithmetic.hpp"
 
+#include <array>
+#include <type_traits>
+
 #include "bench/collectives/half.hpp"
+#include "bench/collectives/number.hpp"
 
 namespace muster::bench {
 namespace {
@@ -35,15 +39,50 @@ struct Bf16 {
   static Stored store(Value value) { return to_bf16(value); }
 };
 
+// In software, element by element: no processor adds up numbers of 8 bits.
+template <Type type>
+struct F8 {
+  using Stored = std::uint8_t;
+  using Value = float;
+
+  static Value load(Stored stored) {
+    static const auto values = [] {
+      std::array<float, 256> all{};
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        all.at(i) = static_cast<float>(value_of(type, i));
+      }
+      return all;
+    }();
+    return values[stored];
+  }
+
+  static Stored store(Value value) {
+    return static_cast<Stored>(bits_of(type, static_cast<double>(value)));
+  }
+};
+
+// Integers that overflow wrap round: of signed ones that is undefined, and repeated sums in place
+// do.
+template <class Value>
+using Wrapping = typename std::conditional_t<std::is_integral_v<Value>,
+                                             std::make_unsigned<Value>,
+                                             std::type_identity<Value>>::type;
+
+// Which counts any number of ranks.
+template <class Value>
+using Wide = std::conditional_t<std::is_signed_v<Value>, std::int64_t, std::uint64_t>;
+
 struct Sum {
   template <class Value>
   Value operator()(Value a, Value b) const {
-    return static_cast<Value>(a + b);
+    return static_cast<Value>(static_cast<Wrapping<Value>>(a) + static_cast<Wrapping<Value>>(b));
   }
+};
 
-  // Signed overflow is undefined, and repeated sums in place do overflow.
-  std::int32_t operator()(std::int32_t a, std::int32_t b) const {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+struct Product {
+  template <class Value>
+  Value operator()(Value a, Value b) const {
+    return static_cast<Value>(static_cast<Wrapping<Value>>(a) * static_cast<Wrapping<Value>>(b));
   }
 };
 
@@ -73,68 +112,81 @@ void combine(const void* one, void* both, std::uint64_t count) {
 template <class Format>
 Combine combine_by(Reduction reduction) {
   switch (reduction) {
+    case Reduction::prod:
+      return combine<Format, Product>;
     case Reduction::min:
       return combine<Format, Min>;
     case Reduction::max:
       return combine<Format, Max>;
-    default:
-      return combine<Format, Sum>;
+    case Reduction::sum:
+    case Reduction::avg:
+      break;
   }
+  return combine<Format, Sum>;
 }
 
+// With more ranks than the type can count, the divisor is none.
 template <class Format>
 void divide_by(void* sums, std::uint64_t count, int ranks) {
+  using Value = typename Format::Value;
   auto* const numbers = static_cast<typename Format::Stored*>(sums);
-  const auto divisor = static_cast<typename Format::Value>(ranks);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto quotient = Format::load(numbers[i]) / divisor;
-    numbers[i] = Format::store(static_cast<typename Format::Value>(quotient));
+    if constexpr (std::is_integral_v<Value>) {
+      const auto quotient = static_cast<Wide<Value>>(numbers[i]) / static_cast<Wide<Value>>(ranks);
+      numbers[i] = static_cast<Value>(quotient);
+    } else {
+      const auto quotient = Format::load(numbers[i]) / static_cast<Value>(ranks);
+      numbers[i] = Format::store(static_cast<Value>(quotient));
+    }
   }
 }
 
-// With more ranks than a byte can count, the divisor is none.
-void divide_bytes(void* sums, std::uint64_t count, int ranks) {
-  auto* const numbers = static_cast<std::uint8_t*>(sums);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    numbers[i] = static_cast<std::uint8_t>(numbers[i] / ranks);
+struct Arithmetic {
+  Combine (*combine)(Reduction reduction);
+  void (*divide)(void* sums, std::uint64_t count, int ranks);
+};
+
+template <class Format>
+constexpr Arithmetic kOf{combine_by<Format>, divide_by<Format>};
+
+const Arithmetic& arithmetic_of(Type type) {
+  switch (type) {
+    case Type::f32:
+      return kOf<Plain<float>>;
+    case Type::f64:
+      return kOf<Plain<double>>;
+    case Type::f16:
+      return kOf<F16>;
+    case Type::bf16:
+      return kOf<Bf16>;
+    case Type::f8e4m3:
+      return kOf<F8<Type::f8e4m3>>;
+    case Type::f8e5m2:
+      return kOf<F8<Type::f8e5m2>>;
+    case Type::i8:
+      return kOf<Plain<std::int8_t>>;
+    case Type::i32:
+      return kOf<Plain<std::int32_t>>;
+    case Type::i64:
+      return kOf<Plain<std::int64_t>>;
+    case Type::u8:
+      return kOf<Plain<std::uint8_t>>;
+    case Type::u32:
+      return kOf<Plain<std::uint32_t>>;
+    case Type::u64:
+      break;
   }
+  return kOf<Plain<std::uint64_t>>;
 }
 
 }  // namespace
 
 Combine combine_of(Type type, Reduction reduction) {
-  switch (type) {
-    case Type::f32:
-      return combine_by<Plain<float>>(reduction);
-    case Type::f64:
-      return combine_by<Plain<double>>(reduction);
-    case Type::f16:
-      return combine_by<F16>(reduction);
-    case Type::bf16:
-      return combine_by<Bf16>(reduction);
-    case Type::i32:
-      return combine_by<Plain<std::int32_t>>(reduction);
-    case Type::u8:
-      break;
-  }
-  return combine_by<Plain<std::uint8_t>>(reduction);
+  return arithmetic_of(type).combine(reduction);
 }
 
 void divide(Type type, void* sums, std::uint64_t count, int ranks) {
-  switch (type) {
-    case Type::f32:
-      return divide_by<Plain<float>>(sums, count, ranks);
-    case Type::f64:
-      return divide_by<Plain<double>>(sums, count, ranks);
-    case Type::f16:
-      return divide_by<F16>(sums, count, ranks);
-    case Type::bf16:
-      return divide_by<Bf16>(sums, count, ranks);
-    case Type::i32:
-      return divide_by<Plain<std::int32_t>>(sums, count, ranks);
-    case Type::u8:
-      return divide_bytes(sums, count, ranks);
-  }
+  arithmetic_of(type).divide(sums, count, ranks);
 }
 
 }  // namespace muster::bench

@@ -16,21 +16,28 @@ struct TypeRow {
   std::size_t size;
 };
 
-constexpr std::array kTypes{
-    TypeRow{Type::f32, "f32", "float", 4},
-    TypeRow{Type::f64, "f64", "double", 8},
-    TypeRow{Type::f16, "f16", "half", 2},
-    TypeRow{Type::bf16, "bf16", "bfloat16", 2},
-    TypeRow{Type::i32, "i32", "int32", 4},
-    TypeRow{Type::u8, "u8", "uint8", 1},
-};
+constexpr std::array<TypeRow, kTypes> kTypeRows{{
+    {Type::f32, "f32", "float", 4},
+    {Type::f64, "f64", "double", 8},
+    {Type::f16, "f16", "half", 2},
+    {Type::bf16, "bf16", "bfloat16", 2},
+    {Type::f8e4m3, "f8e4m3", "f8e4m3", 1},
+    {Type::f8e5m2, "f8e5m2", "f8e5m2", 1},
+    {Type::i8, "i8", "int8", 1},
+    {Type::i32, "i32", "int32", 4},
+    {Type::i64, "i64", "int64", 8},
+    {Type::u8, "u8", "uint8", 1},
+    {Type::u32, "u32", "uint32", 4},
+    {Type::u64, "u64", "uint64", 8},
+}};
 
 #define MUSTER_COLLECTIVE(name) &collectives::name,
 constexpr std::array<const CollectiveDefinition*, kCollectives> kDefinitions{
     MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)};
 #undef MUSTER_COLLECTIVE
 
-constexpr std::array<std::string_view, 4> kReductionNames{"sum", "min", "max", "avg"};
+constexpr std::array<std::string_view, kReductions> kReductionNames{
+    "sum", "prod", "min", "max", "avg"};
 
 template <class Enum, std::size_t Size>
 std::optional<Enum> at_name(const std::array<std::string_view, Size>& names,
@@ -54,14 +61,14 @@ const CollectiveDefinition& definition_of(Collective collective) {
 
 std::string_view to_string(Collective collective) { return definition_of(collective).name; }
 
-std::string_view to_string(Type type) { return kTypes.at(static_cast<std::size_t>(type)).name; }
+std::string_view to_string(Type type) { return kTypeRows.at(static_cast<std::size_t>(type)).name; }
 
 std::string_view to_string(Reduction reduction) {
   return kReductionNames.at(static_cast<std::size_t>(reduction));
 }
 
 std::string_view table_name(Type type) {
-  return kTypes.at(static_cast<std::size_t>(type)).table_name;
+  return kTypeRows.at(static_cast<std::size_t>(type)).table_name;
 }
 
 std::optional<Collective> parse_collective(std::string_view word) {
@@ -72,8 +79,8 @@ std::optional<Collective> parse_collective(std::string_view word) {
 }
 
 std::optional<Type> parse_type(std::string_view word) {
-  const auto* const found = std::ranges::find(kTypes, word, &TypeRow::name);
-  if (found == kTypes.end()) return std::nullopt;
+  const auto* const found = std::ranges::find(kTypeRows, word, &TypeRow::name);
+  if (found == kTypeRows.end()) return std::nullopt;
   return found->type;
 }
 
@@ -83,7 +90,7 @@ std::optional<Reduction> parse_reduction(std::string_view word) {
 
 std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
 
-std::size_t size_of(Type type) { return kTypes.at(static_cast<std::size_t>(type)).size; }
+std::size_t size_of(Type type) { return kTypeRows.at(static_cast<std::size_t>(type)).size; }
 
 bool reduces(Collective collective) { return definition_of(collective).reduces; }
 

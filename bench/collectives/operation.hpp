@@ -33,8 +33,10 @@ enum class Collective { MUSTER_COLLECTIVES(MUSTER_COLLECTIVE) };
 inline constexpr std::size_t kCollectives = MUSTER_COLLECTIVES(MUSTER_COLLECTIVE);
 #undef MUSTER_COLLECTIVE
 
-enum class Type { f32, f64, f16, bf16, i32, u8 };
-enum class Reduction { sum, min, max, avg };
+enum class Type { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i32, i64, u8, u32, u64 };
+inline constexpr std::size_t kTypes = 12;
+enum class Reduction { sum, prod, min, max, avg };
+inline constexpr std::size_t kReductions = 5;
 
 struct Operation {
   Collective collective = Collective::all_reduce;
@@ -50,7 +52,7 @@ struct Operation {
 [[nodiscard]] std::string_view to_string(Collective collective);
 [[nodiscard]] std::string_view to_string(Type type);            // f32, bf16 …
 [[nodiscard]] std::string_view to_string(Reduction reduction);  // sum …
-// As nccl-tests' table writes them: float, double, half, bfloat16, int32, uint8.
+// As nccl-tests' table writes them: float, double, half, bfloat16, int32, uint8 …
 [[nodiscard]] std::string_view table_name(Type type);
 [[nodiscard]] std::optional<Collective> parse_collective(std::string_view word);
 [[nodiscard]] std::optional<Type> parse_type(std::string_view word);

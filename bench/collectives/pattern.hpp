@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What buffers hold before a collective and must hold after it. The values are small integers
-// whose sums are exact in every type, whatever the order; they repeat, so that a table of one
-// period says what every element is, and filling and verifying are the same on a GPU and a CPU.
+// What buffers hold before a collective and must hold after it. The values repeat, so that a table
+// of one period says what every element is, and filling and verifying are the same on a GPU and a
+// CPU.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "bench/collectives/number.hpp"
 #include "bench/collectives/operation.hpp"
 
 namespace muster::bench {
@@ -22,7 +23,7 @@ struct Fill {
 [[nodiscard]] Fill input_of(const Operation& operation, int rank, int ranks);
 
 // A stretch of the receive buffer. An element is right when low <= its raw bits <= high, both
-// unsigned: exact values have low == high, and no NaN and no negative number is ever within.
+// unsigned: exact values have low == high, and no NaN is ever within.
 struct Segment {
   std::uint64_t first = 0;  // element of the receive buffer
   std::uint64_t count = 0;
@@ -52,9 +53,5 @@ void verify_host(const void* buffer,
                  std::size_t width,
                  const std::vector<Segment>& segments,
                  Wrong& wrong);
-
-// A raw element as a number, for messages; and back, rounded to the nearest.
-[[nodiscard]] double value_of(Type type, std::uint64_t bits);
-[[nodiscard]] std::uint64_t bits_of(Type type, double number);
 
 }  // namespace muster::bench

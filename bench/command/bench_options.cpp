@@ -23,8 +23,8 @@ constexpr Text kBackends = "auto|nccl|mpi|tcp|sim";
 constexpr Text kBinds = "gpu|none";
 constexpr Text kEnvironments = "profile|job";
 constexpr Text kPlacements = "both|out|in";
-constexpr Text kTypes = "f32|f64|f16|bf16|i32|u8";
-constexpr Text kReductions = "sum|min|max|avg";
+constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
+constexpr Text kReductionWords = "sum|prod|min|max|avg";
 constexpr Text kLaunchers = "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone";
 
 // "128M" as "128MiB": nccl-tests and OSU count so.
@@ -55,7 +55,7 @@ Result<std::uint64_t> size_from(Text given) {
 
 // The types as nccl-tests and torch call them.
 Result<void> take_type(Type& target, Text value) {
-  constexpr std::array<std::pair<Text, Text>, 12> kNames{{{"float", "f32"},
+  constexpr std::array<std::pair<Text, Text>, 21> kNames{{{"float", "f32"},
                                                           {"float32", "f32"},
                                                           {"fp32", "f32"},
                                                           {"double", "f64"},
@@ -66,9 +66,18 @@ Result<void> take_type(Type& target, Text value) {
                                                           {"bfloat16", "bf16"},
                                                           {"int32", "i32"},
                                                           {"int", "i32"},
-                                                          {"uint8", "u8"}}};
+                                                          {"uint8", "u8"},
+                                                          {"int8", "i8"},
+                                                          {"char", "i8"},
+                                                          {"uint32", "u32"},
+                                                          {"int64", "i64"},
+                                                          {"uint64", "u64"},
+                                                          {"fp8_e4m3", "f8e4m3"},
+                                                          {"float8_e4m3", "f8e4m3"},
+                                                          {"fp8_e5m2", "f8e5m2"},
+                                                          {"float8_e5m2", "f8e5m2"}}};
   const auto* const known = std::ranges::find(kNames, value, &std::pair<Text, Text>::first);
-  return take(target, kTypes, known == kNames.end() ? value : known->second);
+  return take(target, kTypeWords, known == kNames.end() ? value : known->second);
 }
 
 Result<void> take_size(std::optional<std::uint64_t>& target, Text value) {
@@ -137,9 +146,11 @@ constexpr std::array kOptions{
                                "largest message (default: the largest size that a limit names; "
                                "without one 8 GiB on GPUs and 64 MiB on host memory)"),
     option<&C::factor, AtLeast<2>{}>("--factor", "N", "each size is N times the last (default 2)"),
+    option<&C::step, take_size>(
+        "--step", "SIZE", "each size is so much larger than the last, in place of --factor"),
     option<&C::sizes, take_sizes>("--sizes", "SIZE,...", "these sizes, in place of the above"),
-    option<&C::type, take_type>("--type", kTypes, "of an element (default f32)"),
-    option<&C::reduction>("--op", kReductions, "how elements are reduced (default sum)"),
+    option<&C::type, take_type>("--type", kTypeWords, "of an element (default f32)"),
+    option<&C::reduction>("--op", kReductionWords, "how elements are reduced (default sum)"),
     option<&C::root, AtLeast<0>{}>(
         "--root", "RANK", "of broadcast, reduce, gather, scatter (default 0)"),
     option<&C::placement>(
@@ -189,6 +200,10 @@ constexpr std::array kOptions{
         "fail below this bus bandwidth, as '185 GB/s', in place of the profile's limits"),
     option<&C::at, take_size>(
         "--at", "SIZE", "the size that --min-busbw holds for (default the largest)"),
+    option<&C::acceptance>("--acceptance",
+                           "",
+                           "judge by what the provider promises of such nodes: what is clearly "
+                           "below fails, what cannot be told from it warns"),
     option<&C::require_transport, take_transport>(
         "--require-transport",
         "WORD,...",

@@ -17,6 +17,18 @@ void combine(void* one, void* both, int* count, MPI_Datatype* /*datatype*/) {
   combine_of(type, reduction)(one, both, static_cast<std::uint64_t>(*count));
 }
 
+template <Type type>
+void make_operations(std::array<MPI_Op, kReductions>& operations) {
+  const auto make = [&](Reduction reduction, MPI_User_function* function) {
+    MPI_Op_create(function, 1, &operations.at(static_cast<std::size_t>(reduction)));
+  };
+  make(Reduction::sum, combine<type, Reduction::sum>);
+  make(Reduction::prod, combine<type, Reduction::prod>);
+  make(Reduction::min, combine<type, Reduction::min>);
+  make(Reduction::max, combine<type, Reduction::max>);
+  make(Reduction::avg, combine<type, Reduction::avg>);
+}
+
 std::uint64_t elements_of_block(Type type) { return 16 / size_of(type); }
 
 }  // namespace
@@ -125,19 +137,20 @@ int Plan::run() const {
 
 // Where one of these fails, what needs it fails later, with a message.
 Types::Types() {
-  MPI_Op_create(combine<Type::f16, Reduction::sum>, 1, &f16_sum_);
-  MPI_Op_create(combine<Type::f16, Reduction::min>, 1, &f16_min_);
-  MPI_Op_create(combine<Type::f16, Reduction::max>, 1, &f16_max_);
-  MPI_Op_create(combine<Type::bf16, Reduction::sum>, 1, &bf16_sum_);
-  MPI_Op_create(combine<Type::bf16, Reduction::min>, 1, &bf16_min_);
-  MPI_Op_create(combine<Type::bf16, Reduction::max>, 1, &bf16_max_);
+  for (auto& of_type : own_) of_type.fill(MPI_OP_NULL);
+  make_operations<Type::f16>(own_[0]);
+  make_operations<Type::bf16>(own_[1]);
+  make_operations<Type::f8e4m3>(own_[2]);
+  make_operations<Type::f8e5m2>(own_[3]);
   MPI_Type_contiguous(16, MPI_BYTE, &block_);
   MPI_Type_commit(&block_);
 }
 
 Types::~Types() {
-  for (auto* const op : {&f16_sum_, &f16_min_, &f16_max_, &bf16_sum_, &bf16_min_, &bf16_max_}) {
-    if (*op != MPI_OP_NULL) MPI_Op_free(op);
+  for (auto& of_type : own_) {
+    for (auto& op : of_type) {
+      if (op != MPI_OP_NULL) MPI_Op_free(&op);
+    }
   }
   if (block_ != MPI_DATATYPE_NULL) MPI_Type_free(&block_);
 }
@@ -148,28 +161,43 @@ MPI_Datatype Types::datatype(Type type) {
       return MPI_FLOAT;
     case Type::f64:
       return MPI_DOUBLE;
+    case Type::f16:
+    case Type::bf16:
+      return MPI_UINT16_T;
+    case Type::i8:
+      return MPI_INT8_T;
     case Type::i32:
       return MPI_INT32_T;
+    case Type::i64:
+      return MPI_INT64_T;
+    case Type::f8e4m3:
+    case Type::f8e5m2:
     case Type::u8:
       return MPI_UINT8_T;
-    default:
-      return MPI_UINT16_T;
+    case Type::u32:
+      return MPI_UINT32_T;
+    case Type::u64:
+      break;
   }
+  return MPI_UINT64_T;
 }
 
 MPI_Op Types::op(Type type, Reduction reduction) const {
-  const bool is_f16 = type == Type::f16;
-  if (!is_f16 && type != Type::bf16) {
-    return reduction == Reduction::min ? MPI_MIN : reduction == Reduction::max ? MPI_MAX : MPI_SUM;
-  }
+  constexpr std::array kOwn{Type::f16, Type::bf16, Type::f8e4m3, Type::f8e5m2};
+  const auto at = static_cast<std::size_t>(std::ranges::find(kOwn, type) - kOwn.begin());
+  if (at < kOwn.size()) return own_.at(at).at(static_cast<std::size_t>(reduction));
   switch (reduction) {
+    case Reduction::prod:
+      return MPI_PROD;
     case Reduction::min:
-      return is_f16 ? f16_min_ : bf16_min_;
+      return MPI_MIN;
     case Reduction::max:
-      return is_f16 ? f16_max_ : bf16_max_;
-    default:
-      return is_f16 ? f16_sum_ : bf16_sum_;
+      return MPI_MAX;
+    case Reduction::sum:
+    case Reduction::avg:
+      break;
   }
+  return MPI_SUM;
 }
 
 Result<void> can_count(const Operation& operation, int rank, int ranks, std::uint64_t most) {

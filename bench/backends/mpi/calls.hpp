@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -86,8 +87,7 @@ class Types {
   [[nodiscard]] MPI_Datatype block() const { return block_; }
 
  private:
-  MPI_Op f16_sum_ = MPI_OP_NULL, f16_min_ = MPI_OP_NULL, f16_max_ = MPI_OP_NULL;
-  MPI_Op bf16_sum_ = MPI_OP_NULL, bf16_min_ = MPI_OP_NULL, bf16_max_ = MPI_OP_NULL;
+  std::array<std::array<MPI_Op, kReductions>, 4> own_;  // of f16, bf16, f8e4m3, f8e5m2
   MPI_Datatype block_ = MPI_DATATYPE_NULL;
 };
 

@@ -17,10 +17,22 @@ namespace muster::bench::nccl {
       return kFloat16;
     case Type::bf16:
       return kBfloat16;
+    case Type::f8e4m3:
+      return kFloat8e4m3;
+    case Type::f8e5m2:
+      return kFloat8e5m2;
+    case Type::i8:
+      return kInt8;
     case Type::i32:
       return kInt32;
+    case Type::i64:
+      return kInt64;
     case Type::u8:
       return kUint8;
+    case Type::u32:
+      return kUint32;
+    case Type::u64:
+      return kUint64;
   }
   return kUint8;
 }
@@ -29,6 +41,8 @@ namespace muster::bench::nccl {
   switch (reduction) {
     case Reduction::sum:
       return kSum;
+    case Reduction::prod:
+      return kProd;
     case Reduction::min:
       return kMin;
     case Reduction::max:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/backends/backend.hpp"
+#include "tests/bench/collectives/every.hpp"
 
 namespace muster::bench {
 
@@ -17,9 +18,8 @@ inline std::vector<Operation> all_operations(std::uint64_t bytes, int root) {
   std::vector<Operation> operations;
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
-    for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8}) {
-      for (const auto reduction :
-           {Reduction::sum, Reduction::min, Reduction::max, Reduction::avg}) {
+    for (const auto type : every_type()) {
+      for (const auto reduction : every_reduction(type)) {
         if (!reduces(collective) && reduction != Reduction::sum) continue;
         for (const bool in_place : {false, true}) {
           operations.push_back({.collective = collective,

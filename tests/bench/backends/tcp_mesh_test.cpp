@@ -180,7 +180,7 @@ TEST(TcpCollectivesTest, LetOneWrongElementBeFound) {
   run_ranks(3, [](int rank, const Exchange& exchange) {
     const auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
     ASSERT_TRUE(mesh);
-    const Operation operation{.bytes = 100'000};
+    const Operation operation{.type = Type::i32, .bytes = 100'000};
     HostMemory memory(rank, 3);
     ASSERT_TRUE(memory.reserve(operation));
     const auto buffers = memory.lay_out(operation);

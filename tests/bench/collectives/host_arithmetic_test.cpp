@@ -5,14 +5,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
-#include "bench/collectives/pattern.hpp"
+#include "bench/collectives/number.hpp"
+#include "tests/bench/collectives/every.hpp"
 
 namespace muster::bench {
 namespace {
-
-constexpr std::array kTypes{Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8};
 
 std::vector<std::byte> encoded(Type type, const std::vector<double>& numbers) {
   std::vector<std::byte> bytes(numbers.size() * size_of(type));
@@ -35,15 +35,17 @@ std::vector<double> numbers_from(double first) {
 TEST(HostArithmeticTest, CombinesEveryType) {
   const auto one = numbers_from(2);
   const auto other = std::vector<double>(one.rbegin(), one.rend());
-  for (const auto type : kTypes) {
-    for (const auto reduction : {Reduction::sum, Reduction::min, Reduction::max, Reduction::avg}) {
+  for (const auto type : every_type()) {
+    for (const auto reduction : every_reduction(type)) {
       std::vector<double> expected;
       for (std::size_t i = 0; i < one.size(); ++i) {
         const double least = std::min(one[i], other[i]);
         const double most = std::max(one[i], other[i]);
         expected.push_back(reduction == Reduction::min   ? least
                            : reduction == Reduction::max ? most
-                                                         : one[i] + other[i]);
+                           : reduction == Reduction::prod
+                               ? value_of(type, bits_of(type, one[i] * other[i]))
+                               : value_of(type, bits_of(type, one[i] + other[i])));
       }
       auto both = encoded(type, other);
       combine_of(type, reduction)(encoded(type, one).data(), both.data(), one.size());
@@ -54,12 +56,12 @@ TEST(HostArithmeticTest, CombinesEveryType) {
 
 TEST(HostArithmeticTest, DividesFloatsAndRoundsIntegersDown) {
   const auto sums = numbers_from(1);
-  for (const auto type : kTypes) {
+  for (const auto type : every_type()) {
     auto numbers = encoded(type, sums);
     divide(type, numbers.data(), sums.size(), 2);
     std::vector<double> expected;
     for (const auto sum : sums) {
-      const bool whole = type == Type::i32 || type == Type::u8;
+      const bool whole = !format_of(type).is_floating();
       expected.push_back(whole ? std::floor(sum / 2) : sum / 2);
     }
     EXPECT_EQ(numbers, encoded(type, expected)) << to_string(type);
@@ -70,6 +72,13 @@ TEST(HostArithmeticTest, DividesBytesByMoreRanksThanAByteCounts) {
   std::vector<std::uint8_t> sums{0, 1, 255};
   divide(Type::u8, sums.data(), sums.size(), 256);
   EXPECT_EQ(sums, (std::vector<std::uint8_t>{0, 0, 0}));
+}
+
+TEST(HostArithmeticTest, WrapsProductsThatOverflow) {
+  std::vector<std::int64_t> one{std::int64_t{1} << 62};
+  std::vector<std::int64_t> both{2};
+  combine_of(Type::i64, Reduction::prod)(one.data(), both.data(), 1);
+  EXPECT_EQ(both.front(), std::numeric_limits<std::int64_t>::min());
 }
 
 TEST(HostArithmeticTest, WrapsIntegersThatOverflow) {

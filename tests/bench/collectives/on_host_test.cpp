@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "bench/collectives/pattern.hpp"
+#include "tests/bench/collectives/every.hpp"
 
 namespace muster::bench {
 namespace {
 
-constexpr std::array kTypes{Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8};
 constexpr std::uint64_t kLarge = 20000;  // elements: several blocks and a rest
 
 std::uint64_t read(const std::vector<std::byte>& buffer, std::size_t width, std::uint64_t element) {
@@ -47,7 +47,7 @@ Wrong verified(const std::vector<std::byte>& buffer,
 }
 
 TEST(OnHostTest, FillsFromTheShiftOn) {
-  for (const auto type : kTypes) {
+  for (const auto type : every_type()) {
     const auto width = size_of(type);
     for (const std::uint64_t count : {0U, 1U, 6U, 7U, 8U, 4096U, 20000U}) {
       const Fill fill{.bits = {3, 1, 4, 1, 5, 9, 2}, .shift = 5};
@@ -62,8 +62,8 @@ TEST(OnHostTest, FillsFromTheShiftOn) {
 }
 
 TEST(OnHostTest, FindsNothingWrongWithRightBuffers) {
-  for (const auto type : kTypes) {
-    for (const auto reduction : {Reduction::sum, Reduction::avg}) {
+  for (const auto type : every_type()) {
+    for (const auto reduction : every_reduction(type)) {
       for (const auto collective :
            {Collective::all_reduce, Collective::reduce_scatter, Collective::alltoall}) {
         const Operation operation{.collective = collective,
@@ -79,9 +79,10 @@ TEST(OnHostTest, FindsNothingWrongWithRightBuffers) {
 }
 
 TEST(OnHostTest, FindsASingleFlippedBitAnywhere) {
-  for (const auto type : kTypes) {
+  for (const auto type : every_type()) {
     const auto width = size_of(type);
-    const Operation operation{.type = type, .bytes = kLarge * width};
+    const Operation operation{
+        .collective = Collective::broadcast, .type = type, .bytes = kLarge * width};
     const auto segments = expected_of(operation, 0, 2);
     auto buffer = right_buffer(segments, width);
     for (const std::uint64_t element : {std::uint64_t{0}, std::uint64_t{4095}, kLarge - 1}) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/collectives/every.hpp"
+
 namespace muster::bench {
 
 namespace {
@@ -15,15 +17,15 @@ TEST(OperationTest, ReadsTheNamesItWrites) {
     const auto collective = static_cast<Collective>(i);
     EXPECT_EQ(parse_collective(to_string(collective)), collective);
   }
-  for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8}) {
+  for (const auto type : every_type()) {
     EXPECT_EQ(parse_type(to_string(type)), type);
   }
-  for (const auto reduction : {Reduction::sum, Reduction::min, Reduction::max, Reduction::avg}) {
+  for (const auto reduction : every_reduction(Type::f32)) {
     EXPECT_EQ(parse_reduction(to_string(reduction)), reduction);
   }
   EXPECT_FALSE(parse_collective("allreduce"));
   EXPECT_FALSE(parse_type("float"));
-  EXPECT_FALSE(parse_reduction("prod"));
+  EXPECT_FALSE(parse_reduction("product"));
 }
 
 TEST(OperationTest, NamesTypesAsTheTableDoes) {
@@ -33,6 +35,8 @@ TEST(OperationTest, NamesTypesAsTheTableDoes) {
   EXPECT_EQ(table_name(Type::bf16), "bfloat16");
   EXPECT_EQ(table_name(Type::i32), "int32");
   EXPECT_EQ(table_name(Type::u8), "uint8");
+  EXPECT_EQ(table_name(Type::i64), "int64");
+  EXPECT_EQ(table_name(Type::f8e4m3), "f8e4m3");
 }
 
 struct ShapeCase {

@@ -2,9 +2,11 @@
 #include "tests/fakes/nccl/arithmetic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "bench/backends/nccl/abi.hpp"
 
@@ -13,7 +15,7 @@ namespace {
 
 namespace nccl = bench::nccl;
 
-// Types of 16 bits, by way of float. Values too large become infinite; none too small is expected.
+// Types of 16 bits, by way of float. Values too large become infinite.
 struct Half {
   using Word = std::uint16_t;
 
@@ -63,11 +65,54 @@ struct Plain {
   static Word to(T value) { return value; }
 };
 
+// Types of 8 bits: a sign, an exponent of so many bits, and a fraction. `kLast`: the largest binade
+// holds numbers, and only its last one is none.
+template <unsigned kExponent, bool kLast>
+struct Eight {
+  using Word = std::uint8_t;
+  static constexpr unsigned kFraction = 7 - kExponent;
+  static constexpr int kBias = (1 << (kExponent - 1)) - 1;
+
+  static float from(Word word) {
+    const auto sign = static_cast<float>((word >> 7U) != 0 ? -1 : 1);
+    const int exponent = (word >> kFraction) & ((1U << kExponent) - 1);
+    const int fraction = word & ((1U << kFraction) - 1);
+    if (exponent == 0) {
+      return sign *
+             std::ldexp(static_cast<float>(fraction), 1 - kBias - static_cast<int>(kFraction));
+    }
+    const auto whole = static_cast<float>(fraction + (1 << kFraction));
+    return sign * std::ldexp(whole, exponent - kBias - static_cast<int>(kFraction));
+  }
+
+  // The nearest by trying all; a fake may be slow.
+  static Word to(float value) {
+    constexpr unsigned kFinite = kLast ? 0x7fU : ((1U << kExponent) - 1) << kFraction;
+    unsigned nearest = 0;
+    float least = INFINITY;
+    for (unsigned word = 0; word < kFinite; ++word) {
+      const float distance = std::abs(from(static_cast<Word>(word)) - std::abs(value));
+      const bool closer = distance < least || (distance == least && word % 2 == 0);
+      if (closer) nearest = word;
+      least = std::min(least, distance);
+    }
+    return static_cast<Word>(nearest | (std::signbit(value) ? 0x80U : 0U));
+  }
+};
+
+// Integers that overflow wrap round.
 template <class T>
 T combine(int reduction, T left, T right) {
   if (reduction == nccl::kMax) return std::max(left, right);
   if (reduction == nccl::kMin) return std::min(left, right);
-  return static_cast<T>(left + right);
+  if constexpr (std::is_integral_v<T>) {
+    using Whole = std::uint64_t;
+    const auto one = static_cast<Whole>(left);
+    const auto other = static_cast<Whole>(right);
+    return static_cast<T>(reduction == nccl::kProd ? one * other : one + other);
+  } else {
+    return reduction == nccl::kProd ? left * right : left + right;
+  }
 }
 
 template <class Type>
@@ -99,14 +144,20 @@ void reduce_as(int reduction,
 
 std::size_t width_of(int type) {
   switch (type) {
+    case nccl::kInt8:
     case nccl::kUint8:
+    case nccl::kFloat8e4m3:
+    case nccl::kFloat8e5m2:
       return 1;
     case nccl::kFloat16:
     case nccl::kBfloat16:
       return 2;
     case nccl::kInt32:
+    case nccl::kUint32:
     case nccl::kFloat32:
       return 4;
+    case nccl::kInt64:
+    case nccl::kUint64:
     case nccl::kFloat64:
       return 8;
     default:
@@ -119,20 +170,21 @@ void reduce(int type,
             std::uint64_t count,
             const std::vector<const std::byte*>& inputs,
             std::byte* output) {
-  switch (type) {
-    case nccl::kUint8:
-      return reduce_as<Plain<std::uint8_t>>(reduction, count, inputs, output);
-    case nccl::kInt32:
-      return reduce_as<Plain<std::int32_t>>(reduction, count, inputs, output);
-    case nccl::kFloat16:
-      return reduce_as<Half>(reduction, count, inputs, output);
-    case nccl::kBfloat16:
-      return reduce_as<Brain>(reduction, count, inputs, output);
-    case nccl::kFloat64:
-      return reduce_as<Plain<double>>(reduction, count, inputs, output);
-    default:
-      return reduce_as<Plain<float>>(reduction, count, inputs, output);
-  }
+  using Reduce = void (*)(int, std::uint64_t, const std::vector<const std::byte*>&, std::byte*);
+  // In the order of NCCL's numbers.
+  constexpr std::array<Reduce, 12> kByType{reduce_as<Plain<std::int8_t>>,
+                                           reduce_as<Plain<std::uint8_t>>,
+                                           reduce_as<Plain<std::int32_t>>,
+                                           reduce_as<Plain<std::uint32_t>>,
+                                           reduce_as<Plain<std::int64_t>>,
+                                           reduce_as<Plain<std::uint64_t>>,
+                                           reduce_as<Half>,
+                                           reduce_as<Plain<float>>,
+                                           reduce_as<Plain<double>>,
+                                           reduce_as<Brain>,
+                                           reduce_as<Eight<4, true>>,
+                                           reduce_as<Eight<5, false>>};
+  kByType.at(static_cast<std::size_t>(type))(reduction, count, inputs, output);
 }
 
 }  // namespace muster::fakes::gpu

@@ -25,7 +25,9 @@ int examine(const Member* member, int type, std::uint64_t count) {
     return refuse(nccl::kInvalidArgument,
                   "Attempt to use communicator before the previous operation returned ncclSuccess");
   }
-  const bool known = width_of(type) > 0 && (type != nccl::kBfloat16 || version() >= 21000);
+  const bool new_enough = type < nccl::kBfloat16 || version() >= 22400 ||
+                          (type == nccl::kBfloat16 && version() >= 21000);
+  const bool known = width_of(type) > 0 && new_enough;
   if (!known) return refuse(nccl::kInvalidArgument, fmt::format("invalid type {}", type));
   if (current_gpu() != member->writer.gpu) {
     return refuse(nccl::kInvalidArgument, "the communicator is of another GPU than is current");
@@ -35,7 +37,7 @@ int examine(const Member* member, int type, std::uint64_t count) {
 }
 
 int examine_reduction(int reduction) {
-  const bool known = (reduction >= 0 && reduction <= nccl::kMin && reduction != 1) ||
+  const bool known = (reduction >= 0 && reduction <= nccl::kMin) ||
                      (reduction == nccl::kAvg && version() >= 21000);
   return known ? nccl::kSuccess
                : refuse(nccl::kInvalidArgument, fmt::format("invalid operation {}", reduction));

@@ -20,9 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-constexpr std::array kTypes{Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8};
-constexpr std::array kReductions{Reduction::sum, Reduction::min, Reduction::max, Reduction::avg};
-
 std::string text_of(const Operation& operation) {
   return fmt::format("{} {} {} root {}{}",
                      to_string(operation.collective),
@@ -56,9 +53,9 @@ std::string trouble_with(Backend& backend, const Operation& operation) {
 
 std::string verify_types(Backend& backend, Operation operation) {
   std::string trouble;
-  for (const auto type : kTypes) {
+  for (const auto type : every_type()) {
     operation.type = type;
-    for (const auto reduction : kReductions) {
+    for (const auto reduction : every_reduction(type)) {
       operation.reduction = reduction;
       trouble += trouble_with(backend, operation);
       if (!reduces(operation.collective)) break;
@@ -109,14 +106,16 @@ std::string verify_all_reduce(Backend& backend, std::uint64_t bytes) {
   return wrongs ? text_of(*wrongs) : wrongs.error().message;
 }
 
-// Of 9 collectives: 6 types each, by 4 reductions where there are any, 2 roots where there are any,
-// and 2 placements but for alltoall and sendrecv. Rank 1 is no root, or the last one, of 2.
+// Of 9 collectives: 12 types each, by 5 reductions where there are any, 4 of the types of 8 bits, 2
+// roots where there are any, and 2 placements but for alltoall and sendrecv. Rank 1 is no root, or
+// the last one, of 2.
 TEST(NcclCollectivesTest, LooksAtEveryOneOfThem) {
   const auto answers =
       run_ranks({.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "index": 5}})"}, verify_all);
   EXPECT_THAT(answers[0], IsEmpty());
-  const std::size_t without_root = 2 * 24 + 2 * 6 + 2 * 24 + 6 + 6;
-  const std::size_t with_root = 4 * 6 + 2 * 24 + 2 * 6 + 4 * 6;  // nobody but a root gets anything
+  const std::size_t without_root = 2 * 58 + 2 * 12 + 2 * 58 + 12 + 12;
+  const std::size_t with_root =
+      4 * 12 + 2 * 58 + 2 * 12 + 4 * 12;  // nobody but a root gets anything
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(answers[1], '\n')),
             without_root + with_root);
 }

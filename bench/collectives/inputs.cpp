@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/collectives/inputs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "bench/collectives/number.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::uint64_t kPeriod = 509;
+// In place of a rank: what is the same for all of them.
+constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+// A fixed mixing of the bits of a counter (SplitMix64): the same on every machine.
+std::uint64_t mixed(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
+  return value ^ value >> 31U;
+}
+
+std::uint64_t random_at(std::uint64_t element, std::uint64_t rank) {
+  return mixed(mixed(element) ^ mixed(~rank));
+}
+
+// From `low` to `high`, both included.
+int between(std::uint64_t random, int low, int high) {
+  const auto count = static_cast<std::uint64_t>(std::max(1, high - low + 1));
+  return low + static_cast<int>((random >> 20U) % count);
+}
+
+// A normal number with a random fraction.
+std::uint64_t floating(const NumberFormat& format,
+                       std::uint64_t random,
+                       int exponent,
+                       bool negative) {
+  const auto fraction = random & ((std::uint64_t{1} << format.fraction_bits()) - 1);
+  const auto field = static_cast<std::uint64_t>(exponent - format.least_exponent + 1);
+  const std::uint64_t sign = negative ? std::uint64_t{1} << (format.bits - 1) : 0;
+  return sign | field << format.fraction_bits() | fraction;
+}
+
+bool is_negative(std::uint64_t random) { return (random >> 60U & 1U) != 0; }
+
+int bits_in(std::uint64_t number) { return static_cast<int>(std::bit_width(number)); }
+
+// What is only moved: any bits but those that stand for "not written", and no NaN.
+class Moved final : public Inputs {
+ public:
+  explicit Moved(Type type) : format_(format_of(type)) {}
+
+  [[nodiscard]] std::uint64_t period() const override { return kPeriod; }
+
+  [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
+    const auto random = random_at(element, rank);
+    if (format_.is_floating()) {
+      const auto exponent = between(random, format_.least_exponent, format_.most_exponent - 1);
+      return floating(format_, mixed(random), exponent, is_negative(random));
+    }
+    const auto bits = random & format_.mask();
+    return bits == format_.mask() ? bits - 1 : bits;
+  }
+
+  [[nodiscard]] BitRange result(std::uint64_t /*element*/) const override { return {}; }
+
+ private:
+  NumberFormat format_;
+};
+
+// The smallest or the largest. In every other element all ranks have the upper bits alike: else the
+// extremes of many ranks would lie close to the ends of the type.
+class Extremes final : public Inputs {
+ public:
+  Extremes(Type type, bool smallest, std::uint64_t ranks)
+      : type_(type), format_(format_of(type)), smallest_(smallest), ranks_(ranks) {}
+
+  [[nodiscard]] std::uint64_t period() const override { return kPeriod; }
+
+  [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
+    const auto own = random_at(element, rank);
+    const auto upper = element % 2 == 0 ? random_at(element, kAll) : own;
+    if (format_.is_floating()) {
+      const auto exponent = between(upper, format_.least_exponent, format_.most_exponent - 1);
+      return floating(format_, mixed(own), exponent, is_negative(upper));
+    }
+    const auto lower_half = format_.mask() >> format_.bits / 2;
+    const auto bits = (mixed(upper) & ~lower_half) | (mixed(own) & lower_half);
+    return bits & format_.mask();
+  }
+
+  [[nodiscard]] BitRange result(std::uint64_t element) const override {
+    auto extreme = input(element, 0);
+    for (std::uint64_t rank = 1; rank < ranks_; ++rank) {
+      const auto bits = input(element, rank);
+      if (smallest_ ? is_less(bits, extreme) : is_less(extreme, bits)) extreme = bits;
+    }
+    return {extreme, extreme};
+  }
+
+ private:
+  [[nodiscard]] bool is_less(std::uint64_t one, std::uint64_t other) const {
+    if (format_.is_floating()) return value_of(type_, one) < value_of(type_, other);
+    if (format_.kind == NumberFormat::Kind::unsigned_integer) return one < other;
+    const auto unused = 64 - format_.bits;
+    return static_cast<std::int64_t>(one << unused) < static_cast<std::int64_t>(other << unused);
+  }
+
+  Type type_;
+  NumberFormat format_;
+  bool smallest_;
+  std::uint64_t ranks_;
+};
+
+// Few enough ranks add to one element that the result can be told; the others put in what changes
+// nothing. An odd step, so that each rank adds to some.
+class Contributors {
+ public:
+  Contributors(std::uint64_t ranks, std::uint64_t most)
+      : ranks_(ranks), step_((ranks + most - 1) / std::max<std::uint64_t>(1, most) | 1U) {}
+
+  [[nodiscard]] bool is_one(std::uint64_t place, std::uint64_t rank) const {
+    return (place + rank) % step_ == 0;
+  }
+
+  // At most.
+  [[nodiscard]] std::uint64_t count() const { return (ranks_ + step_ - 1) / step_; }
+
+  template <class Each>
+  void visit(std::uint64_t place, Each each) const {
+    for (auto rank = (step_ - place % step_) % step_; rank < ranks_; rank += step_) each(rank);
+  }
+
+ private:
+  std::uint64_t ranks_;
+  std::uint64_t step_;
+};
+
+constexpr std::uint64_t kMostContributors = 256;
+
+// Integers whose sum or product does not overflow, which is nobody's to define.
+class Integers final : public Inputs {
+ public:
+  Integers(Type type, Reduction reduction, std::uint64_t ranks)
+      : format_(format_of(type)),
+        reduction_(reduction),
+        ranks_(ranks),
+        contributors_(ranks, most_contributors(format_, reduction)) {
+    const auto most = format_.exact_up_to();
+    const auto count = contributors_.count();
+    bound_ = most / count;
+    if (reduction == Reduction::prod) {
+      bound_ = static_cast<std::uint64_t>(
+          std::pow(static_cast<double>(most), 1 / static_cast<double>(count)) * 0.999);
+    }
+  }
+
+  // Long enough for each rank to add to some element.
+  [[nodiscard]] std::uint64_t period() const override { return std::max(kPeriod, ranks_ | 1U); }
+
+  [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
+    return static_cast<std::uint64_t>(number(element, rank)) & format_.mask();
+  }
+
+  [[nodiscard]] BitRange result(std::uint64_t element) const override {
+    const bool multiplies = reduction_ == Reduction::prod;
+    std::uint64_t all = multiplies ? 1 : 0;
+    contributors_.visit(element, [&](std::uint64_t rank) {
+      const auto bits = static_cast<std::uint64_t>(number(element, rank));
+      all = multiplies ? all * bits : all + bits;
+    });
+    if (reduction_ == Reduction::avg) all /= ranks_;
+    return {all & format_.mask(), all & format_.mask()};
+  }
+
+ private:
+  static std::uint64_t most_contributors(const NumberFormat& format, Reduction reduction) {
+    constexpr std::uint64_t kLeastNumbers = 8;  // that an input may be
+    if (reduction == Reduction::prod) return std::max(1U, format.precision / 3);
+    return std::min(kMostContributors, format.exact_up_to() / kLeastNumbers);
+  }
+
+  // Two's complement where it is negative. Averages have none: how those are rounded is not said.
+  [[nodiscard]] std::int64_t number(std::uint64_t element, std::uint64_t rank) const {
+    const bool multiplies = reduction_ == Reduction::prod;
+    if (!contributors_.is_one(element, rank)) return multiplies ? 1 : 0;
+    const auto random = random_at(element, rank);
+    const auto size = multiplies ? 2 + random % (bound_ - 1) : random % bound_;
+    const bool negative = format_.kind == NumberFormat::Kind::signed_integer &&
+                          reduction_ != Reduction::avg && is_negative(mixed(random));
+    return static_cast<std::int64_t>(negative ? 0 - size : size);
+  }
+
+  NumberFormat format_;
+  Reduction reduction_;
+  std::uint64_t ranks_;
+  Contributors contributors_;
+  std::uint64_t bound_ = 0;  // of the size of a number
+};
+
+// Sums, products and averages of floating-point numbers. Their elements are of three kinds in turn:
+// 0, one rank has a number with any bits, and the others what changes nothing: exact; 1, whole
+// numbers times a power of two (in products, powers of two): exact in any order; 2, all
+// contributors have numbers with any fraction, of one sign and size: right within what rounding
+// every addition costs.
+class Floating final : public Inputs {
+ public:
+  Floating(Type type, Reduction reduction, std::uint64_t ranks)
+      : type_(type),
+        format_(format_of(type)),
+        reduction_(reduction),
+        ranks_(ranks),
+        whole_(ranks, most_whole()),
+        rounded_(ranks, most_rounded()) {}
+
+  [[nodiscard]] std::uint64_t period() const override {
+    return std::max(kPeriod, (3 * ranks_) | 1U);
+  }
+
+  [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
+    const auto place = element / 3;
+    switch (kind_of(element)) {
+      case 0:
+        return rank == place % ranks_ ? alone(element) : neutral();
+      case 1:
+        return whole_.is_one(place, rank) ? bits_of(type_, whole(element, rank)) : neutral();
+      default:
+        return rounded_.is_one(place, rank) ? rounded(element, rank) : neutral();
+    }
+  }
+
+  [[nodiscard]] BitRange result(std::uint64_t element) const override {
+    const auto place = element / 3;
+    if (kind_of(element) == 0) return average(value_of(type_, alone(element)), 1, 0);
+    const bool exact = kind_of(element) == 1;
+    const auto& contributors = exact ? whole_ : rounded_;
+    long double all = multiplies() ? 1 : 0;
+    std::uint64_t terms = 0;
+    contributors.visit(place, [&](std::uint64_t rank) {
+      const auto number = static_cast<long double>(exact ? whole(element, rank)
+                                                         : value_of(type_, rounded(element, rank)));
+      all = multiplies() ? all * number : all + number;
+      ++terms;
+    });
+    const auto roundings = exact || terms == 0 ? 0 : terms - 1;
+    return average(static_cast<double>(all), terms, roundings);
+  }
+
+ private:
+  [[nodiscard]] bool multiplies() const { return reduction_ == Reduction::prod; }
+
+  [[nodiscard]] bool averages() const { return reduction_ == Reduction::avg; }
+
+  // Where too little of a sum is certain, one rank stands alone.
+  [[nodiscard]] std::uint64_t kind_of(std::uint64_t element) const {
+    const auto kind = element % 3;
+    return kind == 2 && most_rounded() < 2 ? 0 : kind;
+  }
+
+  [[nodiscard]] std::uint64_t neutral() const { return bits_of(type_, multiplies() ? 1.0 : 0.0); }
+
+  // Whole numbers below 2^precision in sum, at least four of them to choose from.
+  [[nodiscard]] std::uint64_t most_whole() const {
+    if (multiplies()) {
+      return std::min(kMostContributors, static_cast<std::uint64_t>(format_.most_exponent - 1));
+    }
+    const auto most = std::min(kMostContributors, format_.exact_up_to() / 4);
+    return averages() ? std::min(most, most_rounded()) : most;
+  }
+
+  // So many that all roundings together stay below an eighth.
+  [[nodiscard]] std::uint64_t most_rounded() const {
+    constexpr unsigned kEighth = 3;
+    constexpr std::uint64_t kMostFactors = 8;
+    if (format_.precision <= kEighth + 1) return 1;
+    const auto most = std::uint64_t{1} << (format_.precision - 1 - kEighth);
+    return std::min(most, multiplies() ? kMostFactors : kMostContributors);
+  }
+
+  // An average is not to become subnormal.
+  [[nodiscard]] int least_exponent() const {
+    return format_.least_exponent + (averages() ? bits_in(ranks_) + 1 : 0);
+  }
+
+  [[nodiscard]] std::uint64_t alone(std::uint64_t element) const {
+    const auto random = random_at(element, kAll);
+    const int most = format_.most_exponent - 1;
+    const auto exponent = between(random, std::min(least_exponent(), most), most);
+    return floating(format_, mixed(random), exponent, is_negative(random));
+  }
+
+  [[nodiscard]] double whole(std::uint64_t element, std::uint64_t rank) const {
+    const auto shared = random_at(element, kAll);
+    const auto own = random_at(element, rank);
+    const double sign = is_negative(multiplies() ? own : shared) ? -1 : 1;
+    if (multiplies()) {
+      const auto most = (format_.most_exponent - 1) / static_cast<int>(whole_.count());
+      return sign * std::ldexp(1.0, between(own, 0, std::max(0, most)));
+    }
+    const auto numbers = format_.exact_up_to() / whole_.count();
+    const auto number = static_cast<double>(own % numbers);
+    const int most = format_.most_exponent - 1 - static_cast<int>(format_.precision);
+    const int power = between(shared, std::min(least_exponent(), most), most);
+    return number == 0 ? 0 : sign * std::ldexp(number, power);
+  }
+
+  [[nodiscard]] std::uint64_t rounded(std::uint64_t element, std::uint64_t rank) const {
+    const auto shared = random_at(element, kAll);
+    const int room = multiplies() ? 0 : bits_in(rounded_.count());
+    const int most = format_.most_exponent - 1 - room;
+    const int exponent = multiplies() ? 0 : between(shared, std::min(least_exponent(), most), most);
+    return floating(format_, random_at(element, rank), exponent, is_negative(shared));
+  }
+
+  // The result after so many roundings of sums or products, each to one of the two nearest numbers,
+  // and for an average those of 1/n, of each product with it and of a division more.
+  [[nodiscard]] BitRange average(double all, std::uint64_t terms, std::uint64_t roundings) const {
+    constexpr std::uint64_t kOfAverage = 3;
+    if (averages()) {
+      all /= static_cast<double>(ranks_);
+      roundings = terms + kOfAverage;
+    }
+    if (all == 0) return {0, 0};
+    const auto exact = bits_of(type_, all);
+    if (roundings == 0) return {exact, exact};
+    const double unit = std::ldexp(1.0, 1 - static_cast<int>(format_.precision));
+    const double each = static_cast<double>(roundings) * unit;
+    const double most = each / (1 - each);
+    const auto low = bits_of(type_, all * (1 - most));
+    const auto high = bits_of(type_, all * (1 + most));
+    // Its bounds are rounded themselves.
+    const std::uint64_t own = type_ == Type::f64 ? 1 : 0;
+    return {low - own, high + own};
+  }
+
+  Type type_;
+  NumberFormat format_;
+  Reduction reduction_;
+  std::uint64_t ranks_;
+  Contributors whole_, rounded_;
+};
+
+}  // namespace
+
+std::unique_ptr<Inputs> inputs_of(const Operation& operation, std::uint64_t ranks) {
+  const auto type = operation.type;
+  const auto reduction = operation.reduction;
+  if (!reduces(operation.collective)) return std::make_unique<Moved>(type);
+  if (reduction == Reduction::min || reduction == Reduction::max) {
+    return std::make_unique<Extremes>(type, reduction == Reduction::min, ranks);
+  }
+  if (format_of(type).is_floating()) return std::make_unique<Floating>(type, reduction, ranks);
+  return std::make_unique<Integers>(type, reduction, ranks);
+}
+
+bool can_verify(Type type, Reduction reduction) {
+  return reduction != Reduction::avg || (type != Type::f8e4m3 && type != Type::f8e5m2);
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/collectives/number.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "bench/collectives/half.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(NumberTest, KnowsTheValuesOfEightBits) {
+  EXPECT_EQ(value_of(Type::f8e4m3, 0x38), 1);
+  EXPECT_EQ(value_of(Type::f8e4m3, 0x7e), 448);
+  EXPECT_EQ(value_of(Type::f8e4m3, 0xfe), -448);
+  EXPECT_EQ(value_of(Type::f8e4m3, 0x08), 0x1p-6);
+  EXPECT_EQ(value_of(Type::f8e4m3, 0x01), 0x1p-9);
+  EXPECT_TRUE(std::isnan(value_of(Type::f8e4m3, 0x7f)));
+  EXPECT_EQ(value_of(Type::f8e5m2, 0x3c), 1);
+  EXPECT_EQ(value_of(Type::f8e5m2, 0x7b), 57344);
+  EXPECT_EQ(value_of(Type::f8e5m2, 0x01), 0x1p-16);
+  EXPECT_EQ(value_of(Type::f8e5m2, 0xfc), -kInfinity);
+  EXPECT_TRUE(std::isnan(value_of(Type::f8e5m2, 0x7d)));
+}
+
+TEST(NumberTest, GivesBackEveryNumberOfEightAndSixteenBits) {
+  for (const auto type : {Type::f8e4m3, Type::f8e5m2, Type::f16, Type::bf16, Type::i8, Type::u8}) {
+    for (std::uint64_t bits = 0; bits <= format_of(type).mask(); ++bits) {
+      const auto value = value_of(type, bits);
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(value_of(type, bits_of(type, value))));
+      } else {
+        ASSERT_EQ(bits_of(type, value), bits) << to_string(type);
+      }
+    }
+  }
+}
+
+TEST(NumberTest, IsWhatTheProcessorHas) {
+  for (std::uint32_t bits = 0; bits < 0x7f800000U; bits += 99'991) {
+    const auto number = static_cast<double>(std::bit_cast<float>(bits));
+    ASSERT_EQ(value_of(Type::f32, bits), number);
+    ASSERT_EQ(bits_of(Type::f32, number), bits);
+    const auto odd = number * 1.0000000001;
+    ASSERT_EQ(bits_of(Type::f32, odd), std::bit_cast<std::uint32_t>(static_cast<float>(odd)));
+    ASSERT_EQ(value_of(Type::f64, std::bit_cast<std::uint64_t>(odd)), odd);
+    ASSERT_EQ(bits_of(Type::f64, -odd), std::bit_cast<std::uint64_t>(-odd));
+    ASSERT_EQ(bits_of(Type::f16, number), to_f16(static_cast<float>(number)));
+    ASSERT_EQ(bits_of(Type::bf16, number), to_bf16(static_cast<float>(number)));
+  }
+}
+
+// Between each number and the next: below the middle down, above it up, on it to the even one.
+TEST(NumberTest, RoundsToTheNearestAndTiesToEven) {
+  for (const auto& [type, largest] : {std::pair{Type::f8e4m3, 0x7eU}, {Type::f8e5m2, 0x7bU}}) {
+    for (std::uint64_t bits = 0; bits < largest; ++bits) {
+      const auto next = value_of(type, bits + 1);
+      const auto middle = (value_of(type, bits) + next) / 2;
+      ASSERT_EQ(bits_of(type, middle), bits % 2 == 0 ? bits : bits + 1);
+      ASSERT_EQ(bits_of(type, std::nextafter(middle, 0)), bits);
+      ASSERT_EQ(bits_of(type, std::nextafter(middle, kInfinity)), bits + 1);
+    }
+  }
+}
+
+TEST(NumberTest, WhatIsTooLargeIsInfiniteWhereTheTypeHasThat) {
+  EXPECT_EQ(bits_of(Type::f8e5m2, 1e6), 0x7cU);
+  EXPECT_EQ(bits_of(Type::f8e4m3, 1e6), 0x7fU) << "NaN: it has no infinity";
+  EXPECT_EQ(bits_of(Type::f16, kInfinity), 0x7c00U);
+  EXPECT_EQ(bits_of(Type::f32, -kInfinity), 0xff800000U);
+}
+
+TEST(NumberTest, IntegersHaveTheirSign) {
+  EXPECT_EQ(value_of(Type::i8, 0xff), -1);
+  EXPECT_EQ(value_of(Type::u8, 0xff), 255);
+  EXPECT_EQ(value_of(Type::i64, ~std::uint64_t{0}), -1);
+  EXPECT_EQ(bits_of(Type::i32, -2), 0xfffffffeU);
+  EXPECT_EQ(format_of(Type::i32).exact_up_to(), 2147483647U);
+  EXPECT_EQ(format_of(Type::u64).exact_up_to(), ~std::uint64_t{0});
+  EXPECT_EQ(format_of(Type::bf16).exact_up_to(), 256U);
+}
+
+}  // namespace
+}  // namespace muster::bench
