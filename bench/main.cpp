@@ -54,7 +54,7 @@ int main(int count, char** words) {
   muster::prepare_process();
   try {
     const std::span<const char* const> all(words, static_cast<std::size_t>(count));
-    return run(all.empty() ? all : all.subspan(1));
+    return run(bench::with_collective_of_name(all));
   } catch (const std::exception& error) {
     fmt::print(stderr, "muster-bench: internal error: {}\n", error.what());
   }

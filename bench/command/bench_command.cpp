@@ -71,6 +71,12 @@ Result<void> sizes_fit(const BenchCommand& command) {
   if (!command.sizes.empty() && range) {
     return make_error("--sizes and --min or --max exclude each other");
   }
+  constexpr std::uint64_t kMostSteps = 10'000;
+  if (command.step && !command.sizes.empty())
+    return make_error("--sizes and --step exclude each other");
+  if (command.step && command.max && *command.max / *command.step > kMostSteps) {
+    return make_error("--step: that makes more than 10000 sizes");
+  }
   // Two of one size would pass for its repeats.
   auto sizes = command.sizes;
   std::ranges::sort(sizes);
@@ -81,6 +87,9 @@ Result<void> sizes_fit(const BenchCommand& command) {
     return make_error("--min is larger than --max");
   }
   if (command.at && !command.min_busbw) return make_error("--at goes with --min-busbw");
+  if (command.acceptance && command.min_busbw) {
+    return make_error("--acceptance takes the profile's limit; it excludes --min-busbw");
+  }
   if (!command.at) return {};
   // Nothing would be judged where the size that counts is not among those that run.
   const bool named = std::ranges::find(command.sizes, *command.at) != command.sizes.end();
@@ -181,6 +190,15 @@ Result<Invocation> parse(std::span<const char* const> arguments) {
   }
 }
 
+std::vector<const char*> with_collective_of_name(std::span<const char* const> words) {
+  if (words.empty()) return {};
+  const std::string_view path = words.front();
+  const auto* const name = words.front() + (path.rfind('/') + 1);
+  std::vector<const char*> rest(words.begin() + 1, words.end());
+  if (std::string_view(name).ends_with("_perf")) rest.insert(rest.begin(), name);
+  return rest;
+}
+
 std::string common_words(std::span<const char* const> arguments) {
   constexpr std::array<std::string_view, 6> kOwn{
       "--rank", "--rendezvous", "--secret-file", "--output", "--cuda", "--nccl"};
@@ -204,11 +222,12 @@ std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
                                     std::uint64_t largest) {
   if (!command.sizes.empty()) return command.sizes;
   const auto last = command.max.value_or(std::max(largest, command.min.value_or(0)));
+  const auto first = std::min(command.min.value_or(smallest), last);
   std::vector<std::uint64_t> sizes;
-  for (auto size = std::min(command.min.value_or(smallest), last); size <= last;
-       size *= command.factor) {
+  for (auto size = first; size <= last;) {
     sizes.push_back(size);
-    if (size > last / command.factor) break;
+    if (command.step ? last - size < *command.step : size > last / command.factor) break;
+    size = command.step ? size + *command.step : size * command.factor;
   }
   // The size that is judged is run, whatever the steps are.
   if (command.at && std::ranges::find(sizes, *command.at) == sizes.end()) {

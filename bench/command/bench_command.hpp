@@ -30,6 +30,7 @@ struct BenchCommand {
   std::vector<std::uint64_t> sizes;
   std::optional<std::uint64_t> min, max;
   std::uint64_t factor = 2;
+  std::optional<std::uint64_t> step;  // bytes from one size to the next, in place of the factor
   Type type = Type::f32;
   Reduction reduction = Reduction::sum;
   int root = 0;
@@ -57,6 +58,7 @@ struct BenchCommand {
   Environment environment = Environment::profile;  // whose variables of NCCL, UCX and Open MPI
   std::optional<BytesPerSecond> min_busbw;
   std::optional<std::uint64_t> at;  // the size that min_busbw holds for; the largest if not set
+  bool acceptance = false;          // judge by what the provider promises
   std::vector<std::string> require_transport;
 
   // What is told, and when it is given up.
@@ -67,6 +69,10 @@ struct BenchCommand {
   bool version = false;
   Seconds join_deadline{60}, operation_deadline{60};
 };
+
+// The words of a program that was started by the name of one of nccl-tests', such as
+// all_reduce_perf, with that name as the collective; `words` begins with the program's own.
+[[nodiscard]] std::vector<const char*> with_collective_of_name(std::span<const char* const> words);
 
 // --help and --version: the text is the answer.
 struct SayCommand {

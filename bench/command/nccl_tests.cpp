@@ -13,42 +13,50 @@
 namespace muster::bench {
 namespace {
 
+// What becomes of a value of theirs.
+enum class Use {
+  option,     // it is the value of an option of ours
+  count,      // GPUs or threads of a process: ranks on this node, multiplied
+  flag,       // 0: nothing, else a flag of ours
+  waits,      // 0: back to back, else each operation is waited for
+  no_matter,  // what is done anyhow, or makes no difference here
+  only,       // one value means what is done anyhow, any other is refused
+};
+
 // One of nccl-tests' options, which all have a value.
 struct Foreign {
   char letter;
-  std::string_view name;     // the long form
-  std::string_view option;   // ours that takes the value; empty for one that is as in `taken`
-  std::string_view taken;    // the only value that means what is done anyhow
-  std::string_view instead;  // for any other value
+  std::string_view name;  // the long form
+  Use use;
+  std::string_view option;   // ours; or the only value that is taken
+  std::string_view instead;  // why others are refused
 };
 
-constexpr std::string_view kOneGpu =
-    "a process has one GPU: --local N starts N of them on a node, or mpirun, srun, torchrun do";
 constexpr std::string_view kNotHere = "there is nothing like it here";
 
 constexpr std::array kForeign{
-    Foreign{'b', "--minbytes", "--min", "", ""},
-    Foreign{'e', "--maxbytes", "--max", "", ""},
-    Foreign{'f', "--stepfactor", "--factor", "", ""},
-    Foreign{'n', "--iters", "--iterations", "", ""},
-    Foreign{'w', "--warmup_iters", "--warm-up", "", ""},
-    Foreign{'o', "", "--op", "", ""},
-    Foreign{'d', "--datatype", "--type", "", ""},
-    Foreign{'r', "", "--root", "", ""},
-    Foreign{'i', "--stepbytes", "", "", "--factor gives the steps, or --sizes the sizes"},
-    Foreign{'g', "--ngpus", "", "1", kOneGpu},
-    Foreign{'t', "--nthreads", "", "1", kOneGpu},
-    Foreign{'m', "--agg_iters", "", "1", "--pipelined starts operations back to back"},
-    Foreign{'c', "--check", "", "1", "every element is verified, in every run"},
-    Foreign{'a', "--average", "", "1", "all ranks' times are in a report with --format json"},
-    Foreign{'z', "--blocking", "", "1", "each operation is waited for, or with --pipelined none"},
-    Foreign{'T', "--timeout", "", "0", "--operation-deadline says how long one may take"},
-    Foreign{'N', "--run_cycles", "", "1", kNotHere},
-    Foreign{'p', "--parallel_init", "", "0", kNotHere},
-    Foreign{'y', "--stream_null", "", "0", kNotHere},
-    Foreign{'C', "--report_cputime", "", "0", kNotHere},
-    Foreign{'R', "--local_register", "", "0", kNotHere},
-    Foreign{'G', "--cudagraph", "", "0", ""}};
+    Foreign{'b', "--minbytes", Use::option, "--min", ""},
+    Foreign{'e', "--maxbytes", Use::option, "--max", ""},
+    Foreign{'f', "--stepfactor", Use::option, "--factor", ""},
+    Foreign{'i', "--stepbytes", Use::option, "--step", ""},
+    Foreign{'n', "--iters", Use::option, "--iterations", ""},
+    Foreign{'w', "--warmup_iters", Use::option, "--warm-up", ""},
+    Foreign{'o', "", Use::option, "--op", ""},
+    Foreign{'d', "--datatype", Use::option, "--type", ""},
+    Foreign{'r', "", Use::option, "--root", ""},
+    Foreign{'g', "--ngpus", Use::count, "", ""},
+    Foreign{'t', "--nthreads", Use::count, "", ""},
+    Foreign{'G', "--cudagraph", Use::flag, "--graph", ""},
+    Foreign{'z', "--blocking", Use::waits, "", ""},
+    Foreign{'c', "--check", Use::no_matter, "", ""},          // every element, always
+    Foreign{'a', "--average", Use::no_matter, "", ""},        // the JSON report has all of them
+    Foreign{'p', "--parallel_init", Use::no_matter, "", ""},  // ranks begin side by side
+    Foreign{'T', "--timeout", Use::no_matter, "", ""},        // --operation-deadline
+    Foreign{'m', "--agg_iters", Use::only, "1", "operations are started back to back, one by one"},
+    Foreign{'N', "--run_cycles", Use::only, "1", kNotHere},
+    Foreign{'y', "--stream_null", Use::only, "0", kNotHere},
+    Foreign{'C', "--report_cputime", Use::only, "0", kNotHere},
+    Foreign{'R', "--local_register", Use::only, "0", kNotHere}};
 
 struct Asked {
   const Foreign* option = nullptr;
@@ -73,37 +81,75 @@ Asked foreign(std::string_view word) {
   return {};
 }
 
-Result<void> take(const Asked& asked, const std::string& value, std::vector<std::string>& words) {
-  const auto& option = *asked.option;
-  if (!option.option.empty()) {
-    words.emplace_back(option.option);
-    words.push_back(value);
-    return {};
+// A command line of nccl-tests on its way to ours.
+struct Translation {
+  std::vector<std::string> words;
+  std::uint64_t ranks = 1;  // of this process
+  bool is_theirs = false;
+  bool waits = false;
+};
+
+Result<void> take(const Asked& asked, const std::string& value, Translation& translation) {
+  const auto& [letter, name, use, option, instead] = *asked.option;
+  const auto refused = [&](std::string_view why) {
+    return make_error(
+        fmt::format("{} {}, of nccl-tests: {}", asked.shown, printable(value, 40), why));
+  };
+  translation.is_theirs = true;
+  switch (use) {
+    case Use::option:
+      translation.words.emplace_back(option);
+      translation.words.push_back(value);
+      break;
+    case Use::count: {
+      constexpr std::uint64_t kMost = 1024;
+      const auto count = parse_unsigned(value);
+      if (!count || *count < 1 || *count > kMost)
+        return refused("expects a whole number from 1 on");
+      translation.ranks *= *count;
+      break;
+    }
+    case Use::flag:
+      if (value != "0") translation.words.emplace_back(option);
+      break;
+    case Use::waits:
+      translation.waits = value != "0";
+      break;
+    case Use::no_matter:
+      break;
+    case Use::only:
+      if (value != option) return refused(instead);
+      break;
   }
-  if (value == option.taken) return {};
-  if (option.letter == 'G') {
-    words.emplace_back("--graph");
-    return {};
-  }
-  return make_error(
-      fmt::format("{} {}, of nccl-tests: {}", asked.shown, printable(value, 40), option.instead));
+  return {};
 }
 
 }  // namespace
 
 Result<std::vector<std::string>> from_nccl_tests(std::span<const char* const> arguments) {
-  std::vector<std::string> words;
+  Translation translation;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    auto asked = foreign(arguments[i]);
+    const std::string_view word = arguments[i];
+    auto asked = foreign(word);
     if (asked.option == nullptr) {
-      words.emplace_back(arguments[i]);
+      translation.is_theirs = translation.is_theirs || word.ends_with("_perf");
+      translation.words.emplace_back(word);
       continue;
     }
     if (!asked.value && i + 1 < arguments.size()) asked.value = arguments[++i];
     if (!asked.value) return make_error(fmt::format("{} needs a value", asked.shown));
-    if (auto taken = take(asked, *asked.value, words); !taken) return tl::unexpected(taken.error());
+    if (auto taken = take(asked, *asked.value, translation); !taken) {
+      return tl::unexpected(taken.error());
+    }
   }
-  return words;
+  auto& words = translation.words;
+  if (translation.ranks > 1) {
+    words.insert(words.end(), {"--local", fmt::format("{}", translation.ranks)});
+  }
+  // The pace that its numbers are compared with.
+  const bool says = std::ranges::find(words, "--pipelined") != words.end();
+  if (translation.is_theirs && !translation.waits && !says) words.emplace_back("--pipelined");
+  return std::move(words);
 }
 
 }  // namespace muster::bench

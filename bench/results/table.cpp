@@ -88,6 +88,10 @@ std::string table_header(const TableHead& head) {
       head.check ? 1 : 0,
       head.pace.graph ? 1 : 0);
   for (const auto& member : head.members) text += device_line(member);
+  text.append(head.pace.pipelined
+                  ? "#\n# Operations are started back to back, as nccl-tests does\n"
+                  : "#\n# Each operation is waited for; nccl-tests starts them back to back "
+                    "(--pipelined)\n");
   constexpr std::string_view kColumns = "     time   algbw   busbw  #wrong";
   constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)";
   return text.append("#\n")

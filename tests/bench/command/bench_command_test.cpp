@@ -88,6 +88,19 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
         ForeignLine{"sendrecv_perf -d bfloat16 -w 20 -G 1 -z 1 -a 1",
                     "sendrecv --type bf16 --warm-up 20 --graph"},
         ForeignLine{"broadcast_perf -r 3 -d float -G 0", "broadcast --root 3"},
+        // As its documents, clusters' recipes and providers' acceptance tests have them.
+        ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 8", "all_reduce --min 8 --max 128MiB --local 8"},
+        ForeignLine{"all_reduce_perf -b 8 -e 8G -f 2 -t 2 -g 4 -c 1 -n 100",
+                    "all_reduce --min 8 --max 8GiB --local 8 --iterations 100"},
+        ForeignLine{"all_reduce_perf -b 1G -e 10G -i 1073741824 -g 8 -c 0 -z 0",
+                    "all_reduce --min 1GiB --max 10GiB --step 1GiB --local 8"},
+        ForeignLine{"alltoall_perf -b 512M -e 8G -f 2 -c 1 -a 3 -p 1 -T 600",
+                    "alltoall --min 512MiB --max 8GiB"},
+        ForeignLine{"all_gather_perf -b 16G -e 16G -f 2 -g 1 -c 1 -n 100 -w 20 -d uint8",
+                    "all_gather --min 16GiB --max 16GiB --iterations 100 --warm-up 20 --type u8"},
+        ForeignLine{"reduce_scatter_perf -b 8 -e 16G -f 2 -g 1 -R 0 -C 0 -m 1 -N 1",
+                    "reduce_scatter --min 8 --max 16GiB"},
+        ForeignLine{"all_reduce_perf -d fp8_e4m3 -o prod", "all_reduce --type f8e4m3 --op prod"},
         ForeignLine{"allreduce --type double", "all_reduce --type f64"},
         ForeignLine{"MPI_Alltoall --sizes 1m,2M", "alltoall --sizes 1MiB,2MiB"},
         ForeignLine{"bcast --require-transport InfiniBand,IB,GPUDirect",
@@ -106,6 +119,8 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
     EXPECT_EQ(one.max, other.max) << theirs;
     EXPECT_EQ(one.sizes, other.sizes) << theirs;
     EXPECT_EQ(one.factor, other.factor) << theirs;
+    EXPECT_EQ(one.step, other.step) << theirs;
+    EXPECT_EQ(one.local, other.local) << theirs;
     EXPECT_EQ(one.iterations, other.iterations) << theirs;
     EXPECT_EQ(one.warm_up, other.warm_up) << theirs;
     EXPECT_EQ(one.type, other.type) << theirs;
@@ -114,6 +129,25 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
     EXPECT_EQ(one.graph, other.graph) << theirs;
     EXPECT_EQ(one.require_transport, other.require_transport) << theirs;
   }
+}
+
+TEST(BenchParseTest, LinesOfNcclTestsHaveItsPace) {
+  EXPECT_TRUE(command_of({"-b", "8"}).pipelined);
+  EXPECT_TRUE(command_of({"-b", "8", "-z", "0"}).pipelined);
+  EXPECT_FALSE(command_of({"-b", "8", "-z", "1"}).pipelined);
+  EXPECT_FALSE(command_of({"--max=8"}).pipelined);
+}
+
+TEST(BenchParseTest, AProgramStartedByANameOfNcclTestsRunsThatCollective) {
+  const auto words = [](std::vector<const char*> all) {
+    std::vector<std::string> rest;
+    for (const auto* word : with_collective_of_name(all)) rest.emplace_back(word);
+    return rest;
+  };
+  EXPECT_THAT(words({"/usr/bin/all_reduce_perf", "-b", "8"}),
+              ElementsAre("all_reduce_perf", "-b", "8"));
+  EXPECT_THAT(words({"alltoall_perf"}), ElementsAre("alltoall_perf"));
+  EXPECT_THAT(words({"build/muster-bench", "node"}), ElementsAre("node"));
 }
 
 TEST(BenchParseTest, HowOften) {
@@ -215,8 +249,9 @@ INSTANTIATE_TEST_SUITE_P(
             "--sizes: expected a number with a unit (B, KiB, MiB, GiB, TiB), got \"x\""},
         Bad{"all_reduce --factor 1", "--factor: expects a whole number from 2 on, got \"1\""},
         Bad{"all_reduce --type f33",
-            "--type: expects f32|f64|f16|bf16|i32|u8, got \"f33\"; did you mean f32?"},
-        Bad{"all_reduce --op prod", "--op: expects sum|min|max|avg, got \"prod\""},
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got "
+            "\"f33\"; did you mean f32?"},
+        Bad{"all_reduce --op mul", "--op: expects sum|prod|min|max|avg, got \"mul\""},
         Bad{"all_reduce --root -1", "--root: expects a whole number from 0 on, got \"-1\""},
         Bad{"all_reduce --placement x", "--placement: expects both|out|in, got \"x\""},
         Bad{"all_reduce --warm-up -1", "--warm-up: expects a whole number from 0 on, got \"-1\""},
@@ -261,17 +296,16 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
         Bad{"all_reduce --sim nodes=2", "--sim goes with --backend sim"},
         Bad{"all_reduce --graph --backend tcp", "--graph goes with --backend nccl"},
-        Bad{"all_reduce_perf -b 8 -g 8",
-            "-g 8, of nccl-tests: a process has one GPU: --local N starts N of them on a node, or "
-            "mpirun, srun, torchrun do"},
-        Bad{"all_reduce_perf -i 1048576",
-            "-i 1048576, of nccl-tests: --factor gives the steps, or --sizes the sizes"},
-        Bad{"all_reduce_perf --check=0",
-            "--check 0, of nccl-tests: every element is verified, in every run"},
+        Bad{"all_reduce_perf -b 8 -g x", "-g x, of nccl-tests: expects a whole number from 1 on"},
+        Bad{"all_reduce_perf -m 4",
+            "-m 4, of nccl-tests: operations are started back to back, one by one"},
+        Bad{"all_reduce --sizes 8 --step 8", "--sizes and --step exclude each other"},
+        Bad{"all_reduce --max 1GiB --step 8", "--step: that makes more than 10000 sizes"},
         Bad{"all_reduce_perf -e 8X",
             "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
         Bad{"all_reduce_perf -b", "-b needs a value"},
-        Bad{"all_reduce --type int8", "--type: expects f32|f64|f16|bf16|i32|u8, got \"int8\""},
+        Bad{"all_reduce --type int7",
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got \"int7\""},
         Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));
 
 std::vector<std::uint64_t> sizes(std::vector<std::string> words) {

@@ -190,7 +190,7 @@ TEST_F(FakeNccl, OneWrongElementIsNamed) {
   EXPECT_THAT(finding["device"].get<std::string>(), MatchesRegex("node1/gpu5 [0-9a-f:.]+"));
   EXPECT_THAT(finding["message"].get<std::string>(),
               AllOf(HasSubstr("rank 13 (gpu5 "),
-                    HasSubstr(" on node1): element 77 is -"),
+                    HasSubstr(" on node1): element 77 is "),
                     HasSubstr("after all_reduce of 8 GiB out of place; 1 element is wrong there")));
 }
 
