@@ -88,11 +88,28 @@ struct Library {
                 MUSTER_FIELD(version, "where the library tells it"));
 };
 
+// A command of a line of NHC's configuration that the site lets muster run.
+struct CommandFact {
+  std::vector<std::string> words;  // the line's, the first as it is written there
+  std::string program;             // that was run; empty where none was
+  Fact<int> status;                // as shells count; absent where it may not be run
+  bool timed_out = false;          // it did not end within the time that the line allows
+  Fact<std::string> output;        // its standard output
+
+  MUSTER_FIELDS(CommandFact,
+                MUSTER_FIELD(words, "the command and its arguments, as the line has them"),
+                MUSTER_FIELD(program, "the program that was run; empty where none was"),
+                MUSTER_FIELD(status, "its exit status; absent where the site does not allow it"),
+                MUSTER_FIELD(timed_out, "it did not end within the time that the line allows"),
+                MUSTER_FIELD(output, "what it printed to its standard output"));
+};
+
 struct Environment {
   Fact<std::vector<NcclSetting>> nccl;     // files first, then the environment, which wins
   Fact<NcclTopology> nccl_topology;        // absent when nobody names a file
   std::vector<FileFact> files;             // programs and paths that the profile names
   Fact<std::vector<Library>> libraries;    // absent below a foreign root
+  std::vector<CommandFact> commands;       // that lines of NHC's configuration name
   std::map<std::string, std::string> job;  // SLURM_JOB_ID, SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES …
 
   MUSTER_FIELDS(Environment,
@@ -100,6 +117,7 @@ struct Environment {
                 MUSTER_FIELD(nccl_topology, "NCCL's topology file"),
                 MUSTER_FIELD(files, "files and programs that the profile names"),
                 MUSTER_FIELD(libraries, "libraries that jobs need"),
+                MUSTER_FIELD(commands, "commands that lines of NHC's configuration name"),
                 MUSTER_FIELD(job, "the job on whose behalf this runs"));
 };
 

@@ -47,6 +47,20 @@ struct EdacController {
                 MUSTER_FIELD(uncorrected, "ue_count since the driver was loaded"));
 };
 
+// A place of the machine whose temperature the kernel knows, as of a processor.
+struct ThermalZone {
+  std::string name;
+  Fact<double> now_c;
+  Fact<double> critical_c;  // the machine is switched off from there
+  Fact<double> hot_c;
+
+  MUSTER_FIELDS(ThermalZone,
+                MUSTER_FIELD(name, "the zone's type"),
+                MUSTER_FIELD(now_c, "temperature"),
+                MUSTER_FIELD(critical_c, "temperature at which the machine is switched off"),
+                MUSTER_FIELD(hot_c, "temperature that the firmware calls hot"));
+};
+
 struct Kernel {
   Fact<std::string> release;
   Fact<std::string> command_line;
@@ -56,7 +70,8 @@ struct Kernel {
   Limits limits;
   Fact<TimeSync> clock;
   Fact<std::string> clocksource;
-  Fact<std::vector<EdacController>> edac;  // absent where no driver is loaded
+  Fact<std::vector<EdacController>> edac;        // absent where no driver is loaded
+  Fact<std::vector<ThermalZone>> thermal_zones;  // absent where there is none
 
   MUSTER_FIELDS(Kernel,
                 MUSTER_FIELD(release, "as uname -r"),
@@ -67,7 +82,8 @@ struct Kernel {
                 MUSTER_FIELD(limits, "resource limits of the process that starts jobs"),
                 MUSTER_FIELD(clock, "is the clock synchronised"),
                 MUSTER_FIELD(clocksource, "current clocksource"),
-                MUSTER_FIELD(edac, "memory error counters by controller"));
+                MUSTER_FIELD(edac, "memory error counters by controller"),
+                MUSTER_FIELD(thermal_zones, "temperatures that the kernel knows"));
 };
 
 }  // namespace muster

@@ -36,18 +36,22 @@ struct Interface {
 };
 
 struct Socket {
-  std::string protocol;  // tcp, tcp6, udp, udp6
+  std::string protocol;  // tcp, tcp6, udp, udp6, unix
+  std::string type;      // of unix: STREAM, DGRAM, SEQPACKET; else empty
   std::string state;     // as netstat names it: LISTEN, ESTABLISHED …; empty for unconnected UDP
-  std::string local;     // "0.0.0.0:22", ":::22"
+  std::string local;     // "0.0.0.0:22", ":::22"; of unix its path
   std::string remote;
-  std::uint64_t user = 0;
+  Fact<std::uint64_t> user;                 // absent for unix
+  Fact<std::vector<std::string>> programs;  // names of the processes that have it open
 
   MUSTER_FIELDS(Socket,
-                MUSTER_FIELD(protocol, "tcp, tcp6, udp, udp6"),
+                MUSTER_FIELD(protocol, "tcp, tcp6, udp, udp6, unix"),
+                MUSTER_FIELD(type, "of unix: STREAM, DGRAM, SEQPACKET; else empty"),
                 MUSTER_FIELD(state, "LISTEN, ESTABLISHED …; empty for unconnected UDP"),
-                MUSTER_FIELD(local, "own address and port"),
+                MUSTER_FIELD(local, "own address and port; of unix the path"),
                 MUSTER_FIELD(remote, "the other end's"),
-                MUSTER_FIELD(user, "user id of who opened it"));
+                MUSTER_FIELD(user, "user id of who opened it; absent for unix"),
+                MUSTER_FIELD(programs, "names of the processes that have it open"));
 };
 
 struct Network {
@@ -56,7 +60,7 @@ struct Network {
 
   MUSTER_FIELDS(Network,
                 MUSTER_FIELD(interfaces, "network interfaces but the loopback"),
-                MUSTER_FIELD(sockets, "of TCP and UDP; absent where nobody asked for them"));
+                MUSTER_FIELD(sockets, "of TCP, UDP and unix; absent where nobody asked for them"));
 };
 
 }  // namespace muster

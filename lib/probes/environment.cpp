@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/commands.hpp"
 #include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -224,7 +225,9 @@ Fact<std::vector<Library>> read_libraries(const Root& root, const std::vector<st
 
 Section<Environment> probe_environment(const Root& root,
                                        const Wanted& wanted,
-                                       const Variables& variables) {
+                                       const Variables& variables,
+                                       const WantedCommands& commands,
+                                       Clock::time_point deadline) {
   Environment environment;
   environment.nccl = read_nccl(root, variables);
   environment.nccl_topology = read_topology(root, topology_file(wanted, environment.nccl));
@@ -235,6 +238,7 @@ Section<Environment> probe_environment(const Root& root,
     if (found != variables.end())
       environment.job.emplace(found->first, printable(found->second, kMaxValue));
   }
+  environment.commands = run_commands(root, commands, deadline);
   return observed(std::move(environment));
 }
 

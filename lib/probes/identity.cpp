@@ -17,6 +17,7 @@
 namespace muster {
 namespace {
 
+constexpr std::string_view kHostname = "/proc/sys/kernel/hostname";
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLargestInstanceData = 8UL * 1024 * 1024;  // user data may be part of it
 constexpr std::size_t kLargestPool = 1024UL * 1024;  // 400 records; real pools have about ten
@@ -83,9 +84,14 @@ bool read_hypervisor(const Root& root, const Identity& identity) {
 
 }  // namespace
 
+std::string read_hostname(const Root& root) {
+  const auto hostname = root.read_line(kHostname);
+  return hostname ? printable(*hostname, kLongestName) : std::string();
+}
+
 Section<Identity> probe_identity(const Root& root) {
   Identity identity;
-  const auto hostname = root.read_line("/proc/sys/kernel/hostname");
+  const auto hostname = root.read_line(kHostname);
   if (hostname) identity.hostname = printable(*hostname, kLongestName);
   identity.boot_id = required(read_text(root, "/proc/sys/kernel/random/boot_id"));
   identity.uptime_s = required(read_uptime(root));

@@ -19,6 +19,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/parse/processes.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/probes/thermal.hpp"
 
 namespace muster {
 namespace {
@@ -211,6 +212,7 @@ Section<Kernel> probe_kernel(const Root& root, const std::vector<std::string>& s
   kernel.clocksource =
       read_text(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
   kernel.edac = read_edac(root);
+  kernel.thermal_zones = read_thermal_zones(root);
   return observed(std::move(kernel));
 }
 

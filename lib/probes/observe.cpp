@@ -164,7 +164,8 @@ class Observation {
       case Probe::topology:
         return section_to_json(probe_topology(root_));
       case Probe::environment:
-        return section_to_json(probe_environment(root_, wanted_, options_.variables));
+        return section_to_json(probe_environment(
+            root_, wanted_, options_.variables, options_.on_request.commands, deadline));
       case Probe::nvml:
         return section_to_json(probe_nvml(root_, options_.nvml, deadline));
     }

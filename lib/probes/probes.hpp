@@ -24,10 +24,24 @@ struct Wanted {
   std::chrono::milliseconds statfs_deadline{2000};
 };
 
+// A command that a line of NHC's configuration names.
+struct WantedCommand {
+  std::vector<std::string> words;
+  std::chrono::milliseconds deadline{5000};
+};
+
+// The commands, and which of them the site allows: globs for the program's path and its arguments,
+// joined by blanks.
+struct WantedCommands {
+  std::vector<WantedCommand> commands;
+  std::vector<std::string> allowed;
+};
+
 // Facts that cost time or tell of users' work, and are read only where somebody asks for them.
 struct OnRequest {
   bool processes = false;  // all of them
   bool sockets = false;
+  WantedCommands commands = {};
 };
 
 // How NVML is asked.
@@ -37,6 +51,8 @@ struct NvmlOptions {
 };
 
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);
+// The node's own name; empty where it cannot be read.
+[[nodiscard]] std::string read_hostname(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
 [[nodiscard]] Section<Memory> probe_memory(const Root& root);
 // What a child that was left behind still hangs in is not asked again.
@@ -56,7 +72,11 @@ struct NvmlOptions {
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);
 // `variables` is the caller's environment; only what the section names is kept of it.
 [[nodiscard]] Section<Environment> probe_environment(
-    const Root& root, const Wanted& wanted, const std::map<std::string, std::string>& variables);
+    const Root& root,
+    const Wanted& wanted,
+    const std::map<std::string, std::string>& variables,
+    const WantedCommands& commands = {},
+    Clock::time_point deadline = Clock::time_point::max());
 // A GPU that does not answer by the deadline costs its own facts only.
 [[nodiscard]] Section<Nvml> probe_nvml(const Root& root,
                                        const NvmlOptions& options,

@@ -13,13 +13,14 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/socket_programs.hpp"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kLargestTable = 32UL * 1024 * 1024;  // some 200,000 connections
 
-std::optional<std::uint32_t> parse_hex(std::string_view text) {
+std::optional<std::uint32_t> parse_word(std::string_view text) {
   std::uint32_t number = 0;
   const auto* const end = text.data() + text.size();
   const auto [stopped, failure] = std::from_chars(text.data(), end, number, 16);
@@ -33,11 +34,11 @@ std::optional<std::string> address_of(std::string_view text) {
   if (colon != 8 && colon != 32) return std::nullopt;
   std::array<std::uint32_t, 4> words{};
   for (std::size_t i = 0; i < colon / 8; ++i) {
-    const auto word = parse_hex(text.substr(8 * i, 8));
+    const auto word = parse_word(text.substr(8 * i, 8));
     if (!word) return std::nullopt;
     words.at(i) = *word;
   }
-  const auto port = parse_hex(text.substr(colon + 1));
+  const auto port = parse_word(text.substr(colon + 1));
   std::array<char, INET6_ADDRSTRLEN> name{};
   const int family = colon == 8 ? AF_INET : AF_INET6;
   if (!port || inet_ntop(family, words.data(), name.data(), name.size()) == nullptr) {
@@ -63,23 +64,78 @@ std::string state_of(std::string_view protocol, std::uint32_t code) {
   return code < kStates.size() ? std::string(kStates.at(code)) : std::string();
 }
 
-// "   0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000 …"
-std::optional<Socket> parse_socket(std::string_view protocol, std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (const auto field : split(line, ' ')) {
-    if (!field.empty()) fields.push_back(field);
+// Which processes have the socket of an inode open.
+class Owners {
+ public:
+  explicit Owners(const Root& root) : programs_(read_socket_programs(root)) {}
+
+  [[nodiscard]] Fact<std::vector<std::string>> of(std::string_view inode) const {
+    using Names = Fact<std::vector<std::string>>;
+    const auto number = parse_unsigned(inode);
+    if (!programs_) return Names::failed(programs_.error());
+    if (!number) return Names::unreadable("the socket has no inode");
+    const auto found = programs_->find(*number);
+    return found == programs_->end() ? std::vector<std::string>() : found->second;
   }
-  if (fields.size() < 8) return std::nullopt;
+
+ private:
+  Result<SocketPrograms> programs_;
+};
+
+// "   0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000 0 4711 …"
+std::optional<Socket> parse_internet(std::string_view protocol,
+                                     std::string_view line,
+                                     const Owners& owners) {
+  const auto fields = split_words(line);
+  if (fields.size() < 10) return std::nullopt;
   const auto local = address_of(fields[1]);
   const auto remote = address_of(fields[2]);
-  const auto state = parse_hex(fields[3]);
+  const auto state = parse_word(fields[3]);
   const auto user = parse_unsigned(fields[7]);
   if (!local || !remote || !state || !user) return std::nullopt;
   return Socket{.protocol = std::string(protocol),
+                .type = {},
                 .state = state_of(protocol, *state),
                 .local = *local,
                 .remote = *remote,
-                .user = *user};
+                .user = *user,
+                .programs = owners.of(fields[9])};
+}
+
+std::string unix_type(std::string_view code) {
+  if (code == "0001") return "STREAM";
+  if (code == "0002") return "DGRAM";
+  return code == "0005" ? "SEQPACKET" : std::string();
+}
+
+// The states as netstat names them; of those that only wait for connections the flags tell.
+std::string unix_state(std::uint32_t flags, std::string_view code) {
+  constexpr std::uint32_t kAccepts = 0x10000;
+  if ((flags & kAccepts) != 0) return "LISTENING";
+  if (code == "02") return "CONNECTING";
+  if (code == "03") return "CONNECTED";
+  return code == "04" ? "DISCONNECTING" : std::string();
+}
+
+// "0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/munge/munge.socket.2"
+std::optional<Socket> parse_unix(std::string_view line, const Owners& owners) {
+  constexpr std::size_t kLongestPath = 120;
+  const auto fields = split_words(line);
+  if (fields.size() < 7) return std::nullopt;
+  const auto flags = parse_word(fields[3]);
+  if (!flags) return std::nullopt;
+  std::string path;
+  if (fields.size() > 7) {
+    path = printable(trim(line.substr(static_cast<std::size_t>(fields[7].data() - line.data()))),
+                     kLongestPath);
+  }
+  return Socket{.protocol = "unix",
+                .type = unix_type(fields[4]),
+                .state = unix_state(*flags, fields[5]),
+                .local = std::move(path),
+                .remote = {},
+                .user = Fact<std::uint64_t>::absent("the kernel does not list it for unix"),
+                .programs = owners.of(fields[6])};
 }
 
 }  // namespace
@@ -87,15 +143,18 @@ std::optional<Socket> parse_socket(std::string_view protocol, std::string_view l
 Fact<std::vector<Socket>> read_sockets(const Root& root) {
   using Sockets = Fact<std::vector<Socket>>;
   std::vector<Socket> sockets;
-  for (const std::string_view protocol : {"tcp", "tcp6", "udp", "udp6"}) {
+  const Owners owners(root);
+  for (const std::string_view protocol : {"tcp", "tcp6", "udp", "udp6", "unix"}) {
     const auto path = fmt::format("/proc/net/{}", protocol);
     const auto text = root.read(path, kLargestTable);
-    if (!text && text.error().missing && protocol.ends_with('6')) continue;
+    const bool optional = protocol.ends_with('6') || protocol == "unix";
+    if (!text && text.error().missing && optional) continue;
     if (!text) return Sockets::failed(text.error());
     bool heading = true;
     for (const auto line : split_lines(*text)) {
       if (std::exchange(heading, false) || trim(line).empty()) continue;
-      auto socket = parse_socket(protocol, line);
+      auto socket =
+          protocol == "unix" ? parse_unix(line, owners) : parse_internet(protocol, line, owners);
       if (!socket) {
         return Sockets::unreadable(
             fmt::format("read {}: not a socket: \"{}\"", path, printable(line, 80)));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -152,6 +153,25 @@ TEST_F(KernelTest, ReadsMemoryErrorCountersByController) {
   EXPECT_EQ(edac->at(0), (EdacController{.name = "mc0", .corrected = 12UL, .uncorrected = 0UL}));
   EXPECT_TRUE(edac->at(1).corrected.is_unreadable());
   EXPECT_TRUE(edac->at(1).uncorrected.is_absent());
+}
+
+TEST_F(KernelTest, ReadsTheTemperaturesOfZonesAndTheirLimits) {
+  EXPECT_TRUE(probe().thermal_zones.is_absent());
+  const std::string zone = "sys/class/thermal/thermal_zone0";
+  dir_.write(fmt::format("{}/type", zone), "TH00\n");
+  dir_.write(fmt::format("{}/temp", zone), "41500\n");
+  dir_.write(fmt::format("{}/trip_point_0_type", zone), "passive\n");
+  dir_.write(fmt::format("{}/trip_point_1_type", zone), "critical\n");
+  dir_.write(fmt::format("{}/trip_point_1_temp", zone), "103000\n");
+  dir_.write("sys/class/thermal/cooling_device0/type", "Processor\n");
+  const auto zones = probe().thermal_zones;
+  ASSERT_TRUE(zones.known()) << zones.why();
+  EXPECT_THAT(
+      *zones,
+      ElementsAre(ThermalZone{.name = "thermal_zone0 (TH00)",
+                              .now_c = 41.5,
+                              .critical_c = 103.0,
+                              .hot_c = Fact<double>::absent("the zone has no hot trip point")}));
 }
 
 TEST_F(KernelTest, MemoryErrorCountersAreAbsentWithoutADriver) {

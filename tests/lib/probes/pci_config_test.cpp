@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/pci_config.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,18 +6,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "lib/probes/pci/config.hpp"
+
 namespace muster {
 namespace {
 
 using Bytes8 = std::vector<std::uint8_t>;
 
-PciConfig parse(const Bytes8& bytes, bool bridge = true) {
+PciConfig parse(const Bytes8& bytes, PciKind kind = PciKind::bridge) {
   const auto read = [&](std::size_t offset, std::span<std::uint8_t> into) {
     if (offset + into.size() > bytes.size()) return false;
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
     return true;
   };
-  return parse_pci_config(read, bridge);
+  return parse_pci_config(read, kind);
 }
 
 // A bridge with power management, PCI Express (payload 512 of 1024), AER and ACS 0x1d.
@@ -48,7 +48,19 @@ TEST(PciConfigTest, ReadsPayloadAndAccessControl) {
             (PciConfig{.responding = true,
                        .payload_bytes = 512U,
                        .payload_max_bytes = 1024U,
-                       .acs_control = 0x1dU}));
+                       .acs_control = 0x1dU,
+                       .uncorrectable_status = Fact<unsigned>::absent("not an HCA")}));
+}
+
+TEST(PciConfigTest, OfAnHcaItsRecordOfUncorrectableErrorsIsRead) {
+  auto bytes = bridge_config();
+  bytes[0x105] = 0x40;  // bit 14: a completion timed out
+  const auto config = parse(bytes, PciKind::hca);
+  EXPECT_EQ(config.uncorrectable_status, Fact<unsigned>(0x4000U));
+  bytes[0x100] = 0x03;
+  EXPECT_TRUE(parse(bytes, PciKind::hca).uncorrectable_status.is_absent());
+  bytes.resize(256);
+  EXPECT_TRUE(parse(bytes, PciKind::hca).uncorrectable_status.is_unreadable());
 }
 
 TEST(PciConfigTest, AllOnesMeanThatTheDeviceDoesNotAnswer) {
@@ -85,7 +97,7 @@ TEST(PciConfigTest, ADeviceWithoutThoseCapabilitiesHasThemAbsent) {
   const auto config = parse(bytes);
   EXPECT_TRUE(config.payload_max_bytes.is_absent());
   EXPECT_TRUE(config.acs_control.is_absent());
-  EXPECT_TRUE(parse(bridge_config(), false).acs_control.is_absent());
+  EXPECT_TRUE(parse(bridge_config(), PciKind::gpu).acs_control.is_absent());
 }
 
 TEST(PciConfigTest, ListsThatRunInACircleEnd) {

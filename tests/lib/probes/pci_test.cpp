@@ -206,6 +206,21 @@ TEST_F(PciTest, AGpuOfAmdTellsItsMemoryAndErrors) {
   const std::map<std::string, RasCounts> blocks{{"gfx", {}},
                                                 {"umc", {.uncorrected = 1, .corrected = 17}}};
   EXPECT_EQ(gpu.ras, (Fact<std::map<std::string, RasCounts>>(blocks)));
+  dir_.write(fmt::format("{}/ras/gpu_vram_bad_pages", folder),
+             "0x00000001 : 0x00001000 : R\n0x00000002 : 0x00001000 : P\n");
+  dir_.write(fmt::format("{}/current_compute_partition", folder), "SPX\n");
+  dir_.write(fmt::format("{}/hwmon/hwmon7/temp2_label", folder), "junction\n");
+  dir_.write(fmt::format("{}/hwmon/hwmon7/temp2_input", folder), "61000\n");
+  dir_.write(fmt::format("{}/hwmon/hwmon7/temp2_crit", folder), "100000\n");
+  dir_.write(fmt::format("{}/hwmon/hwmon7/power1_cap", folder), "750000000\n");
+  const auto more = probe()->amd_gpus.front();
+  EXPECT_EQ(more.bad_pages, Fact<AmdBadPages>({.retired = 1, .pending = 1, .failed = 0}));
+  EXPECT_EQ(more.compute_partition, Fact<std::string>(std::string("SPX")));
+  const std::vector<AmdSensor> sensors{{.name = "junction", .now_c = 61, .critical_c = 100.0}};
+  EXPECT_EQ(more.temperatures, (Fact<std::vector<AmdSensor>>(sensors)));
+  EXPECT_EQ(more.power_cap_w, Fact<double>(750));
+  EXPECT_TRUE(more.vbios.is_absent());
+  EXPECT_TRUE(more.power_w.is_absent());
   dir_.write(fmt::format("{}/ras/gfx_err_count", folder), "busy\n");
   EXPECT_TRUE(probe()->amd_gpus.front().ras.is_unreadable());
 }

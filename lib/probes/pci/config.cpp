@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/pci_config.hpp"
+#include "lib/probes/pci/config.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace muster {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::size_t kHeader = 64;
 constexpr std::size_t kExtended = 0x100;
 constexpr std::size_t kEnd = 0x1000;
 constexpr unsigned kExpressCapability = 0x10;
+constexpr unsigned kAerCapability = 0x0001;
 constexpr unsigned kAcsCapability = 0x000d;
 // More capabilities than fit: a list that is longer runs in a circle.
 constexpr int kMaxCapabilities = 48;
@@ -116,15 +118,29 @@ Fact<unsigned> read_acs(const ReadConfig& read) {
   return control;
 }
 
+Fact<unsigned> read_uncorrectable(const ReadConfig& read) {
+  constexpr std::size_t kStatus = 4;
+  const Found aer = find_extended_capability(read, kAerCapability);
+  if (!aer.trouble.empty()) return Fact<unsigned>::unreadable(aer.trouble);
+  if (aer.offset == 0) return Fact<unsigned>::absent("the device has no AER capability");
+  unsigned status = 0;
+  if (!read_number<4>(read, aer.offset + kStatus, status))
+    return Fact<unsigned>::unreadable(std::string(kTooShort));
+  return status;
+}
+
+Fact<unsigned> not_asked(std::string why) { return Fact<unsigned>::absent(std::move(why)); }
+
 void set_all(PciConfig& result, const Fact<unsigned>& why) {
   result.payload_bytes = why;
   result.payload_max_bytes = why;
   result.acs_control = why;
+  result.uncorrectable_status = why;
 }
 
 }  // namespace
 
-PciConfig parse_pci_config(const ReadConfig& read, bool bridge) {
+PciConfig parse_pci_config(const ReadConfig& read, PciKind kind) {
   PciConfig result;
   Header header{};
   if (!read(0, header)) {
@@ -147,7 +163,9 @@ PciConfig parse_pci_config(const ReadConfig& read, bool bridge) {
   }
   result.responding = true;
   read_payload(read, header, result);
-  result.acs_control = bridge ? read_acs(read) : Fact<unsigned>::absent("not a bridge");
+  result.acs_control = kind == PciKind::bridge ? read_acs(read) : not_asked("not a bridge");
+  result.uncorrectable_status =
+      kind == PciKind::hca ? read_uncorrectable(read) : not_asked("not an HCA");
   return result;
 }
 

@@ -19,8 +19,8 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/pci_class.hpp"
-#include "lib/probes/pci_amd.hpp"
-#include "lib/probes/pci_config.hpp"
+#include "lib/probes/pci/amd.hpp"
+#include "lib/probes/pci/config.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -174,7 +174,7 @@ Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
   return AerCounts{.fatal = *fatal, .non_fatal = *non_fatal, .correctable = *correctable};
 }
 
-PciConfig read_config(const Root& root, std::string_view address, bool bridge) {
+PciConfig read_config(const Root& root, std::string_view address, PciKind kind) {
   const auto opened = root.open(file_of(address, "config"), O_RDONLY | O_NONBLOCK);
   if (!opened) {
     PciConfig result;
@@ -183,6 +183,7 @@ PciConfig read_config(const Root& root, std::string_view address, bool bridge) {
     result.payload_bytes = why;
     result.payload_max_bytes = why;
     result.acs_control = why;
+    result.uncorrectable_status = why;
     return result;
   }
   const int descriptor = opened->get();
@@ -190,7 +191,7 @@ PciConfig read_config(const Root& root, std::string_view address, bool bridge) {
     const ssize_t got = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
     return got >= 0 && static_cast<std::size_t>(got) == into.size();
   };
-  return parse_pci_config(read, bridge);
+  return parse_pci_config(read, kind);
 }
 
 std::string read_driver(const Root& root, std::string_view address) {
@@ -219,11 +220,12 @@ void read_link(const Root& root, PciDevice& device) {
 
 void read_config_and_errors(const Root& root, PciDevice& device) {
   device.aer = read_aer(root, device.address);
-  const PciConfig config = read_config(root, device.address, device.kind == PciKind::bridge);
+  const PciConfig config = read_config(root, device.address, device.kind);
   device.responding = config.responding;
   device.payload_bytes = config.payload_bytes;
   device.payload_max_bytes = config.payload_max_bytes;
   device.acs_control = config.acs_control;
+  device.uncorrectable_status = config.uncorrectable_status;
 }
 
 PciDevice read_device(

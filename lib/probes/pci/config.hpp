@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PCI device's configuration space says: does it answer, its payload sizes, and a bridge's
-// access control services.
+// What a PCI device's configuration space says: does it answer, its payload sizes, a bridge's
+// access control services, and the uncorrectable errors that an HCA has on record.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <span>
 
 #include "lib/base/fact.hpp"
+#include "lib/node/pci.hpp"
 
 namespace muster {
 
@@ -21,11 +22,12 @@ struct PciConfig {
   Fact<unsigned> payload_bytes;
   Fact<unsigned> payload_max_bytes;
   Fact<unsigned> acs_control;
+  Fact<unsigned> uncorrectable_status;
 
   bool operator==(const PciConfig&) const = default;
 };
 
-// `bridge`: look for access control services too.
-[[nodiscard]] PciConfig parse_pci_config(const ReadConfig& read, bool bridge);
+// Of a bridge the access control services are looked for, of an HCA its own record of errors.
+[[nodiscard]] PciConfig parse_pci_config(const ReadConfig& read, PciKind kind);
 
 }  // namespace muster
