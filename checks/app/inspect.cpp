@@ -13,12 +13,14 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/observe_node.hpp"
 #include "checks/app/run_benchmarks.hpp"
+#include "checks/nhc_conf/commands.hpp"
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
 #include "lib/base/root.hpp"
 #include "lib/command/version.hpp"
 #include "lib/process/child.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/site.hpp"
 #include "lib/state/state.hpp"
 
 namespace muster::app {
@@ -52,6 +54,31 @@ NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   if (!command.save_snapshot.empty()) return NvmlParts::all();
   if (lines) return nhc::needs_of(*lines).parts;
   return parts_asked(select_checks(Profile{}, observed_for(command)));
+}
+
+// What lines about commands, processes and sockets ask for. Commands are run for this node's lines
+// alone, and only those that the site allows.
+Attempt<OnRequest> on_request(const CheckCommand& command,
+                              const Caller& caller,
+                              const Lines& lines) {
+  OnRequest wanted;
+  if (!lines) return wanted;
+  const auto needs = nhc::needs_of(*lines);
+  wanted.processes = needs.processes;
+  wanted.sockets = needs.sockets;
+  if (!nhc::names_commands(*lines)) return wanted;
+  const auto site = read_site(sources_of(caller.variables, command.root, command.settings));
+  if (!site) return bad_configuration(site.error());
+  nhc::SiteRules rules;
+  const auto read = read_block(*site, "nhc", site->nhc, rules, nhc::check_rules);
+  if (!read) return bad_configuration(read.error());
+  wanted.commands.allowed = std::move(rules.commands);
+  const auto root = open_root(command.root);
+  const auto node = root ? read_hostname(*root) : std::string();
+  for (auto& each : nhc::commands_on(*lines, node)) {
+    wanted.commands.commands.push_back({.words = std::move(each.words), .deadline = each.deadline});
+  }
+  return wanted;
 }
 
 double milliseconds_since(Clock::time_point begin) {
@@ -92,6 +119,8 @@ Report judge_as_asked(const CheckCommand& command,
 Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
   const auto lines = nhc_conf_of(command);
   if (!lines) return tl::unexpected(lines.error());
+  auto wanted = on_request(command, caller, *lines);
+  if (!wanted) return tl::unexpected(wanted.error());
   const ObservationRequest request{
       .profile = command.profile,
       .settings = command.settings,
@@ -102,8 +131,7 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       .deadline = command.deadline,
       .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
       .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
-      .on_request = {.processes = *lines && nhc::needs_of(**lines).processes,
-                     .sockets = *lines && nhc::needs_of(**lines).sockets},
+      .on_request = *std::move(wanted),
       .parts = parts_for(command, *lines)};
   auto observed = observe_node(request, caller.variables, caller.started, deadline);
   if (!observed) return tl::unexpected(observed.error());

@@ -37,11 +37,6 @@ Wanted wanted_by(const ObservationRequest& request, const Profile& profile) {
   return wanted;
 }
 
-Result<Root> open_root(const std::string& path) {
-  if (path == "/") return Root();
-  return Root::below(path);
-}
-
 // Some facts take long to read, and nobody waits for these.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
 
@@ -71,6 +66,11 @@ void take_deadline(const ObservationRequest& request,
 }
 
 }  // namespace
+
+Result<Root> open_root(const std::string& path) {
+  if (path == "/") return Root();
+  return Root::below(path);
+}
 
 Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                    const std::map<std::string, std::string>& variables,

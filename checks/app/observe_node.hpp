@@ -12,6 +12,7 @@
 
 #include "checks/app/checked_profile.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/base/root.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/probes.hpp"
@@ -32,6 +33,9 @@ struct ObservationRequest {
   OnRequest on_request = {};
   NvmlParts parts = NvmlParts::all();  // what to ask GPUs for, if they are observed at all
 };
+
+// The host's own root for "/", else the tree below `path`.
+[[nodiscard]] Result<Root> open_root(const std::string& path);
 
 struct ObservedNode {
   Snapshot snapshot;

@@ -31,8 +31,10 @@ std::string id_of(const CheckLine& line) {
 
 std::string unknown_check(std::string_view name) {
   if (!name.starts_with("check_")) {
-    return fmt::format("{} is no check, and muster runs no commands of a configuration",
-                       printable(name, kLongestName));
+    return fmt::format(
+        "{} is no check; muster runs commands by check_cmd_status and "
+        "check_cmd_output alone",
+        printable(name, kLongestName));
   }
   std::vector<std::string> names;
   for (const auto& row : table()) names.emplace_back(row.name);
@@ -349,7 +351,12 @@ Needs needs_of(const Config& config, bool active) {
     if (active && row->benchmark != nullptr) needs.probes = needs.probes | Probe::nvml;
     if (!literal) checks.insert(checks.end(), row->checks.begin(), row->checks.end());
     needs.processes = needs.processes || row->all_processes;
-    needs.sockets = needs.sockets || row->judge == judge_net_socket;
+    if (row->judge == judge_net_socket) {
+      needs.sockets = true;
+      const auto users = asks_for_users(line.arguments);
+      needs.processes = needs.processes || users;
+      if (users) needs.probes = needs.probes | Probe::processes;
+    }
     auto files = row->judge == judge_file_test   ? tested_files(line.arguments)
                  : row->judge == judge_file_stat ? stat_files(line.arguments)
                                                  : std::vector<std::string>();

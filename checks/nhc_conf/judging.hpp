@@ -57,6 +57,8 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 [[nodiscard]] Findings judge_ps_blacklist(const Snapshot& snapshot, const Arguments& arguments);
 // sockets.cpp
 [[nodiscard]] Findings judge_net_socket(const Snapshot& snapshot, const Arguments& arguments);
+// Whether such a line names a user.
+[[nodiscard]] bool asks_for_users(const Arguments& arguments);
 // azure.cpp
 [[nodiscard]] Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_net_socket: a socket is open, or with -! is not. Whose program it is, is not observed.
-#include <array>
+// check_net_socket: a socket is open, or with -! is not.
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "checks/nhc_conf/judging.hpp"
@@ -10,9 +11,12 @@
 namespace muster::nhc {
 namespace {
 
+constexpr std::string_view kSocketOptions = "!0ad:l:n:p:r:s:t:u:e:E:";
+
 // One address as netstat and ss write it: "0.0.0.0:22" and "*:22", ":::22" and "[::]:22".
 std::vector<std::string> written(const std::string& address) {
   const auto colon = address.rfind(':');
+  if (colon == std::string::npos) return {address};  // of a unix socket
   const auto host = address.substr(0, colon);
   const auto port = address.substr(colon);
   std::vector<std::string> forms{address};
@@ -22,10 +26,13 @@ std::vector<std::string> written(const std::string& address) {
   return forms;
 }
 
-// ss says LISTEN, ESTAB and UNCONN, netstat LISTEN, ESTABLISHED and nothing.
+// ss says LISTEN, ESTAB and UNCONN; netstat LISTEN, ESTABLISHED and nothing, and of unix sockets
+// LISTENING and CONNECTED.
 std::vector<std::string> state_words(const std::string& state) {
   if (state == "ESTABLISHED") return {state, "ESTAB"};
   if (state.empty()) return {state, "UNCONN"};
+  if (state == "LISTENING") return {state, "LISTEN"};
+  if (state == "CONNECTED") return {state, "ESTAB"};
   return {state};
 }
 
@@ -37,39 +44,92 @@ Result<bool> any_matches(const std::string& wanted, const std::vector<std::strin
   return false;
 }
 
-Result<bool> is_meant(const Socket& socket, const Options& options) {
-  const std::array fields{std::pair{'p', std::vector<std::string>{socket.protocol}},
-                          std::pair{'l', written(socket.local)},
-                          std::pair{'r', written(socket.remote)},
-                          std::pair{'s', state_words(socket.state)}};
-  for (const auto& [option, forms] : fields) {
-    if (!options.has(option)) continue;
-    const auto found = any_matches(options.values(option).back(), forms);
+// NHC calls the program of a socket that no process has open so.
+std::vector<std::string> programs_of(const Socket& socket) {
+  return socket.programs->empty() ? std::vector<std::string>{"unknown"} : *socket.programs;
+}
+
+// The names of the user, or his number where etc/passwd has none; empty for a socket of nobody.
+std::vector<std::string> users_of(const Snapshot& snapshot, const Socket& socket) {
+  if (!socket.user) return {""};
+  std::vector<std::string> names;
+  for (const auto& [name, id] : *snapshot.processes->users) {
+    if (id == *socket.user) names.push_back(name);
+  }
+  if (names.empty()) names.push_back(std::to_string(*socket.user));
+  return names;
+}
+
+Result<bool> is_meant(const Snapshot& snapshot, const Socket& socket, const Options& options) {
+  for (const auto& [option, values] : options.given) {
+    std::vector<std::string> forms;
+    switch (option) {
+      case 'p':
+        forms = {socket.protocol};
+        break;
+      case 'l':
+        forms = written(socket.local);
+        break;
+      case 'r':
+        forms = written(socket.remote);
+        break;
+      case 's':
+        forms = state_words(socket.state);
+        break;
+      case 't':
+        forms = {socket.type};
+        break;
+      case 'd':
+        forms = programs_of(socket);
+        break;
+      case 'u':
+        forms = users_of(snapshot, socket);
+        break;
+      default:
+        continue;
+    }
+    const auto found = any_matches(values.back(), forms);
     if (!found || !*found) return found;
   }
   return true;
 }
 
+// What a line asks for and nobody observed; nothing where all is there.
+std::optional<Finding> not_seen(const Snapshot& snapshot, const Options& options) {
+  const auto& sockets = snapshot.network->sockets;
+  if (!sockets) return checks::not_known(checks::kNode, "the list of sockets", sockets);
+  if (options.has('u') && !snapshot.processes->users) {
+    return checks::not_known(checks::kNode, "the names of users", snapshot.processes->users);
+  }
+  const auto unseen =
+      std::ranges::find_if(*sockets, [](const Socket& socket) { return !socket.programs.known(); });
+  if (!options.has('d') || unseen == sockets->end()) return std::nullopt;
+  return checks::not_known(checks::kNode, "the program of a socket", unseen->programs);
+}
+
 }  // namespace
 
+bool asks_for_users(const Arguments& arguments) {
+  const auto options = read_options(arguments, kSocketOptions);
+  return options && options->has('u');
+}
+
 Findings judge_net_socket(const Snapshot& snapshot, const Arguments& arguments) {
-  const auto options = read_options(arguments, "!0ad:l:n:p:r:s:t:u:e:E:");
+  const auto options = read_options(arguments, kSocketOptions);
   if (!options) return {not_judged(options.error().message)};
   if (!options->rest.empty()) return {not_judged("arguments that are no options")};
-  const auto& sockets = snapshot.network->sockets;
-  if (!sockets) return {checks::not_known(checks::kNode, "the list of sockets", sockets)};
+  constexpr std::string_view kCriteria = "plrstdu";
+  const bool asks = std::ranges::any_of(kCriteria, [&](char each) { return options->has(each); });
+  if (!asks) return {not_judged("the line does not say which socket is meant")};
+  if (auto finding = not_seen(snapshot, *options)) return {*std::move(finding)};
   std::size_t count = 0;
-  for (const auto& socket : *sockets) {
-    const auto meant = is_meant(socket, *options);
+  for (const auto& socket : *snapshot.network->sockets) {
+    const auto meant = is_meant(snapshot, socket, *options);
     if (!meant) return {not_judged(meant.error().message)};
     if (*meant) ++count;
   }
   const std::string name =
       options->has('n') ? printable(options->values('n').back(), 80) : "matching";
-  const bool more_asked = options->has('d') || options->has('t') || options->has('u');
-  if (count > 0 && more_asked) {
-    return {not_judged("the programs, types and users of sockets are not observed")};
-  }
   const bool wanted = !options->has('!');
   auto message = fmt::format("{} {} open",
                              checks::counted(count, fmt::format("{} socket", name)),

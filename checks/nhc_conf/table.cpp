@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "checks/nhc_conf/commands.hpp"
+
 namespace muster::nhc {
 namespace {
 
 constexpr std::string_view kNoProcesses =
     "who may use the node, and which processes Slurm started, is not observed";
-constexpr std::string_view kNoCommands = "muster runs no commands of a configuration";
-constexpr std::string_view kNoPackets = "muster opens no connections";
 constexpr std::string_view kNoContents = "contents of files are not observed";
 constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
 constexpr std::string_view kNoAmd = "GPUs that are not NVIDIA's are not observed";
@@ -116,11 +116,11 @@ std::vector<Row> lbnl_rows() {
       judged("check_file_test", judge_file_test, Probe::environment, 2),
       unjudged("check_file_contents", kNoContents),
       judged("check_file_stat", judge_file_stat, Probe::environment, 1),
-      unjudged("check_net_ping", kNoPackets),
+      judged("check_net_ping", judge_ping, Probe::environment, 1),
       judged("check_net_socket", judge_net_socket, Probe::network, 1),
-      unjudged("check_cmd_output", kNoCommands),
-      unjudged("check_cmd_status", kNoCommands),
-      unjudged("check_cmd_dmesg", "host.kernel_log judges the kernel's log by rules of its own"),
+      judged("check_cmd_output", judge_cmd_output, Probe::environment, 1),
+      judged("check_cmd_status", judge_cmd_status, Probe::environment, 1),
+      judged("check_cmd_dmesg", judge_cmd_dmesg, Probe::environment, 0),
       judged("check_dmi_data_match", judge_dmi, Probe::identity, 1),
       unjudged("check_dmi_raw_data_match",
                "of the machine's DMI data only the manufacturer and the product are read"),

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 #include "lib/base/fields.hpp"
@@ -14,27 +15,34 @@
 
 namespace muster {
 
-// Reads the block `slurm` over the defaults in `out`; a site without that
-// block, or without a file, changes nothing. `check` says what is wrong with
-// the values: a key and the rest of a sentence, or an empty key.
+// Reads one block of the site's file over the defaults in `out`; a site
+// without that block changes nothing. `check` says what is wrong with the
+// values: a key and the rest of a sentence, or an empty key.
+template <Described T, class Check>
+[[nodiscard]] Result<void> read_block(
+    const SiteFile& site, std::string_view name, const Yaml& block, T& out, const Check& check) {
+  if (block.kind == Yaml::Kind::null) return {};
+  Profile scratch;  // where the binder notes the lines
+  Binder binder(scratch);
+  binder.begin(site.shown);
+  const Place place{.path = std::string(name), .line = block.line};
+  if (auto read = binder.value(block, place, slot_of(out)); !read) return read;
+  const auto broken = check(out);
+  if (broken.key.empty()) return {};
+  const auto path = fmt::format("{}.{}", name, broken.key);
+  const auto origin = scratch.origins.find(path);
+  const int line = origin == scratch.origins.end() ? block.line : origin->second.line;
+  return make_error(fmt::format("{}: '{}' {}", at(site.shown, line), path, broken.what));
+}
+
+// The block `slurm` of the site's file, if there is one.
 template <Described T, class Check>
 [[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources,
                                             T& out,
                                             const Check& check) {
   const auto site = read_site(sources);
   if (!site) return tl::unexpected(site.error());
-  if (site->slurm.kind == Yaml::Kind::null) return {};
-  Profile scratch;  // where the binder notes the lines
-  Binder binder(scratch);
-  binder.begin(site->shown);
-  const Place place{.path = "slurm", .line = site->slurm.line};
-  if (auto read = binder.value(site->slurm, place, slot_of(out)); !read) return read;
-  const auto broken = check(out);
-  if (broken.key.empty()) return {};
-  const auto path = fmt::format("slurm.{}", broken.key);
-  const auto origin = scratch.origins.find(path);
-  const int line = origin == scratch.origins.end() ? site->slurm.line : origin->second.line;
-  return make_error(fmt::format("{}: '{}' {}", at(site->shown, line), path, broken.what));
+  return read_block(*site, "slurm", site->slurm, out, check);
 }
 
 }  // namespace muster

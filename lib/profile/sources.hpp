@@ -68,6 +68,7 @@ struct SiteFile {
   int profile_line = 0;  // where it does
   Yaml overrides;        // null when it has none
   Yaml slurm;            // what muster may do to nodes; null when it has none
+  Yaml nhc;              // what NHC's configurations may do; null when it has none
 };
 
 [[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);

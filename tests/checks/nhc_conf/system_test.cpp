@@ -26,6 +26,26 @@ RunningProcess process(std::uint64_t pid, std::uint64_t user, std::string comman
           .virtual_bytes = 4 << 20U};
 }
 
+std::vector<Socket> sockets() {
+  return {{.protocol = "tcp",
+           .state = "LISTEN",
+           .local = "0.0.0.0:22",
+           .remote = "0.0.0.0:0",
+           .user = std::uint64_t{0},
+           .programs = Options{"sshd", "systemd"}},
+          {.protocol = "tcp6",
+           .state = "ESTABLISHED",
+           .local = "fe80::1:22",
+           .remote = "fe80::2:41000",
+           .user = std::uint64_t{1001},
+           .programs = Options{}},
+          {.protocol = "unix",
+           .type = "STREAM",
+           .state = "LISTENING",
+           .local = "/run/munge/munge.socket.2",
+           .programs = Options{"munged"}}};
+}
+
 Snapshot node() {
   auto busy = process(300, 1001, "/usr/bin/train --epochs 9");
   busy.cpu_s = 900;
@@ -54,14 +74,7 @@ Snapshot node() {
           .processes = observed(Processes{
               .all = std::vector<RunningProcess>{systems, busy},
               .users = std::map<std::string, std::uint64_t>{{"root", 0U}, {"ann", 1001U}}}),
-          .network = observed(Network{.sockets = std::vector<Socket>{{.protocol = "tcp",
-                                                                      .state = "LISTEN",
-                                                                      .local = "0.0.0.0:22",
-                                                                      .remote = "0.0.0.0:0"},
-                                                                     {.protocol = "tcp6",
-                                                                      .state = "ESTABLISHED",
-                                                                      .local = "fe80::1:22",
-                                                                      .remote = "fe80::2:41000"}}}),
+          .network = observed(Network{.sockets = sockets()}),
           .environment = observed(std::move(environment))};
 }
 
@@ -152,7 +165,17 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"check_net_socket -! -p 'tcp*' -l '*:22'", "fail"},
                       Case{"check_net_socket -0 -s LISTEN -l '*:443'", "warn"},
                       Case{"check_net_socket -p tcp6 -s ESTAB -r '*:41000'", "pass"},
-                      Case{"check_net_socket -s LISTEN -l '*:22' -d sshd", "unknown"},
+                      Case{"check_net_socket -s LISTEN -l '*:22' -d sshd", "pass"},
+                      Case{"check_net_socket -s LISTEN -l '*:22' -d '/^systemd$/'", "pass"},
+                      Case{"check_net_socket -s LISTEN -l '*:22' -d dropbear", "fail"},
+                      Case{"check_net_socket -p tcp6 -d unknown", "pass"},
+                      Case{"check_net_socket -p tcp6 -u ann", "pass"},
+                      Case{"check_net_socket -p tcp6 -u root", "fail"},
+                      Case{"check_net_socket -l '*:22' -u root -d sshd", "pass"},
+                      Case{"check_net_socket -p unix -t STREAM -s LISTEN -d munged", "pass"},
+                      Case{"check_net_socket -p unix -t DGRAM -d munged", "fail"},
+                      Case{"check_net_socket -p unix -u root", "fail"},
+                      Case{"check_net_socket -n nothing", "unknown"},
                       Case{"check_net_socket -s LISTEN -l '*:443' -d httpd", "fail"}));
 
 TEST(NhcSystemNeedsTest, ProcessesAndSocketsAreReadForTheirLinesOnly) {
@@ -162,6 +185,8 @@ TEST(NhcSystemNeedsTest, ProcessesAndSocketsAreReadForTheirLinesOnly) {
   EXPECT_TRUE(of("check_ps_cpu 90%").processes);
   EXPECT_FALSE(of("check_ps_loadavg 90").processes);
   EXPECT_TRUE(of("check_net_socket -l '*:22'").sockets);
+  EXPECT_FALSE(of("check_net_socket -l '*:22'").processes);
+  EXPECT_TRUE(of("check_net_socket -l '*:22' -u ann").processes);
   EXPECT_FALSE(of("check_hw_eth eth0").sockets);
   EXPECT_EQ(of("check_file_stat -u 0 /etc/passwd").files, Options{"/etc/passwd"});
 }
@@ -173,6 +198,12 @@ TEST(NhcSystemNeedsTest, WhatWasNotReadIsUnknown) {
   for (const auto* line : {"check_ps_cpu 90%", "check_ps_blacklist x", "check_net_socket -p tcp"}) {
     EXPECT_EQ(outcome(snapshot, line), "unknown") << line;
   }
+  snapshot = node();
+  snapshot.processes.facts.users = {};
+  snapshot.network.facts.sockets->back().programs = Fact<Options>::unreadable("Permission denied");
+  EXPECT_EQ(outcome(snapshot, "check_net_socket -u ann"), "unknown");
+  EXPECT_EQ(outcome(snapshot, "check_net_socket -d sshd"), "unknown");
+  EXPECT_EQ(outcome(snapshot, "check_net_socket -p tcp"), "pass");
 }
 
 }  // namespace

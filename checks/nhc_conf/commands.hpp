@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that lines of NHC's configuration run, and how what came of them is judged.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/nhc_conf/config.hpp"
+#include "checks/nhc_conf/judging.hpp"
+#include "lib/base/fields.hpp"
+
+namespace muster::nhc {
+
+// The block `nhc` of muster.yaml.
+struct SiteRules {
+  std::vector<std::string> commands;
+
+  MUSTER_FIELDS(SiteRules,
+                MUSTER_FIELD(commands,
+                             "which commands of NHC's configuration muster may run: globs for the "
+                             "program's path and its arguments"));
+};
+
+// What is wrong with the rules: the key and the rest of a sentence; an empty key for nothing.
+struct BrokenRule {
+  std::string key;
+  std::string what;
+};
+
+[[nodiscard]] BrokenRule check_rules(const SiteRules& rules);
+
+struct PlannedCommand {
+  std::vector<std::string> words;
+  std::chrono::milliseconds deadline{5000};
+
+  bool operator==(const PlannedCommand&) const = default;
+};
+
+// Those of the lines for this node; lines that make no sense have none.
+[[nodiscard]] std::vector<PlannedCommand> commands_on(const Config& config, std::string_view node);
+
+// Whether any line, whichever node it is for, runs a command.
+[[nodiscard]] bool names_commands(const Config& config);
+
+[[nodiscard]] Findings judge_cmd_status(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_cmd_output(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_cmd_dmesg(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_ping(const Snapshot& snapshot, const Arguments& arguments);
+
+}  // namespace muster::nhc
