@@ -15,6 +15,7 @@
   X(host, swap)               \
   X(host, hugepages)          \
   X(host, edac)               \
+  X(host, temperature)        \
   X(host, kernel_log)         \
   X(host, kernel)             \
   X(host, sysctl)             \
@@ -56,6 +57,7 @@
   X(gpu, power)               \
   X(gpu, persistence)         \
   X(gpu, ras)                 \
+  X(gpu, amd)                 \
   X(gpu, mig)                 \
   X(gpu, compute_mode)        \
   X(gpu, processes)           \

@@ -11,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/rates.hpp"
+#include "checks/shared/sisters.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
@@ -238,6 +239,20 @@ Finding short_of_power(const Snapshot& snapshot,
           .remedy = lasts ? hardware_remedy(snapshot) : Remedy::watch};
 }
 
+// A GPU that can never run as fast as its sisters.
+Findings odd_highest(const Snapshot& snapshot) {
+  Sisters highest;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (!each->model || !each->clocks.sm_max_mhz) continue;
+    highest.add({.kind = *each->model,
+                 .device = gpu::name_of(*each),
+                 .value = static_cast<double>(*each->clocks.sm_max_mhz)});
+  }
+  return highest.differences({.what = "highest clock", .devices = "GPUs like it"},
+                             " MHz",
+                             {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpu::answering(snapshot);
   Findings findings;
@@ -254,6 +269,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     std::erase_if(more, [](const Finding& each) { return each.outcome == Outcome::pass; });
   }
   std::ranges::move(more, std::back_inserter(findings));
+  auto odd = odd_highest(snapshot);
+  std::ranges::move(odd, std::back_inserter(findings));
   return findings;
 }
 
@@ -272,7 +289,8 @@ constinit const Check gpu_clocks{
         "have such. So is the driver's slowdown for heat. "
         "An idle GPU, a power limit that is reached under load and a synchronised boost are "
         "normal. Application clocks that somebody set stay until they are reset: they are "
-        "compared with the profile, or with the GPU's own default.",
+        "compared with the profile, or with the GPU's own default, and the highest clocks of equal "
+        "GPUs with each other.",
     .fix =
         "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies; on all "
         "GPUs of a node at once it is the node's power or its rack's. In a virtual machine report "

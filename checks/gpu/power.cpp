@@ -2,10 +2,12 @@
 // gpu.power: the power limit in force is the one that it should be.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/sisters.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -46,12 +48,32 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool
   return finding;
 }
 
+// A GPU whose own default is another than that of its sisters is another board, or has another
+// VBIOS.
+Findings odd_defaults(const Snapshot& snapshot) {
+  Sisters defaults;
+  for (const Gpu* each : gpu::answering(snapshot)) {
+    if (!each->model || !each->power.default_mw) continue;
+    defaults.add({.kind = *each->model,
+                  .device = gpu::name_of(*each),
+                  .value = static_cast<double>(*each->power.default_mw) / 1000});
+  }
+  return defaults.differences({.what = "default power limit", .devices = "GPUs like it"},
+                              " W",
+                              {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& limit = profile.gpu->power.limit;
   const bool set_for_all = is_set_for_all(gpu::answering(snapshot));
-  return gpu::each(
+  auto findings = gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, profile.gpu->power.limit, set_for_all); },
+      [&](const Gpu& gpu) { return judge_one(gpu, limit, set_for_all); },
       "at the power limit they should have");
+  if (limit) return findings;
+  auto odd = odd_defaults(snapshot);
+  std::ranges::move(odd, std::back_inserter(findings));
+  return findings;
 }
 
 }  // namespace
@@ -63,7 +85,7 @@ constinit const Check gpu_power{
         "A GPU with a lowered power limit works, and slower than its neighbours. The "
         "limit in force is compared with the profile, or with the GPU's own default where "
         "the profile says nothing: there a limit that all GPUs of the node share is taken for the "
-        "site's own.",
+        "site's own, and the defaults of equal GPUs are compared.",
     .fix =
         "nvidia-smi --power-limit sets it; look for whoever lowered it (a management "
         "daemon, the power shelf).",

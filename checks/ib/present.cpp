@@ -109,6 +109,25 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   return findings;
 }
 
+// Whether most HCAs like this one are RDMA devices, and it is not, though no other driver was given
+// it on purpose: nobody asked for InfiniBand, and seven of eight work.
+bool alone_of_its_kind(const Snapshot& snapshot, const std::string& address) {
+  constexpr std::size_t kFewest = 3;
+  const PciDevice* odd = pci::device_at(snapshot, address);
+  if (odd == nullptr || odd->virtual_function) return false;
+  std::size_t like_it = 0;
+  std::size_t working = 0;
+  bool same_driver = odd->driver.empty();
+  for (const PciDevice* device : hcas_on_bus(snapshot)) {
+    if (device->vendor != odd->vendor || device->device != odd->device) continue;
+    ++like_it;
+    if (at_address(snapshot, device->address) == nullptr) continue;
+    ++working;
+    same_driver = same_driver || device->driver == odd->driver;
+  }
+  return working >= kFewest && working * 2 > like_it && same_driver;
+}
+
 // The InfiniBand devices that count: not a host's virtual functions, see hcas_on_bus().
 std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& profile) {
   std::vector<const Hca*> hcas = ib::hcas_of(snapshot, profile);
@@ -167,7 +186,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings = unusable(snapshot, profile);
   if (!count) {
     for (Finding& finding : findings) {
-      if (finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
+      const bool alone = alone_of_its_kind(snapshot, finding.device);
+      if (finding.outcome == Outcome::fail && !alone) finding.outcome = Outcome::warn;
     }
     if (findings.empty() && hcas.empty()) return {not_expected("InfiniBand HCAs")};
     return or_pass(

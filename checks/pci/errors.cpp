@@ -3,11 +3,14 @@
 // corrected ones above a rate warn.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -96,6 +99,39 @@ std::optional<Finding> worst_of(const PciDevice& device,
       .remedy = Remedy::watch};
 }
 
+// Bits of AER's register of uncorrectable errors that mean lost or damaged data. Others are set by
+// harmless requests while devices are looked for.
+constexpr std::array<std::pair<unsigned, std::string_view>, 8> kRecorded{{
+    {4, "data link protocol error"},
+    {12, "poisoned data"},
+    {13, "flow control error"},
+    {14, "completion timeout"},
+    {17, "receiver overflow"},
+    {18, "malformed packet"},
+    {19, "checksum error"},
+    {22, "internal error"},
+}};
+
+// What an HCA has on record. Nobody knows since when, so it warns.
+std::optional<Finding> recorded(const PciDevice& device) {
+  const auto& status = device.uncorrectable_status;
+  constexpr unsigned kNobodyAnswers = 0xffffffff;
+  if (!status || *status == kNobodyAnswers) return std::nullopt;
+  std::vector<std::string_view> words;
+  for (const auto& [bit, word] : kRecorded) {
+    if ((*status >> bit & 1U) != 0) words.push_back(word);
+  }
+  if (words.empty()) return std::nullopt;
+  return Finding{.device = device.address,
+                 .outcome = Outcome::warn,
+                 .message = fmt::format("the {} {} has uncorrected PCIe errors on record: {}",
+                                        pci::word_for(device.kind),
+                                        device.address,
+                                        fmt::join(words, ", ")),
+                 .observed = count_value(*status),
+                 .remedy = Remedy::watch};
+}
+
 void judge_device(const Snapshot& snapshot,
                   const PciDevice& device,
                   const PciErrorLimits& limits,
@@ -131,8 +167,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   Errors errors;
   for (const auto& device : snapshot.pci->devices) {
-    if (counts_errors(device) && !pci::silent(device))
-      judge_device(snapshot, device, profile.pci->errors, errors);
+    if (!counts_errors(device) || pci::silent(device)) continue;
+    const auto before = errors.findings.size();
+    judge_device(snapshot, device, profile.pci->errors, errors);
+    if (errors.findings.size() > before) continue;
+    if (auto finding = recorded(device)) errors.findings.push_back(*std::move(finding));
   }
   const bool all_well = errors.findings.empty() && errors.judged > 0;
   pci::add_for_all(errors.findings,
@@ -165,7 +204,10 @@ constinit const Check pci_errors{
         "GPUs, "
         "HCAs, NVSwitches and the bridges above them are compared with earlier runs of this boot; "
         "a first "
-        "run has no rate. Under a hypervisor the host keeps these errors to itself.",
+        "run has no rate. An HCA keeps a register of uncorrected errors of its own, whose bits "
+        "stay "
+        "until somebody clears them: they warn. Under a hypervisor the host keeps these errors to "
+        "itself.",
     .fix =
         "Uncorrected errors: drain the node and reboot it; if they come back, reseat or replace "
         "the card, "

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every GPU, HCA and NVMe sits on its expected NUMA node, by sysfs and by its local CPUs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
@@ -113,6 +116,40 @@ void compare_the_others(const Snapshot& snapshot, const Profile& profile, Tally&
   }
 }
 
+// Equal GPUs of a node sit on its NUMA nodes in equal numbers. One too many here and one too few
+// there is one in another place than its slot's.
+void judge_balance(const Snapshot& snapshot, Tally& tally) {
+  std::map<std::pair<unsigned, unsigned>, std::map<int, std::size_t>> kinds;
+  for (const PciDevice& device : snapshot.pci->devices) {
+    if (device.kind != PciKind::gpu || pci::silent(device) || !device.numa_node) continue;
+    ++kinds[{device.vendor, device.device}][*device.numa_node];
+  }
+  for (const auto& [kind, nodes] : kinds) {
+    std::size_t all = 0;
+    std::vector<std::string> words;
+    for (const auto& [node, count] : nodes) {
+      all += count;
+      words.push_back(node < 0 ? fmt::format("{} nowhere", count)
+                               : fmt::format("{} on node {}", count, node));
+    }
+    std::size_t least = all;
+    std::size_t most = 0;
+    for (const auto& [node, count] : nodes) {
+      least = std::min(least, count);
+      most = std::max(most, count);
+    }
+    const bool off_by_one = most == least + 2 && all % nodes.size() == 0;
+    const bool one_nowhere = nodes.begin()->first < 0 && nodes.size() > 1;
+    if (all < 4 || !(off_by_one || one_nowhere)) continue;
+    tally.findings.push_back(
+        {.device = std::string(kNode),
+         .outcome = Outcome::warn,
+         .message = fmt::format(
+             "{} do not sit evenly on NUMA nodes: {}", counted(all, "GPU"), fmt::join(words, ", ")),
+         .remedy = Remedy::report_to_provider});
+  }
+}
+
 Finding all_well(const Tally& tally, bool expects) {
   if (tally.judged > 0) {
     return passed(fmt::format("{} on the expected NUMA nodes", counted(tally.judged, "device")));
@@ -136,6 +173,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Tally tally;
   judge_all_expected(snapshot, profile, tally);
   compare_the_others(snapshot, profile, tally);
+  if (limits.gpu.empty()) judge_balance(snapshot, tally);
   if (tally.findings.empty()) return {all_well(tally, expects)};
   return std::move(tally.findings);
 }
@@ -150,7 +188,9 @@ constinit const Check topo_numa{
         "gives a "
         "device a wrong place, every transfer crosses the socket. sysfs's numa_node and the "
         "device's "
-        "local CPUs can differ, and libraries believe one or the other, so both are judged.",
+        "local CPUs can differ, and libraries believe one or the other, so both are judged. Where "
+        "the profile names no places, "
+        "equal GPUs that sit unevenly on the NUMA nodes are a warning.",
     .fix =
         "Look at the firmware's settings (NUMA nodes per socket, SR-IOV); in a cloud report the "
         "node to "

@@ -205,6 +205,71 @@ TEST(SistersTest, OneGpuWithLessMemoryFailsAndOneWithoutEccIsAWarning) {
   EXPECT_THAT(ask(checks::gpu_ecc_mode, node, Profile{}), ElementsAre(is(Outcome::warn, "gpu1")));
 }
 
+TEST(SistersTest, OneGpuWithAnotherDefaultPowerLimitOrHighestClockIsAWarning) {
+  auto node = linked_node::node_of(4);
+  for (auto& gpu : node.nvml->gpus) {
+    gpu.power = {.usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U};
+  }
+  EXPECT_THAT(ask(checks::gpu_power, node, Profile{}), ElementsAre(is(Outcome::pass, "node")));
+  node.nvml->gpus[3].power = {.enforced_mw = 500000U, .default_mw = 500000U};
+  EXPECT_THAT(ask(checks::gpu_power, node, Profile{}),
+              ::testing::Contains(is(Outcome::warn, "gpu3")));
+  Profile profile;
+  profile.gpu->power.limit = Watts{700};
+  EXPECT_EQ(ask(checks::gpu_power, node, profile).size(), 2U);  // the limit's own finding alone
+  node.nvml->gpus[1].clocks.sm_max_mhz = 1755U;
+  EXPECT_THAT(ask(checks::gpu_clocks, node, Profile{}),
+              ::testing::Contains(is(Outcome::warn, "gpu1")));
+}
+
+Snapshot placed_gpus(const std::vector<int>& numa_nodes) {
+  Snapshot node;
+  node.pci = observed(Pci{});
+  node.topology = observed(Topology{});
+  for (const int numa : numa_nodes) {
+    PciDevice device{.address = fmt::format("0000:{:02x}:00.0", node.pci->devices.size() + 1),
+                     .kind = PciKind::gpu,
+                     .vendor = 0x10de,
+                     .device = 0x2330,
+                     .driver = "nvidia",
+                     .responding = true};
+    device.numa_node = numa;
+    node.pci->devices.push_back(device);
+  }
+  return node;
+}
+
+TEST(SistersTest, GpusThatSitUnevenlyOnNumaNodesAreAWarning) {
+  const auto of = [](const std::vector<int>& numa_nodes) {
+    return ask(checks::topo_numa, placed_gpus(numa_nodes), Profile{}).front();
+  };
+  EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).message,
+            "8 GPUs do not sit evenly on NUMA nodes: 5 on node 0, 3 on node 1");
+  EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).outcome, Outcome::warn);
+  EXPECT_EQ(of({0, 0, 0, 0, 1, 1, 1, -1}).outcome, Outcome::warn);
+  for (const auto& even : {std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1},
+                           std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3},
+                           std::vector<int>{-1, -1, -1, -1},
+                           std::vector<int>{0, 0, 0, 0},
+                           std::vector<int>{0, 0, 1}}) {
+    EXPECT_NE(of(even).outcome, Outcome::warn) << of(even).message;
+  }
+}
+
+TEST(SistersTest, OneHcaOfEightThatIsNoRdmaDeviceFails) {
+  auto node = eight_hcas();
+  node.infiniband->hcas.pop_back();
+  auto& odd = node.pci->devices.back();
+  odd.driver = "";
+  const auto present = [&] { return ask(checks::ib_present, node, Profile{}); };
+  EXPECT_THAT(present(), ElementsAre(is(Outcome::fail, odd.address)));
+  odd.driver = "vfio-pci";  // given to a guest
+  EXPECT_THAT(present(), ElementsAre(is(Outcome::warn, odd.address)));
+  odd.driver = "";
+  odd.device = 0x1017;  // of another kind: nobody says that it is wanted
+  EXPECT_THAT(present(), ElementsAre(is(Outcome::warn, odd.address)));
+}
+
 TEST(SistersTest, AnotherModelOrACardWithoutBridgeIsNotAccused) {
   auto node = linked_node::node_of(4);
   node.nvml->gpus[3].model = std::string("NVIDIA L40S");

@@ -150,6 +150,7 @@ TEST(IbPresentTest, SkipsAMachineThatExpectsNone) {
 TEST(IbPresentTest, WarnsOfAnUnusedHcaWhereNothingIsExpected) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.pop_back();
+  node.pci->devices.back().driver = "vfio-pci";
   EXPECT_THAT(judge(node, ib_node::no_expectations()),
               ElementsAre(AllOf(Field(&Finding::device, "0104:00:00.0"),
                                 Field(&Finding::outcome, Outcome::warn))));

@@ -88,6 +88,24 @@ TEST(PciErrorsTest, WarnsOfCorrectedErrorsAboveTheRate) {
           .remedy = Remedy::watch}));
 }
 
+TEST(PciErrorsTest, WarnsOfWhatAnHcaHasOnRecord) {
+  auto node = seen_before();
+  auto& hca = node.pci.facts.devices[kHca];
+  hca.uncorrectable_status =
+      1U << 20U;  // an unsupported request, as looking for devices makes them
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  hca.uncorrectable_status = 1U << 18U | 1U << 22U;
+  EXPECT_THAT(judged(node),
+              ElementsAre(Finding{.device = "0000:03:00.0",
+                                  .outcome = Outcome::warn,
+                                  .message = "the HCA 0000:03:00.0 has uncorrected PCIe errors on "
+                                             "record: malformed packet, internal error",
+                                  .observed = std::int64_t{0x440000},
+                                  .remedy = Remedy::watch}));
+  hca.uncorrectable_status = 0xffffffffU;
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+}
+
 TEST(PciErrorsTest, ErrorsBeforeTheWindowDoNotCount) {
   auto node = seen_before();
   node.identity.facts.uptime_s = 30 * kHour;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.amd: AMD's GPUs are cool, their memory takes no damage, and they are set up alike.
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checks/catalogue.hpp"
+#include "checks/shared/agreement.hpp"
+#include "checks/shared/gpus.hpp"
+
+namespace muster::checks {
+namespace {
+
+using Gpus = std::vector<AmdGpu>;
+
+Finding about(const AmdGpu& gpu, Outcome outcome, const std::string& message, Remedy remedy) {
+  const auto serial = gpu.serial ? fmt::format(" (serial {})", *gpu.serial) : std::string();
+  return {.device = gpu.address,
+          .outcome = outcome,
+          .message = fmt::format("the GPU at {} {}{}", gpu.address, message, serial),
+          .remedy = remedy};
+}
+
+// The hottest sensor, by its distance to what the GPU itself calls critical.
+std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
+  constexpr double kMarginC = 5;
+  if (!gpu.temperatures) return std::nullopt;
+  const AmdSensor* nearest = nullptr;
+  for (const auto& sensor : *gpu.temperatures) {
+    if (!sensor.critical_c || *sensor.critical_c <= 0) continue;
+    const double left = *sensor.critical_c - sensor.now_c;
+    if (nearest == nullptr || left < *nearest->critical_c - nearest->now_c) nearest = &sensor;
+  }
+  if (nearest == nullptr || *nearest->critical_c - nearest->now_c > kMarginC) return std::nullopt;
+  const bool over = nearest->now_c >= *nearest->critical_c;
+  auto finding = about(gpu,
+                       over ? Outcome::fail : Outcome::warn,
+                       fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C",
+                                   nearest->now_c,
+                                   nearest->name,
+                                   *nearest->critical_c),
+                       over ? hardware_remedy(snapshot) : Remedy::watch);
+  finding.observed = nearest->now_c;
+  finding.limit = *nearest->critical_c;
+  finding.unit = "C";
+  return finding;
+}
+
+std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
+  if (!gpu.bad_pages) return std::nullopt;
+  const auto& pages = *gpu.bad_pages;
+  if (pages.failed > 0) {
+    return about(
+        gpu,
+        Outcome::fail,
+        fmt::format("has {} that could not be taken out of use", counted(pages.failed, "bad page")),
+        hardware_remedy(snapshot));
+  }
+  if (pages.pending == 0) return std::nullopt;
+  return about(
+      gpu,
+      Outcome::fail,
+      fmt::format("has {} to be taken out of use by a reset", counted(pages.pending, "bad page")),
+      gpu::reset_remedy(snapshot));
+}
+
+// A limit that was set to the same for all GPUs is a site's own.
+bool share_a_cap(const Gpus& gpus) {
+  return gpus.size() > 1 && std::ranges::all_of(gpus, [&](const AmdGpu& each) {
+           return each.power_cap_w && each.power_cap_w == gpus.front().power_cap_w;
+         });
+}
+
+std::optional<Finding> power_of(const AmdGpu& gpu) {
+  constexpr double kRounding = 1;
+  if (!gpu.power_cap_w || !gpu.power_cap_default_w) return std::nullopt;
+  if (std::abs(*gpu.power_cap_w - *gpu.power_cap_default_w) <= kRounding) return std::nullopt;
+  auto finding = about(gpu,
+                       Outcome::warn,
+                       fmt::format("has a power limit of {:.0f} W, by default it is {:.0f} W",
+                                   *gpu.power_cap_w,
+                                   *gpu.power_cap_default_w),
+                       Remedy::fix_config);
+  finding.observed = *gpu.power_cap_w;
+  finding.limit = *gpu.power_cap_default_w;
+  finding.unit = "W";
+  return finding;
+}
+
+// What all GPUs should say alike. A GPU that does not tell what others tell says "nothing".
+template <class Tell>
+void compare(const Gpus& gpus,
+             std::string_view what,
+             const Finding& like,
+             Findings& findings,
+             const Tell& tell) {
+  std::vector<Said> said;
+  bool any = false;
+  for (const auto& gpu : gpus) {
+    const Fact<std::string> value = tell(gpu);
+    if (value.is_unreadable()) continue;
+    any = any || value.known();
+    said.push_back({.device = gpu.address, .value = value.value_or("nothing")});
+  }
+  if (!any) return;
+  auto odd = disagreements(said, {.what = what, .devices = "GPUs"}, like);
+  std::ranges::move(odd, std::back_inserter(findings));
+}
+
+void compare_all(const Snapshot& snapshot, const Gpus& gpus, Findings& findings) {
+  const Finding set{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+  const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
+  compare(gpus, "memory", broken, findings, [](const AmdGpu& gpu) {
+    const auto& bytes = gpu.memory_bytes;
+    return bytes ? Fact<std::string>(in_gib(static_cast<double>(*bytes)))
+                 : Fact<std::string>::unreadable(bytes.why());
+  });
+  compare(gpus, "xGMI hive", broken, findings, [](const AmdGpu& gpu) { return gpu.hive; });
+  compare(gpus, "VBIOS", set, findings, [](const AmdGpu& gpu) { return gpu.vbios; });
+  compare(gpus, "compute partition", set, findings, [](const AmdGpu& gpu) {
+    return gpu.compute_partition;
+  });
+  compare(gpus, "memory partition", set, findings, [](const AmdGpu& gpu) {
+    return gpu.memory_partition;
+  });
+  compare(gpus, "performance level", set, findings, [](const AmdGpu& gpu) {
+    return gpu.performance_level;
+  });
+}
+
+// What NVML says of NVIDIA's own GPUs, gpu.processes and gpu.memory_used judge.
+std::optional<Finding> left_in_memory(const AmdGpu& gpu, const GpuMemoryUsedLimits& limits) {
+  if (!gpu.memory_used_bytes || !limits.fail_above) return std::nullopt;
+  const auto used = static_cast<double>(*gpu.memory_used_bytes);
+  if (used <= limits.fail_above->value) return std::nullopt;
+  auto finding = about(gpu,
+                       Outcome::warn,
+                       fmt::format("has {} of memory in use with no job on the node", in_gib(used)),
+                       Remedy::restart_app);
+  finding.observed = used;
+  finding.limit = limits.fail_above->value;
+  finding.unit = "B";
+  return finding;
+}
+
+Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Context& context) {
+  const auto& gpus = snapshot.pci->amd_gpus;
+  const bool shared_cap = share_a_cap(gpus);
+  Findings findings;
+  for (const auto& gpu : gpus) {
+    auto found = heat_of(snapshot, gpu);
+    if (!found) found = pages_of(snapshot, gpu);
+    if (!found && !shared_cap) found = power_of(gpu);
+    if (!found && context.gpus_idle) found = left_in_memory(gpu, profile.gpu->memory_used);
+    if (found) findings.push_back(*std::move(found));
+  }
+  compare_all(snapshot, gpus, findings);
+  return or_pass(std::move(findings),
+                 fmt::format("{} cool, whole and set up alike", counted(gpus.size(), "AMD GPU")));
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& /*profile*/) {
+  if (!snapshot.pci.ok() || !snapshot.pci->amd_gpus.empty()) return std::nullopt;
+  return skipped("no GPU here has the amdgpu driver");
+}
+
+}  // namespace
+
+constinit const Check gpu_amd{
+    .id = "gpu.amd",
+    .title = "AMD's GPUs are cool, whole and set up alike",
+    .why =
+        "The amdgpu driver tells the temperatures of a GPU with the limits that the GPU itself "
+        "has, the pages of memory that errors took out of use, power limits, and how the GPU is "
+        "divided. At its limit a GPU slows down; a page that waits for a reset is the next error. "
+        "The GPUs of one node are compared: one with another VBIOS, partition or performance level "
+        "is slow or unusable for a job that takes them all, one with less memory or in another "
+        "hive (the GPUs that xGMI links join) is broken. Where GPUs should be idle, memory in use "
+        "warns. What the driver does not tell, as in virtual machines, is not judged.",
+    .fix =
+        "Heat: look at fans and air flow. Pages: reset the GPU (amd-smi reset --gpureset) or "
+        "reboot. Power limit, partition and performance level: amd-smi set, or amd-smi reset for "
+        "the defaults. Memory or hive: reboot, and report the GPU's serial number.",
+    .needs = Probe::pci | Probe::identity,
+    .not_here = not_here,
+    .judge_in = judge_in,
+};
+
+}  // namespace muster::checks
