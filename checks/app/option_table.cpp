@@ -2,6 +2,7 @@
 #include "checks/app/option_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,16 @@ namespace {
 using Text = std::string_view;
 using Words = std::vector<std::string>;
 
+// Without its group a name may be that of several.
+std::string meant(Text word, const Words& ids) {
+  Words several;
+  for (const auto& id : ids) {
+    if (id.substr(id.find('.') + 1) == word) several.push_back(id);
+  }
+  if (several.size() < 2) return suggestion(word, ids);
+  return fmt::format("; did you mean {}?", fmt::join(several, " or "));
+}
+
 // A name that matches nothing is a slip: a check that was asked for would be missed, and one that
 // was not wanted would run.
 Result<void> take_checks(Words& target, Text value) {
@@ -25,7 +36,7 @@ Result<void> take_checks(Words& target, Text value) {
     const auto matches = [&](const std::string& id) { return matches_glob(trim(glob), id); };
     if (std::ranges::any_of(ids, matches)) continue;
     return make_error(
-        fmt::format("no check matches \"{}\"{}", printable(glob, 80), suggestion(trim(glob), ids)));
+        fmt::format("no check matches \"{}\"{}", printable(glob, 80), meant(trim(glob), ids)));
   }
   for (const auto glob : split(value, ',')) target.emplace_back(trim(glob));
   return {};

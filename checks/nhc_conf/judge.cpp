@@ -180,16 +180,18 @@ class Lines {
     if (!literal && !row->checks.empty()) translate(line, *row);
   }
 
-  // Where muster's own checks have nothing to judge by, Azure's reading stands; and without one the
+  // Where muster's own checks have nothing of the profile to judge by, Azure's reading stands; and without one the
   // line is not healthy in silence.
-  void account_for(const Report& report) {
+  void account_for(const Report& report, const Profile& profile) {
     for (const auto& [line, row] : translated_) {
       const auto checks = own_checks(*row);
       const auto skipped = [&](std::string_view check) {
         const auto found = std::ranges::find(report.checks, check, &CheckResult::id);
         return found == report.checks.end() || found->outcome == Outcome::skip;
       };
-      if (row->judge != nullptr || !std::ranges::all_of(checks, skipped)) continue;
+      const bool limited = row->without_limit == nullptr || !row->without_limit(profile);
+      const bool judged = limited && !std::ranges::all_of(checks, skipped);
+      if (row->judge != nullptr || judged) continue;
       if (row->literal == nullptr) {
         const auto said = std::ranges::find(report.findings, checks.back(), &Finding::check);
         refuse(line, said == report.findings.end() ? "nothing was observed" : said->message);
@@ -383,7 +385,7 @@ Report judge(const Snapshot& snapshot,
                 .complaint = fmt::format("no line is for {}", node.empty() ? "this node" : node)});
   }
   auto report = judge_batches(snapshot, profile, lines.batches(), context);
-  lines.account_for(report);
+  lines.account_for(report, profile);
   auto ids = lines.ids();
   add_hangs(snapshot, profile, lines.needs(), ids, report);
   auto& counting = profile.contexts[context].count_unknown;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "checks/nhc_conf/commands.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::nhc {
 namespace {
@@ -132,6 +133,11 @@ std::vector<Row> lbnl_rows() {
 }
 
 std::vector<Row> azure_gpu_rows() {
+  auto nvlinks = literally(of_gpus("check_nvlink_status", {"gpu.nvlink_state"}),
+                           literal_nvlink,
+                           Probe::nvml,
+                           {.links = true});
+  nvlinks.without_limit = [](const Profile& profile) { return !profile.gpu->nvlink_state.links; };
   return {
       literally(of_gpus("check_gpu_count", {}, gpu_count_presets, 1, 2), literal_gpu_count),
       literally(of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
@@ -156,10 +162,7 @@ std::vector<Row> azure_gpu_rows() {
       literally(of_gpus("check_gpu_persistence", {"gpu.persistence"}), literal_logged),
       literally(also_judged(of_gpus("check_vbios_version", {}), judge_vbios, Probe::nvml, 1, 1),
                 literal_vbios),
-      literally(of_gpus("check_nvlink_status", {"gpu.nvlink_state"}),
-                literal_nvlink,
-                Probe::nvml,
-                {.links = true}),
+      nvlinks,
   };
 }
 

@@ -51,6 +51,9 @@ struct Row {
   Judge literal = nullptr;
   ProbeSet literal_needs = {};
   NvmlParts literal_parts = {};
+  // Whether the checks have no limit of this profile to judge by, and compare devices alone: then
+  // the letter holds beside them.
+  bool (*without_limit)(const Profile& profile) = nullptr;
 };
 
 [[nodiscard]] std::span<const Row> table();

@@ -46,8 +46,10 @@ Ids silent_checks(std::string_view name) {
 const Ids& hidden_from_guests() {
   static const Ids ids{"host.clock",
                        "host.edac",
+                       "host.temperature",
                        "pci.acs",
                        "pci.errors",
+                       "gpu.amd",
                        "gpu.ras",
                        "gpu.sxid",
                        "ib.mtu",

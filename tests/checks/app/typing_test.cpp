@@ -63,7 +63,7 @@ const std::vector<Slip>& slips() {
       {{"check", "--format", "prom"}, "did you mean prometheus?"},
       {{"check", "--format", "yaml"}, "expects text|json|prometheus|junit|npd|nhc"},
       {{"check", "--only", "gpu.temprature"}, "did you mean gpu.temperature?"},
-      {{"check", "--only", "temperature"}, "did you mean gpu.temperature?"},
+      {{"check", "--only", "temperature"}, "did you mean host.temperature or gpu.temperature?"},
       {{"check", "--skip", "host.dsik"}, "did you mean host.disk?"},
       {{"check", "--set", "host.disk.fail_above"}, "expects KEY=VALUE"},
       {{"check", "--deadline", "0"}, "has no unit; write one of us, ms, s, min, h, d"},

@@ -93,6 +93,16 @@ TEST(NhcAzureTest, ACorruptInforomIsWhatNvidiaSmiFailsAt) {
   EXPECT_EQ(verdict(snapshot, "check_nvsmi_healthmon"), Verdict::unhealthy);
 }
 
+TEST(NhcAzureTest, AnInactiveLinkFailsWhereTheProfileNamesNoNumber) {
+  auto snapshot = node();
+  for (auto& each : snapshot.nvml->gpus) {
+    each.nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}, {.link = 1, .state = 1U}};
+  }
+  EXPECT_EQ(verdict(snapshot, "check_nvlink_status"), Verdict::healthy);
+  for (auto& link : *gpu(snapshot, 1).nvlinks) link.state = 0U;
+  EXPECT_EQ(verdict(snapshot, "check_nvlink_status"), Verdict::unhealthy);
+}
+
 constexpr std::array kGpuLines{"check_gpu_count 2",
                                "check_nvsmi_healthmon",
                                "check_gpu_ecc 20000000 10000",
