@@ -3,15 +3,18 @@
 # turns and prints the median of each size over the rounds, and its ratio to theirs.
 #
 #   tools/bench-compare.sh [--osu PATH] [--imb PATH] [--nccl-tests PATH] [--rounds N] [--ranks N] [--max BYTES]
+#                          [--pages large|own]
 #
 #   --osu         osu_allreduce; --imb IMB-MPI1; --nccl-tests all_reduce_perf, built with MPI
-#   --rounds      how often each runs (default 5, the least)
+#   --rounds      how often each runs (default 5, the least); a line tells of each as it is done
+#   --pages       large: OSU and IMB get large pages from glibc, as muster-bench has them from 64 KiB
+#                 on (default); own: each has what it asks for
 #   MUSTER_BENCH  the program (default build/release/bin/muster-bench)
 #   MPIRUN        what starts ranks (default mpirun); `-n RANKS` is added
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-osu='' imb='' nccl_tests='' rounds=5 ranks=2 max=$((64 << 20))
+osu='' imb='' nccl_tests='' rounds=5 ranks=2 max=$((64 << 20)) pages=large
 while (($#)); do
   case $1 in
     --osu) osu=${2:?} ;;
@@ -20,6 +23,7 @@ while (($#)); do
     --rounds) rounds=${2:?} ;;
     --ranks) ranks=${2:?} ;;
     --max) max=${2:?} ;;
+    --pages) pages=${2:?} ;;
     *)
       sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
       exit 64
@@ -36,6 +40,11 @@ if ((rounds < 5)); then
   exit 64
 fi
 
+if [[ ! $pages =~ ^(large|own)$ ]]; then
+  echo "bench-compare.sh: --pages is large or own" >&2
+  exit 64
+fi
+
 bench=${MUSTER_BENCH:-build/release/bin/muster-bench}
 read -r -a mpirun <<<"${MPIRUN:-mpirun}"
 mpirun+=(-n "$ranks")
@@ -46,6 +55,15 @@ trap 'rm -rf "$work"' EXIT
 small_max=$((max < 8192 ? max : 8192))
 small=(8 "$small_max" 200 1000) large=(16384 "$max" 10 100)
 
+# A peer on host memory, with the pages that muster-bench has.
+peer() {
+  if [[ $pages == large ]]; then
+    GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "${mpirun[@]}" "$@"
+  else
+    "${mpirun[@]}" "$@"
+  fi
+}
+
 # Each prints lines of a size in bytes and a time in microseconds, the mean over ranks.
 run_muster() { # MIN MAX WARM_UP ITERATIONS OPTION...
   # A verdict is no failure: limits are not what is compared here.
@@ -53,7 +71,7 @@ run_muster() { # MIN MAX WARM_UP ITERATIONS OPTION...
     --placement out "${@:5}" || [[ $? -le 2 ]]; } | awk '$1 ~ /^[0-9]+$/ { print $1, $6 }'
 }
 run_osu() {
-  "${mpirun[@]}" "$osu" -m "$1:$2" -x "$3" -i "$4" | awk '$1 ~ /^[0-9]+$/ { print $1, $2 }'
+  peer "$osu" -m "$1:$2" -x "$3" -i "$4" | awk '$1 ~ /^[0-9]+$/ { print $1, $2 }'
 }
 log2() {
   local power=0
@@ -61,7 +79,7 @@ log2() {
   echo "$power"
 }
 run_imb() { # it runs 0 bytes, too
-  "${mpirun[@]}" "$imb" Allreduce -npmin "$ranks" -msglog "$(log2 "$1"):$(log2 "$2")" \
+  peer "$imb" Allreduce -npmin "$ranks" -msglog "$(log2 "$1"):$(log2 "$2")" \
     -iter "$4" -iter_policy off | awk '$1 ~ /^[0-9]+$/ && $1 > 0 && NF >= 5 { print $1, $5 }'
 }
 run_nccl_tests() {
@@ -84,19 +102,30 @@ seconds() {
   echo $((${EPOCHREALTIME/./} - start))
 }
 
+# The ratios of the round that was run last, at every fourth size.
+tell_round() { # NAME
+  join <(tail -n "$sizes" "$work/$1_muster" | sort -k1,1) <(tail -n "$sizes" "$work/$1" | sort -k1,1) |
+    sort -n | awk -v round="$((round + 1)) of $rounds, $1:" \
+    'BEGIN { printf "round %s", round } NR % 4 == 1 { printf "  %d B %.2f", $1, $2 / $3 } END { print "" }'
+}
+sizes=$(($(log2 "$max") - 2))
+
 for ((round = 0; round < rounds; ++round)); do
   # osu_allreduce waits for each operation, the others start them back to back.
   if [[ -n $osu ]]; then
     run osu_muster run_muster --backend mpi
     run osu run_osu
+    tell_round osu
   fi
   if [[ -n $imb ]]; then
     run imb_muster run_muster --backend mpi --pipelined
     run imb run_imb
+    tell_round imb
   fi
   if [[ -n $nccl_tests ]]; then
     run nccl_tests_muster run_muster --backend nccl --pipelined
     run nccl_tests run_nccl_tests
+    tell_round nccl_tests
   fi
   seconds true >>"$work/start_true"
   seconds "$bench" all_reduce --sizes 8 --warm-up 0 --iterations 1 >>"$work/start_muster"
@@ -111,14 +140,26 @@ medians() {
     END { out() }'
 }
 
-compare() { # NAME WORDS
-  [[ -s $work/$1 ]] || return 0
-  printf '\n%s\n%12s  %14s  %14s  %6s\n' "$2" bytes muster-bench peer ratio
-  join <(medians "$work/$1_muster" | sort -k1,1) <(medians "$work/$1" | sort -k1,1) | sort -n |
-    awk '{ printf "%12d  %14.2f  %14.2f  %6.3f\n", $1, $2, $3, $2 / $3 }'
+# "SIZE LOW HIGH": between which the ratio of a round lies, the outermost sixth of them left out at
+# each end; of 11 rounds that holds the median with 99%.
+intervals() { # NAME
+  paste <(sort -s -k1,1n "$work/$1_muster") <(sort -s -k1,1n "$work/$1") |
+    awk '{ print $1, $2 / $4 }' | sort -k1,1n -k2,2g | awk '
+    function out() { if (n) { k = int(n / 6); print size, t[k + 1], t[n - k] } }
+    $1 != size { out(); n = 0; size = $1 }
+    { t[++n] = $2 }
+    END { out() }'
 }
 
-echo "medians of $rounds rounds in turns, $ranks ranks on $(nproc) cores, $(uname --machine); microseconds"
+compare() { # NAME WORDS
+  [[ -s $work/$1 ]] || return 0
+  printf '\n%s\n%12s  %14s  %14s  %6s  %s\n' "$2" bytes muster-bench peer ratio "of rounds"
+  join <(medians "$work/$1_muster" | sort -k1,1) <(medians "$work/$1" | sort -k1,1) |
+    join - <(intervals "$1" | sort -k1,1) | sort -n |
+    awk '{ printf "%12d  %14.2f  %14.2f  %6.3f  %.2f to %.2f\n", $1, $2, $3, $2 / $3, $4, $5 }'
+}
+
+echo "medians of $rounds rounds in turns, $ranks ranks on $(nproc) cores, $(uname --machine), pages: $pages; microseconds"
 compare osu "osu_allreduce, one operation at a time"
 compare imb "IMB-MPI1 Allreduce, back to back"
 compare nccl_tests "all_reduce_perf, back to back"

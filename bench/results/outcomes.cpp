@@ -24,8 +24,8 @@ const Member* member_of(const std::vector<Member>& members, int rank) {
 
 // "gpu5 0005:00:00.0": a process that sees one GPU alone counts it as its first.
 std::string gpu_of(const Member& member) {
-  return member.pci_address.empty() ? member.device_id
-                                    : fmt::format("{} {}", member.device_id, member.pci_address);
+  const bool one_name = member.pci_address.empty() || member.device_id == member.pci_address;
+  return one_name ? member.device_id : fmt::format("{} {}", member.device_id, member.pci_address);
 }
 
 // "rank 5 (gpu5 0005:00:00.0 on gpu-0007)"

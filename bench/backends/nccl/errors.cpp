@@ -18,6 +18,11 @@ std::string_view cause_of_cuda(int code) {
       return "the GPU's memory has an uncorrectable error";
     case cuda::kInvalidPtx:
       return "the driver is older than CUDA 10.1";
+    case cuda::kNoJitCompiler:
+      return "the driver's compiler, libnvidia-ptxjitcompiler.so.1, is not there: in a container, "
+             "NVIDIA_DRIVER_CAPABILITIES must have compute";
+    case cuda::kNewerPtx:
+      return "the driver is older than this program's kernels";
     case cuda::kNvlinkUncorrectable:
       return "NVLink has an uncorrectable error";
     case cuda::kIllegalAddress:

@@ -22,9 +22,11 @@ Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus, std::string_view 
         visible.empty() ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", printable(visible, 100))));
   }
   const auto index = static_cast<std::size_t>(chosen.ordinal);
-  const auto number =
-      index < names.size() ? parse_unsigned(trim(names[index])) : Result<std::uint64_t>(index);
-  chosen.device_id = fmt::format("gpu{}", number ? *number : index);
+  if (index >= names.size()) {
+    chosen.device_id = fmt::format("gpu{}", index);
+  } else if (const auto number = parse_unsigned(trim(names[index]))) {
+    chosen.device_id = fmt::format("gpu{}", *number);
+  }
   return chosen;
 }
 

@@ -11,7 +11,8 @@ namespace muster::bench {
 
 struct Ordinal {
   int ordinal = 0;        // as the driver counts those that are visible
-  std::string device_id;  // "gpu3": as CUDA_VISIBLE_DEVICES numbers them, where it does
+  // "gpu3": as CUDA_VISIBLE_DEVICES numbers them; empty where it names them otherwise, by UUID.
+  std::string device_id;
 
   bool operator==(const Ordinal&) const = default;
 };

@@ -174,6 +174,10 @@ bool take_setting(std::string_view text, Transport& transport) {
 
 void take_nvls(std::string_view text, Transport& transport) {
   if (text.starts_with("Connected NVLS tree")) transport.nvls_connected = true;
+  // As NCCL 2.18 to 2.23 say it, which connect no tree inside one node.
+  const bool has_heads = text.find(" nHeads ") != std::string_view::npos &&
+                         text.find(" nHeads 0") == std::string_view::npos;
+  if (text.starts_with("NVLS comm ") && has_heads) transport.nvls_connected = true;
   if (text.starts_with("NVLS multicast support is not available")) transport.nvls_missing = true;
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/split_measuring.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include "bench/run/messages.hpp"
+#include "bench/run/operation_timer.hpp"
+#include "bench/run/plan.hpp"
+#include "lib/base/clock.hpp"
+
+namespace muster::bench {
+
+int SplitMeasuring::largest_part() const {
+  std::size_t most = 0;
+  for (const auto& part : parts_) most = std::max(most, part.ranks.size());
+  return static_cast<int>(most);
+}
+
+Result<int> SplitMeasuring::prepare() {
+  const auto& record = self_.reporter.record();
+  auto facts = facts_of(record);
+  facts.ranks = largest_part();
+  const auto mine = own_.front().backend->memory_free();
+  const auto free = group_.gather(mine ? std::to_string(*mine) : "");
+  if (!free) return tl::unexpected(free.error());
+  const auto room = least_room(*free);
+  if (!room) return tl::unexpected(room.error());
+  const auto sizes = sizes_of(self_.command, record.choice.profile, facts, *room);
+  if (self_.leads() && !sizes.remark.empty()) self_.reporter.remark(sizes.remark);
+  auto agreed = broadcast(group_, sizes.bytes);
+  if (!agreed) return tl::unexpected(agreed.error());
+  sizes_ = *std::move(agreed);
+  std::string refusal;
+  for (const auto& [part, backend] : own_) {
+    auto operations = operations_of(self_.command, sizes_, *backend);
+    if (operations) {
+      largest_ = *std::move(operations);
+    } else if (refusal.empty()) {
+      refusal = fmt::format("{}: {}", parts_[part].name, operations.error().message);
+    }
+  }
+  const auto refusals = gather(group_, refusal);
+  if (!refusals) return tl::unexpected(refusals.error());
+  const auto first =
+      std::ranges::find_if(*refusals, [](const auto& each) { return !each.empty(); });
+  const bool refused = first != refusals->end();
+  if (self_.leads() && refused) self_.say(*first);
+  return broadcast(group_, refused ? kExitUsage : kExitHealthy);
+}
+
+Result<void> SplitMeasuring::run() {
+  self_.enter(group_, "reservation of memory", to_duration(self_.command.operation_deadline));
+  for (const auto& [part, backend] : own_) {
+    if (auto reserved = backend->reserve(largest_.front()); !reserved) return reserved;
+  }
+  if (self_.leads()) {
+    self_.reporter.begin_table(sizes_, self_.place.evidence, self_.settings);
+    self_.reporter.begin_parts(parts_);
+  }
+  for (const auto size : sizes_) {
+    if (auto ran = run_size(size); !ran) return ran;
+  }
+  return {};
+}
+
+Result<void> SplitMeasuring::run_size(std::uint64_t size) {
+  std::vector<std::vector<std::size_t>> turns;
+  std::vector<std::size_t> all(parts_.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (self_.command.split_order == SplitOrder::at_once) turns.push_back(all);
+  if (turns.empty()) {
+    for (const auto part : all) turns.push_back({part});
+  }
+  std::vector<Row> rows;
+  for (auto operation : largest_) {
+    operation.bytes = size;
+    if (rows.empty()) {
+      for (const auto& part : parts_) {
+        rows.push_back(row_of(operation, static_cast<int>(part.ranks.size())));
+      }
+    }
+    for (const auto& active : turns) {
+      auto batches = measure(operation, active);
+      if (!batches) return tl::unexpected(batches.error());
+      if (auto done = gather_into(operation, *std::move(batches), rows); !done) return done;
+    }
+  }
+  if (self_.leads()) self_.reporter.add_parts(std::move(rows));
+  return {};
+}
+
+Result<std::vector<Batch>> SplitMeasuring::measure(const Operation& operation,
+                                                   const std::vector<std::size_t>& active) {
+  const auto& command = self_.command;
+  self_.phase.set(describe(operation));
+  if (self_.leads()) self_.reporter.progress(describe(operation));
+  const ProgressCounters counters{
+      .started = [progress = progress_] { return progress->started.load(); },
+      .finished = [progress = progress_] { return progress->finished.load(); }};
+  std::vector<Batch> batches(own_.size());
+  // The first operation of a part makes its connections.
+  progress_->reset();
+  group_.enter(describe(operation),
+               to_duration(command.operation_deadline) + to_duration(command.join_deadline),
+               counters);
+  for (std::size_t at = 0; at < own_.size(); ++at) {
+    const auto& [part, backend] = own_[at];
+    if (std::ranges::find(active, part) == active.end()) continue;
+    auto wrong = backend->verify(operation, pace_of(command), *progress_);
+    if (!wrong) return tl::unexpected(wrong.error());
+    auto batch = backend->measure(operation, pace_of(command), *progress_);
+    if (!batch) return tl::unexpected(batch.error());
+    for (auto& each : batch->wrong) each.timed = true;
+    if (!wrong->empty()) batch->wrong = *std::move(wrong);
+    batches[at] = *std::move(batch);
+  }
+  return batches;
+}
+
+Result<void> SplitMeasuring::gather_into(const Operation& operation,
+                                         std::vector<Batch> batches,
+                                         std::vector<Row>& rows) {
+  const auto all = gather(group_, batches);
+  if (!all) return tl::unexpected(all.error());
+  std::vector<Batch> by_part(parts_.size());
+  for (std::size_t process = 0; process < all->size(); ++process) {
+    for (std::size_t at = 0; at < (*all)[process].size(); ++at) {
+      // A process that does several parts does all of them, in their order.
+      const auto part =
+          (*all)[process].size() > 1 ? at : part_with(parts_, static_cast<int>(process));
+      auto& into = by_part[part];
+      const auto& from = (*all)[process][at];
+      std::ranges::copy(from.samples, std::back_inserter(into.samples));
+      std::ranges::copy(from.wrong, std::back_inserter(into.wrong));
+    }
+  }
+  for (std::size_t part = 0; self_.leads() && part < parts_.size(); ++part) {
+    if (by_part[part].samples.empty()) continue;  // not its turn
+    auto timing = timing_of(operation, rows[part].ranks, by_part[part].samples);
+    if (!timing) return tl::unexpected(timing.error());
+    timing->checked = true;
+    for (auto& each : by_part[part].wrong) {
+      each.rank = parts_[part].ranks.at(static_cast<std::size_t>(each.rank));
+    }
+    timing->wrong = std::move(by_part[part].wrong);
+    placement_of(rows[part], operation) = *std::move(timing);
+  }
+  return {};
+}
+
+}  // namespace muster::bench
