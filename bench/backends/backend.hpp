@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/collectives/operation.hpp"
@@ -23,6 +25,13 @@ struct Member {
   std::string device;       // "NVIDIA H100 80GB HBM3", "host memory"
   std::string device_id;    // "gpu3"; "host"
   std::string pci_address;  // of a GPU; else empty
+};
+
+// How the ranks of a back end tell each other what it needs to begin. Every rank calls these in the
+// same order: `gather` gives rank 0 the text of every rank, and `broadcast` gives everybody rank 0's.
+struct Exchange {
+  std::function<Result<std::vector<std::string>>(std::string_view mine)> gather;
+  std::function<Result<std::string>(std::string_view text)> broadcast;
 };
 
 // How often, and what is between two operations.

@@ -28,6 +28,20 @@ Words collective_names() {
   return names;
 }
 
+Words type_names() {
+  Words names;
+  for (std::size_t i = 0; i < kTypes; ++i) names.emplace_back(to_string(static_cast<Type>(i)));
+  return names;
+}
+
+Words reduction_names() {
+  Words names;
+  for (std::size_t i = 0; i < kReductions; ++i) {
+    names.emplace_back(to_string(static_cast<Reduction>(i)));
+  }
+  return names;
+}
+
 // As nccl-tests, MPI and torch call them: all_reduce_perf, allreduce, MPI_Alltoall, bcast.
 std::string plain_name(std::string_view word) {
   const auto letters = [](std::string_view text) {
@@ -115,6 +129,20 @@ Result<void> place_fits(const BenchCommand& command) {
   return make_error("--rank and --world need --rendezvous: where rank 0 listens");
 }
 
+// Of several types and reductions those are judged that limits are for, or else the first.
+void choose_judged(BenchCommand& command) {
+  const auto judged = [](auto& all, auto usual) {
+    if (all.empty()) return usual;
+    const auto found = std::ranges::find(all, usual);
+    if (found != all.end()) std::iter_swap(all.begin(), found);
+    const auto first = all.front();
+    if (all.size() == 1) all.clear();
+    return first;
+  };
+  command.type = judged(command.types, Type::f32);
+  command.reduction = judged(command.reductions, Reduction::sum);
+}
+
 Result<void> finish(const BenchCommand& command) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
   if (auto fit = sizes_fit(command); !fit) return fit;
@@ -127,6 +155,18 @@ Result<void> finish(const BenchCommand& command) {
   }
   if (auto cluster = parse_sim(command.sim); !cluster) {
     return tl::unexpected(cluster.error());
+  }
+  const bool several = !command.types.empty() || !command.reductions.empty();
+  if (command.split && several) {
+    return make_error("--split and several types or operations exclude each other");
+  }
+  if (command.split && command.precision)
+    return make_error("--split and --precision exclude each other");
+  if (!command.split && command.split_order != SplitOrder::at_once) {
+    return make_error("--split-order goes with --split");
+  }
+  if (command.split && command.acceptance) {
+    return make_error("--split and --acceptance exclude each other");
   }
   if (command.graph && command.backend != BackendKind::nccl &&
       command.backend != BackendKind::automatic) {
@@ -148,6 +188,7 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   if (!command) return tl::unexpected(command.error());
   if (command->version) return SayCommand{fmt::format("muster-bench {}\n", kVersion)};
   if (auto taken = take_collective(*command, words); !taken) return tl::unexpected(taken.error());
+  choose_judged(*command);
   if (auto finished = finish(*command); !finished) return tl::unexpected(finished.error());
   return *std::move(command);
 }
@@ -168,12 +209,16 @@ std::string help_text() {
   return fmt::format(
       "{}\nCollectives: {}.\n\n"
       "muster-bench node runs the active tests of this node (muster-bench node --help).\n\n"
+      "Types: {}.\n"
+      "Operations: {}.\n\n"
       "nccl-tests' own command lines are taken, too:\n"
       "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
       "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
       "64 bad usage, 78 bad configuration.\n",
       command_help(command_text()),
-      wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13));
+      wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
+      wrapped(fmt::format("{}", fmt::join(type_names(), ", ")), 7),
+      fmt::join(reduction_names(), ", "));
 }
 
 Result<Invocation> parse(std::span<const char* const> arguments) {

@@ -23,6 +23,18 @@ enum class Placement { both, out, in };
 enum class Bind { gpu, none };
 enum class Environment { profile, job };
 
+// How the ranks are divided among communicators of their own: those of each node, those with the
+// same place on their nodes, or so many in a row.
+struct Split {
+  enum class By { node, rail, count };
+  By by = By::node;
+  int count = 0;  // of `count`
+
+  bool operator==(const Split&) const = default;
+};
+
+enum class SplitOrder { at_once, in_turn };
+
 struct BenchCommand {
   Collective collective = Collective::all_reduce;
 
@@ -30,9 +42,11 @@ struct BenchCommand {
   std::vector<std::uint64_t> sizes;
   std::optional<std::uint64_t> min, max;
   std::uint64_t factor = 2;
-  std::optional<std::uint64_t> step;  // bytes from one size to the next, in place of the factor
-  Type type = Type::f32;
-  Reduction reduction = Reduction::sum;
+  std::optional<std::uint64_t> step;     // bytes from one size to the next, in place of the factor
+  Type type = Type::f32;                 // the first, which is judged
+  Reduction reduction = Reduction::sum;  // likewise
+  std::vector<Type> types;               // all that are run, where there are several
+  std::vector<Reduction> reductions;
   int root = 0;
   Placement placement = Placement::both;
 
@@ -51,6 +65,8 @@ struct BenchCommand {
   LaunchFlags launch;
   std::optional<int> local;  // processes that this one starts on this node
   std::string secret_file;
+  std::optional<Split> split;
+  SplitOrder split_order = SplitOrder::at_once;
 
   // What is good.
   std::string profile;

@@ -22,6 +22,7 @@ using Text = std::string_view;
 constexpr Text kBackends = "auto|nccl|mpi|tcp|sim";
 constexpr Text kBinds = "gpu|none";
 constexpr Text kEnvironments = "profile|job";
+constexpr Text kSplitOrders = "at_once|in_turn";
 constexpr Text kPlacements = "both|out|in";
 constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
 constexpr Text kReductionWords = "sum|prod|min|max|avg";
@@ -54,7 +55,7 @@ Result<std::uint64_t> size_from(Text given) {
 }
 
 // The types as nccl-tests and torch call them.
-Result<void> take_type(Type& target, Text value) {
+Result<void> take_one_type(Type& target, Text value) {
   constexpr std::array<std::pair<Text, Text>, 21> kNames{{{"float", "f32"},
                                                           {"float32", "f32"},
                                                           {"fp32", "f32"},
@@ -80,6 +81,29 @@ Result<void> take_type(Type& target, Text value) {
   return take(target, kTypeWords, known == kNames.end() ? value : known->second);
 }
 
+// One, several, or all of them.
+template <class Word, std::size_t Count, class TakeOne>
+Result<void> take_several(std::vector<Word>& target, Text value, TakeOne take_one) {
+  target.clear();
+  if (value == "all") {
+    for (std::size_t i = 0; i < Count; ++i) target.push_back(static_cast<Word>(i));
+    return {};
+  }
+  for (const auto part : split(value, ',')) {
+    if (auto taken = take_one(target.emplace_back(), trim(part)); !taken) return taken;
+  }
+  return {};
+}
+
+Result<void> take_types(std::vector<Type>& target, Text value) {
+  return take_several<Type, kTypes>(target, value, take_one_type);
+}
+
+Result<void> take_reductions(std::vector<Reduction>& target, Text value) {
+  return take_several<Reduction, kReductions>(
+      target, value, [](Reduction& one, Text word) { return take(one, kReductionWords, word); });
+}
+
 Result<void> take_size(std::optional<std::uint64_t>& target, Text value) {
   return put(target, size_from(value));
 }
@@ -99,6 +123,22 @@ Result<void> take_precision(std::optional<Percent>& target, Text value) {
   const bool fits = !share || (share->value > 0 && share->value <= 50);
   if (!fits) return make_error("expects a share up to 50%");
   return put(target, share);
+}
+
+Result<void> take_split(std::optional<Split>& target, Text value) {
+  constexpr std::uint64_t kMost = 1U << 20U;
+  const auto count = parse_unsigned(value);
+  if (value == "node") {
+    target = Split{.by = Split::By::node};
+  } else if (value == "rail") {
+    target = Split{.by = Split::By::rail};
+  } else if (count && *count >= 2 && *count <= kMost) {
+    target = Split{.by = Split::By::count, .count = static_cast<int>(*count)};
+  } else {
+    return make_error(fmt::format("expects node, rail or a number of ranks from 2 on, got \"{}\"",
+                                  printable(value, 80)));
+  }
+  return {};
 }
 
 Result<void> take_launcher(LaunchFlags& target, Text value) {
@@ -149,8 +189,10 @@ constexpr std::array kOptions{
     option<&C::step, take_size>(
         "--step", "SIZE", "each size is so much larger than the last, in place of --factor"),
     option<&C::sizes, take_sizes>("--sizes", "SIZE,...", "these sizes, in place of the above"),
-    option<&C::type, take_type>("--type", kTypeWords, "of an element (default f32)"),
-    option<&C::reduction>("--op", kReductionWords, "how elements are reduced (default sum)"),
+    option<&C::types, take_types>(
+        "--type", "TYPE,...", "of an element, several, or all (default f32)", Arity::one),
+    option<&C::reductions, take_reductions>(
+        "--op", "OP,...", "how elements are reduced, several, or all (default sum)", Arity::one),
     option<&C::root, AtLeast<0>{}>(
         "--root", "RANK", "of broadcast, reduce, gather, scatter (default 0)"),
     option<&C::placement>(
@@ -171,6 +213,14 @@ constexpr std::array kOptions{
     option<&C::sim>("--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
     option<&C::local, AtLeast<1>{}>(
         "--local", "N", "start N ranks on this node (default: one per GPU where no launcher says)"),
+    option<&C::split, take_split>(
+        "--split",
+        "node|rail|N",
+        "run it in communicators of their own: of the ranks of each "
+        "node, of those with the same GPU of each node, or of N in a row; "
+        "they are compared"),
+    option<&C::split_order>(
+        "--split-order", kSplitOrders, "all of them at once, or one after the other (at_once)"),
     option<&C::bind>("--bind",
                      kBinds,
                      "on GPUs, run each rank on the CPUs local to its own unless its launcher "

@@ -140,12 +140,15 @@ std::uint64_t wrong_elements(const Timing& timing) {
   return sum;
 }
 
-std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run) {
+std::vector<Measurement> measurements_of(const Row& row,
+                                         const RunFacts& run,
+                                         const std::string& part) {
   std::vector<Measurement> measurements;
   if (row.out_of_place) {
     measurements.push_back(measurement_of(row, *row.out_of_place, false, run));
   }
   if (row.in_place) measurements.push_back(measurement_of(row, *row.in_place, true, run));
+  for (auto& each : measurements) each.conditions.device = part;
   return measurements;
 }
 

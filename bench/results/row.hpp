@@ -71,7 +71,9 @@ struct RunFacts {
   std::string over = {};  // what joins the nodes: nvlink, infiniband; empty where it is not known
 };
 
-// One for each placement that was run.
-[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run);
+// One for each placement that was run. `part`: of --split; empty where all ranks run together.
+[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row,
+                                                       const RunFacts& run,
+                                                       const std::string& part = {});
 
 }  // namespace muster::bench

@@ -40,6 +40,19 @@ struct Statistics {
 
 [[nodiscard]] double median_of(std::vector<double> values);  // of at least one
 
+// How the values of equal devices lie: the median absolute deviation is not inflated by
+// the outlier that it is to find.
+struct Spread {
+  double median = 0;
+  double deviation = 0;  // 1.4826 times the median absolute deviation, and no less than 0.5%
+};
+
+[[nodiscard]] Spread spread_of(const std::vector<double>& values);  // of at least one
+
+// Whether a value is far below those of its sisters: by more than five deviations, and by more than
+// this share of their median. With fewer than four sisters nobody can tell: false.
+[[nodiscard]] bool is_far_below(double value, const std::vector<double>& sisters, double share);
+
 // May iterations end? Half the confidence interval is at most this share of the median.
 [[nodiscard]] bool narrow_enough(const Statistics& statistics, double share);
 

@@ -81,6 +81,8 @@ Agreement agreement_of(const std::vector<Introduction>& introductions) {
     const int local = taken[introduction.host]++;
     if (local == 0) agreement.hosts.push_back(introduction.host);
     agreement.local_ranks.push_back(local);
+    const auto host = std::ranges::find(agreement.hosts, introduction.host);
+    agreement.nodes.push_back(static_cast<int>(host - agreement.hosts.begin()));
   }
   const auto elsewhere = std::ranges::find_if(
       introductions, [&](const auto& each) { return each.host != introductions.front().host; });

@@ -47,17 +47,14 @@ Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
 }
 
 Result<std::unique_ptr<Backend>> make_tcp(const BackendParts& parts) {
-  Group& group = *parts.group;
   auto drawn = random_secret();
   if (!drawn) return tl::unexpected(drawn.error());
-  auto token = group.broadcast(*drawn);
+  auto token = parts.exchange.broadcast(*drawn);
   if (!token) return tl::unexpected(token.error());
-  return tcp::make_backend(
-      {.rank = group.rank(),
-       .ranks = group.size(),
-       .token = *std::move(token),
-       .exchange = {.gather = [&](std::string_view mine) { return group.gather(mine); },
-                    .broadcast = [&](std::string_view text) { return group.broadcast(text); }}});
+  return tcp::make_backend({.rank = parts.rank,
+                            .ranks = parts.ranks,
+                            .token = *std::move(token),
+                            .exchange = parts.exchange});
 }
 
 // 1 once NCCL has logged that this rank is there; versions before 2.17 do not.
@@ -66,18 +63,17 @@ std::uint64_t has_begun_to_meet() {
 }
 
 Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
-  Group& group = *parts.group;
   return make_nccl_backend(
       {.cuda = parts.command->cuda,
        .nccl = parts.command->nccl,
-       .rank = group.rank(),
-       .ranks = group.size(),
+       .rank = parts.rank,
+       .ranks = parts.ranks,
        .local_rank = parts.local_rank,
        .host = parts.host,
        .broadcast =
-           [&group, meet = parts.before_meeting](const std::string& text) {
+           [tell = parts.exchange.broadcast, meet = parts.before_meeting](std::string_view text) {
              meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
-             return group.broadcast(text);
+             return tell(text);
            },
        // As programs call it. A call that hangs is reported by another thread,
        // and ends with the process.
@@ -140,7 +136,7 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendParts& parts) {
     case BackendKind::nccl:
       return make_nccl(parts);
     case BackendKind::mpi:
-      return parts.mpi->make_backend();
+      return parts.mpi->make_backend(parts.colour);
     case BackendKind::tcp:
       return make_tcp(parts);
     case BackendKind::sim:

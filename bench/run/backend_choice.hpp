@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/backends/backend.hpp"
@@ -24,10 +25,14 @@ namespace muster::bench {
 
 [[nodiscard]] std::string_view to_string(BackendKind kind);
 
+// What a back end is made of: among all ranks, or among those of a part of them.
 struct BackendParts {
   const BenchCommand* command = nullptr;
   BackendKind kind = BackendKind::sim;
-  Group* group = nullptr;
+  int rank = 0;
+  int ranks = 1;
+  Exchange exchange;
+  std::optional<int> colour = {};  // of a part, for MPI
   MpiJob* mpi = nullptr;
   int local_rank = 0;
   std::string host;

@@ -57,6 +57,7 @@ int give_up(RankContext& self, Parts& parts, const Error& error) {
   constexpr auto kLossesFirst = std::chrono::milliseconds(300);
   self.emergency.watch(static_cast<Backend*>(nullptr));
   (void)parts.backend.release();
+  for (auto& each : parts.own) (void)each.backend.release();
   (void)parts.met.mpi.release();
   auto* const group = parts.met.group.get();
   if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
@@ -78,6 +79,7 @@ int give_up(RankContext& self, Parts& parts, const Error& error) {
 
 void leave(RankContext& self, Parts& parts) {
   self.emergency.watch(static_cast<Backend*>(nullptr));
+  parts.own.clear();
   parts.backend.reset();
   self.emergency.watch(static_cast<Group*>(nullptr));
   parts.met.group.reset();

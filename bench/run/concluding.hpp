@@ -7,6 +7,7 @@
 #include "bench/backends/backend.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/run/rank_context.hpp"
+#include "bench/run/split_measuring.hpp"
 
 namespace muster::bench {
 
@@ -14,6 +15,8 @@ namespace muster::bench {
 struct Parts {
   Met met;
   std::unique_ptr<Backend> backend;
+  std::vector<RankPart> split;             // of --split
+  std::vector<SplitMeasuring::Own> own{};  // and their back ends here
 };
 
 // Ends this process with a report when a signal asks for it. To be called before any thread starts.

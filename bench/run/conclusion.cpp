@@ -2,6 +2,7 @@
 #include "bench/run/conclusion.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "bench/run/agreement.hpp"
@@ -29,8 +30,61 @@ void add(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
 }
 
+bool wrong_anywhere(const std::vector<Row>& rows) {
+  return std::ranges::any_of(rows, [](const Row& row) {
+    return (row.out_of_place && !row.out_of_place->wrong.empty()) ||
+           (row.in_place && !row.in_place->wrong.empty());
+  });
+}
+
+// Of one part of the ranks alone.
+RunFacts facts_of(const RunRecord& record, const PartResult& part) {
+  auto facts = bench::facts_of(record);
+  std::set<std::string> hosts;
+  for (const int rank : part.ranks) {
+    const auto place = static_cast<std::size_t>(rank);
+    if (place < record.members.size()) hosts.insert(record.members[place].host);
+  }
+  facts.ranks = static_cast<int>(part.ranks.size());
+  facts.nodes = static_cast<int>(std::max<std::size_t>(1, hosts.size()));
+  facts.node = hosts.size() == 1 ? *hosts.begin() : std::string();
+  return facts;
+}
+
+// The parts against each other, and each that is a whole node against the limit of one.
+void judge_parts(Report& report, const RunRecord& record, const BenchCommand& command) {
+  for (const auto& part : record.parts) {
+    if (!wrong_anywhere(part.rows)) continue;
+    add(report, judge_data(part.rows, record.members));
+  }
+  const auto is_data = [](const Finding& each) { return each.check == "bench.data"; };
+  if (std::ranges::none_of(report.findings, is_data)) {
+    add(report, judge_data(record.parts.front().rows, record.members));
+  }
+  const auto own = own_limit_of(command);
+  std::set<std::string> failed;
+  for (const auto& part : record.parts) {
+    if (own.min_busbw || command.split->by != Split::By::node) break;
+    auto finding = judge(part.rows, record.choice.profile, facts_of(record, part));
+    if (finding.outcome == Outcome::unknown) continue;
+    if (finding.outcome == Outcome::fail) failed.insert(finding.device);
+    report.findings.push_back(std::move(finding));
+  }
+  // What the limit has found is one incident, and not another as an outlier.
+  for (auto& each : judge_split(record.parts, own)) {
+    if (!failed.contains(each.device)) report.findings.push_back(std::move(each));
+  }
+}
+
 void add_measurements(Report& report, const RunRecord& record) {
   const auto facts = facts_of(record);
+  for (const auto& part : record.parts) {
+    const auto of_part = facts_of(record, part);
+    for (const auto& row : part.rows) {
+      std::ranges::move(measurements_of(row, of_part, part.name),
+                        std::back_inserter(report.measurements));
+    }
+  }
   for (const auto& row : record.rows) {
     std::ranges::move(measurements_of(row, facts), std::back_inserter(report.measurements));
   }
@@ -50,6 +104,14 @@ RunFacts facts_of(const RunRecord& record) {
           .over = record.transport.over};
 }
 
+std::vector<Row> judged_rows(const RunRecord& record, const BenchCommand& command) {
+  auto rows = record.rows;
+  std::erase_if(rows, [&](const Row& row) {
+    return row.operation.type != command.type || row.operation.reduction != command.reduction;
+  });
+  return rows;
+}
+
 OwnLimit own_limit_of(const BenchCommand& command) {
   return {.min_busbw = command.min_busbw, .at = command.at, .acceptance = command.acceptance};
 }
@@ -61,13 +123,20 @@ int exit_status_of(const Trouble& trouble) {
 Report report_of(const RunRecord& record, const BenchCommand& command) {
   auto report = begun(record);
   const auto facts = facts_of(record);
-  add(report, judge_data(record.rows, record.members));
   report.findings.push_back(completed(facts.ranks));
+  if (command.split) {
+    judge_parts(report, record, command);
+    add_measurements(report, record);
+    conclude(report);
+    return report;
+  }
+  add(report, judge_data(record.rows, record.members));
   const auto& profile = record.choice.profile;
   const auto required =
       required_transports(command.require_transport, profile, record.gpus, facts.nodes);
   report.findings.push_back(judge_transport(required, record.transport));
-  report.findings.push_back(judge(record.rows, profile, facts, own_limit_of(command)));
+  report.findings.push_back(
+      judge(judged_rows(record, command), profile, facts, own_limit_of(command)));
   add_measurements(report, record);
   report.ways = record.ways;
   report.warnings = record.warnings;

@@ -11,6 +11,7 @@
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
 #include "bench/results/row.hpp"
+#include "bench/results/split_results.hpp"
 #include "lib/choice/choice.hpp"
 #include "lib/report/report.hpp"
 
@@ -25,6 +26,7 @@ struct RunRecord {
   std::string backend;             // nccl, mpi, tcp, sim
   std::string library;
   std::vector<Row> rows;
+  std::vector<PartResult> parts;  // of --split, in place of `rows`
   TransportFacts transport;
   std::vector<std::string> ways;      // that the data took, with their pairs of ranks
   std::vector<std::string> warnings;  // of NCCL itself
@@ -34,6 +36,8 @@ struct RunRecord {
 };
 
 [[nodiscard]] RunFacts facts_of(const RunRecord& record);
+// The rows of the type and the reduction that are judged.
+[[nodiscard]] std::vector<Row> judged_rows(const RunRecord& record, const BenchCommand& command);
 [[nodiscard]] OwnLimit own_limit_of(const BenchCommand& command);
 
 // The exit status of every rank of a run that ends so.

@@ -14,13 +14,26 @@ namespace muster::bench {
 
 Result<int> Measuring::prepare() {
   if (auto agreed = agree_on_sizes(); !agreed) return tl::unexpected(agreed.error());
-  auto operations = operations_of(self_.command, sizes_, backend_);
-  const auto refusals =
-      gather(group_, operations ? std::string() : std::string(operations.error().message));
+  std::string mine;
+  std::vector<std::string> left_out;
+  for (const auto& variant : variants_of(self_.command)) {
+    auto operations = operations_of(variant, sizes_, backend_);
+    if (operations) {
+      largest_.push_back(*std::move(operations));
+    } else if (largest_.empty()) {
+      mine = operations.error().message;
+      break;
+    } else {
+      left_out.push_back(fmt::format("not run: {}", operations.error().message));
+    }
+  }
+  const auto refusals = gather(group_, mine);
   if (!refusals) return tl::unexpected(refusals.error());
+  for (const auto& each : left_out) {
+    if (self_.leads()) self_.reporter.remark(each);
+  }
   const auto refusal = self_.leads() ? first_refusal(*refusals) : Failure{.status = kExitHealthy};
   if (!refusal.message.empty()) self_.say(refusal.message);
-  if (operations) largest_ = *std::move(operations);
   return broadcast(group_, refusal.status);
 }
 
@@ -59,7 +72,9 @@ Result<void> Measuring::run() {
   const auto& command = self_.command;
   self_.enter(group_, "reservation of memory", to_duration(command.operation_deadline));
   // Out of place where both are run: it needs the most.
-  if (auto reserved = backend_.reserve(largest_.front()); !reserved) return reserved;
+  for (const auto& operations : largest_) {
+    if (auto reserved = backend_.reserve(operations.front()); !reserved) return reserved;
+  }
   for (auto& remark : backend_.remarks()) self_.place.evidence.push_back(std::move(remark));
   if (self_.leads()) self_.reporter.begin_table(sizes_, self_.place.evidence, self_.settings);
   OperationTimer timer(group_,
@@ -97,8 +112,16 @@ std::size_t Measuring::shared() const {
   return means ? static_cast<std::size_t>(self_.command.iterations) : 1;
 }
 
-Result<void> Measuring::run_size(OperationTimer& timer, std::uint64_t size) {
-  auto operations = largest_;
+Result<void> Measuring::run_size(OperationTimer& timer, std::uint64_t size, bool first) {
+  for (const auto& operations : largest_) {
+    if (auto ran = run_variant(timer, operations, size); !ran || first) return ran;
+  }
+  return {};
+}
+
+Result<void> Measuring::run_variant(OperationTimer& timer,
+                                    std::vector<Operation> operations,
+                                    std::uint64_t size) {
   for (auto& operation : operations) operation.bytes = size;
   Row row = row_of(operations.front(), backend_.ranks());
   for (const auto& operation : operations) {
@@ -133,7 +156,7 @@ Result<void> Measuring::time_into(OperationTimer& timer, const Operation& operat
 // What the library says of the ways that the data took, in a pass of its own.
 Result<void> Measuring::gather_transport() {
   self_.enter(group_, "account of the transport", to_duration(self_.command.operation_deadline));
-  if (auto logged = backend_.account_for(largest_.front()); !logged) return logged;
+  if (auto logged = backend_.account_for(largest_.front().front()); !logged) return logged;
   const auto logs = group_.gather(telling_lines(backend_.log()));
   if (!logs) return tl::unexpected(logs.error());
   if (!self_.leads()) return {};
@@ -161,7 +184,7 @@ Result<void> Measuring::repeat(OperationTimer& timer) {
       self_.reporter.remark(fmt::format("next to its limit or below: measured twice more{}",
                                         *renewed ? ", each time with a new communicator" : ""));
     }
-    if (auto ran = run_size(timer, *size); !ran) return ran;
+    if (auto ran = run_size(timer, *size, true); !ran) return ran;
   }
   return {};
 }

@@ -35,7 +35,13 @@ class Measuring {
   // How long the sizes from this place on will take, judged by the one before, as "about 40 s
   // left"; empty where that cannot be told.
   [[nodiscard]] std::string time_left(std::size_t next) const;
-  [[nodiscard]] Result<void> run_size(OperationTimer& timer, std::uint64_t size);
+  // A row for each variant of the command, or of the first one alone.
+  [[nodiscard]] Result<void> run_size(OperationTimer& timer,
+                                      std::uint64_t size,
+                                      bool first = false);
+  [[nodiscard]] Result<void> run_variant(OperationTimer& timer,
+                                         std::vector<Operation> operations,
+                                         std::uint64_t size);
   [[nodiscard]] Result<void> time_into(OperationTimer& timer, const Operation& operation, Row& row);
   [[nodiscard]] Result<void> gather_transport();
   [[nodiscard]] Result<void> repeat(OperationTimer& timer);
@@ -44,9 +50,10 @@ class Measuring {
   Group& group_;
   Backend& backend_;
   std::vector<std::uint64_t> sizes_;
-  std::vector<Operation> largest_;  // every placement of the largest size
-  Clock::duration last_{};          // what the size before this one took
-  std::string left_;                // as time_left tells it
+  // Every placement of the largest size, of each type and reduction; the judged one first.
+  std::vector<std::vector<Operation>> largest_;
+  Clock::duration last_{};  // what the size before this one took
+  std::string left_;        // as time_left tells it
 };
 
 }  // namespace muster::bench

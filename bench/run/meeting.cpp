@@ -141,7 +141,8 @@ Result<void> introduce(RankContext& self, Met& met) {
   met.local_rank = self.place.local_rank.value_or(
       agreed->local_ranks.at(static_cast<std::size_t>(self.place.rank)));
   if (agreed->deputy > 0) take_part_in_loss(self, *agreed);
-  self.reporter.set_hosts(std::move(agreed->hosts), remarks);
+  self.reporter.set_hosts(agreed->hosts, remarks);
+  met.agreed = *std::move(agreed);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/group/group.hpp"
 #include "bench/launch/place.hpp"
+#include "bench/run/messages.hpp"
 #include "bench/run/rank_context.hpp"
 #include "lib/base/result.hpp"
 
@@ -34,6 +35,7 @@ struct Met {
   std::unique_ptr<MpiJob> mpi;  // may be null
   std::unique_ptr<Group> group;
   int local_rank = 0;   // among the ranks of this node
+  Agreement agreed;     // who runs where
   Descriptor presence;  // of rank 1: listens, so that others see that this process is still there
 };
 

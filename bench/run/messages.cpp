@@ -13,7 +13,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, p
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Samples, rank, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, rank, elements, first, observed, low, high, timed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, addresses)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, deputy, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
+    Agreement, complaint, hosts, local_ranks, nodes, deputy, addresses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Batch, samples, wrong)
 
 template <class T>
@@ -42,6 +43,7 @@ Result<T> from_message(std::string_view text, int rank) {
 MUSTER_MESSAGE(Introduction)
 MUSTER_MESSAGE(Agreement)
 MUSTER_MESSAGE(Batch)
+MUSTER_MESSAGE(std::vector<Batch>)
 MUSTER_MESSAGE(std::vector<Member>)
 MUSTER_MESSAGE(std::vector<std::uint64_t>)
 MUSTER_MESSAGE(std::uint64_t)

@@ -31,6 +31,7 @@ struct Agreement {
   std::string complaint;           // why the run cannot begin; empty if it can
   std::vector<std::string> hosts;  // each once, in the order of their first ranks
   std::vector<int> local_ranks;    // of every rank, among those of its host
+  std::vector<int> nodes;          // of every rank: the place of its host among `hosts`
   // The first rank on another node than rank 0's, which reports if both rank 0 and rank 1 are gone.
   // 0 if that is rank 1 itself, or if there is only one node.
   int deputy = 0;

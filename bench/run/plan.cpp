@@ -114,6 +114,24 @@ Sizes sizes_of(const BenchCommand& command,
   return without_empty(std::move(sizes), command, facts.ranks);
 }
 
+std::vector<BenchCommand> variants_of(const BenchCommand& command) {
+  std::vector<BenchCommand> variants;
+  auto types = command.types;
+  auto reductions = command.reductions;
+  if (types.empty()) types = {command.type};
+  if (reductions.empty() || !reduces(command.collective)) reductions = {command.reduction};
+  const bool one = types.size() * reductions.size() == 1;
+  for (const auto type : types) {
+    for (const auto reduction : reductions) {
+      if (!one && reduces(command.collective) && !can_verify(type, reduction)) continue;
+      auto& variant = variants.emplace_back(command);
+      variant.type = type;
+      variant.reduction = reduction;
+    }
+  }
+  return variants;
+}
+
 Result<std::vector<Operation>> operations_of(const BenchCommand& command,
                                              const std::vector<std::uint64_t>& sizes,
                                              const Backend& backend) {

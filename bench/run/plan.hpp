@@ -38,6 +38,10 @@ struct Sizes {
                              const RunFacts& facts,
                              const std::optional<Room>& room = {});
 
+// A command for each type with each reduction, the one that is judged first. Collectives that
+// reduce nothing have one reduction, and what cannot be verified is left out of several.
+[[nodiscard]] std::vector<BenchCommand> variants_of(const BenchCommand& command);
+
 // The placements of the largest size, out of place first; an error where the smallest has no
 // element for each rank. A placement that the back end does not have is left out where both were to
 // be run, and an error where it was asked for.

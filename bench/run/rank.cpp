@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/backends/nccl/log.hpp"
+#include "bench/backends/sim/sim.hpp"
 #include "bench/run/backend_choice.hpp"
 #include "bench/run/concluding.hpp"
 #include "bench/run/measuring.hpp"
@@ -49,6 +50,54 @@ int refuse(const RankContext& self, const Failure& failure) {
   return failure.status;
 }
 
+Exchange exchange_of(Group& group) {
+  return {.gather = [&group](std::string_view mine) { return group.gather(mine); },
+          .broadcast = [&group](std::string_view text) { return group.broadcast(text); }};
+}
+
+// The back end of this rank's part of the ranks.
+Result<void> start_part(RankContext& self, Parts& parts, BackendParts made_of) {
+  const auto& agreed = parts.met.agreed;
+  std::vector<RankPlace> places;
+  for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
+    places.push_back({agreed.nodes[rank], agreed.local_ranks[rank]});
+  }
+  auto split = parts_of(*self.command.split, places, agreed.hosts);
+  if (!split) return tl::unexpected(split.error());
+  parts.split = *std::move(split);
+  const auto part = part_with(parts.split, made_of.rank);
+  const auto& ranks = parts.split[part].ranks;
+  made_of.exchange = exchange_within(*parts.met.group, parts.split);
+  made_of.colour = static_cast<int>(part);
+  made_of.rank = static_cast<int>(std::ranges::find(ranks, made_of.rank) - ranks.begin());
+  made_of.ranks = static_cast<int>(ranks.size());
+  auto backend = make_backend(made_of);
+  if (!backend) return tl::unexpected(backend.error());
+  parts.own.push_back({.part = part, .backend = *std::move(backend)});
+  return {};
+}
+
+// Of a model this process does all parts.
+Result<void> start_models(const RankContext& self, Parts& parts) {
+  const auto cluster = parse_sim(self.command.sim);
+  if (!cluster) return tl::unexpected(cluster.error());
+  std::vector<RankPlace> places;
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < ranks_of(*cluster); ++rank) {
+    places.push_back({rank / cluster->gpus, rank % cluster->gpus});
+  }
+  for (int node = 0; node < cluster->nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
+  auto split = parts_of(*self.command.split, places, hosts);
+  if (!split) return tl::unexpected(split.error());
+  parts.split = *std::move(split);
+  for (std::size_t part = 0; part < parts.split.size(); ++part) {
+    const auto of_part = part_of(*cluster, parts.split[part].ranks);
+    if (!of_part) return tl::unexpected(of_part.error());
+    parts.own.push_back({.part = part, .backend = make_sim_backend(*of_part)});
+  }
+  return {};
+}
+
 Result<void> start_backend(RankContext& self, Parts& parts) {
   const auto limit =
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
@@ -58,30 +107,56 @@ Result<void> start_backend(RankContext& self, Parts& parts) {
   const auto meet = [&self, &group = *parts.met.group, phase, limit](ProgressCounters counters) {
     self.enter(group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
   };
-  auto backend = make_backend({.command = &self.command,
-                               .kind = self.kind,
-                               .group = parts.met.group.get(),
-                               .mpi = parts.met.mpi.get(),
-                               .local_rank = parts.met.local_rank,
-                               .host = host_name(),
-                               .before_meeting = meet});
-  if (!backend) return tl::unexpected(backend.error());
-  parts.backend = *std::move(backend);
-  self.emergency.watch(parts.backend.get());
-  auto members_of_ranks = gather(*parts.met.group, parts.backend->members());
+  BackendParts made_of{.command = &self.command,
+                       .kind = self.kind,
+                       .rank = parts.met.group->rank(),
+                       .ranks = parts.met.group->size(),
+                       .exchange = exchange_of(*parts.met.group),
+                       .mpi = parts.met.mpi.get(),
+                       .local_rank = parts.met.local_rank,
+                       .host = host_name(),
+                       .before_meeting = meet};
+  if (self.command.split && self.kind != BackendKind::sim) {
+    if (auto begun = start_part(self, parts, made_of); !begun) return begun;
+  } else {
+    auto backend = make_backend(made_of);
+    if (!backend) return tl::unexpected(backend.error());
+    parts.backend = *std::move(backend);
+    if (self.command.split) {
+      if (auto begun = start_models(self, parts); !begun) return begun;
+    }
+  }
+  auto& any = parts.backend ? *parts.backend : *parts.own.front().backend;
+  self.emergency.watch(&any);
+  auto members_of_ranks = gather(*parts.met.group, any.members());
   if (!members_of_ranks) return tl::unexpected(members_of_ranks.error());
   std::vector<Member> members;
   for (auto& each : *members_of_ranks) std::ranges::move(each, std::back_inserter(members));
+  // In its part, a rank has another number.
+  if (parts.backend == nullptr) {
+    for (std::size_t rank = 0; rank < members.size(); ++rank) {
+      members[rank].rank = static_cast<int>(rank);
+    }
+  }
   const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
-  self.reporter.set_members(std::move(members), parts.backend->library(), gpus);
+  self.reporter.set_members(std::move(members), any.library(), gpus);
   return {};
 }
 
-Result<int> measure_and_report(RankContext& self, Parts& parts) {
-  Measuring measuring(self, *parts.met.group, *parts.backend);
+template <class How>
+Result<int> measure(How measuring) {
   const auto status = measuring.prepare();
   if (!status || *status != kExitHealthy) return status;
   if (auto measured = measuring.run(); !measured) return tl::unexpected(measured.error());
+  return status;
+}
+
+Result<int> measure_and_report(RankContext& self, Parts& parts) {
+  auto& group = *parts.met.group;
+  const auto status = parts.own.empty()
+                          ? measure(Measuring(self, group, *parts.backend))
+                          : measure(SplitMeasuring(self, group, parts.split, parts.own));
+  if (!status || *status != kExitHealthy) return status;
   self.enter(*parts.met.group, "report", to_duration(self.command.operation_deadline));
   return broadcast(*parts.met.group, self.leads() ? self.reporter.conclude() : kExitHealthy);
 }

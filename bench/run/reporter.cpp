@@ -9,6 +9,7 @@
 
 #include "bench/run/plan.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
@@ -102,6 +103,29 @@ void Reporter::add(Row row) {
   record_.rows.push_back(std::move(row));
 }
 
+void Reporter::begin_parts(const std::vector<RankPart>& parts) {
+  const auto held = emergency_.hold();
+  for (const auto& [name, ranks] : parts) record_.parts.push_back({name, ranks, {}});
+}
+
+void Reporter::add_parts(std::vector<Row> rows) {
+  const auto held = emergency_.hold();
+  for (std::size_t part = 0; part < rows.size(); ++part) {
+    totals_.add(rows[part]);
+    record_.parts.at(part).rows.push_back(std::move(rows[part]));
+  }
+}
+
+// A table of each, and one of all.
+void Reporter::print_parts() {
+  for (const auto& [name, ranks, rows] : record_.parts) {
+    std::vector<unsigned> numbers(ranks.begin(), ranks.end());
+    printer_.say(fmt::format("# {}: ranks {}\n", name, to_cpu_list(numbers)));
+    for (const auto& row : rows) printer_.say(table_row(row));
+  }
+  if (!record_.parts.empty()) printer_.say(split_table(record_.parts, own_limit_of(command_)));
+}
+
 void Reporter::progress(std::string_view what) {
   const auto held = emergency_.hold();
   printer_.progress(what);
@@ -113,12 +137,15 @@ void Reporter::remark(std::string_view line) {
 }
 
 std::optional<Operation> Reporter::to_repeat() const {
-  return bench::to_repeat(
-      record_.rows, record_.choice.profile, facts_of(record_), own_limit_of(command_));
+  return bench::to_repeat(judged_rows(record_, command_),
+                          record_.choice.profile,
+                          facts_of(record_),
+                          own_limit_of(command_));
 }
 
 int Reporter::conclude() {
   const auto held = emergency_.hold();
+  print_parts();
   printer_.say(table_footer(totals_));
   print_warnings();
   const auto report = report_of(record_, command_);

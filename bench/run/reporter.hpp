@@ -13,6 +13,7 @@
 #include "bench/run/emergency.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/printer.hpp"
+#include "bench/run/split.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/command/output.hpp"
 
@@ -40,6 +41,9 @@ class Reporter {
                    const std::vector<std::string>& evidence,
                    const Settings& settings);
   void add(Row row);
+  // With --split: the parts, before their rows; and a row of each part, in their order.
+  void begin_parts(const std::vector<RankPart>& parts);
+  void add_parts(std::vector<Row> rows);
   void remark(std::string_view line);
   // What is being done, for somebody at a terminal.
   void progress(std::string_view what);
@@ -53,6 +57,7 @@ class Reporter {
 
  private:
   void print_warnings();
+  void print_parts();
   [[nodiscard]] bool print(const Report& report);
 
   const BenchCommand& command_;

@@ -64,6 +64,14 @@ inline constexpr std::array kBenchChecks{
                "The bus bandwidth against the number on the command line, in place of the "
                "profile's limits.",
                "As for bench.job_all_reduce."},
+    BenchCheck{"bench.split",
+               "Parts of the job reach the same bandwidth",
+               "With --split the ranks of each node, of each rail (the same GPU of every node) or "
+               "so many in a row run in communicators of their own. Far below the others, by more "
+               "than 3% and by five times what they differ by, is an outlier; below --min-busbw "
+               "is too little.",
+               "A slow rail is the HCA or GPU of that number on some node: split by node, or run "
+               "the rail on fewer nodes. A slow node is in the message."},
     BenchCheck{"bench.stream",
                "The node's memory reaches its bandwidth",
                "`muster-bench node`, test host.stream: copy, scale, add and triad over all CPUs, "

@@ -27,12 +27,20 @@ std::optional<std::uint64_t> room_of_rank() {
 
 class MpiBackend : public Backend {
  public:
-  MpiBackend(std::string library, int rank, int ranks, std::uint64_t most)
+  MpiBackend(std::string library, MPI_Comm communicator, int rank, int ranks, std::uint64_t most)
       : library_(std::move(library)),
+        communicator_(communicator),
         rank_(rank),
         ranks_(ranks),
         most_(most),
         memory_(rank, ranks, room_of_rank()) {}
+
+  MpiBackend(const MpiBackend&) = delete;
+  MpiBackend& operator=(const MpiBackend&) = delete;
+
+  ~MpiBackend() override {
+    if (communicator_ != MPI_COMM_WORLD) MPI_Comm_free(&communicator_);
+  }
 
   [[nodiscard]] std::string library() const override { return library_; }
 
@@ -57,7 +65,7 @@ class MpiBackend : public Backend {
     const auto buffers = lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
     memory_.poison_and_fill(operation, *buffers);
-    const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
+    const auto plan = plan_of(operation, *buffers, types_, communicator_, rank_, ranks_, most_);
 
     Samples samples{.rank = rank_};
     samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
@@ -67,7 +75,7 @@ class MpiBackend : public Backend {
       return code == MPI_SUCCESS;
     };
     const auto barrier = [&] {
-      code = MPI_Barrier(MPI_COMM_WORLD);
+      code = MPI_Barrier(communicator_);
       return code == MPI_SUCCESS;
     };
     if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
@@ -86,7 +94,7 @@ class MpiBackend : public Backend {
     const auto buffers = lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
     memory_.poison_and_fill(operation, *buffers);
-    const auto plan = plan_of(operation, *buffers, types_, rank_, ranks_, most_);
+    const auto plan = plan_of(operation, *buffers, types_, communicator_, rank_, ranks_, most_);
     progress.reset();
     ++progress.started;
     if (auto run = check(plan.run(), plan.name()); !run) return tl::unexpected(run.error());
@@ -104,6 +112,7 @@ class MpiBackend : public Backend {
   }
 
   std::string library_;
+  MPI_Comm communicator_;
   int rank_, ranks_;
   std::uint64_t most_;
   HostMemory memory_;
@@ -112,11 +121,18 @@ class MpiBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(std::string library,
-                                      int rank,
-                                      int ranks,
-                                      std::uint64_t most) {
-  return std::make_unique<MpiBackend>(std::move(library), rank, ranks, most);
+Result<std::unique_ptr<Backend>> make_backend(std::string library,
+                                              MPI_Comm communicator,
+                                              std::uint64_t most) {
+  int rank = 0;
+  int ranks = 1;
+  if (auto ok = check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank"); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  if (auto ok = check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size"); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  return std::make_unique<MpiBackend>(std::move(library), communicator, rank, ranks, most);
 }
 
 }  // namespace muster::bench::mpi

@@ -2,6 +2,8 @@
 // Collectives of MPI on host memory.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,10 +13,10 @@
 
 namespace muster::bench::mpi {
 
-// MPI is running. `most`: elements that one call may have; smaller only in tests.
-[[nodiscard]] std::unique_ptr<Backend> make_backend(std::string library,
-                                                    int rank,
-                                                    int ranks,
-                                                    std::uint64_t most = kMostElements);
+// MPI is running. The back end frees the communicator. `most`: elements that one call may have;
+// smaller only in tests.
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(std::string library,
+                                                            MPI_Comm communicator,
+                                                            std::uint64_t most = kMostElements);
 
 }  // namespace muster::bench::mpi

@@ -34,21 +34,27 @@ std::uint64_t elements_of_block(Type type) { return 16 / size_of(type); }
 }  // namespace
 
 int Plan::all_reduce() const {
-  return MPI_Allreduce(sent(), parts_.receive, count(), parts_.datatype, parts_.op, MPI_COMM_WORLD);
+  return MPI_Allreduce(
+      sent(), parts_.receive, count(), parts_.datatype, parts_.op, parts_.communicator);
 }
 
 int Plan::all_gather() const {
-  return MPI_Allgather(
-      sent(), count(), parts_.datatype, parts_.receive, count(), parts_.datatype, MPI_COMM_WORLD);
+  return MPI_Allgather(sent(),
+                       count(),
+                       parts_.datatype,
+                       parts_.receive,
+                       count(),
+                       parts_.datatype,
+                       parts_.communicator);
 }
 
 int Plan::reduce_scatter_block() const {
   return MPI_Reduce_scatter_block(
-      sent(), parts_.receive, count(), parts_.datatype, parts_.op, MPI_COMM_WORLD);
+      sent(), parts_.receive, count(), parts_.datatype, parts_.op, parts_.communicator);
 }
 
 int Plan::broadcast() const {
-  return MPI_Bcast(parts_.receive, count(), parts_.datatype, parts_.self.root, MPI_COMM_WORLD);
+  return MPI_Bcast(parts_.receive, count(), parts_.datatype, parts_.self.root, parts_.communicator);
 }
 
 int Plan::reduce() const {
@@ -58,12 +64,17 @@ int Plan::reduce() const {
                     parts_.datatype,
                     parts_.op,
                     parts_.self.root,
-                    MPI_COMM_WORLD);
+                    parts_.communicator);
 }
 
 int Plan::alltoall() const {
-  return MPI_Alltoall(
-      sent(), count(), parts_.datatype, parts_.receive, count(), parts_.datatype, MPI_COMM_WORLD);
+  return MPI_Alltoall(sent(),
+                      count(),
+                      parts_.datatype,
+                      parts_.receive,
+                      count(),
+                      parts_.datatype,
+                      parts_.communicator);
 }
 
 int Plan::sendrecv() const {
@@ -75,7 +86,7 @@ int Plan::sendrecv() const {
                                 0,
                                 parts_.self.previous(),
                                 0,
-                                MPI_COMM_WORLD,
+                                parts_.communicator,
                                 MPI_STATUS_IGNORE);
   }
   return MPI_Sendrecv(parts_.send,
@@ -88,7 +99,7 @@ int Plan::sendrecv() const {
                       parts_.datatype,
                       parts_.self.previous(),
                       0,
-                      MPI_COMM_WORLD,
+                      parts_.communicator,
                       MPI_STATUS_IGNORE);
 }
 
@@ -100,7 +111,7 @@ int Plan::gather() const {
                     count(),
                     parts_.datatype,
                     parts_.self.root,
-                    MPI_COMM_WORLD);
+                    parts_.communicator);
 }
 
 int Plan::scatter() const {
@@ -112,7 +123,7 @@ int Plan::scatter() const {
                      count(),
                      parts_.datatype,
                      parts_.self.root,
-                     MPI_COMM_WORLD);
+                     parts_.communicator);
 }
 
 int Plan::in_chunks() const {
@@ -217,6 +228,7 @@ Result<void> can_count(const Operation& operation, int rank, int ranks, std::uin
 Plan plan_of(const Operation& operation,
              const HostMemory::Buffers& buffers,
              const Types& types,
+             MPI_Comm communicator,
              int rank,
              int ranks,
              std::uint64_t most) {
@@ -225,6 +237,7 @@ Plan plan_of(const Operation& operation,
   const bool is_root = rank == operation.root;
   const bool averages = definition.reduces && operation.reduction == Reduction::avg;
   PlanParts parts{.use = &definition.mpi,
+                  .communicator = communicator,
                   .send = buffers.send,
                   .receive = buffers.receive,
                   .in_place = operation.in_place,

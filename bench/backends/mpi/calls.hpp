@@ -18,6 +18,7 @@ namespace muster::bench::mpi {
 
 struct PlanParts {
   const MpiUse* use = nullptr;
+  MPI_Comm communicator = MPI_COMM_NULL;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
   bool in_place = false;
@@ -103,6 +104,7 @@ inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31U) - 1;
 [[nodiscard]] Plan plan_of(const Operation& operation,
                            const HostMemory::Buffers& buffers,
                            const Types& types,
+                           MPI_Comm communicator,
                            int rank,
                            int ranks,
                            std::uint64_t most = kMostElements);

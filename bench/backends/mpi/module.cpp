@@ -55,8 +55,14 @@ class Job : public MpiJob {
 
   [[nodiscard]] Result<void> finish() override { return check(MPI_Finalize(), "MPI_Finalize"); }
 
-  [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend() override {
-    return mpi::make_backend(library(), rank_, size_);
+  [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(std::optional<int> colour) override {
+    if (!colour) return mpi::make_backend(library(), MPI_COMM_WORLD);
+    MPI_Comm ranks = MPI_COMM_NULL;
+    if (auto ok = check(MPI_Comm_split(MPI_COMM_WORLD, *colour, rank_, &ranks), "MPI_Comm_split");
+        !ok) {
+      return tl::unexpected(ok.error());
+    }
+    return mpi::make_backend(library(), ranks);
   }
 
  private:
@@ -67,10 +73,10 @@ class Job : public MpiJob {
 }  // namespace
 }  // namespace muster::bench::mpi
 
-extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_2(
+extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_3(
     std::string* why);
 
-extern "C" muster::bench::MpiJob* muster_mpi_start_2(std::string* why) {
+extern "C" muster::bench::MpiJob* muster_mpi_start_3(std::string* why) {
   auto job = std::make_unique<muster::bench::mpi::Job>();
   if (const auto started = job->start(); !started) {
     *why = started.error().message;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,12 +31,14 @@ class MpiJob {
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
   [[nodiscard]] virtual Result<void> finish() = 0;
 
-  // On host memory. Every rank calls it. It must be gone before `finish`.
-  [[nodiscard]] virtual Result<std::unique_ptr<Backend>> make_backend() = 0;
+  // On host memory, among all ranks, or among those of this colour. Every rank calls it. It must be
+  // gone before `finish`.
+  [[nodiscard]] virtual Result<std::unique_ptr<Backend>> make_backend(
+      std::optional<int> colour = {}) = 0;
 };
 
 // Initialises MPI. Null where that failed, and `why` says why.
 using StartMpi = MpiJob* (*)(std::string* why);
-inline constexpr const char* kMpiEntry = "muster_mpi_start_2";
+inline constexpr const char* kMpiEntry = "muster_mpi_start_3";
 
 }  // namespace muster::bench

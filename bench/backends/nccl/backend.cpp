@@ -179,6 +179,7 @@ Result<void> NcclBackend::start() {
   auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
   if (!gpu) return named(gpu.error());
   gpu_ = std::move(*gpu);
+  if (ordinal_.device_id.empty()) ordinal_.device_id = gpu_->pci_address();
   return meet();
 }
 
@@ -195,7 +196,7 @@ Result<void> NcclBackend::meet() {
     if (!unique) return named(unique.error());
     id = *std::move(unique);
   }
-  auto shared = options_.broadcast(std::move(id));
+  auto shared = options_.broadcast(id);
   if (!shared) return tl::unexpected(shared.error());
   auto joined = communicator_->join(*shared, options_.blocking);
   if (!joined) return named(joined.error());

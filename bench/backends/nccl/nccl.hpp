@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bench/backends/backend.hpp"
 #include "lib/base/result.hpp"
@@ -19,7 +20,7 @@ struct NcclOptions {
   int local_rank = 0;
   std::string host;
   // Gives every rank the text of rank 0; the others' own text does not count.
-  std::function<Result<std::string>(std::string)> broadcast;
+  std::function<Result<std::string>(std::string_view)> broadcast;
   // Else NCCL's calls return before they are done, its errors are seen while it begins, and a hang
   // in a call can be given up. NCCL then starts a thread for each operation that is not part of a
   // graph, which short operations feel; blocking, only the end of the process helps against a hang

@@ -95,6 +95,74 @@ bool uses_tcp(const SimCluster& cluster) {
          std::ranges::count(cluster.faults, SimFault::Kind::tcp_fallback, &SimFault::kind) > 0;
 }
 
+Result<SimCluster> part_of(const SimCluster& cluster, const std::vector<int>& ranks) {
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint64_t> gpus;
+  for (const int rank : ranks) {
+    const auto node = static_cast<std::uint64_t>(rank / cluster.gpus);
+    const auto gpu = static_cast<std::uint64_t>(rank % cluster.gpus);
+    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+    if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
+  }
+  if (nodes.empty() || nodes.size() * gpus.size() != ranks.size()) {
+    return make_error(
+        "the model can be split into whole nodes, equal parts of a node, or rails: the same GPUs "
+        "of "
+        "each node");
+  }
+  auto part = cluster;
+  part.nodes = static_cast<int>(nodes.size());
+  part.gpus = static_cast<int>(gpus.size());
+  // Each GPU's share of the HCAs, in their order.
+  const auto place = [&](const std::vector<std::uint64_t>& all, std::uint64_t which) {
+    return static_cast<std::uint64_t>(std::ranges::find(all, which) - all.begin());
+  };
+  const auto gpu_of_hca = [&](std::uint64_t hca) {
+    return hca * static_cast<std::uint64_t>(cluster.gpus) /
+           static_cast<std::uint64_t>(std::max(1, cluster.hcas));
+  };
+  part.hcas = 0;
+  for (int hca = 0; hca < cluster.hcas; ++hca) {
+    if (place(gpus, gpu_of_hca(static_cast<std::uint64_t>(hca))) < gpus.size()) ++part.hcas;
+  }
+  part.faults.clear();
+  for (auto fault : cluster.faults) {
+    switch (fault.kind) {
+      case SimFault::Kind::slow_hca:
+        if (place(gpus, gpu_of_hca(fault.second)) == gpus.size()) continue;
+        fault.second = place(gpus, gpu_of_hca(fault.second));
+        fault.first = place(nodes, fault.first);
+        break;
+      case SimFault::Kind::slow_gpu:
+        fault.second = place(gpus, fault.second);
+        if (fault.second == gpus.size()) continue;
+        fault.first = place(nodes, fault.first);
+        break;
+      case SimFault::Kind::slow_node:
+        fault.first = place(nodes, fault.first);
+        break;
+      case SimFault::Kind::slow_link:
+        fault.first = place(nodes, fault.first);
+        fault.second = place(nodes, fault.second);
+        if (fault.second == nodes.size()) continue;
+        break;
+      case SimFault::Kind::tcp_fallback:
+        break;
+      case SimFault::Kind::wrong:
+      case SimFault::Kind::hang: {
+        const auto at = std::ranges::find(ranks, static_cast<int>(fault.first));
+        if (at == ranks.end()) continue;
+        fault.first = static_cast<std::uint64_t>(at - ranks.begin());
+        part.faults.push_back(fault);
+        continue;
+      }
+    }
+    if (fault.kind != SimFault::Kind::tcp_fallback && fault.first == nodes.size()) continue;
+    part.faults.push_back(fault);
+  }
+  return part;
+}
+
 double seconds_of(const SimCluster& cluster, const Operation& operation) {
   const int ranks = ranks_of(cluster);
   const double latency = latency_of(cluster, operation.collective);

@@ -59,6 +59,11 @@ struct SimCluster {
 // `defaults`. An error names the word, and what is known.
 [[nodiscard]] Result<SimCluster> parse_sim(std::string_view text, SimCluster defaults = {});
 
+// The cluster that these ranks of it are, in this order: whole nodes, a part of one node, or the
+// same number of GPUs of several nodes, with the HCAs next to them. An error where they are none of
+// that.
+[[nodiscard]] Result<SimCluster> part_of(const SimCluster& cluster, const std::vector<int>& ranks);
+
 // How long it takes without noise.
 [[nodiscard]] double seconds_of(const SimCluster& cluster, const Operation& operation);
 

@@ -2,23 +2,16 @@
 // A connection between every two ranks of a job, and nobody else.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/backends/backend.hpp"
 #include "bench/backends/tcp/connection.hpp"
 #include "bench/collectives/host_algorithms.hpp"
 
 namespace muster::bench::tcp {
-
-// Every rank calls these in the same order: `gather` gives rank 0 the text of every rank, and
-// `broadcast` gives everybody rank 0's.
-struct Exchange {
-  std::function<Result<std::vector<std::string>>(std::string_view mine)> gather;
-  std::function<Result<std::string>(std::string_view text)> broadcast;
-};
 
 class Mesh final : public Peers {
  public:

@@ -62,7 +62,7 @@ TEST(MpiBackendTest, IsRightInEveryOperation) {
 
 TEST(MpiBackendTest, IsRightWhereOneCallCannotCountTheElements) {
   // As if an int could count to 4096 only: several calls, and blocks of 16 bytes. Two types.
-  const auto backend = mpi::make_backend("MPI", job()->rank(), job()->size(), 4096);
+  const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
   std::vector<Operation> operations;
   for (const auto& operation : all_operations(std::uint64_t{32768} * 4, 1)) {
     if (operation.type != Type::bf16 && operation.type != Type::u8) continue;
@@ -77,7 +77,7 @@ TEST(MpiBackendTest, IsRightWhereOneCallCannotCountTheElements) {
 }
 
 TEST(MpiBackendTest, RefusesWhatItCannotDo) {
-  const auto backend = mpi::make_backend("MPI", job()->rank(), job()->size(), 4096);
+  const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
   const Operation large{.collective = Collective::reduce_scatter,
                         .bytes = static_cast<std::uint64_t>(job()->size()) * 32768};
   EXPECT_EQ(backend->supports(large, {}).error().message,

@@ -89,7 +89,8 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
                     "sendrecv --type bf16 --warm-up 20 --graph"},
         ForeignLine{"broadcast_perf -r 3 -d float -G 0", "broadcast --root 3"},
         // As its documents, clusters' recipes and providers' acceptance tests have them.
-        ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 8", "all_reduce --min 8 --max 128MiB --local 8"},
+        ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 8",
+                    "all_reduce --min 8 --max 128MiB --local 8"},
         ForeignLine{"all_reduce_perf -b 8 -e 8G -f 2 -t 2 -g 4 -c 1 -n 100",
                     "all_reduce --min 8 --max 8GiB --local 8 --iterations 100"},
         ForeignLine{"all_reduce_perf -b 1G -e 10G -i 1073741824 -g 8 -c 0 -z 0",
@@ -148,6 +149,16 @@ TEST(BenchParseTest, AProgramStartedByANameOfNcclTestsRunsThatCollective) {
               ElementsAre("all_reduce_perf", "-b", "8"));
   EXPECT_THAT(words({"alltoall_perf"}), ElementsAre("alltoall_perf"));
   EXPECT_THAT(words({"build/muster-bench", "node"}), ElementsAre("node"));
+}
+
+TEST(BenchParseTest, SeveralTypesAndReductionsWithTheJudgedOneFirst) {
+  const auto command = command_of({"--type=f64,f32,bf16", "--op=all"});
+  EXPECT_EQ(command.type, Type::f32);
+  EXPECT_THAT(command.types, ElementsAre(Type::f32, Type::f64, Type::bf16));
+  EXPECT_EQ(command.reduction, Reduction::sum);
+  EXPECT_EQ(command.reductions.size(), kReductions);
+  EXPECT_EQ(command_of({"--type=f64,i8"}).type, Type::f64);
+  EXPECT_TRUE(command_of({"--type=f64"}).types.empty());
 }
 
 TEST(BenchParseTest, HowOften) {
@@ -306,6 +317,11 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce_perf -b", "-b needs a value"},
         Bad{"all_reduce --type int7",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got \"int7\""},
+        Bad{"all_reduce --type f32,f23",
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got \"f23\"; "
+            "did you mean f32?"},
+        Bad{"all_reduce --type all --split 2",
+            "--split and several types or operations exclude each other"},
         Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));
 
 std::vector<std::uint64_t> sizes(std::vector<std::string> words) {

@@ -75,6 +75,28 @@ TEST(MpiRunTest, PrintsATableAndAVerdict) {
   EXPECT_THAT(end.out, HasSubstr(" is healthy: "));
 }
 
+TEST(MpiRunTest, PartsOfTheRanksRunInCommunicatorsOfTheirOwn) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  for (const auto* order : {"--split-order=at_once", "--split-order=in_turn"}) {
+    Job job;
+    const auto end = job.end_of(job.start(mpirun(4,
+                                                 muster_bench({"all_reduce",
+                                                               "--sizes=8,64KiB",
+                                                               "--split=2",
+                                                               order,
+                                                               "--format=json",
+                                                               "--profile=generic",
+                                                               kAnyBandwidth}))));
+    EXPECT_EQ(end.status, 0) << end.err;
+    const auto report = end.report();
+    ASSERT_EQ(report["measurements"].size(), 8U) << "2 parts, 2 sizes, 2 placements";
+    EXPECT_EQ(report["measurements"][0]["conditions"]["device"], "ranks 0-1");
+    EXPECT_EQ(report["measurements"][7]["conditions"]["device"], "ranks 2-3");
+    EXPECT_EQ(report["measurements"][7]["conditions"]["ranks"], 2);
+    EXPECT_EQ(report["measurements"][7]["wrong_elements"], 0);
+  }
+}
+
 // The launcher's own environment is enough where the back end is another.
 TEST(MpiRunTest, RunsOverTcpWhenAsked) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";

@@ -59,8 +59,8 @@ NcclOptions options_of(const World& world, int rank, SharedBoard& board) {
           .ranks = world.ranks,
           .local_rank = rank % world.gpus,
           .host = fmt::format("node{}", rank / world.gpus),
-          .broadcast = [rank, &board](const std::string& text) -> Result<std::string> {
-            return board.broadcast(rank, text);
+          .broadcast = [rank, &board](std::string_view text) -> Result<std::string> {
+            return board.broadcast(rank, std::string(text));
           },
           .blocking = world.blocking,
           .bind = world.bind,

@@ -27,7 +27,9 @@ std::string count_gpus(const std::string& file) {
 }
 
 std::string make_alone(NcclOptions options) {
-  options.broadcast = [](std::string text) -> Result<std::string> { return text; };
+  options.broadcast = [](std::string_view text) -> Result<std::string> {
+    return std::string(text);
+  };
   const auto backend = make_nccl_backend(std::move(options));
   return backend ? (*backend)->library() : backend.error().message;
 }
@@ -109,7 +111,9 @@ TEST(NcclStartTest, ChoosesTheGpuOfTheLocalRank) {
   };
   EXPECT_EQ(chosen(3, 8, ""), "3 gpu3");
   EXPECT_EQ(chosen(1, 3, "6,2,7"), "1 gpu2");
-  EXPECT_EQ(chosen(1, 2, "GPU-6cf8,GPU-77aa"), "1 gpu1");
+  // Which number a GPU has that is named by its UUID is not said: its PCI address names it.
+  EXPECT_EQ(chosen(1, 2, "GPU-6cf8,GPU-77aa"), "1 ");
+  EXPECT_EQ(chosen(3, 1, "GPU-6cf8"), "0 ");
   // The launcher gave each process a GPU of its own.
   EXPECT_EQ(chosen(3, 1, "3"), "0 gpu3");
   EXPECT_EQ(chosen(2, 2, ""), "rank 5 is local rank 2, and only 2 GPUs are visible");
@@ -124,8 +128,8 @@ TEST(NcclStartTest, UsesTheGpusThatAreVisible) {
                         ::setenv("CUDA_VISIBLE_DEVICES", "6,2", 1);
                         NcclOptions options{.cuda = fake_cuda(), .nccl = fake_nccl()};
                         options.local_rank = 1;
-                        options.broadcast = [](std::string text) -> Result<std::string> {
-                          return text;
+                        options.broadcast = [](std::string_view text) -> Result<std::string> {
+                          return std::string(text);
                         };
                         const auto backend = make_nccl_backend(std::move(options));
                         if (!backend) return backend.error().message;

@@ -160,5 +160,43 @@ TEST(SimNoiseTest, StaysWithinItsShareAndAroundOne) {
   EXPECT_EQ(noise_factor(SimCluster(), 5), 1);
 }
 
+// 16 nodes of 8 GPUs, and the ranks of one rail.
+std::vector<int> rail(int gpu) {
+  std::vector<int> ranks;
+  for (int node = 0; node < 16; ++node) ranks.push_back(node * 8 + gpu);
+  return ranks;
+}
+
+TEST(PartOfTest, ARailHasTheHcaOfItsGpu) {
+  const auto cluster = cluster_of("nodes=16,fault=slow_hca:5:3:0.5,fault=slow_gpu:2:4:0.5");
+  const auto third = part_of(cluster, rail(3));
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->nodes, 16);
+  EXPECT_EQ(third->gpus, 1);
+  EXPECT_EQ(third->hcas, 1);
+  ASSERT_EQ(third->faults.size(), 1U);
+  EXPECT_EQ(third->faults[0].first, 5U);
+  EXPECT_EQ(third->faults[0].second, 0U);
+  EXPECT_EQ(part_of(cluster, rail(4))->faults[0].kind, SimFault::Kind::slow_gpu);
+  EXPECT_TRUE(part_of(cluster, rail(0))->faults.empty());
+}
+
+TEST(PartOfTest, ANodeHasItsOwnFaults) {
+  const auto cluster = cluster_of("nodes=4,fault=slow_node:2:0.5,fault=wrong:17:9");
+  std::vector<int> ranks{16, 17, 18, 19, 20, 21, 22, 23};
+  const auto node = part_of(cluster, ranks);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->nodes, 1);
+  EXPECT_EQ(node->gpus, 8);
+  ASSERT_EQ(node->faults.size(), 2U);
+  EXPECT_EQ(node->faults[1].first, 1U) << "its rank in the part";
+}
+
+TEST(PartOfTest, WhatIsNoWholePartIsRefused) {
+  const auto part = part_of(cluster_of("nodes=2"), {0, 1, 8});
+  ASSERT_FALSE(part);
+  EXPECT_EQ(part.error().message.substr(0, 27), "the model can be split into");
+}
+
 }  // namespace
 }  // namespace muster::bench
