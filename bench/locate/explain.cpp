@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace muster::bench::locate {
+namespace {
+
+constexpr std::size_t kControls = 8;
+constexpr double kPercent = 100;
+
+std::string rate(const std::optional<double>& gbps, const Scale& scale) {
+  if (!gbps) return "did not finish";
+  return fmt::format("{:.1f} GB/s, {:.0f}% of {:.1f} that {} healthy ones reach",
+                     *gbps,
+                     kPercent * scale.share(*gbps),
+                     scale.median,
+                     scale.count);
+}
+
+double odds(const std::optional<double>& gbps, const Scale& scale) {
+  return odds_of(gbps.value_or(0), scale);
+}
+
+class Explanation {
+ public:
+  Explanation(const Suspicion& suspicion, const Nodes& nodes, Rounds& rounds)
+      : nodes_(nodes), rounds_(rounds), scale_(suspicion.scale), proven_(suspicion.proven) {
+    blame_leaves(suspicion.slow);
+    for (const auto& pair : suspicion.pairs) pairs_.push_back(&pair);
+  }
+
+  [[nodiscard]] Result<std::vector<Culprit>> run() {
+    const bool parts = nodes_.devices > 1 && !slow_.empty();
+    if (parts || !pairs_.empty() || !leaves_.empty()) {
+      if (auto done = measure_quiet(parts); !done) return tl::unexpected(done.error());
+    }
+    if (parts) {
+      if (auto done = measure_inside(); !done) return tl::unexpected(done.error());
+    }
+    for (auto& each : slow_) culprits_.push_back(conclude(each));
+    for (auto& each : leaves_) culprits_.push_back(std::move(each));
+    return std::move(culprits_);
+  }
+
+ private:
+  struct Slow {
+    const Suspect* suspect = nullptr;
+    std::vector<int> low{};  // devices that are slow by themselves
+    bool rails = false;      // were they measured?
+    bool inside_low = false, inside = false;
+    std::vector<double> odds{};
+    std::vector<std::string> evidence{};
+  };
+
+  void blame_leaves(const std::vector<Suspect>& slow) {
+    std::map<int, std::pair<std::size_t, std::vector<const Suspect*>>> leaves;
+    for (Node node = 0; node < nodes_.count(); ++node) ++leaves[nodes_.leaf(node)].first;
+    for (const auto& each : slow) leaves[nodes_.leaf(each.node)].second.push_back(&each);
+    for (const auto& [leaf, members] : leaves) {
+      const auto& [count, suspects] = members;
+      if (leaf != kNoLeaf && suspects.size() > 1 && 2 * suspects.size() > count) {
+        leaves_.push_back(leaf_of(leaf, suspects));
+        continue;
+      }
+      for (const auto* each : suspects) slow_.push_back(evidence_of(*each));
+    }
+  }
+
+  [[nodiscard]] Culprit leaf_of(int leaf, const std::vector<const Suspect*>& suspects) const {
+    Culprit culprit{.kind = Culprit::Kind::leaf, .leaf = leaf, .hung = true};
+    for (const auto* each : suspects) {
+      culprit.nodes.push_back(each->node);
+      const auto slow = evidence_of(*each);
+      culprit.probability = std::max(culprit.probability, probability_of(slow.odds));
+      for (const auto& meeting : each->meetings) take(culprit, meeting);
+    }
+    culprit.evidence.push_back(fmt::format(
+        "{} of its nodes are slow with every node of other leaf switches", suspects.size()));
+    return culprit;
+  }
+
+  static void take(Culprit& culprit, const Meeting& meeting) {
+    if (!meeting.gbps) return;
+    culprit.hung = false;
+    culprit.gbps = std::max(culprit.gbps, *meeting.gbps);
+    culprit.share = std::max(culprit.share, meeting.scale.share(*meeting.gbps));
+  }
+
+  [[nodiscard]] Slow evidence_of(const Suspect& suspect) const {
+    Slow slow{.suspect = &suspect};
+    for (const auto& meeting : suspect.meetings) {
+      slow.odds.push_back(odds(meeting.gbps, meeting.scale));
+      slow.evidence.push_back(fmt::format(
+          "with {}: {}", nodes_.names[meeting.partner], rate(meeting.gbps, meeting.scale)));
+    }
+    return slow;
+  }
+
+  // One round: pairs that were slow, pairs inside leaf switches, and the rails of slow nodes, each
+  // with controls of its kind. All groups are of different nodes.
+  [[nodiscard]] Result<void> measure_quiet(bool parts) {
+    std::vector<Node> slow;
+    for (const auto& each : slow_) slow.push_back(each.suspect->node);
+    auto left = proven_;
+    // Of a slow pair both are proven, and they are measured with each other.
+    for (const auto* each : pairs_) {
+      std::erase(left, each->pair.first);
+      std::erase(left, each->pair.second);
+    }
+    const auto rails = parts ? pair_with(slow, left, nodes_) : std::vector<Pair>{};
+    const auto rail_controls = parts ? take_controls(left, kControls / 2, nodes_) : rails;
+    std::vector<Group> groups;
+    for (const auto* each : pairs_) {
+      groups.push_back({.nodes = {each->pair.first, each->pair.second}});
+    }
+    for (const auto& leaf : leaves_) test_leaf(leaf, left, groups);
+    const auto controls = groups.size();
+    if (!groups.empty()) {
+      std::ranges::move(groups_of(take_controls(left, kControls, nodes_)),
+                        std::back_inserter(groups));
+    }
+    const auto first_rail = groups.size();
+    for (const auto* list : {&rails, &rail_controls}) {
+      for (const auto& [a, b] : *list) {
+        for (int i = 0; i < nodes_.devices; ++i) {
+          groups.push_back({.nodes = {a, b}, .device = i});
+        }
+      }
+    }
+    const auto round = rounds_.measure("suspects alone", std::move(groups));
+    if (!round) return tl::unexpected(round.error());
+    judge_pairs(*round, controls, first_rail);
+    judge_rails(*round, first_rail, rails);
+    return {};
+  }
+
+  void judge_pairs(const Round& round, std::size_t controls, std::size_t end) {
+    auto part = round;
+    part.groups.resize(end);
+    part.gbps.resize(end);
+    const auto scale = scale_from(part, controls, scale_, rounds_.rule());
+    Culprit jam{.kind = Culprit::Kind::congestion};
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      judge_pair(*pairs_[i], round.gbps[i], scale, jam);
+    }
+    if (!jam.nodes.empty()) culprits_.push_back(std::move(jam));
+    judge_leaves(round, scale);
+  }
+
+  // One node of it with one of another leaf switch, and two of its nodes with each other.
+  void test_leaf(const Culprit& leaf, std::vector<Node>& left, std::vector<Group>& groups) {
+    LeafTest test;
+    const auto pairs = pair_with({leaf.nodes[0]}, left, nodes_);
+    if (!pairs.empty()) {
+      test.across = groups.size();
+      groups.push_back(groups_of(pairs).front());
+    }
+    if (leaf.nodes.size() > 2) {
+      test.within = groups.size();
+      groups.push_back({.nodes = {leaf.nodes[1], leaf.nodes[2]}});
+    }
+    leaf_tests_.push_back(test);
+  }
+
+  void judge_leaves(const Round& round, const Scale& scale) {
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      auto& leaf = leaves_[i];
+      const auto [across, within] = leaf_tests_[i];
+      if (across) {
+        const auto& gbps = round.gbps[*across];
+        leaf.evidence.push_back(
+            fmt::format("one of its nodes with one of another leaf switch, "
+                        "while nobody else works: {}",
+                        rate(gbps, scale)));
+        if (!is_low(gbps, scale)) leaf.kind = Culprit::Kind::congestion;
+      }
+      if (!within) continue;
+      const auto& gbps = round.gbps[*within];
+      (is_low(gbps, scale) ? leaf.evidence : leaf.ruled_out)
+          .push_back(fmt::format("two of its nodes with each other: {}", rate(gbps, scale)));
+    }
+  }
+
+  void judge_pair(const SlowPair& pair,
+                  const std::optional<double>& again,
+                  const Scale& scale,
+                  Culprit& jam) {
+    const auto [a, b] = pair.pair;
+    const auto names = fmt::format("{} with {}", nodes_.names[a], nodes_.names[b]);
+    if (!is_low(again, scale)) {
+      jam.nodes.insert(jam.nodes.end(), {a, b});
+      jam.gbps = pair.gbps.value_or(0);
+      jam.share = pair.scale.share(jam.gbps);
+      jam.probability = probability_of({odds(pair.gbps, pair.scale)});
+      jam.evidence.push_back(fmt::format("{}: {} while all nodes worked; alone {}",
+                                         names,
+                                         rate(pair.gbps, pair.scale),
+                                         rate(again, scale)));
+      return;
+    }
+    culprits_.push_back(
+        {.kind = Culprit::Kind::link,
+         .nodes = {a, b},
+         .hung = !again && !pair.gbps,
+         .gbps = again.value_or(0),
+         .share = scale.share(again.value_or(0)),
+         .probability = probability_of({odds(pair.gbps, pair.scale), odds(again, scale)}),
+         .evidence = {fmt::format("{}: {}", names, rate(pair.gbps, pair.scale)),
+                      fmt::format("alone again: {}", rate(again, scale))},
+         .ruled_out = {"the two nodes: each reaches its bandwidth with another partner",
+                       "congestion: it is slow while nobody else works"}});
+  }
+
+  void judge_rails(const Round& round, std::size_t first, const std::vector<Pair>& pairs) {
+    const auto devices = static_cast<std::size_t>(nodes_.devices);
+    const auto controls = first + pairs.size() * devices;
+    const auto usual = scale_of(finished(round, first), round.noise, rounds_.rule());
+    auto scale = scale_of(finished(round, controls), round.noise, rounds_.rule());
+    if (!scale) scale = usual;
+    if (!scale) return;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const auto slow = std::ranges::find_if(
+          slow_, [&](const Slow& each) { return each.suspect->node == pairs[i].first; });
+      slow->rails = true;
+      for (std::size_t device = 0; device < devices; ++device) {
+        const auto& gbps = round.gbps[first + i * devices + device];
+        if (!is_low(gbps, *scale)) continue;
+        slow->low.push_back(static_cast<int>(device));
+        if (slow->low.size() == 1) slow->odds.push_back(odds(gbps, *scale));
+        slow->evidence.push_back(fmt::format("device {} alone, with that of {}: {}",
+                                             device,
+                                             nodes_.names[pairs[i].second],
+                                             rate(gbps, *scale)));
+      }
+    }
+  }
+
+  [[nodiscard]] Result<void> measure_inside() {
+    std::vector<Group> groups;
+    for (const auto& each : slow_) groups.push_back({.nodes = {each.suspect->node}});
+    const auto controls = groups.size();
+    for (std::size_t i = 0; i < std::min(kControls, proven_.size()); ++i) {
+      groups.push_back({.nodes = {proven_[i]}});
+    }
+    const auto round = rounds_.measure("each suspect by itself", std::move(groups));
+    if (!round) return tl::unexpected(round.error());
+    const auto scale = scale_of(finished(*round, controls), round->noise, rounds_.rule());
+    if (!scale) return {};
+    for (std::size_t i = 0; i < slow_.size(); ++i) {
+      slow_[i].inside = true;
+      slow_[i].inside_low = is_low(round->gbps[i], *scale);
+      if (slow_[i].inside_low) {
+        slow_[i].evidence.push_back(
+            fmt::format("by itself, over its own links: {}", rate(round->gbps[i], *scale)));
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] Part part_of(const Slow& slow) const {
+    const auto low = slow.low.size();
+    if (low == 1 && slow.inside) return slow.inside_low ? Part::gpu : Part::hca;
+    if (low == 0 && slow.inside_low) return Part::inside;
+    if (low > 1 && slow.inside && !slow.inside_low) return Part::network;
+    return Part::untold;
+  }
+
+  [[nodiscard]] Culprit conclude(Slow& slow) const {
+    Culprit culprit{.kind = Culprit::Kind::node,
+                    .nodes = {slow.suspect->node},
+                    .part = part_of(slow),
+                    .hung = true,
+                    .probability = probability_of(slow.odds),
+                    .evidence = std::move(slow.evidence)};
+    for (const auto& meeting : slow.suspect->meetings) take(culprit, meeting);
+    auto& not_it = culprit.ruled_out;
+    not_it.push_back(fmt::format("its partners and the paths to them: it is slow with {}",
+                                 slow.suspect->meetings.size()));
+    if (slow.rails && slow.low.empty()) not_it.emplace_back("each of its HCAs by itself");
+    if (slow.inside && !slow.inside_low) not_it.emplace_back("the links between its GPUs");
+    if (slow.low.size() < static_cast<std::size_t>(nodes_.devices)) {
+      culprit.devices = std::move(slow.low);
+    }
+    return culprit;
+  }
+
+  // Where the groups of a leaf switch stand in the round; empty where there are no nodes for one.
+  struct LeafTest {
+    std::optional<std::size_t> across{}, within{};
+  };
+
+  const Nodes& nodes_;
+  Rounds& rounds_;
+  Scale scale_;
+  std::vector<Node> proven_;
+  std::vector<Slow> slow_;
+  std::vector<Culprit> leaves_;
+  std::vector<LeafTest> leaf_tests_;
+  std::vector<const SlowPair*> pairs_;
+  std::vector<Culprit> culprits_;
+};
+
+}  // namespace
+
+Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
+                                     const Nodes& nodes,
+                                     Rounds& rounds) {
+  return Explanation(suspicion, nodes, rounds).run();
+}
+
+std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most, const Nodes& nodes) {
+  std::vector<Node> some;
+  while (some.size() < most && some.size() + 2 <= proven.size()) {
+    some.push_back(proven.back());
+    proven.pop_back();
+  }
+  return pair_with(some, proven, nodes);
+}
+
+Scale scale_from(const Round& round, std::size_t from, const Scale& usual, const Rule& rule) {
+  return scale_of(finished(round, from), round.noise, rule).value_or(usual);
+}
+
+bool is_low(const std::optional<double>& gbps, const Scale& scale) {
+  return !gbps || scale.low(*gbps);
+}
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// From slow nodes and slow pairs to causes: two more rounds in which nobody else works.
+#pragma once
+
+#include "bench/locate/culprit.hpp"
+#include "bench/locate/rounds.hpp"
+
+namespace muster::bench::locate {
+
+// Slow nodes that make up most of a leaf switch are the leaf's fault. Of the others each device is
+// measured by itself with the same one of a proven partner, and then each node alone. Slow pairs
+// are measured once more: low again is a link, else it was congestion.
+[[nodiscard]] Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
+                                                   const Nodes& nodes,
+                                                   Rounds& rounds);
+
+// Pairs of proven nodes that a later round compares with, taken out of `proven`.
+[[nodiscard]] std::vector<Pair> take_controls(std::vector<Node>& proven,
+                                              std::size_t most,
+                                              const Nodes& nodes);
+
+// Of the groups from index `from` on; where they are too few, `usual`.
+[[nodiscard]] Scale scale_from(const Round& round,
+                               std::size_t from,
+                               const Scale& usual,
+                               const Rule& rule);
+
+[[nodiscard]] bool is_low(const std::optional<double>& gbps, const Scale& scale);
+
+}  // namespace muster::bench::locate

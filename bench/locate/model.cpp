@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace muster::bench::locate {
+namespace {
+
+using Kind = ModelFault::Kind;
+
+void lower(double& rate, double factor) { rate = std::min(rate, factor); }
+
+}  // namespace
+
+Nodes nodes_of(const ModelCluster& cluster, bool with_topology) {
+  Nodes nodes{.names = {}, .devices = cluster.devices, .leaves = {}, .leaf_names = {}};
+  for (std::size_t i = 0; i < cluster.nodes; ++i) {
+    nodes.names.push_back(fmt::format("sim{}", i));
+    if (!with_topology) continue;
+    const auto leaf = i / cluster.nodes_per_leaf;
+    nodes.leaves.push_back(static_cast<int>(leaf));
+    if (leaf == nodes.leaf_names.size()) nodes.leaf_names.push_back(fmt::format("leaf{}", leaf));
+  }
+  return nodes;
+}
+
+Model::Model(ModelCluster cluster)
+    : cluster_(std::move(cluster)), nodes_(cluster_.nodes), random_(cluster_.seed) {
+  const auto leaves = leaf(cluster_.nodes - 1) + 1;
+  leaves_.assign(leaves, 1);
+  crowded_leaves_.assign(leaves, 1);
+  const auto devices = static_cast<std::size_t>(cluster_.devices);
+  for (const auto& fault : cluster_.faults) {
+    if (fault.kind == Kind::slow_leaf) {
+      lower(leaves_[fault.first], fault.factor);
+      continue;
+    }
+    if (fault.kind == Kind::congestion) {
+      lower(crowded_leaves_[fault.first], fault.factor);
+      continue;
+    }
+    auto& node = nodes_[fault.first];
+    if (fault.kind == Kind::slow_link || fault.kind == Kind::hang_link) links_.push_back(fault);
+    if (fault.kind == Kind::hang) node.hangs = true;
+    if (fault.kind != Kind::slow_node && fault.kind != Kind::slow_hca &&
+        fault.kind != Kind::slow_gpu) {
+      continue;
+    }
+    lower(node.network, fault.factor);
+    if (fault.kind != Kind::slow_hca) lower(node.inside, fault.factor);
+    if (node.devices.empty()) node.devices.assign(devices, 1);
+    for (std::size_t i = 0; i < devices; ++i) {
+      if (fault.kind == Kind::slow_node || i == fault.second) lower(node.devices[i], fault.factor);
+    }
+  }
+}
+
+bool Model::hangs(const Group& group) const {
+  const auto has = [&](Node node) { return std::ranges::count(group.nodes, node) > 0; };
+  return std::ranges::any_of(group.nodes, [&](Node node) { return nodes_[node].hangs; }) ||
+         std::ranges::any_of(links_, [&](const ModelFault& link) {
+           return link.kind == Kind::hang_link && has(link.first) && has(link.second);
+         });
+}
+
+// The part of their HCAs' rate that the switches between them let through.
+double Model::path(const Group& group, bool crowded) const {
+  const auto [low, high] = std::ranges::minmax(group.nodes);
+  double part = 1;
+  if (leaf(low) != leaf(high)) {
+    part = cluster_.per_level;
+    if (leaf(low) / cluster_.leaves_per_pod != leaf(high) / cluster_.leaves_per_pod) {
+      part *= cluster_.per_level;
+    }
+    double worst = 1;
+    for (const auto node : group.nodes) {
+      lower(worst, leaves_[leaf(node)]);
+      if (crowded) lower(worst, crowded_leaves_[leaf(node)]);
+    }
+    part *= worst;
+  }
+  for (const auto& link : links_) {
+    const auto has = [&](Node node) { return std::ranges::count(group.nodes, node) > 0; };
+    if (link.kind == Kind::slow_link && has(link.first) && has(link.second)) {
+      part *= link.factor;
+    }
+  }
+  return part;
+}
+
+double Model::rate_of(const Group& group, bool crowded) const {
+  if (hangs(group)) return 0;
+  const bool alone = group.nodes.size() == 1;
+  if (alone && !group.without_nvlink) {
+    return cluster_.inside_gbps * nodes_[group.nodes[0]].inside;
+  }
+  double part = 1;
+  for (const auto node : group.nodes) {
+    const auto& state = nodes_[node];
+    const auto device = static_cast<std::size_t>(std::max(group.device, 0));
+    lower(part,
+          group.device == kAllDevices ? state.network
+          : state.devices.empty()     ? 1
+                                      : state.devices[device]);
+  }
+  const double all = cluster_.gbps / (group.device == kAllDevices ? 1 : cluster_.devices);
+  return all * part * path(group, crowded);
+}
+
+// The Box-Muller method: the same numbers with every standard library.
+double Model::normal() {
+  if (std::exchange(has_spare_, false)) return spare_;
+  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
+  const auto uniform = [&] { return (static_cast<double>(random_() >> 11U) + 0.5) * kUnit; };
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  const double angle = 2 * std::numbers::pi * uniform();
+  spare_ = radius * std::sin(angle);
+  has_spare_ = true;
+  return radius * std::cos(angle);
+}
+
+Result<std::vector<Answer>> Model::measure(const std::vector<Group>& groups, int repeats) {
+  ++questions_;
+  level_ *= 1 + cluster_.drift * normal();
+  std::size_t working = 0;
+  for (const auto& group : groups) working += group.nodes.size();
+  const bool crowded = 2 * working > cluster_.nodes;
+  std::vector<Answer> answers(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const double rate = level_ * rate_of(groups[i], crowded);
+    answers[i].finished = rate > 0;
+    if (rate <= 0) continue;
+    answers[i].gbps.reserve(static_cast<std::size_t>(repeats));
+    for (int k = 0; k < repeats; ++k) {
+      answers[i].gbps.push_back(rate * std::max(0.05, 1 + cluster_.noise * normal()));
+    }
+  }
+  return answers;
+}
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes among which a slow one is searched for, and the switches that they hang from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/locate/measurer.hpp"
+
+namespace muster::bench::locate {
+
+inline constexpr int kNoLeaf = -1;
+
+struct Nodes {
+  std::vector<std::string> names;
+  int devices = 1;          // GPUs of a node, each with its HCA
+  std::vector<int> leaves;  // each node's leaf switch, or kNoLeaf; empty where none is known
+  std::vector<std::string> leaf_names;
+
+  [[nodiscard]] std::size_t count() const { return names.size(); }
+
+  [[nodiscard]] int leaf(Node node) const { return leaves.empty() ? kNoLeaf : leaves[node]; }
+
+  [[nodiscard]] bool share_leaf(Node a, Node b) const {
+    return leaf(a) != kNoLeaf && leaf(a) == leaf(b);
+  }
+};
+
+}  // namespace muster::bench::locate

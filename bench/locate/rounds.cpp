@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/results/statistics.hpp"
+
+namespace muster::bench::locate {
+namespace {
+
+std::vector<std::vector<double>> repeats_of(const std::vector<Answer>& answers) {
+  std::vector<std::vector<double>> repeats;
+  for (const auto& answer : answers) {
+    if (answer.finished) repeats.push_back(answer.gbps);
+  }
+  return repeats;
+}
+
+Round round_of(std::string_view title,
+               std::vector<Group> groups,
+               std::vector<Answer> answers,
+               int repeats) {
+  Round round{.title = std::string(title), .groups = std::move(groups), .gbps = {}};
+  round.repeats = repeats;
+  round.noise = noise_of_median(noise_of(repeats_of(answers)), static_cast<std::size_t>(repeats));
+  round.gbps.reserve(answers.size());
+  for (auto& answer : answers) {
+    const bool numbers = answer.finished && !answer.gbps.empty();
+    round.gbps.push_back(numbers ? std::optional(median_of(std::move(answer.gbps))) : std::nullopt);
+  }
+  return round;
+}
+
+}  // namespace
+
+std::vector<double> finished(const Round& round, std::size_t from) {
+  std::vector<double> values;
+  for (auto i = from; i < round.size(); ++i) {
+    if (round.gbps[i]) values.push_back(*round.gbps[i]);
+  }
+  return values;
+}
+
+void Rounds::begin(std::string_view title, const std::vector<Group>& groups) {
+  ++count_;
+  if (watch_) watch_(fmt::format("round {}: {}", count_, title), groups.size());
+}
+
+// What did not finish once is not asked again: it would cost its deadline each time.
+Result<void> Rounds::add(const std::vector<Group>& groups,
+                         int repeats,
+                         std::vector<Answer>& answers) {
+  std::vector<Group> left;
+  std::vector<std::size_t> of;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!answers[i].finished) continue;
+    left.push_back(groups[i]);
+    of.push_back(i);
+  }
+  auto more = measurer_.measure(left, repeats);
+  if (!more) return tl::unexpected(more.error());
+  if (more->size() != left.size()) {
+    return make_error(fmt::format("{} answers for {} groups", more->size(), left.size()));
+  }
+  operations_ += left.size() * static_cast<std::uint64_t>(repeats);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    auto& answer = answers[of[i]];
+    answer.finished = (*more)[i].finished;
+    answer.gbps.insert(answer.gbps.end(), (*more)[i].gbps.begin(), (*more)[i].gbps.end());
+  }
+  return {};
+}
+
+Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups) {
+  begin(title, groups);
+  std::vector<Answer> answers(groups.size());
+  int repeats = rule_.first_repeats;
+  if (auto done = add(groups, repeats, answers); !done) return tl::unexpected(done.error());
+  const int needed = repeats_for(noise_of(repeats_of(answers)), rule_);
+  if (needed > repeats) {
+    if (auto done = add(groups, needed - repeats, answers); !done) {
+      return tl::unexpected(done.error());
+    }
+    repeats = needed;
+  }
+  return round_of(title, std::move(groups), std::move(answers), repeats);
+}
+
+Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups, int repeats) {
+  begin(title, groups);
+  std::vector<Answer> answers(groups.size());
+  if (auto done = add(groups, repeats, answers); !done) return tl::unexpected(done.error());
+  return round_of(title, std::move(groups), std::move(answers), repeats);
+}
+
+}  // namespace muster::bench::locate

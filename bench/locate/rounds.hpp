@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures round after round, and repeats each one until its noise is small enough to tell a slow
+// group from a healthy one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/locate/measurer.hpp"
+#include "bench/locate/rule.hpp"
+
+namespace muster::bench::locate {
+
+struct Round {
+  std::string title;
+  std::vector<Group> groups;
+  std::vector<std::optional<double>> gbps;  // the median of each group; empty: it did not finish
+  double noise = 0;                         // the deviation of such a median, as a share
+  int repeats = 0;
+
+  [[nodiscard]] std::size_t size() const { return groups.size(); }
+};
+
+// The medians of those groups that finished, from the group with index `from` on.
+[[nodiscard]] std::vector<double> finished(const Round& round, std::size_t from = 0);
+
+class Rounds {
+ public:
+  using Watch = std::function<void(const std::string& title, std::size_t groups)>;
+
+  Rounds(Measurer& measurer, const Rule& rule, Watch watch)
+      : measurer_(measurer), rule_(rule), watch_(std::move(watch)) {}
+
+  [[nodiscard]] Result<Round> measure(std::string_view title, std::vector<Group> groups);
+  // As many repeats as are said.
+  [[nodiscard]] Result<Round> measure(std::string_view title,
+                                      std::vector<Group> groups,
+                                      int repeats);
+
+  [[nodiscard]] const Rule& rule() const { return rule_; }
+
+  [[nodiscard]] int count() const { return count_; }
+
+  [[nodiscard]] std::uint64_t operations() const { return operations_; }
+
+ private:
+  void begin(std::string_view title, const std::vector<Group>& groups);
+  [[nodiscard]] Result<void> add(const std::vector<Group>& groups,
+                                 int repeats,
+                                 std::vector<Answer>& answers);
+
+  Measurer& measurer_;
+  const Rule& rule_;
+  Watch watch_;
+  int count_ = 0;
+  std::uint64_t operations_ = 0;
+};
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/rule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "bench/node/judge.hpp"
+#include "bench/results/statistics.hpp"
+
+namespace muster::bench::locate {
+namespace {
+
+constexpr double kMostOdds = 1e4;
+
+// A median of normal values varies by this much more than their mean.
+const double kOfMedian = std::sqrt(std::numbers::pi / 2);
+
+}  // namespace
+
+double deviations_for(std::size_t values, double chance) {
+  const double tail = chance / static_cast<double>(std::max<std::size_t>(values, 1));
+  double low = 0;
+  double high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::numbers::sqrt2) / 2 > tail ? low : high) = middle;
+  }
+  return high;
+}
+
+std::optional<Scale> scale_of(const std::vector<double>& values, double noise, const Rule& rule) {
+  if (values.size() < rule.enough) return {};
+  const auto spread = node::spread_of(values);
+  if (spread.median <= 0) return {};
+  const double deviation = std::max(spread.deviation, noise * spread.median);
+  const double away = std::max(rule.deviations, deviations_for(values.size(), rule.family_error));
+  return Scale{.count = values.size(),
+               .median = spread.median,
+               .deviation = deviation,
+               .limit = spread.median - std::max(away * deviation, rule.tolerance * spread.median)};
+}
+
+double noise_of(const std::vector<std::vector<double>>& repeats) {
+  constexpr double kNormal = 1.4826;  // of a normal distribution's median absolute deviation
+  std::vector<double> steps;
+  for (const auto& values : repeats) {
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      const double sum = values[i] + values[i - 1];
+      if (sum > 0) steps.push_back(2 * std::abs(values[i] - values[i - 1]) / sum);
+    }
+  }
+  return steps.empty() ? 0 : kNormal * median_of(std::move(steps)) / std::numbers::sqrt2;
+}
+
+int repeats_for(double noise, const Rule& rule) {
+  const double needed = std::pow(kOfMedian * rule.deviations * noise / rule.tolerance, 2);
+  const double most = rule.most_repeats;
+  return std::max(rule.first_repeats, static_cast<int>(std::ceil(std::min(needed, most))));
+}
+
+double noise_of_median(double noise, std::size_t repeats) {
+  return repeats < 3 ? noise : noise * kOfMedian / std::sqrt(static_cast<double>(repeats));
+}
+
+double odds_of(double value, const Scale& scale) {
+  const double away = (scale.median - value) / scale.deviation;
+  if (away <= 0) return 1;
+  return std::min(kMostOdds, std::exp(std::min(away * away / 2, 100.0)));
+}
+
+double probability_of(const std::vector<double>& odds) {
+  constexpr double kPrior = 0.005;  // of nodes are bad on a usual day
+  double all = kPrior / (1 - kPrior);
+  for (const double each : odds) all *= each;
+  return all / (1 + all);
+}
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a bandwidth is low among its equals, and how sure that is.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace muster::bench::locate {
+
+struct Rule {
+  double deviations = 5;       // the least that a low value is below the median, in deviations
+  double tolerance = 0.05;     // and the least share of the median
+  double family_error = 0.01;  // chance that any of a round's healthy values is low
+  std::size_t enough = 4;      // values to compare
+  int first_repeats = 3;
+  int most_repeats = 12;
+  std::optional<double> floor_gbps;  // what a healthy pair reaches at least
+};
+
+// The values of a round that are compared with one another.
+struct Scale {
+  std::size_t count = 0;
+  double median = 0;
+  double deviation = 0;  // of a healthy value
+  double limit = 0;      // below it a value is low
+
+  [[nodiscard]] bool low(double value) const { return value < limit; }
+
+  [[nodiscard]] double share(double value) const { return value / median; }
+};
+
+// `noise`: the deviation of a value that its own repeats make, as a share of it. Nothing where too
+// few are there to compare.
+[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values,
+                                            double noise,
+                                            const Rule& rule);
+
+// By how much two repeats in a row differ, as a share: the deviation of one repeat, from all groups
+// together. 0 where nothing was repeated.
+[[nodiscard]] double noise_of(const std::vector<std::vector<double>>& repeats);
+
+// So many repeats that their median is known well enough for the tolerance, or the most.
+[[nodiscard]] int repeats_for(double noise, const Rule& rule);
+
+// The deviation of the median of so many repeats.
+[[nodiscard]] double noise_of_median(double noise, std::size_t repeats);
+
+// How many deviations below the median none of `values` healthy ones lies, but for `chance`.
+[[nodiscard]] double deviations_for(std::size_t values, double chance);
+
+// How much more likely this value is for a slow unit than for a healthy one. Measurements are no
+// bell curve far out, so no single one counts for more than 10,000.
+[[nodiscard]] double odds_of(double value, const Scale& scale);
+
+// The probability that a unit is slow of which these measurements were taken.
+[[nodiscard]] double probability_of(const std::vector<double>& odds);
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/schedule.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace muster::bench::locate {
+
+std::vector<Pair> pairs_across(const Nodes& nodes) {
+  // By leaf, a node is half the list away from its partner: they share a leaf only where that leaf
+  // has more than half of all nodes.
+  std::vector<Node> order(nodes.count());
+  std::iota(order.begin(), order.end(), Node{0});
+  std::ranges::stable_sort(order, {}, [&](Node node) { return nodes.leaf(node); });
+  const auto half = order.size() / 2;
+  std::vector<Pair> pairs;
+  pairs.reserve(half);
+  for (std::size_t i = 0; i < half; ++i) pairs.emplace_back(order[i], order[i + half]);
+  return pairs;
+}
+
+std::size_t tournament_rounds(std::size_t nodes) { return nodes < 2 ? 0 : nodes - 1 + nodes % 2; }
+
+std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {
+  const auto players = nodes + nodes % 2;  // the last one of an odd number is nobody
+  const auto others = players - 1;
+  // Player 0 stays, the others move on by one place in each round.
+  const auto at = [&](std::size_t place) {
+    return place == 0 ? 0 : 1 + (place - 1 + round) % others;
+  };
+  std::vector<Pair> pairs;
+  pairs.reserve(players / 2);
+  for (std::size_t i = 0; i < players / 2; ++i) {
+    const auto a = at(i);
+    const auto b = at(players - 1 - i);
+    if (a < nodes && b < nodes) pairs.emplace_back(std::min(a, b), std::max(a, b));
+  }
+  return pairs;
+}
+
+std::vector<Pair> pair_with(const std::vector<Node>& seekers,
+                            std::vector<Node>& partners,
+                            const Nodes& nodes) {
+  std::vector<Pair> pairs;
+  for (const auto node : seekers) {
+    if (partners.empty()) break;
+    auto partner =
+        std::ranges::find_if(partners, [&](Node other) { return !nodes.share_leaf(node, other); });
+    if (partner == partners.end()) partner = partners.begin();
+    pairs.emplace_back(node, *partner);
+    partners.erase(partner);
+  }
+  return pairs;
+}
+
+std::vector<Group> groups_of(const std::vector<Pair>& pairs) {
+  std::vector<Group> groups;
+  groups.reserve(pairs.size());
+  for (const auto& [a, b] : pairs) groups.push_back({.nodes = {a, b}});
+  return groups;
+}
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes are paired in which round. No node is twice in a round.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "bench/locate/nodes.hpp"
+
+namespace muster::bench::locate {
+
+using Pair = std::pair<Node, Node>;
+
+// Every node once, but for the last of an odd number. The two of a pair hang from different leaf
+// switches wherever that is possible; without a topology they are far apart in the list, which
+// mostly comes to the same.
+[[nodiscard]] std::vector<Pair> pairs_across(const Nodes& nodes);
+
+// All pairs, each once, by the circle method: n - 1 rounds, n of them where n is odd.
+[[nodiscard]] std::size_t tournament_rounds(std::size_t nodes);
+[[nodiscard]] std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round);
+
+// A partner for each of `seekers`, each from `partners` and none twice; of another leaf switch
+// where there is one. Takes those out of `partners` that it uses; who finds none is left out.
+[[nodiscard]] std::vector<Pair> pair_with(const std::vector<Node>& seekers,
+                                          std::vector<Node>& partners,
+                                          const Nodes& nodes);
+
+[[nodiscard]] std::vector<Group> groups_of(const std::vector<Pair>& pairs);
+
+}  // namespace muster::bench::locate

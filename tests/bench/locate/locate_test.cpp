@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is named on models of clusters, and who is not.
+#include "bench/locate/locate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/locate/readiness.hpp"
+#include "tests/bench/locate/runs.hpp"
+
+namespace muster::bench::locate {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = ModelFault::Kind;
+using What = Culprit::Kind;
+
+TEST(LocateTest, NobodyIsAccusedInHealthyClusters) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (const std::size_t nodes : {4U, 9U, 64U}) {
+      const auto search = search_on({.nodes = nodes, .seed = seed}, seed % 2 == 0);
+      EXPECT_THAT(accused(search), IsEmpty()) << nodes << " nodes, seed " << seed;
+      EXPECT_THAT(culprits_of(search, What::link), IsEmpty()) << nodes << " nodes, seed " << seed;
+    }
+  }
+}
+
+TEST(LocateTest, ASlowNodeIsNamedByEitherStrategy) {
+  for (const auto strategy : {Strategy::screen, Strategy::tournament}) {
+    const ModelCluster cluster{.nodes = 32, .faults = {{Kind::slow_node, 5, 0, 0.9}}};
+    const auto search = search_on(cluster, true, {.strategy = strategy});
+    ASSERT_EQ(search.culprits.size(), 1U);
+    const auto& culprit = search.culprits[0];
+    EXPECT_EQ(culprit.kind, What::node);
+    EXPECT_THAT(culprit.nodes, ElementsAre(5));
+    EXPECT_NEAR(culprit.share, 0.9, 0.03);
+    EXPECT_GT(culprit.probability, 0.999);
+    EXPECT_FALSE(culprit.evidence.empty());
+    EXPECT_FALSE(culprit.ruled_out.empty());
+  }
+}
+
+TEST(LocateTest, ASlowHcaIsToldFromASlowGpuAndASlowNode) {
+  const ModelCluster cluster{.nodes = 64,
+                             .faults = {{Kind::slow_hca, 7, 3, 0.48},
+                                        {Kind::slow_gpu, 20, 5, 0.7},
+                                        {Kind::slow_node, 41, 0, 0.8}}};
+  const auto search = search_on(cluster);
+  ASSERT_EQ(search.culprits.size(), 3U);
+  EXPECT_THAT(search.culprits[0].nodes, ElementsAre(7));
+  EXPECT_EQ(search.culprits[0].part, Part::hca);
+  EXPECT_THAT(search.culprits[0].devices, ElementsAre(3));
+  EXPECT_EQ(search.culprits[1].part, Part::gpu);
+  EXPECT_THAT(search.culprits[1].devices, ElementsAre(5));
+  EXPECT_EQ(search.culprits[2].part, Part::untold);
+  EXPECT_THAT(search.culprits[2].devices, IsEmpty());
+  EXPECT_EQ(search.rounds, 4);
+}
+
+TEST(LocateTest, ASlowLinkAccusesNeitherOfItsNodes) {
+  // By name order the pairs of the first round are i and i + 32.
+  const auto search = search_on({.nodes = 64, .faults = {{Kind::slow_link, 4, 36, 0.6}}}, false);
+  ASSERT_EQ(search.culprits.size(), 1U);
+  EXPECT_EQ(search.culprits[0].kind, What::link);
+  EXPECT_THAT(search.culprits[0].nodes, ElementsAre(4, 36));
+  const auto all = search_on({.nodes = 12, .faults = {{Kind::slow_link, 4, 9, 0.6}}}, false);
+  ASSERT_EQ(all.culprits.size(), 1U);
+  EXPECT_EQ(all.culprits[0].kind, What::link);
+  EXPECT_THAT(all.culprits[0].nodes, ElementsAre(4, 9));
+}
+
+TEST(LocateTest, ASlowLeafIsNamedAndNotItsNodes) {
+  const auto search =
+      search_on({.nodes = 128, .nodes_per_leaf = 16, .faults = {{Kind::slow_leaf, 2, 0, 0.7}}});
+  ASSERT_EQ(search.culprits.size(), 1U);
+  EXPECT_EQ(search.culprits[0].kind, What::leaf);
+  EXPECT_EQ(search.culprits[0].leaf, 2);
+  EXPECT_EQ(search.culprits[0].nodes.size(), 16U);
+  EXPECT_THAT(search.culprits[0].ruled_out, ElementsAre(HasSubstr("with each other")));
+}
+
+TEST(LocateTest, CongestionAccusesNobody) {
+  const auto search =
+      search_on({.nodes = 128, .nodes_per_leaf = 16, .faults = {{Kind::congestion, 2, 0, 0.7}}});
+  ASSERT_EQ(search.culprits.size(), 1U);
+  EXPECT_EQ(search.culprits[0].kind, What::congestion);
+  EXPECT_EQ(search.culprits[0].leaf, 2);
+}
+
+TEST(LocateTest, WhatHangsIsNamedAndTheRestIsMeasured) {
+  const ModelCluster cluster{.nodes = 64,
+                             .faults = {{Kind::hang, 9, 0, 1}, {Kind::slow_hca, 50, 2, 0.5}}};
+  const auto search = search_on(cluster);
+  EXPECT_THAT(accused(search), ElementsAre(9, 50));
+  ASSERT_EQ(search.culprits.size(), 2U);
+  EXPECT_TRUE(search.culprits[0].hung);
+  EXPECT_FALSE(search.culprits[1].hung);
+  const auto link = search_on({.nodes = 64, .faults = {{Kind::hang_link, 1, 33, 1}}}, false);
+  ASSERT_EQ(link.culprits.size(), 1U);
+  EXPECT_EQ(link.culprits[0].kind, What::link);
+  EXPECT_TRUE(link.culprits[0].hung);
+}
+
+TEST(LocateTest, TwoBadPartnersOfOnePairAreBothNamed) {
+  const ModelCluster cluster{
+      .nodes = 64, .faults = {{Kind::slow_node, 3, 0, 0.8}, {Kind::slow_node, 35, 0, 0.6}}};
+  EXPECT_THAT(accused(search_on(cluster, false)), ElementsAre(3, 35));
+}
+
+TEST(LocateTest, TenPercentOfBadNodesAreAllNamed) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto cluster = with_faults({.nodes = 200, .seed = seed}, Kind::slow_node, 20, 0.85);
+    EXPECT_EQ(accused(search_on(cluster)), guilty(cluster)) << seed;
+  }
+}
+
+TEST(LocateTest, DriftIsNobodysFault) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const ModelCluster cluster{
+        .nodes = 64, .drift = 0.05, .seed = seed, .faults = {{Kind::slow_node, 8, 0, 0.85}}};
+    EXPECT_THAT(accused(search_on(cluster)), ElementsAre(8)) << seed;
+  }
+}
+
+TEST(LocateTest, OfAnOddNumberEveryNodeIsMeasured) {
+  const ModelCluster cluster{.nodes = 65, .faults = {{Kind::slow_node, 64, 0, 0.8}}};
+  EXPECT_THAT(accused(search_on(cluster)), ElementsAre(64));
+}
+
+TEST(LocateTest, TooFewToCompareIsNotHealthy) {
+  const auto two = search_on({.nodes = 2});
+  ASSERT_EQ(two.culprits.size(), 1U);
+  EXPECT_EQ(two.culprits[0].kind, What::not_enough_data);
+  Plan plan;
+  plan.rule.floor_gbps = 150;
+  EXPECT_THAT(search_on({.nodes = 2}, false, plan).culprits, IsEmpty());
+  const auto slow = search_on({.nodes = 3, .faults = {{Kind::slow_node, 1, 0, 0.5}}}, false, plan);
+  EXPECT_THAT(accused(slow), ElementsAre(1));
+}
+
+TEST(LocateTest, AllSlowNamesNobody) {
+  Plan plan;
+  plan.rule.floor_gbps = 185;
+  const auto search = search_on({.nodes = 64, .gbps = 120}, true, plan);
+  ASSERT_EQ(search.culprits.size(), 1U);
+  EXPECT_EQ(search.culprits[0].kind, What::everyone);
+  EXPECT_THAT(search.culprits[0].nodes, IsEmpty());
+}
+
+TEST(LocateTest, NoiseThatHidesALossIsSaid) {
+  const auto search = search_on({.nodes = 64, .noise = 0.2});
+  ASSERT_FALSE(search.culprits.empty());
+  EXPECT_EQ(search.culprits[0].kind, What::not_enough_data);
+  EXPECT_THAT(accused(search), IsEmpty());
+}
+
+TEST(LocateTest, AFullTournamentOfManyNodesNamesThem) {
+  const auto cluster = with_faults({.nodes = 256, .seed = 4}, Kind::slow_hca, 6, 0.7);
+  const auto search = search_on(cluster, true, {.strategy = Strategy::tournament});
+  EXPECT_EQ(accused(search), guilty(cluster));
+}
+
+class Broken final : public Measurer {
+ public:
+  [[nodiscard]] Result<std::vector<Answer>> measure(const std::vector<Group>& /*groups*/,
+                                                    int /*repeats*/) override {
+    return make_error("the job is gone");
+  }
+};
+
+TEST(LocateTest, AnErrorEndsTheSearch) {
+  Broken broken;
+  const auto search = locate(nodes_of({.nodes = 64}, false), broken, {});
+  ASSERT_FALSE(search);
+  EXPECT_EQ(search.error().message, "the job is gone");
+}
+
+// The same faults by both procedures.
+TEST(ReadinessTest, FindsTheSameNodes) {
+  const ModelCluster cluster{.nodes = 256,
+                             .noise = 0.01,
+                             .faults = {{Kind::slow_hca, 17, 2, 0.5},
+                                        {Kind::slow_hca, 120, 4, 0.6},
+                                        {Kind::slow_hca, 200, 1, 0.7}}};
+  Model model(cluster);
+  const auto theirs = readiness_procedure(256, model, {.inside_gbps = 215, .gbps = 175});
+  ASSERT_TRUE(theirs);
+  const auto ours = search_on(cluster);
+  EXPECT_EQ(accused(ours), guilty(cluster));
+  EXPECT_EQ(std::set<Node>(theirs->accused.begin(), theirs->accused.end()), guilty(cluster));
+  EXPECT_EQ(theirs->runs, 3);  // all show without NVLink; which HCA it is, nobody says
+  EXPECT_EQ(ours.rounds, 4);
+}
+
+TEST(ReadinessTest, NeedsMoreRunsForWhatOnlyShowsBetweenNodes) {
+  const ModelCluster cluster{
+      .nodes = 256, .noise = 0.01, .faults = {{Kind::slow_link, 17, 145, 0.5}}};
+  Model model(cluster);
+  const auto theirs = readiness_procedure(256, model, {.inside_gbps = 215, .gbps = 175});
+  ASSERT_TRUE(theirs);
+  EXPECT_THAT(theirs->accused, ElementsAre(17, 145));
+  const auto ours = search_on(cluster);
+  ASSERT_EQ(ours.culprits.size(), 1U);
+  EXPECT_THAT(ours.culprits[0].nodes, ElementsAre(17, 145));
+  EXPECT_GT(theirs->runs, ours.rounds);
+}
+
+}  // namespace
+}  // namespace muster::bench::locate
