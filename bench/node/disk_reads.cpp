@@ -15,6 +15,7 @@
 
 #include "bench/node/cpus.hpp"
 #include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -207,6 +208,28 @@ class Reading {
 };
 
 }  // namespace
+
+Result<std::vector<LocalDisk>> local_disks(const Root& root) {
+  const auto names = root.list("/sys/block");
+  if (!names) return tl::unexpected(names.error());
+  std::vector<LocalDisk> disks;
+  for (const auto& name : *names) {
+    const auto folder = fmt::format("/sys/block/{}", name);
+    const auto transport = root.read_line(fmt::format("{}/device/transport", folder));
+    if (!name.starts_with("nvme") || !transport || *transport != "pcie") continue;
+    const auto sectors = root.read_line(fmt::format("{}/size", folder));
+    const auto count = sectors ? parse_unsigned(*sectors) : Result<std::uint64_t>(0);
+    if (!count || *count == 0) continue;
+    constexpr std::uint64_t kSector = 512;  // whatever the disk's own is
+    disks.push_back(
+        {.name = name,
+         .device = fmt::format("/dev/{}", name),
+         .bytes = *count * kSector,
+         .model = printable(
+             root.read_line(fmt::format("{}/device/model", folder)).value_or(std::string()), 80)});
+  }
+  return disks;
+}
 
 Result<ReadOutcome> read_disk(const ReadPlan& plan) {
   const Descriptor file(::open(plan.path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));

@@ -87,8 +87,9 @@ constexpr std::array kOptions{
 std::string help_text() {
   auto text = fmt::format("{}\nTests:\n", command_help(command_text()));
   for (const auto& test : node_tests()) {
-    const auto about = test.from == Level::quick ? std::string(test.about)
-                                                 : fmt::format("{} (level soak)", test.about);
+    constexpr std::array<std::string_view, 3> kFrom{"", " (level full)", " (level soak)"};
+    const auto about =
+        fmt::format("{}{}", test.about, kFrom.at(static_cast<std::size_t>(test.from)));
     text += fmt::format("  {:<14}{}\n", test.name, wrapped(about, 16));
   }
   return text.append(

@@ -118,6 +118,9 @@ class Run {
         .nvml = command_.nvml,
         .nccl = command_.nccl,
         .variables = input_.variables,
+        .profile = command_.profile,
+        .settings = command_.settings,
+        .limit = bounds_of_test(test, choice_.profile),
         .bytes = static_cast<std::uint64_t>(command_.size.value_or(Bytes{0}).value)};
     const auto enough = now + std::chrono::duration_cast<Clock::duration>(3 * time) + kBeside;
     Children children;

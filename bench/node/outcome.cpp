@@ -36,6 +36,10 @@ void drop_consequences(std::vector<Finding>& findings) {
 
 }  // namespace
 
+Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
+  return test.bounds == nullptr ? Bounds{} : test.bounds(*profile.bench);
+}
+
 std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   const std::string check(ran.test->check);
   if (!ran.result) {
@@ -46,12 +50,23 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
              .message = fmt::format("{}: {}", ran.test->name, ran.result.error().message)}};
   }
   auto findings = ran.result->findings;
-  const auto bounds = ran.test->bounds == nullptr ? Bounds{} : ran.test->bounds(*profile.bench);
+  const auto bounds = bounds_of_test(*ran.test, profile);
   const auto from = fmt::format("profile {}", profile.name);
   for (const auto& series : ran.result->series) {
     std::ranges::move(judge(series, bounds, from), std::back_inserter(findings));
   }
   drop_consequences(findings);
+  const bool measured =
+      std::ranges::any_of(ran.result->series, [](const Series& each) { return each.limited; });
+  if (bounds.judges() && !measured && !ran.result->series.empty()) {
+    findings.push_back({.check = check,
+                        .device = "node",
+                        .outcome = Outcome::skip,
+                        .message = fmt::format("the limit of {} is not judged: {} does not "
+                                               "measure what it is for",
+                                               from,
+                                               ran.test->name)});
+  }
   if (findings.empty()) {
     findings.push_back({.check = check,
                         .device = "node",

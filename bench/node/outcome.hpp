@@ -23,6 +23,9 @@ struct Ran {
 // unknown, and what this node has not is skipped.
 [[nodiscard]] std::vector<Finding> findings_of(const Ran& ran, const Profile& profile);
 
+// The profile's limit for a test; empty where there is none.
+[[nodiscard]] Bounds bounds_of_test(const NodeTest& test, const Profile& profile);
+
 [[nodiscard]] std::vector<Measurement> measurements_of(const Ran& ran);
 
 // "host.stream: copy 13.1 GB/s, scale 13.0 GB/s (4.1 s)", and below it the test's own lines.

@@ -50,21 +50,25 @@ struct TestResult {
   std::vector<std::string> lines;  // a matrix, for people
 };
 
+// A profile's limit, in the base unit of its kind.
+struct Bounds {
+  std::optional<double> expected, warn_below, fail_below;
+  std::optional<double> size = {};  // of a message, in bytes, that it holds for
+
+  [[nodiscard]] bool judges() const { return warn_below || fail_below; }
+
+  bool operator==(const Bounds&) const = default;
+};
+
 struct TestInput {
   Level level = Level::quick;
   std::chrono::duration<double> time{1};         // how long it should measure, near enough
   std::string cuda, nvml, nccl;                  // libraries in place of the system's
   std::map<std::string, std::string> variables;  // the environment
-  std::uint64_t bytes = 0;                       // of a buffer; 0: as much as the test wants
-};
-
-// A profile's limit, in the base unit of its kind.
-struct Bounds {
-  std::optional<double> expected, warn_below, fail_below;
-
-  [[nodiscard]] bool judges() const { return warn_below || fail_below; }
-
-  bool operator==(const Bounds&) const = default;
+  std::string profile;                           // as the command line names it; may be empty
+  std::vector<std::string> settings;
+  Bounds limit;             // of the profile
+  std::uint64_t bytes = 0;  // of a buffer; 0: as much as the test wants
 };
 
 template <auto kLimit>
@@ -73,7 +77,8 @@ template <auto kLimit>
     return limit ? std::optional<double>(limit->value) : std::nullopt;
   };
   const auto& limit = limits.*kLimit;
-  return {value(limit.expected), value(limit.warn_below), value(limit.fail_below)};
+  return {
+      value(limit.expected), value(limit.warn_below), value(limit.fail_below), value(limit.size)};
 }
 
 // A row of the table.

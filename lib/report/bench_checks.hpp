@@ -122,6 +122,12 @@ inline constexpr std::array kBenchChecks{
                "`muster-bench node --level soak`: products and memory at once. What heat or power "
                "holds back after a minute is not seen in seconds.",
                "Airflow, heat sinks, power supplies; a GPU that alone is hot wants reseating."},
+    BenchCheck{
+        "bench.loopback_all_reduce",
+        "One node's all-reduce through its HCAs reaches its bandwidth",
+        "`muster-bench node`, test nccl.nic: NCCL without NVLink and shared memory, so "
+        "that the HCAs carry everything.",
+        "Run `muster check --only 'ib.*'`: a port, a cable, a PCIe link that trained narrow."},
     BenchCheck{"bench.in_use",
                "Nobody else works on the GPUs while they are measured",
                "What another program takes makes numbers low, and the tests would disturb it. "

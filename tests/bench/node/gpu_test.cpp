@@ -76,7 +76,7 @@ auto is_fail(std::string device, std::string message) {
 
 TEST(GpuNodeTest, EightHealthyGpusPassEveryTest) {
   for (const auto& test : node_tests()) {
-    if (!test.gpus) continue;
+    if (!test.name.starts_with("gpu.")) continue;
     const auto findings =
         judged("{}", test.name, {.seconds = test.from == Level::soak ? 20 : 0.001});
     EXPECT_THAT(failed(findings), ElementsAre()) << test.name << ": " << findings.at(0).message;
@@ -185,6 +185,19 @@ TEST(GpuNodeTest, WhatTheDriverRefusesIsUnknownWithItsReason) {
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].outcome, Outcome::unknown);
   EXPECT_EQ(findings[1].device, "gpu1");
+}
+
+TEST(GpuNodeTest, ALimitThatNothingMeasuredForIsSaidToBeUnjudged) {
+  Profile profile;
+  profile.name = "x";
+  profile.bench->gemm.fail_below = Flops{715e12};
+  const auto findings = findings_of(
+      {.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm"), .seconds = 0}, profile);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].outcome, Outcome::pass);
+  EXPECT_EQ(findings[1].outcome, Outcome::skip);
+  EXPECT_EQ(findings[1].message,
+            "the limit of profile x is not judged: gpu.gemm does not measure what it is for");
 }
 
 TEST(NodeAnswerTest, IsVariedAndNeitherNoughtNorOneNorTheSameTwice) {

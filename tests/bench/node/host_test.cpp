@@ -6,7 +6,6 @@
 
 #include "bench/node/cpus.hpp"
 #include "bench/node/disk_reads.hpp"
-#include "bench/node/disks.hpp"
 #include "bench/node/matrix.hpp"
 #include "bench/node/stream.hpp"
 #include "bench/node/tests.hpp"

@@ -94,7 +94,7 @@ constexpr std::array kJobs{"node_all_reduce",
                            "environment"};
 
 // Not measured yet: `muster profiles show` says so.
-constexpr std::array kNobodys{"hca_write", "loopback_all_reduce"};
+constexpr std::array kNobodys{"hca_write"};
 
 TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
   for_each_field<BenchLimits>([](const auto& field) {

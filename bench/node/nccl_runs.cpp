@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl.intra and nccl.nic: an all-reduce over this node's GPUs by NCCL, over NVLink, and with
+// NVLink and shared memory switched off so that the HCAs carry it. This program runs itself for it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/backends/nccl/library.hpp"
+#include "bench/backends/nccl/nccl.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
+#include "lib/process/program.hpp"
+#include "lib/process/startup.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using Words = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+// An error whose `missing` is set: this node cannot run NCCL over several GPUs.
+Result<int> gpus_for_nccl(const TestInput& input) {
+  const auto gpus = usable_gpus(input.cuda);
+  if (!gpus) return gpus;
+  if (*gpus < 2) return make_missing("there is one GPU only");
+  const auto library = nccl::open_library(input.nccl);
+  if (!library && library.error().missing) {
+    return make_missing(fmt::format("no NCCL: {}", library.error().message));
+  }
+  if (!library) return tl::unexpected(library.error());
+  return gpus;
+}
+
+Words words_of(const TestInput& input, int gpus) {
+  constexpr double kUsual = 1U << 30U;
+  const auto size =
+      input.bytes != 0 ? static_cast<double>(input.bytes) : input.limit.size.value_or(kUsual);
+  Words words{"all_reduce",
+              "--backend=nccl",
+              "--format=json",
+              fmt::format("--local={}", gpus),
+              fmt::format("--sizes={:.0f}", size)};
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
+  };
+  add("--profile", input.profile);
+  add("--cuda", input.cuda);
+  add("--nccl", input.nccl);
+  for (const auto& setting : input.settings) add("--set", setting);
+  return words;
+}
+
+Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& more) {
+  // The ranks meet, NCCL starts, and a large message goes round some dozen times.
+  constexpr auto kStart = std::chrono::seconds(45);
+  const auto time = std::chrono::duration_cast<Clock::duration>(2 * input.time);
+  auto environment = input.variables;
+  for (const auto& [name, value] : more) environment[name] = value;
+  // A launcher's word about a job is not about this run.
+  std::erase_if(environment, [](const auto& variable) {
+    constexpr std::array<std::string_view, 6> kLaunchers{
+        "SLURM_", "OMPI_COMM_", "PMI_", "PMIX_", "RANK", "WORLD_SIZE"};
+    return std::ranges::any_of(
+        kLaunchers, [&](std::string_view name) { return variable.first.starts_with(name); });
+  });
+  const auto ended = run_program({.program = companion("muster-bench"),
+                                  .arguments = words_of(input, gpus),
+                                  .environment = std::move(environment),
+                                  .deadline = Clock::now() + time + kStart});
+  if (!ended) return tl::unexpected(ended.error());
+  auto report = parse_report(ended->out);
+  if (report) return report;
+  const auto lines = split_lines(ended->err);
+  return make_error(fmt::format("the all-reduce ended with status {}: {}",
+                                ended->status,
+                                printable(lines.empty() ? "it said nothing" : lines.back(), 300)));
+}
+
+// Out of place, as nccl-tests' headline has it.
+Result<double> busbw_of(const Report& report) {
+  const auto found = std::ranges::find(report.measurements, "busbw", &Measurement::quantity);
+  if (found != report.measurements.end()) return found->value;
+  const auto finding = std::ranges::find_if(report.findings, [](const Finding& each) {
+    return each.outcome == Outcome::fail || each.outcome == Outcome::unknown;
+  });
+  return make_error(finding == report.findings.end() ? "the all-reduce measured nothing"
+                                                     : finding->message);
+}
+
+Result<TestResult> measure(const TestInput& input,
+                           std::string_view check,
+                           std::string_view what,
+                           const Variables& more) {
+  const auto gpus = gpus_for_nccl(input);
+  if (!gpus) return tl::unexpected(gpus.error());
+  const auto report = all_reduce(input, *gpus, more);
+  if (!report) return tl::unexpected(report.error());
+  const auto busbw = busbw_of(*report);
+  if (!busbw) return tl::unexpected(busbw.error());
+  TestResult result;
+  for (const auto& finding : report->findings) {
+    const bool data = finding.check == "bench.data" && finding.outcome == Outcome::fail;
+    if (!data) continue;
+    result.findings.push_back(finding);
+    result.findings.back().check = check;
+  }
+  result.series.push_back({.check = std::string(check),
+                           .what = std::string(what),
+                           .quantity = "busbw",
+                           .unit = "GB/s",
+                           .size_bytes = report->measurements.front().conditions.size_bytes,
+                           .iterations = report->measurements.front().conditions.iterations,
+                           .values = {{.device = "node", .value = *busbw}}});
+  return result;
+}
+
+}  // namespace
+
+Result<TestResult> run_nccl_intra(const TestInput& input) {
+  return measure(input, "bench.node_all_reduce", "all-reduce bus bandwidth", {});
+}
+
+Result<TestResult> run_nccl_nic(const TestInput& input) {
+  const auto hcas = Root().list("/sys/class/infiniband");
+  if (!hcas || hcas->empty()) return make_missing("this node has no HCA");
+  return measure(input,
+                 "bench.loopback_all_reduce",
+                 "all-reduce bus bandwidth over the HCAs",
+                 {{"NCCL_P2P_DISABLE", "1"},
+                  {"NCCL_SHM_DISABLE", "1"},
+                  {"NCCL_NVLS_ENABLE", "0"},
+                  {"NCCL_NET", "IB"}});
+}
+
+}  // namespace muster::bench::node
