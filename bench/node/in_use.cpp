@@ -77,6 +77,20 @@ std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& vis
   return findings;
 }
 
+void add_causes(std::vector<Finding>& findings, const Section<Nvml>& nvml) {
+  for (auto& finding : findings) {
+    const bool bad = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
+    if (!bad || finding.check != "bench.host_copy") continue;
+    const auto gpu = std::ranges::find_if(nvml->gpus, [&](const Gpu& each) {
+      return fmt::format("gpu{}", each.index) == finding.device;
+    });
+    if (gpu == nvml->gpus.end() || !gpu->link.width || !gpu->link.width_max) continue;
+    if (*gpu->link.width >= *gpu->link.width_max) continue;
+    finding.message += fmt::format(
+        "; its PCI link has {} lanes, and could have {}", *gpu->link.width, *gpu->link.width_max);
+  }
+}
+
 std::string who_works(const std::vector<Finding>& findings) {
   const auto busy = std::ranges::find_if(findings, [](const Finding& finding) {
     return finding.outcome == Outcome::unknown && finding.device != "node";

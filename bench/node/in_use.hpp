@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who works on the GPUs before they are tested.
+// What NVML knows of the GPUs that are tested: who works on them, and why their copies are slow.
 #pragma once
 
 #include <string>
@@ -21,5 +21,8 @@ namespace muster::bench::node {
 
 // "gpu3 is in use by python3 (process 1234)"; empty where none is.
 [[nodiscard]] std::string who_works(const std::vector<Finding>& findings);
+
+// Adds to what was found of a GPU's copies that its PCI link has fewer lanes than it could have.
+void add_causes(std::vector<Finding>& findings, const Section<Nvml>& nvml);
 
 }  // namespace muster::bench::node

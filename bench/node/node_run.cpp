@@ -83,8 +83,8 @@ class Run {
   void look_who_works() {
     screen_.progress("who works on the GPUs");
     const auto visible = input_.variables.find("CUDA_VISIBLE_DEVICES");
-    auto findings = judge_use(ask_nvml(command_.nvml, input_.variables),
-                              visible == input_.variables.end() ? "" : visible->second);
+    nvml_ = ask_nvml(command_.nvml, input_.variables);
+    auto findings = judge_use(nvml_, visible == input_.variables.end() ? "" : visible->second);
     busy_ = who_works(findings);
     if (command_.even_if_busy && !busy_.empty()) {
       for (auto& finding : findings) finding.outcome = Outcome::warn;
@@ -137,7 +137,9 @@ class Run {
 
   void add(const Ran& ran) {
     screen_.say(summary_of(ran));
-    std::ranges::move(findings_of(ran, choice_.profile), std::back_inserter(report_.findings));
+    auto findings = findings_of(ran, choice_.profile);
+    add_causes(findings, nvml_);
+    std::ranges::move(findings, std::back_inserter(report_.findings));
     std::ranges::move(measurements_of(ran), std::back_inserter(report_.measurements));
     checks_.emplace_back(ran.test->check);
   }
@@ -181,6 +183,7 @@ class Run {
   Clock::time_point begin_;
   Clock::time_point deadline_;
   Report report_;
+  Section<Nvml> nvml_;
   std::string busy_;  // a GPU that is in use, and by whom
   std::vector<std::string> checks_;
 };

@@ -151,6 +151,22 @@ TEST(NodeInUseTest, NamesTheProcessThatWorksOnAGpu) {
   EXPECT_EQ(who_works(findings), "gpu3 is in use by python3 (process 1234, job 77)");
 }
 
+TEST(NodeInUseTest, ANarrowPciLinkIsTheCauseOfSlowCopies) {
+  auto nvml = eight_gpus({});
+  for (auto& gpu : nvml->gpus) gpu.link = {.width = 16U, .width_max = 16U};
+  nvml->gpus[3].link.width = 8U;
+  std::vector<Finding> findings;
+  for (const auto* device : {"gpu2", "gpu3"}) {
+    findings.push_back({.check = "bench.host_copy",
+                        .device = device,
+                        .outcome = Outcome::fail,
+                        .message = "slow"});
+  }
+  add_causes(findings, nvml);
+  EXPECT_EQ(findings[0].message, "slow");
+  EXPECT_EQ(findings[1].message, "slow; its PCI link has 8 lanes, and could have 16");
+}
+
 TEST(NodeInUseTest, GpusOfOthersDoNotCount) {
   const auto nvml = eight_gpus({{.pid = 1234, .name = "python3"}});
   EXPECT_EQ(judge_use(nvml, "0,1,2").at(0).outcome, Outcome::pass);
