@@ -81,28 +81,53 @@ Attempt<OnRequest> on_request(const CheckCommand& command,
   return wanted;
 }
 
+// What the cloud calls this node, where that chooses the file of lines.
+Fact<std::string> size_of(const CheckCommand& command) {
+  if (!nhc_conf_by_size(command)) return {};
+  const auto root = open_root(command.root);
+  if (!root) return Fact<std::string>::failed(root.error());
+  return probe_identity(*root)->instance_size;
+}
+
 double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
 }  // namespace
 
+bool nhc_conf_by_size(const CheckCommand& command) {
+  std::error_code not_there;
+  return std::filesystem::is_directory(command.nhc_conf, not_there);
+}
+
 // It is the caller's file, and not one of a foreign root.
-Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command) {
+Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
+                                                const Fact<std::string>& size) {
   if (command.nhc_conf.empty()) return std::nullopt;
+  std::filesystem::path file = command.nhc_conf;
+  if (nhc_conf_by_size(command)) {
+    if (!size) {
+      return bad_configuration(
+          {.message = fmt::format("NHC's configuration {} is a folder, and which of its files is "
+                                  "for this node is not known: the size that the cloud calls it "
+                                  "is {}; name the file",
+                                  command.nhc_conf,
+                                  size.why())});
+    }
+    file /= fmt::format("{}.conf", plain_profile_name(*size));
+  }
   std::error_code failure;
-  const auto path = std::filesystem::absolute(command.nhc_conf, failure);
+  const auto path = std::filesystem::absolute(file, failure);
   if (failure) {
     return bad_configuration(
-        {.message =
-             fmt::format("NHC's configuration {}: {}", command.nhc_conf, failure.message())});
+        {.message = fmt::format("NHC's configuration {}: {}", file.string(), failure.message())});
   }
   const auto text = Root().read(path.string(), nhc::kLargestConfig);
   if (!text) {
     return bad_configuration(
         {.message = fmt::format("NHC's configuration: {}", text.error().message)});
   }
-  auto config = nhc::parse_config(command.nhc_conf, *text);
+  auto config = nhc::parse_config(file.string(), *text);
   config.strict = command.nhc_conf_strict;
   return config;
 }
@@ -117,7 +142,7 @@ Report judge_as_asked(const CheckCommand& command,
 }
 
 Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
-  const auto lines = nhc_conf_of(command);
+  const auto lines = nhc_conf_of(command, size_of(command));
   if (!lines) return tl::unexpected(lines.error());
   auto wanted = on_request(command, caller, *lines);
   if (!wanted) return tl::unexpected(wanted.error());

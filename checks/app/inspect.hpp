@@ -15,9 +15,13 @@
 
 namespace muster::app {
 
-// The file that --nhc-conf names; nothing without that option. One that cannot be read is bad
-// configuration.
-[[nodiscard]] Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command);
+// Whether --nhc-conf names a folder with one file for each size of a cloud.
+[[nodiscard]] bool nhc_conf_by_size(const CheckCommand& command);
+
+// The file that --nhc-conf names, or in a folder the one for this size; nothing without that
+// option. One that cannot be read is bad configuration.
+[[nodiscard]] Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
+                                                              const Fact<std::string>& size = {});
 
 // Judges by the lines of NHC's configuration where there are any, else by the context's checks.
 [[nodiscard]] Report judge_as_asked(const CheckCommand& command,

@@ -178,7 +178,8 @@ constexpr std::array kOptions<C>{
     option<&C::nhc_conf, take_nhc_conf>(
         "--nhc-conf",
         "FILE",
-        "judge by the lines of NHC's configuration that are for this node, and no others"),
+        "judge by the lines of NHC's configuration that are for this node, and no others; of a "
+        "folder by the file for the node's size"),
     option<&C::nhc_conf_strict>(
         "--nhc-conf-strict",
         "",
@@ -258,7 +259,8 @@ constexpr std::array kOptions<H>{
     option<&H::nhc_conf>(
         "--nhc-conf",
         "FILE",
-        "judge by the lines of NHC's configuration that are for this node, and no others"),
+        "judge by the lines of NHC's configuration that are for this node, and no others; of a "
+        "folder by the file for the node's size"),
     option<&H::nhc_conf_strict>(
         "--nhc-conf-strict", "", "judge Azure's checks in it to the letter"),
     option<&H::check_setup>(

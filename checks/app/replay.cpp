@@ -140,7 +140,14 @@ class Replay {
               std::nullopt};
     }
 
-    auto report = judge_as_asked(command_, lines_, *snapshot, *choice->profile);
+    const auto own = lines_for(*snapshot);
+    if (!own) {
+      return {own.error().status,
+              "",
+              fmt::format("muster: {}: {}", file, own.error().message),
+              std::nullopt};
+    }
+    auto report = judge_as_asked(command_, *own, *snapshot, *choice->profile);
     report.profile_evidence = choice->evidence;
     report.muster = kVersion;
     report.snapshot = file;
@@ -151,6 +158,12 @@ class Replay {
     judged.text = render(report, command_, caller_.console, true);
     if (has_table() && !command_.quiet) judged.text.push_back('\n');
     return judged;
+  }
+
+  // Of a folder the lines for the node's size.
+  [[nodiscard]] Attempt<std::optional<nhc::Config>> lines_for(const Snapshot& snapshot) const {
+    if (!nhc_conf_by_size(command_)) return lines_;
+    return nhc_conf_of(command_, snapshot.identity->instance_size);
   }
 
   [[nodiscard]] bool has_table() const {
@@ -172,7 +185,8 @@ class Replay {
 }  // namespace
 
 int run_replay(const CheckCommand& command, const Caller& caller) {
-  auto lines = nhc_conf_of(command);
+  auto lines = nhc_conf_by_size(command) ? Attempt<std::optional<nhc::Config>>(std::nullopt)
+                                         : nhc_conf_of(command);
   if (!lines) return fail(caller, lines.error());
   const auto sources = sources_of(caller.variables, command.root, command.settings);
   const auto name = profile_name(sources, command.profile);

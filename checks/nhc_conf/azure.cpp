@@ -106,4 +106,23 @@ Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments) 
                                      hours));
 }
 
+// As rocm-smi lists them: those that the amdgpu driver has.
+Findings judge_amd_count(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto wanted = parse_unsigned(argument(arguments, 0));
+  if (!wanted) return {not_judged(fmt::format("the number of GPUs: {}", wanted.error().message))};
+  const auto found = snapshot.pci->amd_gpus.size();
+  if (found == *wanted) {
+    return {
+        checks::passed(fmt::format("{} with the amdgpu driver", checks::counted(found, "GPU")))};
+  }
+  return {{.device = std::string(checks::kNode),
+           .outcome = Outcome::fail,
+           .message = fmt::format(
+               "{} with the amdgpu driver, expected {}", checks::counted(found, "GPU"), *wanted),
+           .observed = checks::count_value(found),
+           .limit = checks::count_value(*wanted),
+           .remedy = Remedy::reboot,
+           .code = "NHC2009"}};
+}
+
 }  // namespace muster::nhc

@@ -157,7 +157,7 @@ class Lines {
 
   void take(const CheckLine& line) {
     if (!line.complaint.empty()) return refuse(line, line.complaint);
-    const Row* row = row_named(line.check);
+    const Row* row = row_of(line);
     if (row == nullptr) return refuse(line, unknown_check(line.check));
     if (const auto found = measured_.find(line.number); found != measured_.end()) {
       return add(line, found->second);
@@ -345,7 +345,7 @@ Needs needs_of(const Config& config, bool active) {
   Needs needs{.probes = Probe::identity};
   std::vector<std::string> checks;
   for (const auto& line : all_check_lines(config)) {
-    const Row* row = row_named(line.check);
+    const Row* row = row_of(line);
     if (row == nullptr) continue;
     const bool literal = config.strict && row->literal != nullptr;
     needs.probes = needs.probes | (literal ? row->literal_needs : row->needs);

@@ -61,6 +61,7 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 [[nodiscard]] bool asks_for_users(const Arguments& arguments);
 // azure.cpp
 [[nodiscard]] Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_amd_count(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments);
 // literal.cpp: as Azure's scripts judge
 [[nodiscard]] Findings literal_gpu_count(const Snapshot& snapshot, const Arguments& arguments);

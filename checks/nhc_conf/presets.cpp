@@ -77,9 +77,6 @@ constexpr std::array kKeys{
 }  // namespace
 
 Result<Presets> gpu_count_presets(const Arguments& arguments) {
-  if (argument(arguments, 1) == "rocm") {
-    return make_error("GPUs that are not NVIDIA's are not observed");
-  }
   return in_order(arguments, {"gpu.present.count"});
 }
 

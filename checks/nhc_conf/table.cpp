@@ -13,7 +13,6 @@ constexpr std::string_view kNoProcesses =
     "who may use the node, and which processes Slurm started, is not observed";
 constexpr std::string_view kNoContents = "contents of files are not observed";
 constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
-constexpr std::string_view kNoAmd = "GPUs that are not NVIDIA's are not observed";
 constexpr std::string_view kOnRequest = "a benchmark, which is run with --active only";
 constexpr std::string_view kOtherBench =
     "a benchmark of a kind that muster-bench has none of: --active does not run it either";
@@ -186,9 +185,9 @@ std::vector<Row> azure_rows() {
       benchmark("check_ib_bw_gdr", kOtherBench),
       benchmark("check_ib_bw_non_gdr", kOtherBench),
       benchmark("check_cpu_stream", kOtherBench),
-      unjudged("check_gpu_xgmi", kNoAmd),
-      unjudged("check_rccl_allreduce", kNoAmd),
-      unjudged("check_rocm_gpu_bw", kNoAmd),
+      translated("check_gpu_xgmi", {"gpu.amd"}),
+      benchmark("check_rccl_allreduce", kOtherBench),
+      benchmark("check_rocm_gpu_bw", kOtherBench),
   };
 }
 
@@ -210,6 +209,14 @@ const Row* row_named(std::string_view name) {
   const auto rows = table();
   const auto found = std::ranges::find(rows, name, &Row::name);
   return found == rows.end() ? nullptr : &*found;
+}
+
+const Row* row_of(const CheckLine& line) {
+  static const Row kOfAmd = also_judged(
+      translated("check_gpu_count", {"gpu.ras", "gpu.amd"}), judge_amd_count, Probe::pci, 2, 2);
+  const bool of_amd = line.check == kOfAmd.name && line.arguments.size() == 2 &&
+                      (line.arguments[1] == "rocm" || line.arguments[1] == "amd");
+  return of_amd ? &kOfAmd : row_named(line.check);
 }
 
 }  // namespace muster::nhc

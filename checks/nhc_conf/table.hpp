@@ -58,6 +58,8 @@ struct Row {
 
 [[nodiscard]] std::span<const Row> table();
 [[nodiscard]] const Row* row_named(std::string_view name);  // null for none
+// The row of a line, which may be another for GPUs that are AMD's; null for none.
+[[nodiscard]] const Row* row_of(const CheckLine& line);
 
 // For the table: what Azure's checks' arguments mean.
 [[nodiscard]] Result<std::vector<Preset>> gpu_count_presets(const Arguments& arguments);

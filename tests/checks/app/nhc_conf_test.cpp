@@ -32,7 +32,7 @@ class NhcConfTest : public ::testing::Test {
   int check(std::string_view configuration, CheckCommand command = {}) {
     dir_.write("nhc.conf", configuration);
     command.profile = "generic";
-    command.nhc_conf = path("nhc.conf");
+    if (command.nhc_conf.empty()) command.nhc_conf = path("nhc.conf");
     command.format = Format::json;
     if (command.snapshots.empty()) command.root = path("root");
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
@@ -98,6 +98,24 @@ TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
     EXPECT_THAT(caller.notes(), HasSubstr("gone.conf: No such file or directory"));
     EXPECT_EQ(caller.out(), "");
   }
+}
+
+TEST_F(NhcConfTest, OfAFolderTheFileForTheSizeIsTaken) {
+  dir_.write("conf/nd96isr_h100_v5.conf", "* || check_file_test -e /etc/here\n");
+  dir_.write("conf/hb120rs_v3.conf", "* || check_file_test -e /etc/gone\n");
+  const CheckCommand asked{.nhc_conf = path("conf"), .save_snapshot = path("sized.json")};
+  EXPECT_EQ(check("", asked), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("which of its files is for this node is not known"));
+  dir_.write(
+      "root/run/cloud-init/instance-data.json",
+      R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND96isr_H100_v5"}}}}})");
+  EXPECT_EQ(check("", asked), 0);
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_file_test"});
+  EXPECT_EQ(check("", {.nhc_conf = path("conf"), .snapshots = {path("sized.json")}}), 0);
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_file_test"});
+  dir_.remove("conf/nd96isr_h100_v5.conf");
+  EXPECT_EQ(check("", asked), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("nd96isr_h100_v5.conf: No such file or directory"));
 }
 
 TEST_F(NhcConfTest, AFileThatIsTooLargeIsBadConfiguration) {

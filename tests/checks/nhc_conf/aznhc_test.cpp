@@ -331,13 +331,30 @@ TEST(AzureConfigurationsTest, HealthyNodesAreHealthyAndEveryFaultThatTheScriptsC
   EXPECT_GT(faults, 500U);
 }
 
-// Their GPUs are not observed, and that is said.
-TEST(AzureConfigurationsTest, NodesWithAmdsGpusAreNeverHealthyByTheseFiles) {
+TEST(AzureConfigurationsTest, NodesWithAmdsGpusAreJudgedByWhatTheirDriverTells) {
   if (configurations().empty()) GTEST_SKIP() << "MUSTER_AZNHC_DIR names no checkout";
   for (const auto& file : configurations()) {
     if (!is_amd(file)) continue;
     const auto config = read(file);
-    EXPECT_EQ(judged(node_for(config, false), config, false).verdict, Verdict::unknown) << file;
+    auto node = node_for(config, false);
+    node.nvml = {.status = Status::absent, .reason = "no NVML", .facts = {}};
+    node.pci = observed(Pci{});
+    for (const auto& line : all_check_lines(config)) {
+      if (line.check != "check_gpu_count") continue;
+      for (std::uint64_t i = 0; i < number(line, 0); ++i) {
+        AmdGpu gpu{.address = fmt::format("{:04x}:00:00.0", i + 1)};
+        gpu.ras = std::map<std::string, RasCounts>{{"umc", {}}};
+        node.pci->amd_gpus.push_back(gpu);
+      }
+    }
+    const auto healthy = judged(node, config, false);
+    EXPECT_EQ(healthy.verdict, Verdict::healthy) << file << said(healthy);
+    auto sick = node;
+    sick.pci->amd_gpus.pop_back();
+    EXPECT_EQ(judged(sick, config, false).verdict, Verdict::unhealthy) << file;
+    sick = node;
+    (*sick.pci->amd_gpus.back().ras)["umc"].uncorrected = 1;
+    EXPECT_EQ(judged(sick, config, false).verdict, Verdict::unhealthy) << file;
   }
 }
 

@@ -103,6 +103,23 @@ TEST(NhcAzureTest, AnInactiveLinkFailsWhereTheProfileNamesNoNumber) {
   EXPECT_EQ(verdict(snapshot, "check_nvlink_status"), Verdict::unhealthy);
 }
 
+TEST(NhcAzureTest, GpusOfAmdAreCountedByTheirDriver) {
+  auto snapshot = node();
+  snapshot.nvml = {.status = Status::absent, .reason = "no NVML", .facts = {}};
+  AmdGpu amd{.address = "0002:00:00.0"};
+  amd.ras = std::map<std::string, RasCounts>{{"umc", {}}};
+  snapshot.pci = observed(Pci{.amd_gpus = {amd, amd}});
+  EXPECT_EQ(verdict(snapshot, "check_gpu_count 2 rocm"), Verdict::healthy);
+  EXPECT_EQ(verdict(snapshot, "check_gpu_count 8 rocm"), Verdict::unhealthy);
+  EXPECT_EQ(verdict(snapshot, "check_gpu_count many rocm"), Verdict::unknown);
+  EXPECT_EQ(verdict(snapshot, "check_gpu_xgmi"), Verdict::healthy);
+  (*snapshot.pci->amd_gpus.back().ras)["gfx"].uncorrected = 1;
+  EXPECT_EQ(verdict(snapshot, "check_gpu_count 2 rocm"), Verdict::unhealthy);
+  snapshot.pci->amd_gpus.clear();
+  EXPECT_EQ(verdict(snapshot, "check_gpu_count 2 rocm"), Verdict::unhealthy);
+  EXPECT_EQ(verdict(snapshot, "check_gpu_xgmi"), Verdict::unknown);
+}
+
 constexpr std::array kGpuLines{"check_gpu_count 2",
                                "check_nvsmi_healthmon",
                                "check_gpu_ecc 20000000 10000",
