@@ -2,6 +2,7 @@
 // gpu.amd: AMD's GPUs are cool, their memory takes no damage, and they are set up alike.
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/pci_bus.hpp"
 
 namespace muster::checks {
 namespace {
@@ -90,24 +92,35 @@ std::optional<Finding> power_of(const AmdGpu& gpu) {
   return finding;
 }
 
-// What all GPUs should say alike. A GPU that does not tell what others tell says "nothing".
+// What all GPUs should say alike. A GPU that does not tell what others tell says "nothing". Without
+// a clear majority nobody is proved to be at fault.
 template <class Tell>
-void compare(const Gpus& gpus,
-             std::string_view what,
-             const Finding& like,
-             Findings& findings,
-             const Tell& tell) {
+void compare(
+    const Gpus& gpus, std::string_view what, Finding like, Findings& findings, const Tell& tell) {
   std::vector<Said> said;
+  std::vector<std::string> values;
   bool any = false;
   for (const auto& gpu : gpus) {
     const Fact<std::string> value = tell(gpu);
     if (value.is_unreadable()) continue;
     any = any || value.known();
-    said.push_back({.device = gpu.address, .value = value.value_or("nothing")});
+    values.push_back(value.value_or("nothing"));
+    said.push_back({.device = gpu.address, .value = values.back()});
   }
   if (!any) return;
+  if (!usual(values)) like.outcome = Outcome::warn;
   auto odd = disagreements(said, {.what = what, .devices = "GPUs"}, like);
   std::ranges::move(odd, std::back_inserter(findings));
+}
+
+// Those of one kind: a processor's own graphics are no sister of an accelerator.
+std::map<unsigned, Gpus> by_kind(const Snapshot& snapshot) {
+  std::map<unsigned, Gpus> kinds;
+  for (const auto& gpu : snapshot.pci->amd_gpus) {
+    const PciDevice* device = pci::device_at(snapshot, gpu.address);
+    kinds[device == nullptr ? 0 : device->device].push_back(gpu);
+  }
+  return kinds;
 }
 
 void compare_all(const Snapshot& snapshot, const Gpus& gpus, Findings& findings) {
@@ -157,7 +170,9 @@ Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Contex
     if (!found && context.gpus_idle) found = left_in_memory(gpu, profile.gpu->memory_used);
     if (found) findings.push_back(*std::move(found));
   }
-  compare_all(snapshot, gpus, findings);
+  for (const auto& [device, sisters] : by_kind(snapshot)) {
+    compare_all(snapshot, sisters, findings);
+  }
   return or_pass(std::move(findings),
                  fmt::format("{} cool, whole and set up alike", counted(gpus.size(), "AMD GPU")));
 }

@@ -196,6 +196,30 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
   return finding;
 }
 
+// A GPU at work whose clock stays low, though nothing is said to hold it down. One look at it: it
+// warns.
+std::optional<Finding> judge_slow(const Gpu& gpu) {
+  constexpr unsigned kBusyPercent = 90;
+  constexpr Reasons kSaysWhy = 0x17;  // idle, application clocks, power cap, sync boost
+  const auto& clocks = gpu.clocks;
+  if (!clocks.reasons || !clocks.sm_mhz || !clocks.sm_max_mhz) return std::nullopt;
+  const bool low = *clocks.sm_mhz * 2 < *clocks.sm_max_mhz;
+  if (!low || (*clocks.reasons & kSaysWhy) != 0) return std::nullopt;
+  if (gpu.utilisation.value_or(0) < kBusyPercent) return std::nullopt;
+  Finding finding =
+      gpu::about(gpu,
+                 Outcome::warn,
+                 fmt::format("works at {} of {} MHz, and the driver names nothing that "
+                             "holds the clocks down",
+                             *clocks.sm_mhz,
+                             *clocks.sm_max_mhz));
+  finding.observed = static_cast<double>(*clocks.sm_mhz);
+  finding.limit = static_cast<double>(*clocks.sm_max_mhz);
+  finding.unit = "MHz";
+  finding.remedy = Remedy::watch;
+  return finding;
+}
+
 std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Gpu& gpu,
                                  const GpuClockLimits& limits,
@@ -207,7 +231,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   auto locked = judge_locked(gpu, limits.application_sm);
   if (held || locked) return held ? held : locked;
   if (reasons.is_absent()) return gpu::not_told(gpu, "what holds the clocks down", reasons);
-  return std::nullopt;
+  return judge_slow(gpu);
 }
 
 // The power brake of all GPUs at once is no fault of any of them: power is short for the node.

@@ -60,7 +60,8 @@ Pairs pairs_of(const std::vector<const Gpu*>& gpus) {
   for (auto first = gpus.begin(); first != gpus.end(); ++first) {
     for (auto second = first + 1; second != gpus.end(); ++second) {
       auto status = status_of(**first, **second);
-      if (!status) status = status_of(**second, **first);
+      const auto back = status_of(**second, **first);
+      if (!status || (*status == possible && back)) status = back;
       if (status) {
         pairs.told.push_back({*first, *second, *status});
       } else {

@@ -43,14 +43,15 @@ struct Property {
 // sister of one that is not.
 class LinkSisters {
  public:
-  explicit LinkSisters(const Snapshot& snapshot) : snapshot_(snapshot) {
-    for (const auto* device : pci::endpoints(snapshot)) {
-      const auto kind = kind_of(*device);
-      if (device->link_width) {
-        widths_.add({kind, device->address, static_cast<double>(*device->link_width)});
+  LinkSisters(const Snapshot& snapshot, const std::vector<PciDevice>& devices)
+      : snapshot_(snapshot) {
+    for (const auto& device : devices) {
+      const auto kind = kind_of(device);
+      if (device.link_width) {
+        widths_.add({kind, device.address, static_cast<double>(*device.link_width)});
       }
-      if (device->link_speed_gts && device->kind != PciKind::gpu) {
-        speeds_.add({kind, device->address, *device->link_speed_gts});
+      if (device.link_speed_gts && device.kind != PciKind::gpu) {
+        speeds_.add({kind, device.address, *device.link_speed_gts});
       }
     }
   }
@@ -114,10 +115,27 @@ Property<double> speed_of(const PciDevice& device,
   return property_of(observed, wanted, sisters.speed_of(device), device.link_speed_max_gts);
 }
 
+constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // by generation, from 1
+
+// The device with what NVML tells of its link where the kernel does not know, as below some
+// hypervisors.
+PciDevice completed(const Snapshot& snapshot, const PciDevice& device) {
+  const Gpu* gpu = snapshot.nvml.ok() ? gpu_at(snapshot, device.address) : nullptr;
+  PciDevice known = device;
+  if (gpu == nullptr || device.kind != PciKind::gpu) return known;
+  const auto& link = gpu->link;
+  if (known.link_width.is_absent() && link.width) known.link_width = link.width;
+  if (known.link_width_max.is_absent() && link.width_max) known.link_width_max = link.width_max;
+  const auto generation = link.generation_max.value_or(0);
+  if (known.link_speed_max_gts.is_absent() && generation > 0 && generation <= kSpeeds.size()) {
+    known.link_speed_max_gts = kSpeeds.at(generation - 1);
+  }
+  return known;
+}
+
 // The speed now of a GPU that computes at its highest performance state, as NVML tells both at one
 // time; empty for one that may have slowed its link down.
 Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
-  constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // by generation, from 1
   constexpr unsigned kBusyPercent = 50;
   const auto idle = Fact<double>::absent("the GPU is not at work");
   if (device.kind != PciKind::gpu || !snapshot.nvml.ok()) return idle;
@@ -247,11 +265,14 @@ void judge_link(const Snapshot& snapshot,
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   Links links;
-  const LinkSisters sisters(snapshot);
+  std::vector<PciDevice> devices;
   for (const auto* device : pci::endpoints(snapshot)) {
-    const auto& limit =
-        device->kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
-    judge_link(snapshot, *device, limit, sisters, links);
+    devices.push_back(completed(snapshot, *device));
+  }
+  const LinkSisters sisters(snapshot, devices);
+  for (const auto& device : devices) {
+    const auto& limit = device.kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
+    judge_link(snapshot, device, limit, sisters, links);
   }
   const bool all_well = links.findings.empty() && links.judged > 0;
   const bool skip = profile.pci->link.unmeasurable == Unmeasurable::skip;
@@ -275,7 +296,9 @@ constinit const Check pci_link{
     .why =
         "Compares the width of each GPU's and HCA's link with the profile, or else with most "
         "devices "
-        "like it, and the speed of each HCA's likewise. Below what the device itself could do is a "
+        "like it, and the speed of each HCA's likewise. Where the kernel does not know a GPU's "
+        "link, NVML tells. Below what the device itself "
+        "could do is a "
         "warning only: how its slot is wired is not known. A link that trained with fewer lanes or "
         "at "
         "a lower "

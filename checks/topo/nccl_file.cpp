@@ -73,6 +73,24 @@ std::vector<std::string> strangers(const Snapshot& snapshot,
   return unknown;
 }
 
+// GPUs and HCAs of this node that the file leaves out, though it names others of their kind.
+std::vector<std::string> left_out(const Snapshot& snapshot, const NcclTopology& topology) {
+  std::set<std::string> named;
+  for (const std::string& address : topology.pci_addresses) named.insert(lower(address));
+  std::vector<std::string> missing;
+  for (const auto kind : {PciKind::gpu, PciKind::hca}) {
+    std::vector<std::string> others;
+    std::size_t all = 0;
+    for (const PciDevice& device : snapshot.pci->devices) {
+      if (device.kind != kind || device.virtual_function) continue;
+      ++all;
+      if (!named.contains(device.address)) others.push_back(device.address);
+    }
+    if (others.size() < all) missing.insert(missing.end(), others.begin(), others.end());
+  }
+  return missing;
+}
+
 // The CPUs of a mask such as "ffff,ffffffff,ffffffff": groups of 32 bits, the lowest last.
 std::optional<std::vector<unsigned>> cpus_of_mask(std::string_view mask) {
   std::vector<unsigned> cpus;
@@ -149,6 +167,14 @@ Findings judge_topology(const Snapshot& snapshot,
   if (!masks.empty() && findings.empty()) {
     findings.push_back(
         wrong(topology.path, Outcome::warn, fmt::format("{}", fmt::join(masks, "; "))));
+  }
+  const auto missing = left_out(snapshot, topology);
+  if (!missing.empty() && findings.empty()) {
+    findings.push_back(wrong(topology.path,
+                             Outcome::warn,
+                             fmt::format("leaves out {} of this node: {}",
+                                         counted(missing.size(), "device"),
+                                         fmt::join(missing, ", "))));
   }
   return or_pass(std::move(findings),
                  fmt::format("{} names {} that exist here",

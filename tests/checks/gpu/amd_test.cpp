@@ -115,6 +115,20 @@ TEST(GpuAmdTest, TheOddOneOutIsFound) {
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::fail);
 }
 
+TEST(GpuAmdTest, GpusOfAnotherKindAreNoSistersAndOfTwoNobodyIsAccused) {
+  auto snapshot = node();
+  snapshot.pci->amd_gpus.resize(2);
+  gpu(snapshot, 1).memory_bytes = std::uint64_t{1} << 29U;
+  EXPECT_THAT(judge(snapshot), ElementsAre(::testing::Field(&Finding::outcome, Outcome::warn)));
+  for (unsigned i = 0; i < 2; ++i) {
+    snapshot.pci->devices.push_back({.address = gpu(snapshot, i).address,
+                                     .kind = PciKind::gpu,
+                                     .vendor = 0x1002,
+                                     .device = 0x74a1 + i});
+  }
+  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+}
+
 TEST(GpuAmdTest, MemoryInUseWarnsOnlyWhereNobodyComputes) {
   auto snapshot = node();
   gpu(snapshot, 3).memory_used_bytes = std::uint64_t{90} << 30U;

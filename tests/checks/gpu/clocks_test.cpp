@@ -81,6 +81,25 @@ TEST(GpuClocksTest, PassesWhatIsNormal) {
   }
 }
 
+TEST(GpuClocksTest, AGpuAtWorkThatStaysSlowForNoReasonWarns) {
+  Snapshot node = linked_node::node();
+  auto& gpu = gpu_node::gpu(node, 1);
+  gpu.utilisation = 100U;
+  gpu.clocks.reasons = std::uint64_t{0};
+  gpu.clocks.sm_mhz = 345U;
+  EXPECT_EQ(judge(node).front().device, "gpu1");
+  EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
+  EXPECT_THAT(judge(node).front().message, HasSubstr("works at 345 of 1980 MHz"));
+  gpu.clocks.reasons = std::uint64_t{4};  // the power cap: normal under load
+  EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs")));
+  gpu.clocks.reasons = std::uint64_t{0};
+  gpu.utilisation = 20U;
+  EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs")));
+  gpu.utilisation = 100U;
+  gpu.clocks.sm_mhz = 1200U;
+  EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs")));
+}
+
 TEST(GpuClocksTest, FailsWhatTheHardwareDoes) {
   for (const std::uint64_t reasons : {0x8U, 0xfU, 0x28U}) {
     EXPECT_THAT(judge(held_by(reasons)),

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/profile/limits/gpu.hpp"
@@ -74,6 +77,16 @@ TEST(GpuP2pTest, NamesAPairOnce) {
                                  "165092301)",
                                  1,
                                  Remedy::reboot)));
+}
+
+TEST(GpuP2pTest, APairThatIsBrokenOneWayIsBroken) {
+  for (const auto& [from, to] : {std::pair{1U, 2U}, std::pair{2U, 1U}}) {
+    auto node = node_of(4);
+    (*gpu_node::gpu(node, from).peers)[gpu_node::gpu(node, to).address] = 3;
+    const auto findings = judge(node);
+    EXPECT_TRUE(std::ranges::any_of(
+        findings, [](const Finding& each) { return each.outcome == Outcome::fail; }));
+  }
 }
 
 TEST(GpuP2pTest, EachAnswerHasItsWords) {

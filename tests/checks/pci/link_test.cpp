@@ -143,6 +143,23 @@ TEST(PciLinkTest, WhatTheKernelDoesNotKnowIsTheProfilesToCall) {
   EXPECT_EQ(judged(node, profile).front().outcome, Outcome::skip);
 }
 
+TEST(PciLinkTest, WhatTheKernelDoesNotKnowOfAGpuNvmlTells) {
+  auto node = small_node();
+  auto& gpu = device(node, kGpu);
+  gpu.link_width = gpu.link_width_max = Fact<unsigned>::absent("says Unknown");
+  gpu.link_speed_gts = gpu.link_speed_max_gts = Fact<double>::absent("says Unknown");
+  Nvml nvml;
+  nvml.gpus.push_back(
+      {.address = gpu.address,
+       .link = {.generation = 5U, .generation_max = 5U, .width = 16U, .width_max = 16U}});
+  node.nvml = observed(std::move(nvml));
+  EXPECT_THAT(judged(node), ElementsAre(::testing::Field(&Finding::outcome, Outcome::pass)));
+  node.nvml->gpus.front().link.width = 8U;
+  EXPECT_EQ(judged(node).front().outcome, Outcome::fail);
+  EXPECT_EQ(judged(node).front().message,
+            "the PCIe link of the GPU at 0000:02:00.0 is x8, expected x16");
+}
+
 TEST(PciLinkTest, UnreadableIsUnknownWhateverTheProfileCallsUnmeasurable) {
   auto node = small_node();
   device(node, kHca).link_width = Fact<unsigned>::unreadable("not a link width");

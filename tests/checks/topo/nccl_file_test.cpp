@@ -49,6 +49,15 @@ TEST(TopoNcclFileTest, NamesTheFileOfTheEnvironmentWhereTheProfileNamesNone) {
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::device, "/etc/topo.xml")));
 }
 
+TEST(TopoNcclFileTest, WarnsOfAFileThatLeavesOneOfSeveralOut) {
+  Snapshot node = topo_node::node();
+  const auto left_out = file_of(node).pci_addresses.front();
+  file_of(node).pci_addresses.erase(file_of(node).pci_addresses.begin());
+  EXPECT_THAT(judge(node),
+              ElementsAre(wrong(Outcome::warn,
+                                fmt::format("leaves out 1 device of this node: {}", left_out))));
+}
+
 TEST(TopoNcclFileTest, FailsAnAddressThatDoesNotExistHere) {
   Snapshot node = topo_node::node();
   file_of(node).pci_addresses.emplace_back("000e:00:00.0");
