@@ -12,6 +12,7 @@
 #include <string_view>
 #include <variant>
 
+#include "bench/locate/locate_run.hpp"
 #include "bench/node/node_run.hpp"
 #include "bench/run/bench_run.hpp"
 #include "lib/command/output.hpp"
@@ -28,7 +29,8 @@ struct Subcommand {
   int (*run)(std::span<const char* const> arguments, const bench::RunInput& input);
 };
 
-constexpr std::array kSubcommands{Subcommand{"node", bench::node::run}};
+constexpr std::array kSubcommands{Subcommand{"node", bench::node::run},
+                                  Subcommand{"locate", bench::locate::run}};
 
 int run(std::span<const char* const> arguments) {
   const bench::RunInput input{.console = muster::make_console(),

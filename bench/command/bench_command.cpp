@@ -208,7 +208,8 @@ CommandText command_text() {
 std::string help_text() {
   return fmt::format(
       "{}\nCollectives: {}.\n\n"
-      "muster-bench node runs the active tests of this node (muster-bench node --help).\n\n"
+      "muster-bench node runs the active tests of this node (muster-bench node --help),\n"
+      "muster-bench locate names what is slow among nodes (muster-bench locate --help).\n\n"
       "Types: {}.\n"
       "Operations: {}.\n\n"
       "nccl-tests' own command lines are taken, too:\n"

@@ -114,6 +114,7 @@ class Explanation {
       std::erase(left, each->pair.first);
       std::erase(left, each->pair.second);
     }
+    if (parts) prefer_fresh(left);
     const auto rails = parts ? pair_with(slow, left, nodes_) : std::vector<Pair>{};
     const auto rail_controls = parts ? take_controls(left, kControls / 2, nodes_) : rails;
     std::vector<Group> groups;
@@ -150,8 +151,20 @@ class Explanation {
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       judge_pair(*pairs_[i], round.gbps[i], scale, jam);
     }
-    if (!jam.nodes.empty()) culprits_.push_back(std::move(jam));
+    if (!jam.nodes.empty()) {
+      jam.leaf = common_leaf(jam.nodes);
+      culprits_.push_back(std::move(jam));
+    }
     judge_leaves(round, scale);
+  }
+
+  // Where there are enough of them, those with whom no slow node was measured yet.
+  void prefer_fresh(std::vector<Node>& partners) const {
+    auto fresh = partners;
+    for (const auto& slow : slow_) {
+      for (const auto& meeting : slow.suspect->meetings) std::erase(fresh, meeting.partner);
+    }
+    if (fresh.size() >= slow_.size() + kControls) partners = std::move(fresh);
   }
 
   // One node of it with one of another leaf switch, and two of its nodes with each other.
@@ -188,6 +201,22 @@ class Explanation {
     }
   }
 
+  // The one leaf switch that all pairs have a node of; kNoLeaf where none has, or two have.
+  [[nodiscard]] int common_leaf(const std::vector<Node>& pairs) const {
+    int found = kNoLeaf;
+    for (const auto first : {pairs[0], pairs[1]}) {
+      const int leaf = nodes_.leaf(first);
+      bool common = leaf != kNoLeaf && pairs.size() > 2;
+      for (std::size_t i = 0; i < pairs.size(); i += 2) {
+        common = common && (nodes_.leaf(pairs[i]) == leaf || nodes_.leaf(pairs[i + 1]) == leaf);
+      }
+      if (!common) continue;
+      if (found != kNoLeaf) return kNoLeaf;
+      found = leaf;
+    }
+    return found;
+  }
+
   void judge_pair(const SlowPair& pair,
                   const std::optional<double>& again,
                   const Scale& scale,
@@ -221,24 +250,28 @@ class Explanation {
   void judge_rails(const Round& round, std::size_t first, const std::vector<Pair>& pairs) {
     const auto devices = static_cast<std::size_t>(nodes_.devices);
     const auto controls = first + pairs.size() * devices;
-    const auto usual = scale_of(finished(round, first), round.noise, rounds_.rule());
-    auto scale = scale_of(finished(round, controls), round.noise, rounds_.rule());
-    if (!scale) scale = usual;
-    if (!scale) return;
+    // Without proven nodes to compare with, devices are compared with their sisters.
+    const auto sisters = scale_of(finished(round, first), round.noise, rounds_.rule());
+    if (!sisters) return;
+    const auto scale = scale_from(round, controls, *sisters, rounds_.rule());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const auto slow = std::ranges::find_if(
           slow_, [&](const Slow& each) { return each.suspect->node == pairs[i].first; });
       slow->rails = true;
+      std::vector<std::string> lines;
+      const auto& partner = nodes_.names[pairs[i].second];
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
-        if (!is_low(gbps, *scale)) continue;
+        if (!is_low(gbps, scale)) continue;
         slow->low.push_back(static_cast<int>(device));
-        if (slow->low.size() == 1) slow->odds.push_back(odds(gbps, *scale));
-        slow->evidence.push_back(fmt::format("device {} alone, with that of {}: {}",
-                                             device,
-                                             nodes_.names[pairs[i].second],
-                                             rate(gbps, *scale)));
+        if (lines.empty()) slow->odds.push_back(odds(gbps, scale));
+        lines.push_back(fmt::format(
+            "device {} alone, with that of {}: {}", device, partner, rate(gbps, scale)));
       }
+      if (lines.size() == devices) {
+        lines = {fmt::format("each of its devices alone, with those of {}, too", partner)};
+      }
+      std::ranges::move(lines, std::back_inserter(slow->evidence));
     }
   }
 
@@ -325,11 +358,16 @@ std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most, con
 }
 
 Scale scale_from(const Round& round, std::size_t from, const Scale& usual, const Rule& rule) {
-  return scale_of(finished(round, from), round.noise, rule).value_or(usual);
+  const double deviation = std::max(usual.deviation / usual.median, round.noise);
+  return scale_around(finished(round, from), deviation, rule).value_or(usual);
 }
 
 bool is_low(const std::optional<double>& gbps, const Scale& scale) {
   return !gbps || scale.low(*gbps);
+}
+
+bool is_fine(const std::optional<double>& gbps, const Scale& scale) {
+  return gbps && 2 * *gbps >= scale.median + scale.limit;
 }
 
 }  // namespace muster::bench::locate

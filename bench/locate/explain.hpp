@@ -19,12 +19,15 @@ namespace muster::bench::locate {
                                               std::size_t most,
                                               const Nodes& nodes);
 
-// Of the groups from index `from` on; where they are too few, `usual`.
+// The groups from index `from` on, with the deviation of `usual`; where they are too few, `usual`.
 [[nodiscard]] Scale scale_from(const Round& round,
                                std::size_t from,
                                const Scale& usual,
                                const Rule& rule);
 
 [[nodiscard]] bool is_low(const std::optional<double>& gbps, const Scale& scale);
+
+// Nearer to the median than to the limit. What is neither low nor fine is measured again.
+[[nodiscard]] bool is_fine(const std::optional<double>& gbps, const Scale& scale);
 
 }  // namespace muster::bench::locate

@@ -42,7 +42,7 @@ struct ModelCluster {
   double noise = 0.03;       // standard deviation of one repeat, as a share
   double drift = 0;          // of all rates, from round to round, likewise
   std::uint64_t seed = 1;
-  std::vector<ModelFault> faults;
+  std::vector<ModelFault> faults{};
 };
 
 // Names are sim0, sim1 …; the leaf switches leaf0 …, where `with_topology`.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "bench/node/judge.hpp"
@@ -29,16 +30,33 @@ double deviations_for(std::size_t values, double chance) {
   return high;
 }
 
-std::optional<Scale> scale_of(const std::vector<double>& values, double noise, const Rule& rule) {
+std::optional<Scale> scale_around(const std::vector<double>& values,
+                                  double deviation,
+                                  const Rule& rule) {
   if (values.size() < rule.enough) return {};
-  const auto spread = node::spread_of(values);
-  if (spread.median <= 0) return {};
-  const double deviation = std::max(spread.deviation, noise * spread.median);
+  const double median = median_of(values);
+  if (median <= 0) return {};
   const double away = std::max(rule.deviations, deviations_for(values.size(), rule.family_error));
   return Scale{.count = values.size(),
-               .median = spread.median,
-               .deviation = deviation,
-               .limit = spread.median - std::max(away * deviation, rule.tolerance * spread.median)};
+               .median = median,
+               .deviation = deviation * median,
+               .limit = median * (1 - std::max(away * deviation, rule.tolerance))};
+}
+
+std::optional<Scale> scale_of(const std::vector<double>& values, double noise, const Rule& rule) {
+  const auto among = [&](const std::vector<double>& some) -> std::optional<Scale> {
+    const auto spread = node::spread_of(some);
+    if (spread.median <= 0) return {};
+    return scale_around(some, std::max(spread.deviation / spread.median, noise), rule);
+  };
+  const auto all = among(values);
+  if (!all) return {};
+  std::vector<double> rest;
+  std::ranges::copy_if(
+      values, std::back_inserter(rest), [&](double value) { return !all->low(value); });
+  if (rest.size() == values.size()) return all;
+  const auto better = among(rest);
+  return better ? better : all;
 }
 
 double noise_of(const std::vector<std::vector<double>>& repeats) {

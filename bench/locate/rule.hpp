@@ -14,7 +14,7 @@ struct Rule {
   double family_error = 0.01;  // chance that any of a round's healthy values is low
   std::size_t enough = 4;      // values to compare
   int first_repeats = 3;
-  int most_repeats = 12;
+  int most_repeats = 16;
   std::optional<double> floor_gbps;  // what a healthy pair reaches at least
 };
 
@@ -30,11 +30,16 @@ struct Scale {
   [[nodiscard]] double share(double value) const { return value / median; }
 };
 
-// `noise`: the deviation of a value that its own repeats make, as a share of it. Nothing where too
-// few are there to compare.
+// `noise`: the deviation of a value that its own repeats make, as a share of it. What is low does
+// not count for the deviation of the rest. Nothing where too few are there to compare.
 [[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values,
                                             double noise,
                                             const Rule& rule);
+
+// The same with a deviation that is known, as a share of the median: that of few values is luck.
+[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values,
+                                                double deviation,
+                                                const Rule& rule);
 
 // By how much two repeats in a row differ, as a share: the deviation of one repeat, from all groups
 // together. 0 where nothing was repeated.

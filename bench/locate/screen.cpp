@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategy for few faults among many nodes: two rounds name the slow nodes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "bench/locate/explain.hpp"
 #include "bench/locate/locate.hpp"
@@ -23,6 +26,9 @@ class Retry {
  public:
   Retry(const Nodes& nodes, Rounds& rounds, Search& search, Suspicion& suspicion)
       : nodes_(nodes), rounds_(rounds), search_(search), suspicion_(suspicion) {}
+
+  // Those of the last run that were neither low nor fine.
+  [[nodiscard]] std::vector<Suspect> take_unclear() { return std::exchange(unclear_, {}); }
 
   [[nodiscard]] Result<void> run(std::vector<Suspect> suspects) {
     const auto proven = suspicion_.proven;
@@ -53,8 +59,10 @@ class Retry {
       suspect.meetings.push_back({pairs[i].second, round->gbps[i], scale});
       if (is_low(round->gbps[i], scale)) {
         suspicion_.slow.push_back(std::move(suspect));
-      } else {
+      } else if (is_fine(round->gbps[i], scale)) {
         suspicion_.proven.push_back(suspect.node);
+      } else {
+        unclear_.push_back(std::move(suspect));
       }
     }
     return {};
@@ -64,6 +72,7 @@ class Retry {
   Rounds& rounds_;
   Search& search_;
   Suspicion& suspicion_;
+  std::vector<Suspect> unclear_;
 };
 
 }  // namespace
@@ -83,12 +92,13 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search) {
     const auto [a, b] = pairs[i];
     met[a] = met[b] = true;
     const auto& gbps = round->gbps[i];
-    if (!is_low(gbps, suspicion.scale)) {
+    if (is_fine(gbps, suspicion.scale)) {
       suspicion.proven.insert(suspicion.proven.end(), {a, b});
       continue;
     }
     suspects.push_back({.node = a, .meetings = {{b, gbps, suspicion.scale}}});
     suspects.push_back({.node = b, .meetings = {{a, gbps, suspicion.scale}}});
+    if (!is_low(gbps, suspicion.scale)) continue;
     slow.push_back({.pair = {a, b}, .gbps = gbps, .scale = suspicion.scale});
   }
   // Of an odd number one rested; it is measured now, and once more if it is slow.
@@ -97,13 +107,22 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search) {
   }
   Retry retry(nodes, rounds, search, suspicion);
   if (auto done = retry.run(std::move(suspects)); !done) return tl::unexpected(done.error());
-  std::vector<Suspect> once;
+  // Once more: who was neither low nor fine, and who is slow by one measurement only.
+  auto once = retry.take_unclear();
   std::erase_if(suspicion.slow, [&](const Suspect& suspect) {
     if (suspect.meetings.size() > 1) return false;
     once.push_back(suspect);
     return true;
   });
   if (auto done = retry.run(std::move(once)); !done) return tl::unexpected(done.error());
+  for (const auto& suspect : retry.take_unclear()) {
+    search.culprits.push_back(
+        {.kind = Culprit::Kind::not_enough_data,
+         .nodes = {suspect.node},
+         .evidence = {fmt::format("{} is neither slow nor fine with {} partners",
+                                  nodes.names[suspect.node],
+                                  suspect.meetings.size())}});
+  }
   for (const auto& pair : slow) {
     const auto fine = [&](Node node) { return std::ranges::count(suspicion.proven, node) > 0; };
     if (fine(pair.pair.first) && fine(pair.pair.second)) suspicion.pairs.push_back(pair);

@@ -50,7 +50,7 @@ class Table {
     return static_cast<double>(own[static_cast<std::size_t>(place)]);
   }
 
-  // The partners with which it did best, and how it did.
+  // Three partners with which it reached its score, and how it did.
   [[nodiscard]] Suspect suspect(Node node, const Scale& scale) const {
     constexpr std::size_t kShown = 3;
     Suspect suspect{.node = node};
@@ -62,6 +62,8 @@ class Table {
     std::ranges::stable_sort(suspect.meetings, std::greater<>(), [](const Meeting& meeting) {
       return meeting.gbps.value_or(0);
     });
+    const auto better = static_cast<std::ptrdiff_t>((suspect.meetings.size() - 1) / 4);
+    suspect.meetings.erase(suspect.meetings.begin(), suspect.meetings.begin() + better);
     suspect.meetings.resize(std::min(kShown, suspect.meetings.size()));
     return suspect;
   }

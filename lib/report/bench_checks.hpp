@@ -133,6 +133,13 @@ inline constexpr std::array kBenchChecks{
                "What another program takes makes numbers low, and the tests would disturb it. "
                "The finding names the process.",
                "Run it on an idle node, or with --even-if-busy."},
+    BenchCheck{"bench.locate",
+               "No node, device, link or leaf switch is slower than its equals",
+               "`muster-bench locate`: pairs of nodes side by side, suspects again with partners "
+               "that have proven good, then while nobody else works. The message names what is "
+               "slow and what was ruled out.",
+               "Leave the accused nodes out (--exclude writes their list), and run "
+               "`muster check` and `muster-bench node` on them."},
 };
 
 [[nodiscard]] constexpr const BenchCheck* find_bench_check(std::string_view id) {

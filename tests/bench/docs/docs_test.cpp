@@ -142,6 +142,7 @@ TEST(BenchCompletionTest, OffersTheCollectives) {
     collectives.emplace(to_string(static_cast<Collective>(i)));
   }
   collectives.emplace("node");
+  collectives.emplace("locate");
   EXPECT_EQ(offered("muster-bench \"\""), collectives);
   EXPECT_EQ(offered("muster-bench --pipelined \"\""), collectives);
 }

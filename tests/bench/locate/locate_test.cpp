@@ -82,11 +82,13 @@ TEST(LocateTest, ASlowLeafIsNamedAndNotItsNodes) {
 }
 
 TEST(LocateTest, CongestionAccusesNobody) {
-  const auto search =
-      search_on({.nodes = 128, .nodes_per_leaf = 16, .faults = {{Kind::congestion, 2, 0, 0.7}}});
+  const ModelCluster cluster{
+      .nodes = 256, .nodes_per_leaf = 16, .faults = {{Kind::congestion, 2, 0, 0.7}}};
+  const auto search = search_on(cluster);
   ASSERT_EQ(search.culprits.size(), 1U);
   EXPECT_EQ(search.culprits[0].kind, What::congestion);
-  EXPECT_EQ(search.culprits[0].leaf, 2);
+  EXPECT_EQ(search.culprits[0].nodes.size(), 32U);
+  EXPECT_EQ(search.culprits[0].leaf, kNoLeaf);  // leaf 10 has the other ends of all pairs
 }
 
 TEST(LocateTest, WhatHangsIsNamedAndTheRestIsMeasured) {

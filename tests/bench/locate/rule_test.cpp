@@ -39,7 +39,7 @@ TEST(LocateRuleTest, RepeatsGrowWithNoiseAndEnd) {
   EXPECT_EQ(repeats_for(0, kRule), 3);
   EXPECT_EQ(repeats_for(0.01, kRule), 3);
   EXPECT_EQ(repeats_for(0.02, kRule), 7);
-  EXPECT_EQ(repeats_for(0.5, kRule), 12);
+  EXPECT_EQ(repeats_for(0.5, kRule), 16);
 }
 
 TEST(LocateRuleTest, NoiseIsWhatNeighboursDifferBy) {

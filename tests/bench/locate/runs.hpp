@@ -55,11 +55,13 @@ inline ModelCluster with_faults(ModelCluster cluster,
   std::set<Node> chosen;
   while (chosen.size() < count) chosen.insert(random() % cluster.nodes);
   for (const auto node : chosen) {
-    const auto device = random() % static_cast<std::size_t>(cluster.devices);
     const bool two = kind == ModelFault::Kind::slow_link || kind == ModelFault::Kind::hang_link;
+    const auto count_of_second =
+        two ? cluster.nodes - 1 : static_cast<std::size_t>(cluster.devices);
+    const auto second = random() % count_of_second;
     cluster.faults.push_back({.kind = kind,
                               .first = node,
-                              .second = two ? (node + cluster.nodes / 2) % cluster.nodes : device,
+                              .second = two ? (node + 1 + second) % cluster.nodes : second,
                               .factor = factor});
   }
   return cluster;

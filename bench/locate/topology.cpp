@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/hosts/hostlist.hpp"
+
+namespace muster::bench::locate {
+namespace {
+
+// Of one line: the switch, and the list of its nodes, which is empty for a switch of switches.
+struct Leaf {
+  std::string name;
+  std::string_view nodes;
+};
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(
+      lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+// Slurm's keys, in whatever case.
+Result<Leaf> parse_slurm(const std::vector<std::string_view>& words) {
+  Leaf leaf;
+  bool switches = false;
+  for (const auto word : words) {
+    const auto equals = word.find('=');
+    const auto key = lower_case(word.substr(0, equals));
+    const auto value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
+    if (key == "switchname") {
+      leaf.name = value;
+    } else if (key == "nodes") {
+      leaf.nodes = value;
+    } else if (key == "switches") {
+      switches = true;
+    } else if (key != "linkspeed") {
+      return make_error(fmt::format("unknown word \"{}\"", printable(word, 80)));
+    }
+  }
+  if (leaf.name.empty()) return make_error("there is no SwitchName");
+  if (leaf.nodes.empty() && !switches) return make_error("neither Nodes nor Switches");
+  return leaf;
+}
+
+Result<Leaf> parse_line(std::string_view line) {
+  const auto words = split_words(line);
+  if (words.front().find('=') != std::string_view::npos) return parse_slurm(words);
+  if (words.size() != 2) return make_error("expects a switch and the list of its nodes");
+  return Leaf{.name = std::string(words[0]), .nodes = words[1]};
+}
+
+class Reader {
+ public:
+  explicit Reader(Nodes& nodes) : nodes_(nodes) {
+    for (Node node = 0; node < nodes.count(); ++node) known_[nodes.names[node]] = node;
+    nodes_.leaves.assign(nodes.count(), kNoLeaf);
+    nodes_.leaf_names.clear();
+  }
+
+  [[nodiscard]] Result<void> take(std::string_view line) {
+    const auto leaf = parse_line(line);
+    if (!leaf) return tl::unexpected(leaf.error());
+    if (leaf->nodes.empty()) return {};
+    const auto names = expand_hostlist(leaf->nodes);
+    if (!names) return tl::unexpected(names.error());
+    const auto index = static_cast<int>(nodes_.leaf_names.size());
+    nodes_.leaf_names.push_back(leaf->name);
+    for (const auto& name : *names) {
+      const auto known = known_.find(name);
+      if (known == known_.end()) continue;
+      auto& own = nodes_.leaves[known->second];
+      if (own != kNoLeaf) {
+        return make_error(fmt::format(
+            "{} hangs from {} already", name, nodes_.leaf_names[static_cast<std::size_t>(own)]));
+      }
+      own = index;
+    }
+    return {};
+  }
+
+ private:
+  Nodes& nodes_;
+  std::map<std::string, Node> known_;
+};
+
+}  // namespace
+
+Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file) {
+  Reader reader(nodes);
+  std::size_t number = 0;
+  for (const auto line : split_lines(text)) {
+    ++number;
+    const auto content = trim(line.substr(0, line.find('#')));
+    if (content.empty()) continue;
+    if (auto done = reader.take(content); !done) {
+      return make_error(fmt::format("{}:{}: {}", file, number, done.error().message));
+    }
+  }
+  if (std::ranges::all_of(nodes.leaves, [](int leaf) { return leaf == kNoLeaf; })) {
+    return make_error(fmt::format("{}: it names none of the nodes of this run", file));
+  }
+  return {};
+}
+
+}  // namespace muster::bench::locate

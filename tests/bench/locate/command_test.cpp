@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `muster-bench locate`, its files and its report.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "bench/locate/locate_command.hpp"
+#include "bench/locate/locate_run.hpp"
+#include "bench/locate/topology.hpp"
+#include "lib/report/bench_checks.hpp"
+#include "lib/report/report.hpp"
+
+namespace muster::bench::locate {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Ended {
+  int status = -1;
+  std::string out, notes;
+};
+
+Ended run_locate(std::vector<const char*> words) {
+  Ended ended;
+  const RunInput input{.console = {.out = [&](std::string_view text) -> Result<void> {
+                                     ended.out += text;
+                                     return {};
+                                   },
+                                   .note = [&](std::string_view line) { ended.notes += line; }},
+                       .variables = {},
+                       .asked = {}};
+  for (const auto* word : {"--backend", "sim", "--profile", "generic"}) words.push_back(word);
+  ended.status = run(words, input);
+  return ended;
+}
+
+TEST(LocateCommandTest, NamesTheSlowHca) {
+  const auto ended =
+      run_locate({"--sim", "nodes=64,noise=1%,fault=slow_hca:17:3:0.48", "--format", "json"});
+  EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
+  const auto report = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(report["verdict"], "unhealthy");
+  EXPECT_EQ(report["accused"], nlohmann::json({"sim17"}));
+  EXPECT_EQ(report["findings"][0]["device"], "sim17");
+  EXPECT_THAT(report["findings"][0]["message"].get<std::string>(),
+              ::testing::AllOf(HasSubstr("HCA 3: "), HasSubstr("48%"), HasSubstr("ruled out")));
+}
+
+TEST(LocateCommandTest, HealthyTooFewAndSlowAreToldApart) {
+  EXPECT_EQ(run_locate({"--sim", "nodes=64,noise=3%"}).status, kExitHealthy);
+  EXPECT_EQ(run_locate({"--sim", "nodes=2"}).status, kExitUndecided);
+  const auto slow = run_locate({"--sim", "nodes=64,rate=120 GB/s", "--min-busbw", "185 GB/s"});
+  EXPECT_EQ(slow.status, kExitUnhealthy);
+  EXPECT_THAT(slow.out, HasSubstr("no node stands out, and all reach"));
+  EXPECT_THAT(slow.out, Not(HasSubstr("--exclude=")));
+  const auto jam = run_locate({"--sim", "nodes=128,leaf=16,fault=congestion:2:0.7"});
+  EXPECT_EQ(jam.status, kExitHealthy);
+  EXPECT_THAT(jam.out, HasSubstr("slow only while all nodes work"));
+}
+
+TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
+  const auto ended =
+      run_locate({"--sim", "nodes=64,fault=slow_node:5:0.8", "--min-busbw", "100 GB/s"});
+  EXPECT_EQ(ended.status, kExitHealthy);
+  EXPECT_THAT(ended.out, HasSubstr("sim5"));
+}
+
+TEST(LocateCommandTest, RefusesWhatItDoesNotKnow) {
+  const auto refused = [](std::vector<const char*> words) {
+    const auto ended = run_locate(std::move(words));
+    EXPECT_EQ(ended.status, kExitUsage);
+    return ended.notes;
+  };
+  EXPECT_THAT(refused({"--sim", "nods=4"}), HasSubstr("\"nods\" is unknown"));
+  EXPECT_THAT(refused({"--sim", "nodes=1"}), HasSubstr("from 2 to 4096"));
+  EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_node:4:0.5"}), HasSubstr("from 0 to 3"));
+  EXPECT_THAT(refused({"--sim", "fault=slow_node:1"}), HasSubstr("takes 2 numbers"));
+  EXPECT_THAT(refused({"--sim", "fault=slow_link:1:1:0.5"}), HasSubstr("between two nodes"));
+  EXPECT_THAT(refused({"--sim", "fault=slow_node:1:2"}), HasSubstr("at most 1"));
+  EXPECT_THAT(refused({"--sim", "noise=60%"}), HasSubstr("below 50%"));
+  EXPECT_THAT(refused({"--strategy", "scren"}), HasSubstr("did you mean screen?"));
+  EXPECT_EQ(run_locate({"--topology", "/nowhere"}).status, kExitConfiguration);
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(LocateCommandTest, WritesThePairsAndTheListToExclude) {
+  const auto folder = std::filesystem::path(::testing::TempDir());
+  const auto json = (folder / "pairs.json").string();
+  const auto csv = (folder / "pairs.csv").string();
+  const auto list = (folder / "exclude").string();
+  const auto ended = run_locate({"--sim",
+                                 "nodes=8,fault=slow_node:2:0.5,fault=hang:6",
+                                 "--matrix",
+                                 json.c_str(),
+                                 "--csv",
+                                 csv.c_str(),
+                                 "--exclude",
+                                 list.c_str()});
+  EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
+  EXPECT_EQ(text_of(list), "sim[2,6]\n");
+  EXPECT_THAT(ended.out, HasSubstr("--exclude=sim[2,6]\n"));
+  EXPECT_THAT(ended.out, HasSubstr("sim2  # #   # # # X #\n"));
+  const auto pairs = nlohmann::json::parse(text_of(json));
+  EXPECT_EQ(pairs["schema"], "muster.pairs/1");
+  EXPECT_EQ(pairs["pairs"].size(), 28U);
+  EXPECT_THAT(text_of(csv), HasSubstr("sim0,sim6,\n"));
+}
+
+TEST(LocateCommandTest, HasACheckThatCanBeExplained) {
+  EXPECT_NE(find_bench_check("bench.locate"), nullptr);
+}
+
+TEST(LocateTopologyTest, ReadsSlurmsFileAndPlainLines) {
+  auto nodes = nodes_of({.nodes = 6}, false);
+  const auto done = set_topology(nodes,
+                                 "# the fabric\n"
+                                 "SwitchName=leaf0 Nodes=sim[0-2] LinkSpeed=400\n"
+                                 "switchname=leaf1 nodes=sim[3-4],other7\n"
+                                 "SwitchName=spine Switches=leaf[0-1]\n",
+                                 "topology.conf");
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 0, 1, 1, kNoLeaf));
+  EXPECT_THAT(nodes.leaf_names, ElementsAre("leaf0", "leaf1"));
+  ASSERT_TRUE(set_topology(nodes, "a sim[0-1]\nb sim[2-5]\n", "switches"));
+  EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 1, 1, 1, 1));
+}
+
+TEST(LocateTopologyTest, ErrorsNameTheFileAndTheLine) {
+  const auto error = [](std::string_view text) {
+    auto nodes = nodes_of({.nodes = 4}, false);
+    const auto done = set_topology(nodes, text, "t.conf");
+    return done ? "" : done.error().message;
+  };
+  EXPECT_EQ(error("a sim0\n\nb sim[1-\n").substr(0, 9), "t.conf:3:");
+  EXPECT_EQ(error("SwitchName=a Node=sim0"), "t.conf:1: unknown word \"Node=sim0\"");
+  EXPECT_EQ(error("SwitchName=a"), "t.conf:1: neither Nodes nor Switches");
+  EXPECT_EQ(error("a sim0 sim1"), "t.conf:1: expects a switch and the list of its nodes");
+  EXPECT_EQ(error("a sim0\nb sim0"), "t.conf:2: sim0 hangs from a already");
+  EXPECT_EQ(error("a gpu0"), "t.conf: it names none of the nodes of this run");
+}
+
+}  // namespace
+}  // namespace muster::bench::locate
