@@ -109,8 +109,8 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
     if (!size) {
       return bad_configuration(
           {.message = fmt::format("NHC's configuration {} is a folder, and which of its files is "
-                                  "for this node is not known: the size that the cloud calls it "
-                                  "is {}; name the file",
+                                  "for this node is not known: its cloud told no size ({}); name "
+                                  "the file",
                                   command.nhc_conf,
                                   size.why())});
     }
