@@ -14,21 +14,12 @@ namespace {
 
 constexpr std::size_t kEnough = 4;
 constexpr double kDeviations = 5;
-constexpr double kLeastDeviation = 0.005;
-constexpr double kNormal = 1.4826;  // of a normal distribution's median absolute deviation
 
 // What one of the series' unit is in the base unit of the limits.
 double base_of(std::string_view unit) {
   if (unit == "TFLOPS") return 1e12;
   if (unit == "GB/s" || unit == "Gb/s") return 1e9;
   return 1;
-}
-
-double deviation_of(const std::vector<double>& values, double median) {
-  std::vector<double> away(values.size());
-  std::ranges::transform(
-      values, away.begin(), [&](double value) { return std::abs(value - median); });
-  return kNormal * median_of(std::move(away));
 }
 
 std::string number(double value) {
@@ -174,14 +165,6 @@ DeviceValue value_of(std::string device, const std::vector<double>& repeats) {
 
 DeviceValue best_of(std::string device, const std::vector<double>& repeats) {
   return with_noise(std::move(device), repeats, std::ranges::max(repeats));
-}
-
-Spread spread_of(const std::vector<double>& values) {
-  if (values.empty()) return {};
-  const double median = median_of(values);
-  return {.count = values.size(),
-          .median = median,
-          .deviation = std::max(deviation_of(values, median), kLeastDeviation * std::abs(median))};
 }
 
 std::vector<Finding> judge(const Series& series, const Bounds& bounds, std::string_view from) {

@@ -12,17 +12,6 @@
 
 namespace muster::bench::node {
 
-// How the values of a group lie.
-struct Spread {
-  std::size_t count = 0;
-  double median = 0;
-  double deviation = 0;  // 1.4826 of the median absolute deviation, and no less than 0.5%
-
-  bool operator==(const Spread&) const = default;
-};
-
-[[nodiscard]] Spread spread_of(const std::vector<double>& values);
-
 // A finding for each device that missed a limit or is far behind its sisters, or one for all. A
 // device is behind where it differs from the median by more than five deviations, by more than the
 // tolerance and by more than five times what repeats differ by, among at least four. That alone is

@@ -54,7 +54,7 @@ std::optional<Finding> outlier(const PartResult& part,
                                const std::vector<double>& all,
                                const OwnLimit& own_limit) {
   const double value = bus_of(part, bytes).value_or(0);
-  const auto [median, deviation] = spread_of(all);
+  const double median = median_of(all);
   const bool below = own_limit.min_busbw && value < own_limit.min_busbw->value;
   const bool behind = is_far_below(value, all, kTolerance);
   if (!below && !behind) return {};

@@ -102,24 +102,29 @@ Statistics statistics_of(const std::vector<double>& values, std::size_t shared) 
           .confidence = confidence_of(std::move(independent))};
 }
 
-Spread spread_of(const std::vector<double>& values) {
-  constexpr double kOfNormal = 1.4826;  // of a normal distribution's median absolute deviation
-  constexpr double kLeast = 0.005;
-  Spread spread{.median = median_of(values)};
+double deviation_of(const std::vector<double>& values, double median) {
+  constexpr double kOfNormal = 1.4826;
   std::vector<double> away(values.size());
   std::ranges::transform(
-      values, away.begin(), [&](double value) { return std::abs(value - spread.median); });
-  spread.deviation =
-      std::max(kOfNormal * median_of(std::move(away)), kLeast * std::abs(spread.median));
-  return spread;
+      values, away.begin(), [&](double value) { return std::abs(value - median); });
+  return kOfNormal * median_of(std::move(away));
+}
+
+Spread spread_of(const std::vector<double>& values) {
+  constexpr double kLeast = 0.005;
+  const double median = median_of(values);
+  return {.count = values.size(),
+          .median = median,
+          .deviation = std::max(deviation_of(values, median), kLeast * std::abs(median))};
 }
 
 bool is_far_below(double value, const std::vector<double>& sisters, double share) {
   constexpr std::size_t kEnough = 4;
   constexpr double kDeviations = 5;
-  if (sisters.size() < kEnough) return false;
-  const auto [median, deviation] = spread_of(sisters);
-  return value < median - kDeviations * deviation && value < median * (1 - share);
+  if (sisters.empty()) return false;
+  const auto [count, median, deviation] = spread_of(sisters);
+  return count >= kEnough && value < median - kDeviations * deviation &&
+         value < median * (1 - share);
 }
 
 bool narrow_enough(const Statistics& statistics, double share) {

@@ -43,10 +43,16 @@ struct Statistics {
 // How the values of equal devices lie: the median absolute deviation is not inflated by
 // the outlier that it is to find.
 struct Spread {
+  std::size_t count = 0;
   double median = 0;
-  double deviation = 0;  // 1.4826 times the median absolute deviation, and no less than 0.5%
+  double deviation = 0;  // as deviation_of, and no less than 0.5% of the median
+
+  bool operator==(const Spread&) const = default;
 };
 
+// 1.4826 times the median absolute deviation from their median: the standard deviation, where they
+// are normal.
+[[nodiscard]] double deviation_of(const std::vector<double>& values, double median);
 [[nodiscard]] Spread spread_of(const std::vector<double>& values);  // of at least one
 
 // Whether a value is far below those of its sisters: by more than five deviations, and by more than

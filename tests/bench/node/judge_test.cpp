@@ -105,11 +105,6 @@ TEST(NodeJudgeTest, WhereLessIsBetterTheLargeOneIsBehind) {
   EXPECT_EQ(finding.outcome, Outcome::warn);
 }
 
-TEST(NodeJudgeTest, DeviationsHaveAFloorForValuesThatAreEqual) {
-  const auto spread = spread_of({100, 100, 100, 100, 97});
-  EXPECT_EQ(spread, (Spread{.count = 5, .median = 100, .deviation = 0.5}));
-}
-
 // Each device's number is the median of five repeats with 2% of noise.
 class NoisyNode {
  public:

@@ -144,5 +144,17 @@ TEST(StatisticsTest, TooFewValuesAreNeverEnough) {
   EXPECT_FALSE(narrow_enough(statistics_of({5, 5, 5, 5, 5}), 0.5));
 }
 
+TEST(StatisticsTest, DeviationsHaveAFloorForValuesThatAreEqual) {
+  EXPECT_EQ(spread_of({100, 100, 100, 100, 97}),
+            (Spread{.count = 5, .median = 100, .deviation = 0.5}));
+}
+
+TEST(StatisticsTest, OneOfFourOrMoreIsFarBelowTheOthers) {
+  EXPECT_TRUE(is_far_below(50, {100, 101, 50, 99}, 0.03));
+  EXPECT_FALSE(is_far_below(98, {100, 101, 98, 99}, 0.03));
+  EXPECT_FALSE(is_far_below(50, {100, 50, 99}, 0.03));
+  EXPECT_FALSE(is_far_below(96, {100, 100, 96, 100}, 0.05));
+}
+
 }  // namespace
 }  // namespace muster::bench
