@@ -6,7 +6,6 @@
 #include <iterator>
 #include <numbers>
 
-#include "bench/node/judge.hpp"
 #include "bench/results/statistics.hpp"
 
 namespace muster::bench::locate {
@@ -45,7 +44,8 @@ std::optional<Scale> scale_around(const std::vector<double>& values,
 
 std::optional<Scale> scale_of(const std::vector<double>& values, double noise, const Rule& rule) {
   const auto among = [&](const std::vector<double>& some) -> std::optional<Scale> {
-    const auto spread = node::spread_of(some);
+    if (some.size() < rule.enough) return {};
+    const auto spread = spread_of(some);
     if (spread.median <= 0) return {};
     return scale_around(some, std::max(spread.deviation / spread.median, noise), rule);
   };
