@@ -51,8 +51,8 @@ void take_of(const Json& json, const char* key, std::map<int, double>& values) {
   for (const auto& [gpu, value] : json.at(key).items()) values[std::stoi(gpu)] = value;
 }
 
-NodeHardware::Flip flip_of(const Json& json) {
-  NodeHardware::Flip flip;
+Flip flip_of(const Json& json) {
+  Flip flip;
   take(json, "gpu", flip.gpu);
   take(json, "product", flip.product);
   take(json, "index", flip.index);

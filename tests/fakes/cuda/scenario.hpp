@@ -41,6 +41,21 @@ struct Slow {
   double us = 0;  // that the rank comes late
 };
 
+// A GPU that works more slowly after a time.
+struct Throttle {
+  int gpu = 0;
+  double after_s = 0;  // of products
+  double share = 1;    // of its speed that is left
+};
+
+// One bit of a result that is turned over.
+struct Flip {
+  int gpu = 0;
+  std::uint64_t product = 1;  // the launch, from 1
+  std::uint64_t index = 0;    // of the element
+  unsigned bit = 0;
+};
+
 // How fast the parts of a node are, and what is wrong with them: the key "node".
 struct NodeHardware {
   double pcie_gbs = 55;                           // "pcie_gbs"
@@ -50,19 +65,6 @@ struct NodeHardware {
   double memory_gbs = 3000;                       // "memory_gbs"
   std::map<int, double> memory_of;                // "memory": {"2": 2000}
   double tflops = 40;                             // "tflops": of products
-
-  struct Throttle {
-    int gpu = 0;
-    double after_s = 0;  // of products
-    double share = 1;    // of its speed that is left
-  };
-
-  struct Flip {
-    int gpu = 0;
-    std::uint64_t product = 1;  // the launch, from 1
-    std::uint64_t index = 0;    // of the element
-    unsigned bit = 0;
-  };
 
   std::optional<Throttle> throttle;  // "throttle": {"gpu": 2, "after_s": 60, "share": 0.6}
   std::optional<Flip> flip;          // "flip": {"gpu": 5, "product": 3, "index": 7, "bit": 13}
