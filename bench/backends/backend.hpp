@@ -28,7 +28,8 @@ struct Member {
 };
 
 // How the ranks of a back end tell each other what it needs to begin. Every rank calls these in the
-// same order: `gather` gives rank 0 the text of every rank, and `broadcast` gives everybody rank 0's.
+// same order: `gather` gives rank 0 the text of every rank, and `broadcast` gives everybody rank
+// 0's.
 struct Exchange {
   std::function<Result<std::vector<std::string>>(std::string_view mine)> gather;
   std::function<Result<std::string>(std::string_view text)> broadcast;

@@ -142,14 +142,14 @@ Result<std::vector<std::string>> from_nccl_tests(std::span<const char* const> ar
       return tl::unexpected(taken.error());
     }
   }
-  auto& words = translation.words;
+  auto words = std::move(translation.words);
   if (translation.ranks > 1) {
     words.insert(words.end(), {"--local", fmt::format("{}", translation.ranks)});
   }
   // The pace that its numbers are compared with.
   const bool says = std::ranges::find(words, "--pipelined") != words.end();
   if (translation.is_theirs && !translation.waits && !says) words.emplace_back("--pipelined");
-  return std::move(words);
+  return words;
 }
 
 }  // namespace muster::bench

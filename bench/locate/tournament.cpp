@@ -121,9 +121,9 @@ Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, Search& search)
   Table table(count);
   double noise = 0;
   for (std::size_t i = 0; i < tournament_rounds(count); ++i) {
-    auto groups = groups_of(tournament_round(count, i));
-    const auto round = count <= kFew ? rounds.measure("all pairs", std::move(groups))
-                                     : rounds.measure("all pairs", std::move(groups), 1);
+    const auto groups = groups_of(tournament_round(count, i));
+    const auto round = count <= kFew ? rounds.measure("all pairs", groups)
+                                     : rounds.measure("all pairs", groups, 1);
     if (!round) return tl::unexpected(round.error());
     table.add(*round, rounds.rule());
     noise = std::max(noise, round->noise);

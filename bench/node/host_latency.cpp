@@ -208,14 +208,14 @@ Result<TestResult> run_host_latency(const TestInput& input) {
   const Root root;
   const auto own = own_cpus();
   if (!own) return tl::unexpected(own.error());
-  auto nodes = numa_cpus(root, *own);
+  const auto nodes = numa_cpus(root, *own);
   if (!nodes) return tl::unexpected(nodes.error());
   const auto wanted = std::max(kLeast, 2 * cache_bytes(root, *own) / nodes->size());
   const auto available = memory_available(root);
   const auto bytes =
       input.bytes != 0 ? input.bytes : std::min(wanted, std::max(kLeast, available / 8));
   TestResult result;
-  auto done = Memory(input, *std::move(nodes), bytes).measure(result);
+  auto done = Memory(input, *nodes, bytes).measure(result);
   if (done) done = between_cpus(input, *own, result);
   if (!done) return tl::unexpected(done.error());
   return result;

@@ -27,6 +27,7 @@ inline void from_json(const nlohmann::json& json, Finding& finding) {
 
 namespace muster::bench::node {
 
+// cppcheck-suppress unknownMacro ; nlohmann's
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceValue, device, value, noise, group)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
                                    check,

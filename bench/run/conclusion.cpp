@@ -63,16 +63,20 @@ void judge_parts(Report& report, const RunRecord& record, const BenchCommand& co
   }
   const auto own = own_limit_of(command);
   std::set<std::string> failed;
+  std::size_t judged = 0;
   for (const auto& part : record.parts) {
     if (own.min_busbw || command.split->by != Split::By::node) break;
     auto finding = judge(part.rows, record.choice.profile, facts_of(record, part));
     if (finding.outcome == Outcome::unknown) continue;
+    ++judged;
     if (finding.outcome == Outcome::fail) failed.insert(finding.device);
     report.findings.push_back(std::move(finding));
   }
-  // What the limit has found is one incident, and not another as an outlier.
+  // What the limit has found is one incident, and not another as an outlier; and where it has
+  // judged all of them they need not be compared.
   for (auto& each : judge_split(record.parts, own)) {
-    if (!failed.contains(each.device)) report.findings.push_back(std::move(each));
+    const bool settled = each.outcome == Outcome::unknown && judged == record.parts.size();
+    if (!settled && !failed.contains(each.device)) report.findings.push_back(std::move(each));
   }
 }
 

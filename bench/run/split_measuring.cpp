@@ -87,7 +87,7 @@ Result<void> SplitMeasuring::run_size(std::uint64_t size) {
     for (const auto& active : turns) {
       auto batches = measure(operation, active);
       if (!batches) return tl::unexpected(batches.error());
-      if (auto done = gather_into(operation, *std::move(batches), rows); !done) return done;
+      if (auto done = gather_into(operation, *batches, rows); !done) return done;
     }
   }
   if (self_.leads()) self_.reporter.add_parts(std::move(rows));
@@ -123,7 +123,7 @@ Result<std::vector<Batch>> SplitMeasuring::measure(const Operation& operation,
 }
 
 Result<void> SplitMeasuring::gather_into(const Operation& operation,
-                                         std::vector<Batch> batches,
+                                         const std::vector<Batch>& batches,
                                          std::vector<Row>& rows) {
   const auto all = gather(group_, batches);
   if (!all) return tl::unexpected(all.error());

@@ -43,7 +43,7 @@ class SplitMeasuring {
   [[nodiscard]] Result<std::vector<Batch>> measure(const Operation& operation,
                                                    const std::vector<std::size_t>& active);
   [[nodiscard]] Result<void> gather_into(const Operation& operation,
-                                         std::vector<Batch> batches,
+                                         const std::vector<Batch>& batches,
                                          std::vector<Row>& rows);
 
   RankContext& self_;

@@ -180,8 +180,8 @@ class Lines {
     if (!literal && !row->checks.empty()) translate(line, *row);
   }
 
-  // Where muster's own checks have nothing of the profile to judge by, Azure's reading stands; and without one the
-  // line is not healthy in silence.
+  // Where muster's own checks have nothing of the profile to judge by, Azure's reading stands; and
+  // without one the line is not healthy in silence.
   void account_for(const Report& report, const Profile& profile) {
     for (const auto& [line, row] : translated_) {
       const auto checks = own_checks(*row);

@@ -17,6 +17,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
@@ -73,8 +74,13 @@ std::vector<std::string> strangers(const Snapshot& snapshot,
   return unknown;
 }
 
-// GPUs and HCAs of this node that the file leaves out, though it names others of their kind.
-std::vector<std::string> left_out(const Snapshot& snapshot, const NcclTopology& topology) {
+// GPUs and HCAs of this node that the file leaves out, though it names others of their kind. Where
+// a GPU of the node is missing, that is the incident.
+std::vector<std::string> left_out(const Snapshot& snapshot,
+                                  const Profile& profile,
+                                  const NcclTopology& topology) {
+  const auto gpus = std::ranges::count(snapshot.pci->devices, PciKind::gpu, &PciDevice::kind);
+  if (gpus < profile.gpu->present.count.value_or(0)) return {};
   std::set<std::string> named;
   for (const std::string& address : topology.pci_addresses) named.insert(lower(address));
   std::vector<std::string> missing;
@@ -168,7 +174,7 @@ Findings judge_topology(const Snapshot& snapshot,
     findings.push_back(
         wrong(topology.path, Outcome::warn, fmt::format("{}", fmt::join(masks, "; "))));
   }
-  const auto missing = left_out(snapshot, topology);
+  const auto missing = left_out(snapshot, profile, topology);
   if (!missing.empty() && findings.empty()) {
     findings.push_back(wrong(topology.path,
                              Outcome::warn,

@@ -121,7 +121,8 @@ std::string encode(CommandFact fact) {
 CommandFact decode(const ChildAnswer& answer, CommandFact fact) {
   auto read = parse_section<Environment>(answer.bytes);
   if (answer.end == ChildAnswer::End::answered && read && read->facts.commands.size() == 1) {
-    return std::move(read->facts.commands.front());
+    fact = std::move(read->facts.commands.front());
+    return fact;
   }
   refuse(fact, Fact<int>::unreadable(answer.reason.empty() ? "no valid answer" : answer.reason));
   return fact;

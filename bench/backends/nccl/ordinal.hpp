@@ -10,7 +10,7 @@
 namespace muster::bench {
 
 struct Ordinal {
-  int ordinal = 0;        // as the driver counts those that are visible
+  int ordinal = 0;  // as the driver counts those that are visible
   // "gpu3": as CUDA_VISIBLE_DEVICES numbers them; empty where it names them otherwise, by UUID.
   std::string device_id;
 

@@ -140,7 +140,7 @@ TEST(BenchParseTest, LinesOfNcclTestsHaveItsPace) {
 }
 
 TEST(BenchParseTest, AProgramStartedByANameOfNcclTestsRunsThatCollective) {
-  const auto words = [](std::vector<const char*> all) {
+  const auto words = [](const std::vector<const char*>& all) {
     std::vector<std::string> rest;
     for (const auto* word : with_collective_of_name(all)) rest.emplace_back(word);
     return rest;

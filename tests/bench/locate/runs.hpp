@@ -12,7 +12,9 @@
 
 namespace muster::bench::locate {
 
-inline Search search_on(const ModelCluster& cluster, bool with_topology = true, Plan plan = {}) {
+inline Search search_on(const ModelCluster& cluster,
+                        bool with_topology = true,
+                        const Plan& plan = {}) {
   Model model(cluster);
   auto search = locate(nodes_of(cluster, with_topology), model, plan);
   return search ? *std::move(search) : Search{};

@@ -28,7 +28,7 @@ struct Ended {
   std::string out, notes;
 };
 
-Ended run_node(std::vector<const char*> words) {
+Ended run_node(const std::vector<const char*>& words) {
   Ended ended;
   const RunInput input{.console = {.out = [&](std::string_view text) -> Result<void> {
                                      ended.out += text;
@@ -41,7 +41,7 @@ Ended run_node(std::vector<const char*> words) {
   return ended;
 }
 
-std::string error_of(std::vector<const char*> words) {
+std::string error_of(const std::vector<const char*>& words) {
   const auto parsed = parse(words);
   return parsed ? "" : parsed.error().message;
 }

@@ -122,7 +122,9 @@ INSTANTIATE_TEST_SUITE_P(
              "/usr/bin/true is no check; muster runs commands by check_cmd_status and "
              "check_cmd_output alone"},
         Case{"check_a | check_b", "nhc.line", "\"|\" needs a shell, and muster runs none"},
-        Case{"check_cmd_status -r 0 true", "nhc.check_cmd_status", "the environment probe says absent: not observed"},
+        Case{"check_cmd_status -r 0 true",
+             "nhc.check_cmd_status",
+             "the environment probe says absent: not observed"},
         Case{"check_hw_gm myri0", "nhc.check_hw_gm", "Myrinet is not observed"},
         Case{"check_hw_eth", "nhc.check_hw_eth", "check_hw_eth takes 1 argument, got 0"},
         Case{"check_hw_cpuinfo 1 2 3 4",

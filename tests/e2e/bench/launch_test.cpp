@@ -137,9 +137,8 @@ TEST(LaunchTest, LocalStartsItsOwnRanks) {
 TEST(LaunchTest, PartsOfLocalRanksAreCompared) {
   Job job;
   const auto end = job.end_of(job.start(with(kSmall, {"--local=4", "--split=2"})));
-  EXPECT_EQ(end.status, 2) << end.err;
+  EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("# ranks 2-3: ranks 2-3\n"));
-  EXPECT_THAT(end.out, HasSubstr("2 parts are too few to compare"));
   Job alone;
   const auto refused = alone.end_of(alone.start(with(kSmall, {"--local=3", "--split=2"})));
   EXPECT_NE(refused.status, 0);
