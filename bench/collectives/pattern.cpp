@@ -11,8 +11,20 @@ namespace {
 
 std::uint64_t unsigned_of(int number) { return static_cast<std::uint64_t>(number); }
 
-// The whole vector, reduced.
+// The whole vector, reduced. It is the same for every size, and asked for at each: the last one is
+// kept.
 Segment reduced(const Operation& operation, int ranks) {
+  struct Kept {
+    Type type = Type::f32;
+    Reduction reduction = Reduction::sum;
+    int ranks = 0;
+    Segment segment;
+  };
+
+  thread_local Kept kept;
+  if (kept.type == operation.type && kept.reduction == operation.reduction && kept.ranks == ranks) {
+    return kept.segment;
+  }
   const auto inputs = inputs_of(operation, unsigned_of(ranks));
   Segment segment;
   for (std::uint64_t element = 0; element < inputs->period(); ++element) {
@@ -20,6 +32,7 @@ Segment reduced(const Operation& operation, int ranks) {
     segment.low.push_back(low);
     segment.high.push_back(high);
   }
+  kept = {operation.type, operation.reduction, ranks, segment};
   return segment;
 }
 
