@@ -12,6 +12,7 @@
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/command/bench_options.hpp"
 #include "bench/command/nccl_tests.hpp"
+#include "bench/command/shared_options.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
 
@@ -214,12 +215,12 @@ std::string help_text() {
       "Operations: {}.\n\n"
       "nccl-tests' own command lines are taken, too:\n"
       "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
-      "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
-      "64 bad usage, 78 bad configuration.\n",
+      "{}",
       command_help(command_text()),
       wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
       wrapped(fmt::format("{}", fmt::join(type_names(), ", ")), 7),
-      fmt::join(reduction_names(), ", "));
+      fmt::join(reduction_names(), ", "),
+      kExitStatuses);
 }
 
 Result<Invocation> parse(std::span<const char* const> arguments) {

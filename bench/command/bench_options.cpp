@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "bench/backends/nccl/requirements.hpp"
+#include "bench/command/shared_options.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/load.hpp"
 
 namespace muster::bench {
 namespace {
@@ -156,20 +156,7 @@ Result<void> take_rendezvous(LaunchFlags& target, Text value) {
 }
 
 Result<void> take_setting(std::vector<std::string>& target, Text value) {
-  if (!well_formed_setting(value)) {
-    return make_error(
-        fmt::format("expects KEY=VALUE as bench.node_all_reduce.fail_below='220 "
-                    "GB/s', got \"{}\"",
-                    printable(value, 80)));
-  }
-  target.emplace_back(value);
-  return {};
-}
-
-Result<void> take_rate(std::optional<BytesPerSecond>& target, Text value) {
-  const auto rate = parse_quantity<BytesPerSecondKind>(value);
-  if (rate && rate->value <= 0) return make_error("expects a rate above zero");
-  return put(target, rate);
+  return add_setting(target, value, " as bench.node_all_reduce.fail_below='220 GB/s'");
 }
 
 Result<void> take_transport(std::vector<std::string>& target, Text value) {

@@ -6,9 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "lib/base/text.hpp"
-#include "lib/command/command_line.hpp"
-#include "lib/profile/load.hpp"
+#include "bench/command/shared_options.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -28,17 +26,7 @@ Result<void> take_model(ModelCluster& target, Text value) {
 }
 
 Result<void> take_setting(std::vector<std::string>& target, Text value) {
-  if (!well_formed_setting(value)) {
-    return make_error(fmt::format("expects KEY=VALUE, got \"{}\"", printable(value, 80)));
-  }
-  target.emplace_back(value);
-  return {};
-}
-
-Result<void> take_rate(std::optional<BytesPerSecond>& target, Text value) {
-  const auto rate = parse_quantity<BytesPerSecondKind>(value);
-  if (rate && rate->value <= 0) return make_error("expects a rate above zero");
-  return put(target, rate);
+  return add_setting(target, value, "");
 }
 
 constexpr std::array kOptions{
@@ -83,28 +71,16 @@ CommandText command_text() {
 }
 
 Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* const> arguments) {
-  const auto with_hint = [](std::string_view message) {
-    return make_error(fmt::format("{} (muster-bench locate --help says more)", message));
-  };
-  CLI::App app;
-  try {
-    CommandLine<LocateCommand> line(app, command_text(), kOptions);
-    std::vector<std::string> words(arguments.rbegin(), arguments.rend());
-    app.parse(std::move(words));
-    if (line.help()) {
-      return command_help(command_text())
-          .append(
-              "\nExit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
-              "64 bad usage, 78 bad configuration.\n");
-    }
-    auto command = line.result();
-    if (!command) return with_hint(command.error().message);
-    if (!command->backend) return with_hint("--backend is missing");
-    if (command->verbose && command->quiet) return with_hint("-v and -q exclude each other");
-    return *std::move(command);
-  } catch (const CLI::Error& error) {
-    return with_hint(printable(error.what()));
-  }
+  return parse_subcommand<LocateCommand>(
+      arguments,
+      command_text(),
+      kOptions,
+      [] { return fmt::format("{}\n{}", command_help(command_text()), kExitStatuses); },
+      [](const LocateCommand& command) -> Result<void> {
+        if (!command.backend) return make_error("--backend is missing");
+        if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
+        return {};
+      });
 }
 
 }  // namespace muster::bench::locate

@@ -7,10 +7,9 @@
 #include <array>
 #include <string_view>
 
+#include "bench/command/shared_options.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/base/text.hpp"
-#include "lib/command/command_line.hpp"
-#include "lib/profile/load.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -37,13 +36,7 @@ Result<void> take_tests(std::vector<std::string>& target, Text value) {
 }
 
 Result<void> take_setting(std::vector<std::string>& target, Text value) {
-  if (!well_formed_setting(value)) {
-    return make_error(
-        fmt::format("expects KEY=VALUE as bench.stream.fail_below='300 GB/s', got \"{}\"",
-                    printable(value, 80)));
-  }
-  target.emplace_back(value);
-  return {};
+  return add_setting(target, value, " as bench.stream.fail_below='300 GB/s'");
 }
 
 Result<void> take_budget(std::optional<Seconds>& target, Text value) {
@@ -92,9 +85,7 @@ std::string help_text() {
         fmt::format("{}{}", test.about, kFrom.at(static_cast<std::size_t>(test.from)));
     text += fmt::format("  {:<14}{}\n", test.name, wrapped(about, 16));
   }
-  return text.append(
-      "\nExit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
-      "64 bad usage, 78 bad configuration.\n");
+  return text.append("\n").append(kExitStatuses);
 }
 
 bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
@@ -114,23 +105,17 @@ CommandText command_text() {
 }
 
 Result<std::variant<std::string, NodeCommand>> parse(std::span<const char* const> arguments) {
-  const auto with_hint = [](std::string_view message) {
-    return make_error(fmt::format("{} (muster-bench node --help says more)", message));
-  };
-  CLI::App app;
-  try {
-    CommandLine<NodeCommand> line(app, command_text(), kOptions);
-    std::vector<std::string> words(arguments.rbegin(), arguments.rend());
-    app.parse(std::move(words));
-    if (line.help()) return help_text();
-    auto command = line.result();
-    if (!command) return with_hint(command.error().message);
-    if (command->verbose && command->quiet) return with_hint("-v and -q exclude each other");
-    if (selected_tests(*command).empty()) return with_hint("no test is left to run");
-    return *std::move(command);
-  } catch (const CLI::Error& error) {
-    return with_hint(printable(error.what()));
-  }
+  return parse_subcommand<NodeCommand>(arguments,
+                                       command_text(),
+                                       kOptions,
+                                       help_text,
+                                       [](const NodeCommand& command) -> Result<void> {
+                                         if (command.verbose && command.quiet)
+                                           return make_error("-v and -q exclude each other");
+                                         if (selected_tests(command).empty())
+                                           return make_error("no test is left to run");
+                                         return {};
+                                       });
 }
 
 std::vector<const NodeTest*> selected_tests(const NodeCommand& command) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command lines of muster-bench's subcommands have in common.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/base/quantity.hpp"
+#include "lib/base/result.hpp"
+#include "lib/base/text.hpp"
+#include "lib/command/command_line.hpp"
+
+namespace muster::bench {
+
+inline constexpr std::string_view kExitStatuses =
+    "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
+    "64 bad usage, 78 bad configuration.\n";
+
+// KEY=VALUE of --set. `example` follows "expects KEY=VALUE" where the value is none; may be empty.
+[[nodiscard]] Result<void> add_setting(std::vector<std::string>& target,
+                                       std::string_view value,
+                                       std::string_view example);
+
+// A rate above zero.
+[[nodiscard]] Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value);
+
+// The arguments behind a subcommand's name: the text of --help, or what is to be done. `check` says
+// what the options together leave to refuse.
+template <class Command>
+[[nodiscard]] Result<std::variant<std::string, Command>> parse_subcommand(
+    std::span<const char* const> arguments,
+    const CommandText& text,
+    std::span<const Option<Command>> options,
+    const std::function<std::string()>& help,
+    const std::function<Result<void>(const Command&)>& check) {
+  const auto with_hint = [&](std::string_view message) {
+    return make_error(fmt::format("{} ({} {} --help says more)", message, text.program, text.name));
+  };
+  CLI::App app;
+  try {
+    CommandLine<Command> line(app, text, options);
+    std::vector<std::string> words(arguments.rbegin(), arguments.rend());
+    app.parse(std::move(words));
+    if (line.help()) return help();
+    auto command = line.result();
+    if (!command) return with_hint(command.error().message);
+    if (const auto fits = check(*command); !fits) return with_hint(fits.error().message);
+    return *std::move(command);
+  } catch (const CLI::Error& error) {
+    return with_hint(printable(error.what()));
+  }
+}
+
+}  // namespace muster::bench
