@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "bench/collectives/mixing.hpp"
 #include "bench/collectives/number.hpp"
 
 namespace muster::bench {
@@ -13,14 +14,6 @@ namespace {
 constexpr std::uint64_t kPeriod = 509;
 // In place of a rank: what is the same for all of them.
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
-
-// A fixed mixing of the bits of a counter (SplitMix64): the same on every machine.
-std::uint64_t mixed(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
-  return value ^ value >> 31U;
-}
 
 std::uint64_t random_at(std::uint64_t element, std::uint64_t rank) {
   return mixed(mixed(element) ^ mixed(~rank));

@@ -60,7 +60,6 @@ std::optional<Scale> scale_of(const std::vector<double>& values, double noise, c
 }
 
 double noise_of(const std::vector<std::vector<double>>& repeats) {
-  constexpr double kNormal = 1.4826;  // of a normal distribution's median absolute deviation
   std::vector<double> steps;
   for (const auto& values : repeats) {
     for (std::size_t i = 1; i < values.size(); ++i) {
@@ -68,7 +67,7 @@ double noise_of(const std::vector<std::vector<double>>& repeats) {
       if (sum > 0) steps.push_back(2 * std::abs(values[i] - values[i - 1]) / sum);
     }
   }
-  return steps.empty() ? 0 : kNormal * median_of(std::move(steps)) / std::numbers::sqrt2;
+  return steps.empty() ? 0 : deviation_of(steps, 0) / std::numbers::sqrt2;
 }
 
 int repeats_for(double noise, const Rule& rule) {

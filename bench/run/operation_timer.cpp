@@ -40,6 +40,11 @@ void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
 
 }  // namespace
 
+ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress) {
+  return {.started = [progress] { return progress->started.load(); },
+          .finished = [progress] { return progress->finished.load(); }};
+}
+
 std::string describe(const Operation& operation) {
   return fmt::format("{} of {}{}",
                      to_string(operation.collective),
@@ -84,8 +89,9 @@ bool OperationTimer::enough(Measured& measured, Clock::time_point end) const {
 Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
   const double first = connected_ ? 0 : plan_.join_deadline.value;
   progress_->reset();
-  group_.enter(
-      describe(operation), to_duration({plan_.operation_deadline.value + first}), counters());
+  group_.enter(describe(operation),
+               to_duration({plan_.operation_deadline.value + first}),
+               counters_of(progress_));
   auto wrong = backend_.verify(operation, plan_.pace, *progress_);
   connected_ = wrong.has_value();
   return wrong;
@@ -98,7 +104,7 @@ Result<void> OperationTimer::add_batches(const Operation& operation,
   const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
   for (;;) {
     progress_->reset();
-    group_.enter(describe(operation), limit, counters());
+    group_.enter(describe(operation), limit, counters_of(progress_));
     if (auto added = add_batch(operation, wrong, measured); !added) return added;
     wrong.clear();
     const auto word = group_.broadcast(enough(measured, end) ? kDone : kMore);

@@ -56,11 +56,6 @@ class OperationTimer {
                                          std::vector<Wrong> wrong,
                                          Measured& measured);
 
-  [[nodiscard]] ProgressCounters counters() const {
-    return {.started = [progress = progress_] { return progress->started.load(); },
-            .finished = [progress = progress_] { return progress->finished.load(); }};
-  }
-
   // Only rank 0's answer counts.
   [[nodiscard]] bool enough(Measured& measured, Clock::time_point end) const;
   [[nodiscard]] bool precise(const Measured& measured) const;
@@ -71,6 +66,9 @@ class OperationTimer {
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   bool connected_ = false;
 };
+
+// For the thread that watches this process.
+[[nodiscard]] ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress);
 
 // "all_reduce of 8 MiB, in place".
 [[nodiscard]] std::string describe(const Operation& operation);

@@ -99,15 +99,12 @@ Result<std::vector<Batch>> SplitMeasuring::measure(const Operation& operation,
   const auto& command = self_.command;
   self_.phase.set(describe(operation));
   if (self_.leads()) self_.reporter.progress(describe(operation));
-  const ProgressCounters counters{
-      .started = [progress = progress_] { return progress->started.load(); },
-      .finished = [progress = progress_] { return progress->finished.load(); }};
   std::vector<Batch> batches(own_.size());
   // The first operation of a part makes its connections.
   progress_->reset();
   group_.enter(describe(operation),
                to_duration(command.operation_deadline) + to_duration(command.join_deadline),
-               counters);
+               counters_of(progress_));
   for (std::size_t at = 0; at < own_.size(); ++at) {
     const auto& [part, backend] = own_[at];
     if (std::ranges::find(active, part) == active.end()) continue;

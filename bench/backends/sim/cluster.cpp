@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "bench/collectives/definition.hpp"
+#include "bench/collectives/mixing.hpp"
 
 namespace muster::bench {
 namespace {
@@ -66,14 +67,6 @@ double latency_of(const SimCluster& cluster, Collective collective) {
   const double inside = cluster.latency.value * kInside;
   const double there = std::max(1.0, steps(cluster.gpus)) * inside + steps(cluster.nodes) * between;
   return definition_of(collective).sim.passes * there;
-}
-
-// A fixed mixing of the bits of a counter (SplitMix64), so that every machine has the same noise.
-std::uint64_t mixed(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
-  return value ^ value >> 31U;
 }
 
 // From 0 to 1.

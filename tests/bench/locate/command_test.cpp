@@ -13,6 +13,7 @@
 #include "bench/locate/topology.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
+#include "tests/bench/command/command_run.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -21,23 +22,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Ended {
-  int status = -1;
-  std::string out, notes;
-};
-
 Ended run_locate(std::vector<const char*> words) {
-  Ended ended;
-  const RunInput input{.console = {.out = [&](std::string_view text) -> Result<void> {
-                                     ended.out += text;
-                                     return {};
-                                   },
-                                   .note = [&](std::string_view line) { ended.notes += line; }},
-                       .variables = {},
-                       .asked = {}};
   for (const auto* word : {"--backend", "sim", "--profile", "generic"}) words.push_back(word);
-  ended.status = run(words, input);
-  return ended;
+  return ended_of(run, words);
 }
 
 TEST(LocateCommandTest, NamesTheSlowHca) {

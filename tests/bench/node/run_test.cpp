@@ -15,6 +15,7 @@
 #include "bench/node/result_json.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/report/bench_checks.hpp"
+#include "tests/bench/command/command_run.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -23,23 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Ended {
-  int status = -1;
-  std::string out, notes;
-};
-
-Ended run_node(const std::vector<const char*>& words) {
-  Ended ended;
-  const RunInput input{.console = {.out = [&](std::string_view text) -> Result<void> {
-                                     ended.out += text;
-                                     return {};
-                                   },
-                                   .note = [&](std::string_view line) { ended.notes += line; }},
-                       .variables = {},
-                       .asked = {}};
-  ended.status = run(words, input);
-  return ended;
-}
+Ended run_node(const std::vector<const char*>& words) { return ended_of(run, words); }
 
 std::string error_of(const std::vector<const char*>& words) {
   const auto parsed = parse(words);
