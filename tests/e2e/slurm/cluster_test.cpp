@@ -171,6 +171,7 @@ TEST_F(ClusterTest, KeepsADrainWhileTheControllerIsKilledAndRestarted) {
   ASSERT_EQ(cluster.trouble(), "");
   ASSERT_EQ(
       cluster.scontrol({"update", "nodename=n1", "state=drain", "reason=swap a cable"}).status, 0);
+  ASSERT_TRUE(cluster.wait_until_saved("swap a cable"));
   cluster.kill_controller();
   EXPECT_THAT(cluster.nodes(), IsEmpty());
   ASSERT_TRUE(cluster.start_controller());
