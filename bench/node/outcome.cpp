@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <utility>
 
 #include "bench/node/judge.hpp"
 #include "lib/profile/limits/bench.hpp"
@@ -34,6 +36,23 @@ void drop_consequences(std::vector<Finding>& findings) {
   });
 }
 
+// Who set the limits that a test is judged by: "profile x", "--set", or both.
+std::string limits_of(const NodeTest& test, const Profile& profile) {
+  const auto bounds = bounds_of_test(test, profile);
+  const std::array numbers{std::pair{"fail_below", bounds.fail_below},
+                           std::pair{"warn_below", bounds.warn_below},
+                           std::pair{"expected", bounds.expected}};
+  int set = 0;
+  int named = 0;
+  for (const auto& [key, value] : numbers) {
+    if (!value) continue;
+    const auto origin = profile.origins.find(fmt::format("{}.{}", test.check, key));
+    ++(origin != profile.origins.end() && origin->second.file == "--set" ? named : set);
+  }
+  if (named > 0 && set == 0) return "--set";
+  return fmt::format("profile {}{}", profile.name, named > 0 ? " and --set" : "");
+}
+
 }  // namespace
 
 Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
@@ -43,7 +62,8 @@ Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
 std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   const std::string check(ran.test->check);
   if (!ran.result) {
-    const bool expected = ran.test->gpus && profile.gpu->present.count.value_or(0) > 0;
+    const bool expected =
+        ran.test->gpus && profile.gpu->present.count.value_or(0) >= ran.test->least_gpus;
     return {{.check = check,
              .device = "node",
              .outcome = ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
@@ -51,7 +71,7 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   }
   auto findings = ran.result->findings;
   const auto bounds = bounds_of_test(*ran.test, profile);
-  const auto from = fmt::format("profile {}", profile.name);
+  const auto from = limits_of(*ran.test, profile);
   for (const auto& series : ran.result->series) {
     std::ranges::move(judge(series, bounds, from), std::back_inserter(findings));
   }

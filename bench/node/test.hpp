@@ -88,6 +88,7 @@ struct NodeTest {
   std::string_view check;  // bench.stream
   Level from = Level::quick;
   bool gpus = false;       // it works on the GPUs, which must be idle
+  int least_gpus = 1;      // a node with fewer has nothing of the kind
   double quick_s = 1;      // how long it measures
   double full_s = 10;      // the same at the levels full and soak
   std::string_view limit;  // the profile's, below `bench`; empty where there is none

@@ -43,7 +43,9 @@ class Runner {
  private:
   [[nodiscard]] Findings run_once(const nhc::Benchmark& benchmark) {
     auto arguments = benchmark.words;
-    arguments.insert(arguments.end(), bench_.arguments.begin(), bench_.arguments.end());
+    if (!benchmark.own_profile) {
+      arguments.insert(arguments.end(), bench_.arguments.begin(), bench_.arguments.end());
+    }
     auto environment = benchmark.environment;
     environment.insert(bench_.environment.begin(), bench_.environment.end());
     const auto until = Clock::now() + bench_.longest;
@@ -56,7 +58,8 @@ class Runner {
     deadline_.move(Clock::now() + left_);
     if (!ended) return {nhc::not_judged(ended.error().message)};
     return nhc::findings_of(
-        {.status = ended->status, .out = std::move(ended->out), .err = std::move(ended->err)});
+        {.status = ended->status, .out = std::move(ended->out), .err = std::move(ended->err)},
+        benchmark);
   }
 
   const Bench& bench_;

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include "checks/fault_codes.hpp"
 #include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
@@ -16,7 +19,6 @@
 namespace muster::nhc {
 namespace {
 
-constexpr std::string_view kBandwidth = "bench.min_busbw";
 constexpr std::size_t kMostFindings = 16;
 constexpr std::size_t kLongestText = 200;
 
@@ -46,13 +48,6 @@ Result<int> parse_attempts(std::string_view text) {
         fmt::format("expects 1 to {} repeats, got \"{}\"", kMost, printable(text, 40)));
   }
   return static_cast<int>(*value);
-}
-
-Result<std::string> bandwidth_word(std::string_view text) {
-  const auto value = parse_number(text);
-  if (value && *value > 0) return fmt::format("{} GB/s", *value);
-  return make_error(
-      fmt::format("expects a bandwidth in GB/s above zero, got \"{}\"", printable(text, 40)));
 }
 
 tl::unexpected<Error> no_report(const Answer& answer) {
@@ -103,25 +98,59 @@ Verdict verdict_by(const Findings& findings) {
   return has(Outcome::unknown) ? Verdict::unknown : Verdict::healthy;
 }
 
-// What is wrong, and what the bandwidth came to.
-bool is_taken(const Finding& finding) {
-  if (finding.outcome == Outcome::skip) return false;
-  return finding.outcome != Outcome::pass || finding.check == kBandwidth;
+bool answers(const Finding& finding, const Benchmark& asked) {
+  return std::ranges::find(asked.checks, finding.check) != asked.checks.end();
 }
 
-Findings taken_from(const Report& report) {
+bool has_limit(const Finding& finding) {
+  return !std::holds_alternative<std::monostate>(finding.limit);
+}
+
+// What is wrong, and what the numbers with a limit came to.
+bool is_taken(const Finding& finding, const Benchmark& asked) {
+  if (finding.outcome == Outcome::skip) return false;
+  return finding.outcome != Outcome::pass || (answers(finding, asked) && has_limit(finding));
+}
+
+Findings taken_from(const Report& report, const Benchmark& asked) {
   Findings taken;
   for (const auto& finding : report.findings) {
-    if (!is_taken(finding) || taken.size() == kMostFindings) continue;
+    if (!is_taken(finding, asked)) continue;
     taken.push_back({.device = device_in(report, finding.device),
                      .outcome = finding.outcome,
                      .message = finding.message,
                      .observed = harmless_value(finding.observed),
                      .limit = harmless_value(finding.limit),
                      .unit = printable(finding.unit, 20),
-                     .remedy = finding.remedy});
+                     .remedy = finding.remedy,
+                     .code = finding.outcome == Outcome::fail ? asked.code : std::string()});
+    taken.back().category = impact_category(taken.back().code);
   }
+  std::ranges::stable_sort(taken, {}, [](const Finding& each) { return rank(each.outcome); });
+  if (taken.size() > kMostFindings) taken.resize(kMostFindings);
   return taken;
+}
+
+// The checks that no number with a limit was judged for, each with what muster-bench says of it.
+Findings not_answered(const Report& report, const Benchmark& asked, bool any_taken) {
+  Findings findings;
+  for (const auto& check : asked.checks) {
+    const Finding* said = nullptr;
+    const bool told = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+      if (finding.check != check) return false;
+      if (finding.outcome == Outcome::skip) said = &finding;
+      return finding.outcome != Outcome::skip &&
+             (finding.outcome != Outcome::pass || has_limit(finding));
+    });
+    // What went wrong before anything was measured has been said.
+    const bool explained = said == nullptr && report.verdict != Verdict::healthy && any_taken;
+    if (told || explained) continue;
+    findings.push_back(not_judged(
+        said != nullptr ? printable(said->message, kLongestText)
+                        : fmt::format("muster-bench reported {}, and its findings do not say so",
+                                      to_string(report.verdict))));
+  }
+  return findings;
 }
 
 Result<std::size_t> gpus_of(const Section<Nvml>& nvml) {
@@ -131,17 +160,17 @@ Result<std::size_t> gpus_of(const Section<Nvml>& nvml) {
       fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
 }
 
-bool tells_bandwidth(const Report& report) {
-  return std::ranges::any_of(report.findings, [](const Finding& finding) {
-    const bool judged = finding.outcome == Outcome::pass || finding.outcome == Outcome::warn;
-    return finding.check == kBandwidth && judged;
-  });
-}
-
 }  // namespace
 
+Result<double> bandwidth_in(std::string_view text, std::string_view unit) {
+  const auto value = parse_number(text);
+  if (value && *value > 0) return *value;
+  return make_error(
+      fmt::format("expects a bandwidth in {} above zero, got \"{}\"", unit, printable(text, 40)));
+}
+
 Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) {
-  const auto bandwidth = bandwidth_word(argument(line.arguments, 0));
+  const auto bandwidth = bandwidth_in(argument(line.arguments, 0), "GB/s");
   if (!bandwidth) return tl::unexpected(bandwidth.error());
   const auto attempts = parse_attempts(argument(line.arguments, 1));
   if (!attempts) return tl::unexpected(attempts.error());
@@ -150,7 +179,7 @@ Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) 
                                 "--backend=nccl",
                                 "--launch=alone",
                                 fmt::format("--local={}", gpus),
-                                fmt::format("--min-busbw={}", *bandwidth),
+                                fmt::format("--min-busbw={} GB/s", *bandwidth),
                                 "--format=json",
                                 "--verbose"},
                       .environment = {},
@@ -188,7 +217,7 @@ std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& s
   for (const auto& line : check_lines_on(config, snapshot.identity->hostname)) {
     const Row* row = row_named(line.check);
     if (row == nullptr || row->benchmark == nullptr) continue;
-    const auto gpus = gpus_of(snapshot.nvml);
+    const auto gpus = row->of_gpus ? gpus_of(snapshot.nvml) : Result<std::size_t>(0);
     lines.push_back({.number = line.number,
                      .benchmark = gpus ? row->benchmark(line, *gpus)
                                        : Result<Benchmark>(tl::unexpected(gpus.error()))});
@@ -196,15 +225,19 @@ std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& s
   return lines;
 }
 
-std::vector<Finding> findings_of(const Answer& answer) {
+std::vector<Finding> findings_of(const Answer& answer, const Benchmark& asked) {
   const auto report = report_in(answer);
   if (!report) return {not_judged(report.error().message)};
-  auto findings = taken_from(*report);
-  const bool healthy = report->verdict == Verdict::healthy;
-  if (verdict_by(findings) != report->verdict || (healthy && !tells_bandwidth(*report))) {
+  auto findings = taken_from(*report, asked);
+  auto missing = not_answered(*report, asked, !findings.empty());
+  // Where nothing was judged muster-bench is undecided, too.
+  const bool undecided = findings.empty() && !missing.empty();
+  if (verdict_by(findings) != report->verdict &&
+      !(undecided && report->verdict == Verdict::unknown)) {
     return {not_judged(fmt::format("muster-bench reported {}, and its findings do not say so",
                                    to_string(report->verdict)))};
   }
+  std::ranges::move(missing, std::back_inserter(findings));
   return findings;
 }
 

@@ -350,7 +350,9 @@ Needs needs_of(const Config& config, bool active) {
     const bool literal = config.strict && row->literal != nullptr;
     needs.probes = needs.probes | (literal ? row->literal_needs : row->needs);
     needs.parts = needs.parts | (literal ? row->literal_parts : NvmlParts());
-    if (active && row->benchmark != nullptr) needs.probes = needs.probes | Probe::nvml;
+    if (active && row->benchmark != nullptr && row->of_gpus) {
+      needs.probes = needs.probes | Probe::nvml;
+    }
     if (!literal) checks.insert(checks.end(), row->checks.begin(), row->checks.end());
     needs.processes = needs.processes || row->all_processes;
     if (row->judge == judge_net_socket) {

@@ -73,8 +73,18 @@ Row of_processes(std::string_view name, Judge judge, std::size_t least, std::siz
 
 Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
 
-Row benchmark(std::string_view name, std::string_view why, PlanBenchmark plan = nullptr) {
-  return {.name = name, .otherwise = Outcome::skip, .why = why, .benchmark = plan};
+Row unmeasured(std::string_view name) {
+  return {.name = name, .otherwise = Outcome::skip, .why = kOtherBench};
+}
+
+Row benchmark(std::string_view name, PlanBenchmark plan) {
+  return {.name = name, .otherwise = Outcome::skip, .why = kOnRequest, .benchmark = plan};
+}
+
+Row gpu_benchmark(std::string_view name, PlanBenchmark plan) {
+  auto row = benchmark(name, plan);
+  row.of_gpus = true;
+  return row;
 }
 
 std::vector<Row> lbnl_rows() {
@@ -179,15 +189,15 @@ std::vector<Row> azure_rows() {
       translated("check_hw_topology",
                  {"pci.devices", "topo.numa", "topo.pairing", "topo.nccl_file"}),
       translated("check_nvme_count", {"host.nvme"}, nvme_presets, 1, 1),
-      benchmark("check_nccl_allreduce", kOnRequest, all_reduce_benchmark),
-      benchmark("check_nccl_allreduce_ib_loopback", kOnRequest, loopback_benchmark),
-      benchmark("check_gpu_bw", kOtherBench),
-      benchmark("check_ib_bw_gdr", kOtherBench),
-      benchmark("check_ib_bw_non_gdr", kOtherBench),
-      benchmark("check_cpu_stream", kOtherBench),
+      gpu_benchmark("check_nccl_allreduce", all_reduce_benchmark),
+      gpu_benchmark("check_nccl_allreduce_ib_loopback", loopback_benchmark),
+      gpu_benchmark("check_gpu_bw", gpu_copy_benchmark),
+      unmeasured("check_ib_bw_gdr"),
+      unmeasured("check_ib_bw_non_gdr"),
+      benchmark("check_cpu_stream", stream_benchmark),
       translated("check_gpu_xgmi", {"gpu.amd"}),
-      benchmark("check_rccl_allreduce", kOtherBench),
-      benchmark("check_rocm_gpu_bw", kOtherBench),
+      unmeasured("check_rccl_allreduce"),
+      unmeasured("check_rocm_gpu_bw"),
   };
 }
 

@@ -45,7 +45,7 @@ struct Row {
   std::string_view why = {};
   PlanBenchmark benchmark = nullptr;  // where it was run, that answers
   bool all_processes = false;         // the list of them has to be read
-  bool of_gpus = false;               // without GPUs the line fails
+  bool of_gpus = false;               // without GPUs the line fails; a benchmark is run on them
   // To the letter: in place of all above where that is asked for, else where the checks above have
   // nothing to judge by.
   Judge literal = nullptr;

@@ -77,13 +77,12 @@ TEST(NhcConfTest, ALineThatNobodyKnowsLeavesTheNodeUndecided) {
 }
 
 // On this machine, whose eight GPUs are NVML's, CUDA's and NCCL's fakes.
-Report measured(double busbw, std::string_view configuration) {
+Report measured(std::string_view scenario, std::string_view configuration) {
   Stage stage;
   stage.show(render(node_named("nd96isr_h100_v5")));
   TempDir dir;
   dir.write("nhc.conf", configuration);
-  dir.write("scenario.json",
-            fmt::format(R"({{"gpus": 8, "memory_gib": 80, "busbw": {{"*": {}}}}})", busbw));
+  dir.write("scenario.json", scenario);
   const auto output = output_of(
       fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl MUSTER_FAKE_GPU={1}/scenario.json "
                   "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
@@ -101,15 +100,55 @@ Report measured(double busbw, std::string_view configuration) {
 TEST(NhcConfBenchmarkTest, MusterBenchAnswersForItsLine) {
   constexpr std::string_view kLines =
       "* || check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml\n"
-      "* || check_gpu_bw 48 335\n";
-  const auto fast = measured(470, kLines);
+      "* || check_rccl_allreduce 300\n";
+  const auto fast = measured(R"({"gpus": 8, "busbw": {"*": 470}})", kLines);
   EXPECT_EQ(fast.verdict, Verdict::healthy) << explain(fast);
   ASSERT_EQ(fast.checks.size(), 2U);
   EXPECT_EQ(fast.checks[0].outcome, Outcome::pass) << explain(fast);
   EXPECT_EQ(fast.checks[1].outcome, Outcome::skip) << explain(fast);
-  const auto slow = measured(430, kLines);
+  const auto slow = measured(R"({"gpus": 8, "busbw": {"*": 430}})", kLines);
   EXPECT_EQ(slow.verdict, Verdict::unhealthy);
   EXPECT_THAT(concerns(slow), ElementsAre("fail nhc.check_nccl_allreduce node")) << explain(slow);
+}
+
+constexpr std::string_view kCopies = "* || check_gpu_bw 48 335\n";
+
+TEST(NhcConfBenchmarkTest, HealthyCopiesOfGpusPass) {
+  const auto report = measured(R"({"node": {"peer_gbs": 390}})", kCopies);
+  EXPECT_EQ(report.verdict, Verdict::healthy) << explain(report);
+  EXPECT_THAT(concerns(report), IsEmpty()) << explain(report);
+}
+
+TEST(NhcConfBenchmarkTest, ASlowPcieLinkOfOneGpuOfEightAndASlowPairFailTheirLine) {
+  const auto report =
+      measured(R"({"node": {"peer_gbs": 390, "peer": {"1-4": 90}, "pcie": {"3": 27.5}}})", kCopies);
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(concerns(report), Contains("fail nhc.check_gpu_bw gpu3")) << explain(report);
+  EXPECT_THAT(concerns(report), Contains("fail nhc.check_gpu_bw gpu1-gpu4")) << explain(report);
+  for (const auto& concern : concerns(report)) {
+    EXPECT_THAT(concern,
+                ::testing::AnyOf(::testing::EndsWith(" gpu3"), ::testing::EndsWith(" gpu1-gpu4")));
+  }
+  EXPECT_EQ(report.findings.front().code, "NHC2020");
+}
+
+// As Azure's script does up to 5% above the limit.
+TEST(NhcConfBenchmarkTest, ALinkNearTheLimitIsWarnedOf) {
+  const auto report = measured(R"({"node": {"pcie": {"2": 49}}})", kCopies);
+  EXPECT_EQ(report.verdict, Verdict::healthy) << explain(report);
+  EXPECT_THAT(concerns(report), Contains("warn nhc.check_gpu_bw gpu2")) << explain(report);
+}
+
+TEST(NhcConfBenchmarkTest, WithoutACudaDriverTheCopiesAreUnknown) {
+  const auto report = measured(R"({"answers": {"cuInit": 100}})", kCopies);
+  EXPECT_EQ(report.verdict, Verdict::unknown) << explain(report);
+  EXPECT_THAT(concerns(report), Contains("unknown nhc.check_gpu_bw node")) << explain(report);
+}
+
+TEST(NhcConfBenchmarkTest, StreamIsRunForItsLine) {
+  const auto slow = measured("{}", "* || check_cpu_stream 100000000\n");
+  EXPECT_EQ(slow.verdict, Verdict::unhealthy);
+  EXPECT_THAT(concerns(slow), Contains("fail nhc.check_cpu_stream node")) << explain(slow);
 }
 
 }  // namespace

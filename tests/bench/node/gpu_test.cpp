@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -122,6 +123,32 @@ TEST(GpuNodeTest, ASlowPairIsNamedAndShownInTheMatrix) {
   ASSERT_TRUE(result);
   ASSERT_EQ(result->lines.size(), 20U);
   EXPECT_EQ(result->lines[3], "gpu1    350     -   350   350  90.0   350   350   350");
+}
+
+// Of GPUs with a bridge between two each, the others copy through the host.
+TEST(GpuNodeTest, TheLimitHoldsForPairsThatAreJoinedAndForOnesThatLostTheirWay) {
+  const std::string bridged =
+      R"({"gpus": 4, "node": {"peer": {"0-2": 0, "0-3": 0, "1-2": 0, "1-3": 0,
+                                       "2-0": 0, "2-1": 0, "3-0": 0, "3-1": 0%}}})";
+  const auto with = [&](std::string_view more) {
+    auto text = bridged;
+    return text.replace(text.find('%'), 1, more);
+  };
+  EXPECT_THAT(failed(judged(with(""), "gpu.p2p")), ElementsAre());
+  EXPECT_THAT(failed(judged(with(R"(, "2-3": 150)"), "gpu.p2p")),
+              ElementsAre(is_fail("gpu2-gpu3", "peer copy 150 GB/s")));
+  EXPECT_THAT(failed(judged(R"({"node": {"peer": {"5-6": 0}}})", "gpu.p2p")),
+              ::testing::Contains(is_fail("gpu5-gpu6", "peer copy 20.0 GB/s")));
+}
+
+TEST(GpuNodeTest, OneGpuHasNoPairsAndThatIsNoQuestion) {
+  Profile profile;
+  profile.gpu->present.count = 1;
+  const Ran ran{
+      .test = find_test("gpu.p2p"), .result = run_on(R"({"gpus": 1})", "gpu.p2p"), .seconds = 0};
+  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::skip);
+  profile.gpu->present.count = 2;
+  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
 }
 
 TEST(GpuNodeTest, APairThatChangesDataFails) {

@@ -45,7 +45,8 @@ class MeasureTest : public ::testing::Test {
                         .findings = {{.check = "bench.min_busbw",
                                       .device = "n3",
                                       .outcome = outcome,
-                                      .message = "470 GB/s"}}};
+                                      .message = "470 GB/s",
+                                      .limit = 460.0}}};
     dir_.write("report.json", to_json(report, {.verbose = true}));
     script(
         fmt::format("{}\nwhile IFS= read -r line; do printf '%s\\n' \"$line\"; done <{}\nexit {}",
@@ -107,6 +108,17 @@ TEST_F(MeasureTest, NoShellReadsWhatItIsAsked) {
             "all_reduce\n--backend=nccl\n--launch=alone\n--local=8\n--min-busbw=460 GB/s\n"
             "--format=json\n--verbose\n--sizes=1048576\n--at=1048576\n--profile=generic; echo x\n"
             "--set=a.b='$(c) d'\n");
+}
+
+// The caller's limits are not the line's.
+TEST_F(MeasureTest, ATestOfTheNodeIsRunUnderTheLinesOwnLimit) {
+  answering(Outcome::pass, fmt::format("printf '%s\\n' \"$@\" >{}", path("words")));
+  const CheckCommand command{.profile = "x", .settings = {"bench.stream.fail_below=1 GB/s"}};
+  EXPECT_EQ(finding("check_cpu_stream 200000", command).outcome, Outcome::unknown);
+  EXPECT_EQ(content("words"),
+            "node\n--profile=generic\n--only=host.stream\n--format=json\n--verbose\n"
+            "--set=bench.stream.fail_below=200000 MB/s\n"
+            "--set=bench.stream.warn_below=200000 MB/s\n");
 }
 
 TEST_F(MeasureTest, TheCallersVariablesHoldButForThoseOfTheCheck) {

@@ -111,19 +111,73 @@ TEST(NhcBenchmarkTest, NeedsGpusThatNvmlLists) {
 
 TEST(NhcBenchmarkTest, OnlyLinesForThisNodeThatMusterBenchCanMeasureAreRun) {
   const auto found = benchmarks_on(lines("x* || check_nccl_allreduce 460\n"
-                                         "* || check_gpu_bw 48 335\n"
-                                         "* || check_ib_bw_gdr 380\n"
+                                         "* || check_rccl_allreduce 300\n"
                                          "* || check_hw_eth eth0\n"
                                          "n3 || check_nccl_allreduce 460\n"),
                                    node_with(8));
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found.front().number, 5);
+  EXPECT_EQ(found.front().number, 4);
 }
 
 TEST(NhcBenchmarkTest, ABenchmarkThatWillBeRunNeedsTheGpusCounted) {
   const auto config = lines("* || check_nccl_allreduce 460\n");
   EXPECT_EQ(needs_of(config).probes, ProbeSet(Probe::identity));
   EXPECT_EQ(needs_of(config, true).probes, Probe::identity | Probe::nvml);
+  EXPECT_EQ(needs_of(lines("* || check_cpu_stream\n"), true).probes, ProbeSet(Probe::identity));
+}
+
+Benchmark taken(std::string_view command, std::size_t gpus) {
+  auto benchmark = asked(command, node_with(gpus));
+  EXPECT_TRUE(benchmark) << benchmark.error().message;
+  return benchmark.value_or(Benchmark{});
+}
+
+TEST(NhcNodeBenchmarkTest, CopiesOfGpusAreJudgedByTheLineAlone) {
+  const auto benchmark = taken("check_gpu_bw 48 335", 8);
+  EXPECT_THAT(benchmark.words,
+              ElementsAre("node",
+                          "--profile=generic",
+                          "--only=gpu.copy,gpu.p2p",
+                          "--format=json",
+                          "--verbose",
+                          "--set=bench.host_copy.fail_below=48 GB/s",
+                          "--set=bench.host_copy.warn_below=50.4 GB/s",
+                          "--set=bench.peer_copy.fail_below=335 GB/s",
+                          "--set=bench.peer_copy.warn_below=351.75 GB/s"));
+  EXPECT_THAT(benchmark.checks, ElementsAre("bench.host_copy", "bench.peer_copy"));
+  EXPECT_TRUE(benchmark.own_profile);
+  EXPECT_EQ(benchmark.code, "NHC2020");
+}
+
+TEST(NhcNodeBenchmarkTest, CopiesBetweenGpusNeedALimitAndTwoGpus) {
+  EXPECT_THAT(taken("check_gpu_bw 10", 8).checks, ElementsAre("bench.host_copy"));
+  EXPECT_THAT(taken("check_gpu_bw 48 335", 1).checks, ElementsAre("bench.host_copy"));
+  EXPECT_EQ(taken("check_gpu_bw 48 335", 1).words.at(2), "--only=gpu.copy");
+}
+
+TEST(NhcNodeBenchmarkTest, StreamIsInMegabytesAndNeedsNoGpu) {
+  const auto benchmark = taken("check_cpu_stream 665500", 0);
+  EXPECT_THAT(benchmark.words,
+              ElementsAre("node",
+                          "--profile=generic",
+                          "--only=host.stream",
+                          "--format=json",
+                          "--verbose",
+                          "--set=bench.stream.fail_below=665500 MB/s",
+                          "--set=bench.stream.warn_below=665500 MB/s"));
+  EXPECT_EQ(taken("check_cpu_stream", 0).words.at(5), "--set=bench.stream.fail_below=580000 MB/s");
+}
+
+TEST(NhcNodeBenchmarkTest, RefusesWhatItCannotMean) {
+  EXPECT_EQ(refusal("check_gpu_bw"), "expects a bandwidth in GB/s above zero, got \"\"");
+  EXPECT_EQ(refusal("check_gpu_bw 48 fast"),
+            "expects a bandwidth in GB/s above zero, got \"fast\"");
+  EXPECT_EQ(refusal("check_gpu_bw 48 -1", node_with(1)),
+            "expects a bandwidth in GB/s above zero, got \"-1\"");
+  EXPECT_EQ(refusal("check_gpu_bw 48", node_with(0)), "NVML lists no GPU");
+  EXPECT_EQ(refusal("check_cpu_stream much"),
+            "expects a bandwidth in MB/s above zero, got \"much\"");
+  EXPECT_EQ(refusal("check_cpu_stream $STREAM"), "the variable $STREAM is not known");
 }
 
 // What muster-bench would print.
@@ -251,6 +305,61 @@ TEST(NhcAnswerTest, ManyFindingsAndHostileTextAreBoundedAndHarmless) {
   EXPECT_LE(first.message.size(), 330U);
   EXPECT_EQ(first.message.find('\n'), std::string::npos);
   EXPECT_LE(std::get<std::string>(first.observed).size(), 200U);
+}
+
+Finding of_node(std::string check, Outcome outcome, std::string message, Value limit = {}) {
+  return {.check = std::move(check),
+          .device = outcome == Outcome::fail ? "gpu3" : "node",
+          .outcome = outcome,
+          .message = std::move(message),
+          .limit = std::move(limit)};
+}
+
+const Benchmark kCopies{.words = {},
+                        .environment = {},
+                        .topology_file = {},
+                        .checks = {"bench.host_copy", "bench.peer_copy"},
+                        .code = "NHC2020"};
+
+TEST(NhcAnswerTest, OfANodesTestsWhatTheLineLimitsIsTaken) {
+  const auto report = report_with({of_node("bench.host_copy", Outcome::fail, "27 GB/s", 48.0),
+                                   of_node("bench.peer_copy", Outcome::pass, "350 GB/s", 335.0),
+                                   of_node("bench.peer_copy", Outcome::pass, "both ways 500 GB/s"),
+                                   of_node("bench.in_use", Outcome::skip, "NVML was not asked")},
+                                  Verdict::unhealthy);
+  const auto findings = findings_of({.status = 1, .out = printed(report), .err = ""}, kCopies);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].device, "gpu3");
+  EXPECT_EQ(findings[0].code, "NHC2020");
+  EXPECT_EQ(findings[0].category, "Resource.Hpc.Unhealthy.HpcGpuDcgmDiagFailure");
+  EXPECT_EQ(findings[1].message, "350 GB/s");
+  EXPECT_EQ(findings[1].code, "");
+}
+
+TEST(NhcAnswerTest, WhatWasNotMeasuredIsUnknownWithItsCauseAndNoPass) {
+  auto report = report_with({of_node("bench.host_copy", Outcome::pass, "55 GB/s", 48.0),
+                             of_node("bench.peer_copy", Outcome::skip, "gpu.p2p: there is one GPU"),
+                             of_node("bench.peer_copy", Outcome::pass, "both ways 500 GB/s")},
+                            Verdict::healthy);
+  const auto half = findings_of({.status = 0, .out = printed(report), .err = ""}, kCopies);
+  ASSERT_THAT(half, SizeIs(2));
+  EXPECT_EQ(half[1].outcome, Outcome::unknown);
+  EXPECT_EQ(half[1].message, "not judged: gpu.p2p: there is one GPU");
+  report = report_with({of_node("bench.host_copy", Outcome::skip, "gpu.copy: no CUDA driver"),
+                        of_node("bench.peer_copy", Outcome::skip, "gpu.p2p: no CUDA driver")},
+                       Verdict::unknown);
+  const auto none = findings_of({.status = 2, .out = printed(report), .err = ""}, kCopies);
+  ASSERT_THAT(none, SizeIs(2));
+  EXPECT_EQ(none[0].message, "not judged: gpu.copy: no CUDA driver");
+}
+
+TEST(NhcAnswerTest, FailuresAreNotLostBehindManyWarnings) {
+  std::vector<Finding> many(40, of_node("bench.peer_copy", Outcome::warn, "340 GB/s", 335.0));
+  many.push_back(of_node("bench.host_copy", Outcome::fail, "27 GB/s", 48.0));
+  const auto report = report_with(many, Verdict::unhealthy);
+  const auto findings = findings_of({.status = 1, .out = printed(report), .err = ""}, kCopies);
+  ASSERT_THAT(findings, SizeIs(16));
+  EXPECT_EQ(findings[0].outcome, Outcome::fail);
 }
 
 TEST(NhcAnswerTest, StandsWhereItsLineStands) {

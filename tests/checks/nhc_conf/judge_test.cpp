@@ -144,10 +144,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(NhcJudgeTest, BenchmarksAreLeftOutByNameWhateverTheirArguments) {
   const auto report = judged(
       "* || check_hw_eth eth0\n* || check_nccl_allreduce 460.0 1 16G $ROOT/topology.xml\n"
-      "* || check_gpu_bw 48 335\n");
+      "* || check_rccl_allreduce 300\n* || check_gpu_bw 48 335\n");
   EXPECT_EQ(said(report, "nhc.check_nccl_allreduce"),
             "skip: not judged: a benchmark, which is run with --active only (nhc.conf:2)");
   EXPECT_EQ(said(report, "nhc.check_gpu_bw"),
+            "skip: not judged: a benchmark, which is run with --active only (nhc.conf:4)");
+  EXPECT_EQ(said(report, "nhc.check_rccl_allreduce"),
             "skip: not judged: a benchmark of a kind that muster-bench has none of: --active does "
             "not run it either (nhc.conf:3)");
   EXPECT_EQ(report.verdict, Verdict::healthy);

@@ -28,6 +28,13 @@ bool has_context(int gpu) {
   return found != fake::driver().devices.end() && found->second.retained > 0;
 }
 
+// 0 where the scenario lets the two have no way of their own.
+double gbs_between(int reader, int other) {
+  const auto& hardware = fake::scenario().node;
+  const auto named = hardware.peer_of.find({reader, other});
+  return named == hardware.peer_of.end() ? hardware.peer_gbs : named->second;
+}
+
 int gpu_of(Context context) {
   for (const auto& [gpu, device] : fake::driver().devices) {
     if (fake::context_of(gpu) == context) return gpu;
@@ -76,7 +83,7 @@ FAKE_CUDA int cuDeviceCanAccessPeer(int* can, int device, int peer) {
   FAKE_BEGIN("cuDeviceCanAccessPeer")
   if (can == nullptr) return cuda::kInvalidValue;
   if (!fake::is_device(device) || !fake::is_device(peer)) return cuda::kInvalidDevice;
-  *can = device == peer ? 0 : 1;
+  *can = device == peer || gbs_between(device, peer) == 0 ? 0 : 1;
   return cuda::kSuccess;
 }
 
@@ -113,9 +120,9 @@ FAKE_CUDA int cuMemcpyPeerAsync(Pointer to,
   if (fake::reach_on(reader, into) < bytes || fake::reach_on(other, source) < bytes) {
     return cuda::kInvalidValue;
   }
-  const auto& hardware = fake::scenario().node;
-  const auto named = hardware.peer_of.find({reader, other});
-  const double gbs = named == hardware.peer_of.end() ? hardware.peer_gbs : named->second;
+  constexpr double kThroughHost = 20;
+  const double direct = gbs_between(reader, other);
+  const double gbs = direct > 0 ? direct : kThroughHost;
   const auto time = fake::time_of(static_cast<double>(bytes) / (gbs * 1e9));
   return fake::put(stream, fake::plain([=](fake::Time& now) {
                      const auto real = fake::real_bytes(source, bytes);
