@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The RDMA devices as libibverbs, and so every MPI and NCCL, sees them: which it lists, whether
 // they open, what their ports say, and whether memory can be registered.
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <infiniband/verbs.h>
 
 #include <algorithm>
 #include <array>
@@ -14,58 +12,17 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/probes/verbs/library.hpp"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-
-// Opened by name, so that muster runs where it is not installed.
-struct Library {
-  decltype(&ibv_get_device_list) list = nullptr;
-  decltype(&ibv_free_device_list) free_list = nullptr;
-  decltype(&ibv_get_device_name) name = nullptr;
-  decltype(&ibv_open_device) open = nullptr;
-  decltype(&ibv_close_device) close = nullptr;
-  decltype(&ibv_query_device) query_device = nullptr;
-  decltype(&ibv_query_port) query_port = nullptr;
-  decltype(&ibv_alloc_pd) alloc_pd = nullptr;
-  decltype(&ibv_dealloc_pd) dealloc_pd = nullptr;
-  decltype(&ibv_reg_mr) reg_mr = nullptr;
-  decltype(&ibv_dereg_mr) dereg_mr = nullptr;
-};
-
-Result<Library> open_library() {
-  // Never closed: the probe's child ends soon.
-  void* const handle = ::dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return make_missing(printable(::dlerror()));
-  Library library;
-  bool complete = true;
-  const auto bind = [&](auto& function, const char* name) {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for.
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    complete = complete && function != nullptr;
-  };
-  bind(library.list, "ibv_get_device_list");
-  bind(library.free_list, "ibv_free_device_list");
-  bind(library.name, "ibv_get_device_name");
-  bind(library.open, "ibv_open_device");
-  bind(library.close, "ibv_close_device");
-  bind(library.query_device, "ibv_query_device");
-  bind(library.query_port, "ibv_query_port");
-  bind(library.alloc_pd, "ibv_alloc_pd");
-  bind(library.dealloc_pd, "ibv_dealloc_pd");
-  bind(library.reg_mr, "ibv_reg_mr");
-  bind(library.dereg_mr, "ibv_dereg_mr");
-  if (!complete) return make_error("libibverbs.so.1 lacks a function");
-  return library;
-}
 
 std::string cause(int error) { return std::generic_category().message(error); }
 
@@ -92,7 +49,7 @@ unsigned lanes(unsigned active_width) {
   }
 }
 
-Result<std::vector<VerbsPort>> query_ports(const Library& library,
+Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library,
                                            ibv_context* context,
                                            std::string_view name) {
   ibv_device_attr device{};
@@ -102,12 +59,7 @@ Result<std::vector<VerbsPort>> query_ports(const Library& library,
   std::vector<VerbsPort> ports;
   for (unsigned number = 1; number <= device.phys_port_cnt; ++number) {
     ibv_port_attr port{};
-    // The function takes the beginning of the structure, which has all that is read here.
-    // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast)
-    const int error = library.query_port(context,
-                                         static_cast<std::uint8_t>(number),
-                                         reinterpret_cast<_compat_ibv_port_attr*>(&port));
-    // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
+    const int error = library.port(context, number, port);
     if (error != 0) {
       return make_error(fmt::format("query port {} of {}: {}", number, name, cause(error)));
     }
@@ -124,7 +76,9 @@ Result<std::vector<VerbsPort>> query_ports(const Library& library,
 }
 
 // One page: enough to meet the limit of locked memory and an IOMMU that refuses.
-Fact<bool> register_memory(const Library& library, ibv_context* context, std::string_view name) {
+Fact<bool> register_memory(const VerbsLibrary& library,
+                           ibv_context* context,
+                           std::string_view name) {
   const std::unique_ptr<ibv_pd, int (*)(ibv_pd*)> domain(library.alloc_pd(context),
                                                          library.dealloc_pd);
   if (!domain) {
@@ -141,7 +95,7 @@ Fact<bool> register_memory(const Library& library, ibv_context* context, std::st
   return true;
 }
 
-VerbsDevice query_device(const Library& library, ibv_device* device) {
+VerbsDevice query_device(const VerbsLibrary& library, ibv_device* device) {
   VerbsDevice result{.name = printable(library.name(device), 64), .ports = {}, .registers = {}};
   const std::unique_ptr<ibv_context, int (*)(ibv_context*)> context(library.open(device),
                                                                     library.close);
@@ -173,7 +127,7 @@ Section<Verbs> probe_verbs(const Root& root) {
     return without(Status::absent,
                    "libibverbs asks the running kernel, which a foreign root has not");
   }
-  const auto library = open_library();
+  const auto library = open_verbs();
   if (!library) return without(Status::absent, library.error().message);
   int count = 0;
   errno = 0;
