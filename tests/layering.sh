@@ -46,25 +46,30 @@ bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
 bench/command : lib/base lib/process lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
 bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
 bench/node   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/launch bench/backends bench/results bench/command bench/run
-bench/locate : lib/base lib/command lib/choice lib/hosts lib/profile lib/report bench/backends bench/launch bench/command bench/results bench/run bench/node
+bench/locate : lib/base lib/command lib/choice lib/hosts lib/profile lib/report bench/collectives bench/group bench/backends bench/launch bench/command bench/results bench/run
 bench        : lib/base lib/process lib/command lib/report bench/command bench/run bench/node bench/locate
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 
 status=0
 
-# The folder a path belongs to: the longest one that has a rule.
-folder_of() {
+# Sets `folder` to the folder that a path belongs to: the longest one that has a rule.
+find_folder() {
   case $1 in
-    lib/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    checks/app/* | checks/main.cpp) echo checks/app ;;
-    checks/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    bench/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    bench/*) echo bench ;;
-    slurm/*/*) cut --delimiter=/ --fields=1-2 <<<"$1" ;;
-    *) echo "${1%%/*}" ;;
+    checks/app/* | checks/main.cpp) folder=checks/app ;;
+    lib/*/* | checks/*/* | bench/*/* | slurm/*/*)
+      local below=${1#*/}
+      folder=${1%%/*}/${below%%/*}
+      ;;
+    *) folder=${1%%/*} ;;
   esac
 }
+
+declare -A allowed
+while IFS=: read -r folder may; do
+  folder=${folder%% *}
+  if [[ $folder ]]; then allowed[$folder]=" $may "; fi
+done <<<"$rules"
 
 # A rule that closes a circle allows nothing that is wrong, and says nothing any more.
 if ! circle=$(awk -F' *: *' 'NF > 1 { n = split($2, may, " "); for (i = 1; i <= n; i++) print $1, may[i] }' <<<"$rules" |
@@ -75,10 +80,11 @@ if ! circle=$(awk -F' *: *' 'NF > 1 { n = split($2, may, " "); for (i = 1; i <= 
 fi
 
 while IFS=: read -r file _ include; do
-  folder=$(folder_of "$file")
-  target=$(folder_of "$(sed -E 's/.*"([^"]+)".*/\1/' <<<"$include")")
-  allowed=$(sed -n "s|^$folder *: *||p" <<<"$rules")
-  [[ $target == "$folder" || " $allowed " == *" $target "* ]] && continue
+  header=${include#*\"}
+  find_folder "${header%%\"*}"
+  target=$folder
+  find_folder "$file"
+  [[ $target == "$folder" || ${allowed[$folder]:-} == *" $target "* ]] && continue
   echo "layering: $file includes $target: $include"
   status=1
 done < <(grep -rnE '^#include "' lib checks bench slurm --include='*.cpp' --include='*.hpp')
