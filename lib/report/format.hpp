@@ -32,8 +32,9 @@ struct RenderOptions {
 [[nodiscard]] std::string to_junit(const Report& report, const RenderOptions& options = {});
 [[nodiscard]] std::string to_npd(const Report& report, const RenderOptions& options = {});
 [[nodiscard]] std::string to_nhc(const Report& report, const RenderOptions& options = {});
+[[nodiscard]] std::string to_html(const Report& report, const RenderOptions& options = {});
 
-enum class Format { text, json, prometheus, junit, npd, nhc };
+enum class Format { text, json, prometheus, junit, npd, nhc, html };
 
 struct FormatRow {
   Format format;
@@ -50,6 +51,7 @@ inline constexpr std::array kFormatTable{
     FormatRow{Format::junit, "junit", to_junit, true},
     FormatRow{Format::npd, "npd", to_npd},  // one line, at most 80 bytes
     FormatRow{Format::nhc, "nhc", to_nhc},  // one line, safe to be evaluated by NHC
+    FormatRow{Format::html, "html", to_html, true},
 };
 
 static_assert(std::ranges::is_sorted(kFormatTable, {}, &FormatRow::format));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/report/figures.hpp"
 #include "lib/report/finding.hpp"
 #include "lib/report/measurement.hpp"
 
@@ -93,6 +94,8 @@ struct Report {
   std::vector<std::string> ways;  // that the data of a benchmark took, with their pairs of ranks
   std::vector<std::string> warnings;  // of the library that a benchmark ran
   std::vector<FindingGroup> groups;   // of `findings`; never written out
+  std::vector<Breakdown> breakdowns;  // never written out but as a picture
+  std::vector<Matrix> matrices;       // likewise
   // The checks whose `unknown` counts in this context. Never written out.
   std::vector<std::string> undecided;
 

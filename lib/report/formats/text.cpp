@@ -262,6 +262,29 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
                      rest);
 }
 
+// What was reached, and below it what each cause takes away, as a bar of signs.
+std::string bars(const Breakdown& breakdown) {
+  constexpr double kSigns = 40;
+  double sum = 0;
+  for (const auto& part : breakdown.parts) sum += part.value;
+  if (sum <= 0) return "";
+  auto text = fmt::format("{}\n", printable(breakdown.title));
+  double before = 0;
+  for (const auto& part : breakdown.parts) {
+    const auto begin = static_cast<std::size_t>(kSigns * before / sum);
+    before += part.value;
+    const auto end = static_cast<std::size_t>(kSigns * before / sum);
+    const auto bar = fmt::format(
+        "{}{}", std::string(begin, ' '), std::string(end - begin, part.reached ? '#' : '-'));
+    text += fmt::format("  {:40}  {:.4g} {}  {}\n",
+                        bar,
+                        part.value,
+                        printable(breakdown.unit),
+                        printable(part.what));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const Report& report, const RenderOptions& options) {
@@ -273,6 +296,7 @@ std::string to_text(const Report& report, const RenderOptions& options) {
   if (options.quiet) return fmt::format("{}{}{}", from, text, verdict_line(report, options));
 
   text += probes_table(report, options);
+  for (const auto& each : report.breakdowns) text += bars(each);
   if (!text.empty()) text.push_back('\n');
   text.insert(0, from);
   text += closing_line("checked",

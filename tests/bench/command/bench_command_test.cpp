@@ -296,7 +296,7 @@ INSTANTIATE_TEST_SUITE_P(
             "--require-transport: \"tcp\" is no transport: ib, gdr, p2p, nvlink, mnnvl, nvls, "
             "sharp"},
         Bad{"all_reduce --format xml",
-            "--format: expects text|json|prometheus|junit|npd|nhc, got \"xml\""},
+            "--format: expects text|json|prometheus|junit|npd|nhc|html, got \"xml\""},
         Bad{"all_reduce --join-deadline 0",
             "--join-deadline: \"0\" has no unit; write one of us, ms, s, min, h, d"},
         Bad{"all_reduce -v -q", "-v and -q exclude each other"},

@@ -128,7 +128,7 @@ TEST(ParseTest, SuggestsTheNearestCommand) {
 
 TEST(ParseTest, SuggestsTheNearestChoice) {
   EXPECT_THAT(refusal({"check", "--format", "jsn"}),
-              StartsWith("check: --format: expects text|json|prometheus|junit|npd|nhc, got "
+              StartsWith("check: --format: expects text|json|prometheus|junit|npd|nhc|html, got "
                          "\"jsn\"; did you mean json?"));
   EXPECT_THAT(refusal({"check", "--context", "Prolog"}), HasSubstr("did you mean prolog?"));
 }

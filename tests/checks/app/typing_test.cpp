@@ -61,7 +61,7 @@ const std::vector<Slip>& slips() {
       {{"check", "--context", "health"}, "expects manual|prolog|epilog|periodic|boot"},
       {{"check", "--format", "jsn"}, "did you mean json?"},
       {{"check", "--format", "prom"}, "did you mean prometheus?"},
-      {{"check", "--format", "yaml"}, "expects text|json|prometheus|junit|npd|nhc"},
+      {{"check", "--format", "yaml"}, "expects text|json|prometheus|junit|npd|nhc|html"},
       {{"check", "--only", "gpu.temprature"}, "did you mean gpu.temperature?"},
       {{"check", "--only", "temperature"}, "did you mean host.temperature or gpu.temperature?"},
       {{"check", "--skip", "host.dsik"}, "did you mean host.disk?"},

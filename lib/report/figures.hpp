@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of what a benchmark measured: what is between each two of some things, and where a
+// bandwidth went. Formats that draw show them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+// A number for each two of `names`: bandwidth between nodes or GPUs, latency between CPUs.
+struct Matrix {
+  std::string title;
+  std::string unit;
+  std::vector<std::string> names;  // of rows and columns
+  std::vector<std::vector<std::optional<double>>>
+      cells;         // by row; empty where nobody measured, 0 where it did not end
+  double usual = 0;  // of a healthy pair
+  bool more_is_better = true;
+
+  bool operator==(const Matrix&) const = default;
+};
+
+// What a bandwidth could be at most, and what each cause takes away from it.
+struct Breakdown {
+  struct Part {
+    std::string what;
+    double value = 0;
+    bool reached = false;  // what is left, and no loss
+
+    bool operator==(const Part&) const = default;
+  };
+
+  std::string title;
+  std::string unit;
+  std::vector<Part> parts;  // what was reached first; together they are the most there could be
+
+  bool operator==(const Breakdown&) const = default;
+};
+
+}  // namespace muster

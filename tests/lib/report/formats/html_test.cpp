@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/lib/report/sample_report.hpp"
+
+namespace muster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What is opened and not closed, or closed and not opened; empty where the page is well formed.
+std::string unbalanced(std::string_view html) {
+  std::vector<std::string> open;
+  for (auto at = html.find('<'); at != std::string_view::npos; at = html.find('<', at + 1)) {
+    auto tag = html.substr(at + 1, html.find('>', at) - at - 1);
+    const bool closes = tag.starts_with('/');
+    if (closes) tag.remove_prefix(1);
+    const std::string name(tag.substr(0, tag.find_first_of(" \n")));
+    if (name == "!DOCTYPE" || name == "meta") continue;
+    if (!closes) {
+      open.push_back(name);
+    } else if (open.empty() || open.back() != name) {
+      return name;
+    } else {
+      open.pop_back();
+    }
+  }
+  return open.empty() ? "" : open.back();
+}
+
+Report with_pictures() {
+  auto report = sick_report();
+  report.breakdowns.push_back({.title = "where it went",
+                               .unit = "GB/s",
+                               .parts = {{.what = "reached", .value = 93.5, .reached = true},
+                                         {.what = "node4: HCA 1", .value = 93.5},
+                                         {.what = "nothing", .value = 0}}});
+  report.matrices.push_back({.title = "between nodes",
+                             .unit = "GB/s",
+                             .names = {"a", "b"},
+                             .cells = {{std::nullopt, 93.5}, {0.0, std::nullopt}},
+                             .usual = 187});
+  return report;
+}
+
+TEST(HtmlReportTest, SaysWhatIsWrongAndWhatToDo) {
+  const auto html = to_html(sick_report());
+  EXPECT_THAT(html,
+              AllOf(HasSubstr("<h1>gpu-0007 <span class=\"badge fail\">unhealthy</span></h1>"),
+                    HasSubstr("200 Gb/s (2X NDR), expected 400 Gb/s"),
+                    HasSubstr("reseat or replace the part"),
+                    HasSubstr("kernel log"),
+                    Not(HasSubstr("8 HCAs"))));
+  EXPECT_THAT(to_html(sick_report(), {.verbose = true}), HasSubstr("8 HCAs"));
+}
+
+TEST(HtmlReportTest, NeedsNothingElse) {
+  const auto html = to_html(with_pictures());
+  EXPECT_THAT(html,
+              AllOf(Not(HasSubstr("<script")),
+                    Not(HasSubstr("http")),
+                    Not(HasSubstr("url(")),
+                    HasSubstr("width=device-width")));
+}
+
+TEST(HtmlReportTest, IsWellFormed) {
+  for (const auto& report : {sick_report(), healthy_report(), hostile_report(), with_pictures()}) {
+    EXPECT_EQ(unbalanced(to_html(report, {.verbose = true})), "");
+  }
+}
+
+TEST(HtmlReportTest, NoTextBecomesMarkup) {
+  auto report = with_pictures();
+  const std::string evil = "<script>alert(1)</script>\"'&";
+  report.node = report.profile = report.findings[0].message = report.findings[0].device = evil;
+  report.matrices[0].names[0] = report.breakdowns[0].parts[0].what = evil;
+  report.breakdowns[0].title = report.matrices[0].title = report.matrices[0].unit = evil;
+  const auto html = to_html(report);
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("<script")), HasSubstr("&lt;script&gt;")));
+  EXPECT_EQ(unbalanced(html), "");
+}
+
+TEST(HtmlReportTest, DrawsPairsAndWhereABandwidthWent) {
+  const auto html = to_html(with_pictures());
+  EXPECT_THAT(html,
+              AllOf(HasSubstr("<title>a - b: 93.5 GB/s</title>"),
+                    HasSubstr("fill=\"#c62828\""),
+                    HasSubstr("<title>b - a: did not finish</title>"),
+                    HasSubstr("93.5 GB/s node4: HCA 1"),
+                    Not(HasSubstr("nothing"))));
+}
+
+TEST(HtmlReportTest, MorePairsThanCanBeToldApartAreNotDrawn) {
+  auto report = sick_report();
+  report.matrices.push_back(
+      {.title = "t", .unit = "", .names = std::vector<std::string>(129, "n"), .cells = {}});
+  EXPECT_THAT(to_html(report), HasSubstr("129 are too many to draw"));
+}
+
+}  // namespace
+}  // namespace muster
