@@ -116,20 +116,6 @@ Result<void> sizes_fit(const BenchCommand& command) {
   return make_error("--at: that size is not among those that are run");
 }
 
-Result<void> place_fits(const BenchCommand& command) {
-  const auto& [launcher, rank, world, rendezvous, offset] = command.launch;
-  if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
-  if (!rank) return {};
-  if (command.local) return make_error("--local starts ranks of its own; it excludes --rank");
-  if (launcher) return make_error("--rank and --launch exclude each other");
-  if (*rank >= *world) {
-    return make_error(
-        fmt::format("--rank {} is none of --world {}: ranks are counted from 0", *rank, *world));
-  }
-  if (*world == 1 || rendezvous) return {};
-  return make_error("--rank and --world need --rendezvous: where rank 0 listens");
-}
-
 // Of several types and reductions those are judged that limits are for, or else the first.
 void choose_judged(BenchCommand& command) {
   const auto judged = [](auto& all, auto usual) {
@@ -195,6 +181,20 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
 }
 
 }  // namespace
+
+Result<void> place_fits(const BenchCommand& command) {
+  const auto& [launcher, rank, world, rendezvous, offset] = command.launch;
+  if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
+  if (!rank) return {};
+  if (command.local) return make_error("--local starts ranks of its own; it excludes --rank");
+  if (launcher) return make_error("--rank and --launch exclude each other");
+  if (*rank >= *world) {
+    return make_error(
+        fmt::format("--rank {} is none of --world {}: ranks are counted from 0", *rank, *world));
+  }
+  if (*world == 1 || rendezvous) return {};
+  return make_error("--rank and --world need --rendezvous: where rank 0 listens");
+}
 
 CommandText command_text() {
   return {.program = "muster-bench",

@@ -100,6 +100,9 @@ using Invocation = std::variant<SayCommand, BenchCommand>;
 // `arguments` without the program's name. An error is bad usage.
 [[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
 
+// Whether the options that say who this process is go together.
+[[nodiscard]] Result<void> place_fits(const BenchCommand& command);
+
 // The command line less what each process may have of its own: who it is, and where its files lie.
 // It is the same for all processes of a run.
 [[nodiscard]] std::string common_words(std::span<const char* const> arguments);

@@ -28,32 +28,6 @@ constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u6
 constexpr Text kReductionWords = "sum|prod|min|max|avg";
 constexpr Text kLaunchers = "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone";
 
-// "128M" as "128MiB": nccl-tests and OSU count so.
-std::string with_whole_unit(Text value) {
-  constexpr Text kLetters = "KMGT";
-  if (value.empty()) return "";
-  const auto letter = static_cast<char>(std::toupper(static_cast<unsigned char>(value.back())));
-  const auto number = value.substr(0, value.size() - 1);
-  if (kLetters.find(letter) == Text::npos || !parse_number(trim(number))) return std::string(value);
-  return fmt::format("{}{}iB", number, letter);
-}
-
-// "8", "64KiB", "8 GiB", "8G": bytes, with binary units or none, as every tool of this kind takes
-// them.
-Result<std::uint64_t> size_from(Text given) {
-  constexpr double kLargest = 1ULL << 50U;
-  const auto value = with_whole_unit(given);
-  const auto plain = parse_unsigned(value);
-  const auto quantity =
-      plain ? Result<Bytes>(Bytes{static_cast<double>(*plain)}) : parse_quantity<BytesKind>(value);
-  if (!quantity) return tl::unexpected(quantity.error());
-  if (quantity->value < 1 || quantity->value > kLargest) {
-    return make_error(
-        fmt::format("expects a size from 1 B to 1024 TiB, got \"{}\"", printable(value, 80)));
-  }
-  return static_cast<std::uint64_t>(quantity->value);
-}
-
 // The types as nccl-tests and torch call them.
 Result<void> take_one_type(Type& target, Text value) {
   constexpr std::array<std::pair<Text, Text>, 21> kNames{{{"float", "f32"},
@@ -102,10 +76,6 @@ Result<void> take_types(std::vector<Type>& target, Text value) {
 Result<void> take_reductions(std::vector<Reduction>& target, Text value) {
   return take_several<Reduction, kReductions>(
       target, value, [](Reduction& one, Text word) { return take(one, kReductionWords, word); });
-}
-
-Result<void> take_size(std::optional<std::uint64_t>& target, Text value) {
-  return put(target, size_from(value));
 }
 
 Result<void> take_sizes(std::vector<std::uint64_t>& target, Text value) {
@@ -193,13 +163,7 @@ constexpr std::array kOptions{
     option<&C::pipelined>(
         "--pipelined", "", "start operations back to back; without it each one is waited for"),
     option<&C::graph>("--graph", "", "run them as a CUDA graph"),
-    option<&C::backend>("--backend",
-                        kBackends,
-                        "what runs them (default auto: nccl where there are GPUs, mpi under an MPI "
-                        "launcher, else tcp)"),
     option<&C::sim>("--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
-    option<&C::local, AtLeast<1>{}>(
-        "--local", "N", "start N ranks on this node (default: one per GPU where no launcher says)"),
     option<&C::split, take_split>(
         "--split",
         "node|rail|N",
@@ -208,6 +172,14 @@ constexpr std::array kOptions{
         "they are compared"),
     option<&C::split_order>(
         "--split-order", kSplitOrders, "all of them at once, or one after the other (at_once)"),
+
+    // What every run of a job has.
+    option<&C::backend>("--backend",
+                        kBackends,
+                        "what runs them (default auto: nccl where there are GPUs, mpi under an MPI "
+                        "launcher, else tcp)"),
+    option<&C::local, AtLeast<1>{}>(
+        "--local", "N", "start N ranks on this node (default: one per GPU where no launcher says)"),
     option<&C::bind>("--bind",
                      kBinds,
                      "on GPUs, run each rank on the CPUs local to its own unless its launcher "
@@ -231,6 +203,18 @@ constexpr std::array kOptions{
                             kEnvironments,
                             "profile: set the profile's variables of NCCL where neither the job "
                             "nor /etc/nccl.conf does; job: set none (default profile)"),
+    option<&C::format>("--format", kFormats, "form of the report (default text)"),
+    option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
+    option<&C::join_deadline>("--join-deadline",
+                              "TIME",
+                              "how long ranks wait for each other at the start (default 60 s)"),
+    option<&C::operation_deadline>(
+        "--operation-deadline", "TIME", "how long one operation may take (default 60 s)"),
+    option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
+    option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
+    option<&C::verbose>("-v,--verbose", "", "say what was recognised and why, and what passed"),
+    option<&C::quiet>("-q,--quiet", "", "no table, only what is wrong"),
+
     option<&C::min_busbw, take_rate>(
         "--min-busbw",
         "RATE",
@@ -246,24 +230,20 @@ constexpr std::array kOptions{
         "WORD,...",
         "fail where NCCL does not use these: ib,gdr,p2p,nvlink,mnnvl,nvls,sharp",
         Arity::one),
-    option<&C::format>("--format", kFormats, "form of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
     option<&C::each_iteration>(
         "--each-iteration", "", "the time of each iteration, too, in a JSON report"),
-    option<&C::join_deadline>("--join-deadline",
-                              "TIME",
-                              "how long ranks wait for each other at the start (default 60 s)"),
-    option<&C::operation_deadline>(
-        "--operation-deadline", "TIME", "how long one operation may take (default 60 s)"),
-    option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
-    option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
-    option<&C::verbose>("-v,--verbose", "", "say what was recognised and why, and what passed"),
-    option<&C::quiet>("-q,--quiet", "", "no table, only what is wrong"),
     option<&C::version>("--version", "", "print the version"),
 };
 
 }  // namespace
 
 std::span<const Option<BenchCommand>> options() { return kOptions; }
+
+std::span<const Option<BenchCommand>> job_options() {
+  const auto at = [](Text name) {
+    return std::ranges::find(kOptions, name, &Option<BenchCommand>::name);
+  };
+  return {at("--backend"), at("-q,--quiet") + 1};
+}
 
 }  // namespace muster::bench

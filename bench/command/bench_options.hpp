@@ -10,5 +10,8 @@
 namespace muster::bench {
 
 [[nodiscard]] std::span<const Option<BenchCommand>> options();
+// Those among them that any run of a job has: what runs it, among whom, by which profile it is
+// judged, and how that is told.
+[[nodiscard]] std::span<const Option<BenchCommand>> job_options();
 
 }  // namespace muster::bench

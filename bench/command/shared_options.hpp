@@ -4,15 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "bench/command/bench_options.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
@@ -29,11 +32,17 @@ inline constexpr std::string_view kExitStatuses =
                                        std::string_view value,
                                        std::string_view example);
 
+// "8", "64KiB", "8 GiB", "8G": bytes, with binary units or none, as every tool of this kind takes
+// them.
+[[nodiscard]] Result<std::uint64_t> size_from(std::string_view given);
+[[nodiscard]] Result<void> take_size(std::optional<std::uint64_t>& target, std::string_view value);
+
 // A rate above zero.
 [[nodiscard]] Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value);
 
 // The arguments behind a subcommand's name: the text of --help, or what is to be done. `check` says
-// what the options together leave to refuse.
+// what the options together leave to refuse. A command that is a BenchCommand has the options of a
+// job as well.
 template <class Command>
 [[nodiscard]] Result<std::variant<std::string, Command>> parse_subcommand(
     std::span<const char* const> arguments,
@@ -47,6 +56,7 @@ template <class Command>
   CLI::App app;
   try {
     CommandLine<Command> line(app, text, options);
+    if constexpr (std::is_base_of_v<BenchCommand, Command>) line.take_options(job_options());
     std::vector<std::string> words(arguments.rbegin(), arguments.rend());
     app.parse(std::move(words));
     if (line.help()) return help();

@@ -27,15 +27,15 @@ int local_ranks(const BenchCommand& command, const Place& place) {
 
 }  // namespace
 
-int run(const BenchCommand& command, const RunInput& input) {
-  if (command.backend == BackendKind::sim) return run_rank(command, input, {});
+int run(const BenchCommand& command, const RunInput& input, const Work& work) {
+  if (command.backend == BackendKind::sim) return run_rank(command, input, {}, work);
   auto place = find_place(input.variables, command.launch);
   if (!place) {
     input.console.note(fmt::format("muster-bench: {}", place.error().message));
     return kExitConfiguration;
   }
   const int count = local_ranks(command, *place);
-  if (count <= 1) return run_rank(command, input, {.place = *place});
+  if (count <= 1) return run_rank(command, input, {.place = *place}, work);
   if (const auto may = may_become(*place, count); !may) {
     input.console.note(fmt::format("muster-bench: {}", may.error().message));
     return kExitConfiguration;
@@ -46,7 +46,7 @@ int run(const BenchCommand& command, const RunInput& input) {
     return kExitUndecided;
   }
   if (auto* rank = std::get_if<LocalRank>(&*forked)) {
-    return run_rank(command, input, std::move(*rank));
+    return run_rank(command, input, std::move(*rank), work);
   }
   const auto& end = std::get<LocalEnd>(*forked);
   for (const auto& note : end.notes) input.console.note(fmt::format("muster-bench: {}", note));

@@ -3,8 +3,11 @@
 // ranks, or starts those of this node.
 #pragma once
 
+#include <functional>
+
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
+#include "lib/base/result.hpp"
 #include "lib/command/output.hpp"
 
 namespace muster::bench {
@@ -16,6 +19,14 @@ struct RunInput {
   std::string asked;    // the command line, less what each process has of its own
 };
 
-[[nodiscard]] int run(const BenchCommand& command, const RunInput& input);
+struct RankContext;
+struct Parts;
+
+// What the ranks do once they have met: the exit status of all of them, or what kept this one from
+// going on.
+using Work = std::function<Result<int>(RankContext& self, Parts& parts)>;
+
+// Without `work`, the collective that the command names is measured and judged.
+[[nodiscard]] int run(const BenchCommand& command, const RunInput& input, const Work& work = {});
 
 }  // namespace muster::bench

@@ -16,6 +16,7 @@
 #include "bench/run/meeting.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
+#include "bench/run/rank_backend.hpp"
 #include "bench/run/rank_context.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
@@ -50,29 +51,15 @@ int refuse(const RankContext& self, const Failure& failure) {
   return failure.status;
 }
 
-Exchange exchange_of(Group& group) {
-  return {.gather = [&group](std::string_view mine) { return group.gather(mine); },
-          .broadcast = [&group](std::string_view text) { return group.broadcast(text); }};
-}
-
 // The back end of this rank's part of the ranks.
-Result<void> start_part(RankContext& self, Parts& parts, BackendParts made_of) {
+Result<void> start_part(RankContext& self, Parts& parts) {
   const auto& agreed = parts.met.agreed;
-  std::vector<RankPlace> places;
-  for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
-    places.push_back({agreed.nodes[rank], agreed.local_ranks[rank]});
-  }
-  auto split = parts_of(*self.command.split, places, agreed.hosts);
+  auto split = parts_of(*self.command.split, places_of(agreed), agreed.hosts);
   if (!split) return tl::unexpected(split.error());
   parts.split = *std::move(split);
-  const auto part = part_with(parts.split, made_of.rank);
-  const auto& ranks = parts.split[part].ranks;
-  made_of.exchange = exchange_within(*parts.met.group, parts.split);
-  made_of.colour = static_cast<int>(part);
-  made_of.rank = static_cast<int>(std::ranges::find(ranks, made_of.rank) - ranks.begin());
-  made_of.ranks = static_cast<int>(ranks.size());
-  auto backend = make_backend(made_of);
+  auto backend = make_part_backend(self, parts.met, parts.split);
   if (!backend) return tl::unexpected(backend.error());
+  const auto part = part_with(parts.split, parts.met.group->rank());
   parts.own.push_back({.part = part, .backend = *std::move(backend)});
   return {};
 }
@@ -99,27 +86,10 @@ Result<void> start_models(const RankContext& self, Parts& parts) {
 }
 
 Result<void> start_backend(RankContext& self, Parts& parts) {
-  const auto limit =
-      to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
-  const auto phase = fmt::format("start of {}", to_string(self.kind));
-  self.enter(*parts.met.group, phase, limit);
-  // Called again where the back end makes its connections anew.
-  const auto meet = [&self, &group = *parts.met.group, phase, limit](ProgressCounters counters) {
-    self.enter(group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
-  };
-  BackendParts made_of{.command = &self.command,
-                       .kind = self.kind,
-                       .rank = parts.met.group->rank(),
-                       .ranks = parts.met.group->size(),
-                       .exchange = exchange_of(*parts.met.group),
-                       .mpi = parts.met.mpi.get(),
-                       .local_rank = parts.met.local_rank,
-                       .host = host_name(),
-                       .before_meeting = meet};
   if (self.command.split && self.kind != BackendKind::sim) {
-    if (auto begun = start_part(self, parts, made_of); !begun) return begun;
+    if (auto begun = start_part(self, parts); !begun) return begun;
   } else {
-    auto backend = make_backend(made_of);
+    auto backend = make_whole_backend(self, parts.met);
     if (!backend) return tl::unexpected(backend.error());
     parts.backend = *std::move(backend);
     if (self.command.split) {
@@ -152,6 +122,7 @@ Result<int> measure(How measuring) {
 }
 
 Result<int> measure_and_report(RankContext& self, Parts& parts) {
+  if (auto started = start_backend(self, parts); !started) return tl::unexpected(started.error());
   auto& group = *parts.met.group;
   const auto status = parts.own.empty()
                           ? measure(Measuring(self, group, *parts.backend))
@@ -164,7 +135,7 @@ Result<int> measure_and_report(RankContext& self, Parts& parts) {
 }  // namespace
 
 // What goes wrong before the others are met is this process' own; after that everybody is told.
-int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own) {
+int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, const Work& work) {
   RankContext self(command, input, std::move(own.place));
   Parts parts;
   if (auto prepared = prepare(self); !prepared) return refuse(self, prepared.error());
@@ -175,10 +146,7 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own) 
   end_on_signals(self);
   auto met = meet(self, parts.met, std::move(own.listener), std::move(own.secret));
   if (!met) return give_up(self, parts, met.error());
-  if (auto started = start_backend(self, parts); !started) {
-    return give_up(self, parts, started.error());
-  }
-  const auto status = measure_and_report(self, parts);
+  const auto status = work ? work(self, parts) : measure_and_report(self, parts);
   if (!status) return give_up(self, parts, status.error());
   leave(self, parts);
   return *status;

@@ -7,6 +7,10 @@
 
 namespace muster::bench {
 
-[[nodiscard]] int run_rank(const BenchCommand& command, const RunInput& input, LocalRank self);
+// `work` as for run().
+[[nodiscard]] int run_rank(const BenchCommand& command,
+                           const RunInput& input,
+                           LocalRank self,
+                           const Work& work);
 
 }  // namespace muster::bench

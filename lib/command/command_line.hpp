@@ -26,7 +26,7 @@ class CommandLine {
     app_.set_help_flag();
     app_.allow_extras();
     app_.add_flag("-h,--help", help_);
-    for (const auto& option : options) add(option);
+    take_options(options);
   }
 
   CommandLine(const CommandLine&) = delete;
@@ -37,6 +37,12 @@ class CommandLine {
   [[nodiscard]] bool help() const { return help_; }
 
   [[nodiscard]] const CommandText& text() const { return text_; }
+
+  // Of the command, or of what it is derived from.
+  template <class Part>
+  void take_options(std::span<const Option<Part>> options) {
+    for (const auto& option : options) add(option);
+  }
 
   // Words that no option took, for the command's own use.
   void take_words(std::vector<std::string>& words) {
@@ -53,7 +59,8 @@ class CommandLine {
  private:
   using Words = std::vector<std::string>;
 
-  void add(const Option<Command>& option) {
+  template <class Part>
+  void add(const Option<Part>& option) {
     const std::string name(option.name);
     const auto* entry = &option;
     if (option.arity == Arity::flag) {
@@ -68,7 +75,8 @@ class CommandLine {
     added->allow_extra_args(option.arity == Arity::many);
   }
 
-  void apply(const Option<Command>& option, std::string_view value) {
+  template <class Part>
+  void apply(const Option<Part>& option, std::string_view value) {
     const auto done = option.set(command_, option.argument, value);
     if (done || !complaint_.empty()) return;
     complaint_ = fmt::format("{}: {}", split(option.name, ',').back(), done.error().message);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run/rank_backend.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/run/backend_choice.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/host_name.hpp"
+
+namespace muster::bench {
+namespace {
+
+Exchange exchange_of(Group& group) {
+  return {.gather = [&group](std::string_view mine) { return group.gather(mine); },
+          .broadcast = [&group](std::string_view text) { return group.broadcast(text); }};
+}
+
+// Of a back end among all ranks, which begins to start here.
+BackendParts begin(RankContext& self, Met& met) {
+  const auto limit =
+      to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
+  const auto phase = fmt::format("start of {}", to_string(self.kind));
+  self.enter(*met.group, phase, limit);
+  // Called again where the back end makes its connections anew.
+  const auto meet = [&self, &group = *met.group, phase, limit](ProgressCounters counters) {
+    self.enter(group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
+  };
+  return {.command = &self.command,
+          .kind = self.kind,
+          .rank = met.group->rank(),
+          .ranks = met.group->size(),
+          .exchange = exchange_of(*met.group),
+          .mpi = met.mpi.get(),
+          .local_rank = met.local_rank,
+          .host = host_name(),
+          .before_meeting = meet};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Met& met) {
+  return make_backend(begin(self, met));
+}
+
+Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
+                                                   Met& met,
+                                                   const std::vector<RankPart>& parts) {
+  auto made_of = begin(self, met);
+  const auto part = part_with(parts, made_of.rank);
+  const auto& ranks = parts[part].ranks;
+  made_of.exchange = exchange_within(*met.group, parts);
+  made_of.colour = static_cast<int>(part);
+  made_of.rank = static_cast<int>(std::ranges::find(ranks, made_of.rank) - ranks.begin());
+  made_of.ranks = static_cast<int>(ranks.size());
+  return make_backend(made_of);
+}
+
+std::vector<RankPlace> places_of(const Agreement& agreed) {
+  std::vector<RankPlace> places;
+  for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
+    places.push_back({agreed.nodes[rank], agreed.local_ranks[rank]});
+  }
+  return places;
+}
+
+}  // namespace muster::bench
