@@ -17,10 +17,10 @@ constexpr double kPercent = 100;
 
 std::string rate(const std::optional<double>& gbps, const Scale& scale) {
   if (!gbps) return "did not finish";
-  return fmt::format("{:.1f} GB/s, {:.0f}% of {:.1f} that {} healthy ones reach",
-                     *gbps,
+  return fmt::format("{} GB/s, {:.0f}% of {} that {} healthy ones reach",
+                     rate_text(*gbps),
                      kPercent * scale.share(*gbps),
-                     scale.median,
+                     rate_text(scale.median),
                      scale.count);
 }
 

@@ -39,8 +39,9 @@ std::string device_of(const Culprit& culprit, const Nodes& nodes) {
 
 std::string how(const Culprit& culprit) {
   if (culprit.hung) return "does not finish";
-  return fmt::format(
-      "{:.1f} GB/s, {:.0f}% of what its equals reach", culprit.gbps, kPercent * culprit.share);
+  return fmt::format("{} GB/s, {:.0f}% of what its equals reach",
+                     rate_text(culprit.gbps),
+                     kPercent * culprit.share);
 }
 
 std::string part_of(const Culprit& culprit) {
@@ -75,7 +76,7 @@ std::string what(const Culprit& culprit, const Nodes& nodes) {
                  : fmt::format("leaf switch {} is slow only while all nodes work",
                                nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)]);
     case Kind::everyone:
-      return fmt::format("no node stands out, and all reach {:.1f} GB/s", culprit.gbps);
+      return fmt::format("no node stands out, and all reach {} GB/s", rate_text(culprit.gbps));
     case Kind::not_enough_data:
       break;
   }
@@ -137,6 +138,14 @@ std::vector<std::string> nodes_where(const Search& search,
 
 }  // namespace
 
+std::string name_of(const Culprit& culprit, const Nodes& nodes) {
+  const auto device = device_of(culprit, nodes);
+  if (culprit.kind == Kind::link) return fmt::format("the path {}", device);
+  if (culprit.kind == Kind::leaf) return fmt::format("leaf switch {}", device);
+  const auto part = part_of(culprit);
+  return part.empty() ? device : fmt::format("{}: {}", device, part.substr(0, part.size() - 2));
+}
+
 std::vector<Finding> findings_of(const Search& search, const Nodes& nodes, const Rule& rule) {
   std::vector<Finding> findings;
   for (const auto& culprit : search.culprits) {
@@ -148,10 +157,10 @@ std::vector<Finding> findings_of(const Search& search, const Nodes& nodes, const
       {.check = std::string(kLocateCheck),
        .device = "job",
        .outcome = Outcome::pass,
-       .message = fmt::format("no node stands out: {} rates around {:.1f} GB/s; a loss of more "
+       .message = fmt::format("no node stands out: {} rates around {} GB/s; a loss of more "
                               "than {:.1f}% would have been seen",
                               scale.count,
-                              scale.median,
+                              rate_text(scale.median),
                               kPercent * (1 - scale.limit / scale.median)),
        .observed = scale.median,
        .unit = "GB/s"});

@@ -20,6 +20,9 @@ inline constexpr std::string_view kLocateCheck = "bench.locate";
                                                const Nodes& nodes,
                                                const Rule& rule);
 
+// Who a culprit is: "gpu-0017: HCA 3", "the path gpu-0003-gpu-0009", "leaf switch leaf4".
+[[nodiscard]] std::string name_of(const Culprit& culprit, const Nodes& nodes);
+
 // The nodes that findings accuse, in the order of `nodes`. Of a link neither is.
 [[nodiscard]] std::vector<std::string> accused_of(const Search& search, const Nodes& nodes);
 

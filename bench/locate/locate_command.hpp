@@ -2,35 +2,32 @@
 // What the command line of `muster-bench locate` asks for.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "bench/command/bench_command.hpp"
 #include "bench/locate/locate.hpp"
 #include "bench/locate/model.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
-#include "lib/report/format.hpp"
 
 namespace muster::bench::locate {
 
-enum class LocateBackend { sim };
-
-struct LocateCommand {
-  std::optional<LocateBackend> backend;
-  ModelCluster model{.noise = 0};
+// An all-reduce among the ranks of a job, as of any benchmark, but in groups of them, round after
+// round.
+struct LocateCommand : BenchCommand {
+  std::optional<ModelCluster> model;
   Strategy strategy = Strategy::automatic;
   std::string topology;
-  std::optional<BytesPerSecond> min_busbw;
-  std::string profile;
-  std::vector<std::string> settings;
-  Format format = Format::text;
-  std::string output;
+  std::optional<std::uint64_t> size;  // of the all-reduce
+  int per_repeat = 5;                 // operations of which a repeat is the median
+  std::optional<BytesPerSecond> floor;
   std::string matrix, csv, exclude;  // files
-  bool verbose = false, quiet = false;
 };
 
 // The text of --help, or what is to be done. `arguments` without "locate"; an error is bad usage.

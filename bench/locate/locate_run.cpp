@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
+#include "bench/locate/figures.hpp"
 #include "bench/locate/findings.hpp"
+#include "bench/locate/job.hpp"
 #include "bench/locate/locate_command.hpp"
 #include "bench/locate/pair_table.hpp"
 #include "bench/locate/topology.hpp"
 #include "bench/results/bandwidth.hpp"
+#include "bench/results/outcomes.hpp"
+#include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
@@ -28,7 +33,7 @@ namespace {
 // known here.
 std::optional<double> floor_of(const LocateCommand& command, const Profile& profile) {
   constexpr double kGiga = 1e9;
-  if (command.min_busbw) return command.min_busbw->value / kGiga;
+  if (command.floor) return command.floor->value / kGiga;
   std::optional<double> floor;
   for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
     const bool of_two = limit.nodes_at_least.value_or(2) <= 2;
@@ -39,18 +44,13 @@ std::optional<double> floor_of(const LocateCommand& command, const Profile& prof
   return floor;
 }
 
-// The topology of --topology, or the model's own.
-Result<Nodes> nodes_for(const LocateCommand& command) {
+Result<void> add_topology(Nodes& nodes, const LocateCommand& command) {
   constexpr std::size_t kLargestFile = 16UL << 20U;
-  auto nodes = nodes_of(command.model, command.topology.empty());
-  if (command.topology.empty()) return nodes;
+  if (command.topology.empty()) return {};
   const auto path = std::filesystem::absolute(command.topology).string();
   const auto text = Root().read(path, kLargestFile);
   if (!text) return tl::unexpected(text.error());
-  if (auto done = set_topology(nodes, *text, command.topology); !done) {
-    return tl::unexpected(done.error());
-  }
-  return nodes;
+  return set_topology(nodes, *text, command.topology);
 }
 
 class Run {
@@ -64,7 +64,7 @@ class Run {
     report_.started = utc_now();
   }
 
-  [[nodiscard]] int run() {
+  [[nodiscard]] Result<void> search(Measurer& measurer) {
     Plan plan{.strategy = command_.strategy};
     plan.rule.floor_gbps = floor_of(command_, choice_.profile);
     if (shows_progress()) {
@@ -72,17 +72,39 @@ class Run {
         (void)input_.console.out(fmt::format("\r\033[K{} ({} groups)", title, groups));
       };
     }
-    Model model(command_.model);
-    const auto search = locate(nodes_, model, plan);
+    auto search = locate(nodes_, measurer, plan);
     if (shows_progress()) (void)input_.console.out("\r\033[K");
-    if (!search) return refuse(kExitUndecided, search.error().message);
-    report_.findings = findings_of(*search, nodes_, plan.rule);
-    report_.accused = accused_of(*search, nodes_);
-    const auto verdict = conclude();
-    if (auto written = write(*search); !written) {
-      return refuse(kExitUndecided, written.error().message);
+    if (!search) return tl::unexpected(search.error());
+    search_ = *std::move(search);
+    report_.findings = findings_of(search_, nodes_, plan.rule);
+    report_.accused = accused_of(search_, nodes_);
+    if (auto matrix = matrix_of(search_, nodes_)) report_.matrices.push_back(*std::move(matrix));
+    if (auto parts = breakdown_of(search_, nodes_, plan.rule, choice_.profile)) {
+      report_.breakdowns.push_back(*std::move(parts));
     }
-    return exit_status(verdict);
+    return {};
+  }
+
+  // Writes the report, with what was found beside the search, and returns its exit status.
+  [[nodiscard]] int conclude(std::vector<Finding> others = {}) {
+    std::vector<std::string> checks{std::string(kLocateCheck)};
+    if (!others.empty()) checks.push_back(others.front().check);
+    std::ranges::move(others, std::back_inserter(report_.findings));
+    report_.node = host_name();
+    report_.nodes = nodes_.names;
+    report_.profile = choice_.profile.name;
+    report_.profile_evidence = choice_.evidence;
+    report_.context = "manual";
+    report_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
+    report_.muster = kVersion;
+    muster::conclude(report_, checks);
+    if (const auto written = write(); !written) {
+      if (!written.error().message.empty()) {
+        input_.console.note(fmt::format("muster-bench: {}", written.error().message));
+      }
+      return kExitUndecided;
+    }
+    return exit_status(report_.verdict);
   }
 
  private:
@@ -91,30 +113,13 @@ class Run {
            command_.format == Format::text;
   }
 
-  int refuse(int status, std::string_view message) const {
-    if (!message.empty()) input_.console.note(fmt::format("muster-bench: {}", message));
-    return status;
-  }
-
-  Verdict conclude() {
-    report_.node = host_name();
-    report_.nodes = nodes_.names;
-    report_.profile = choice_.profile.name;
-    report_.profile_evidence = choice_.evidence;
-    report_.context = "manual";
-    report_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
-    report_.muster = kVersion;
-    muster::conclude(report_, {std::string(kLocateCheck)});
-    return report_.verdict;
-  }
-
-  [[nodiscard]] Result<void> write(const Search& search) const {
+  [[nodiscard]] Result<void> write() const {
     const auto file = [](const std::string& name, std::string_view text) -> Result<void> {
       return name.empty() ? Result<void>() : replace_file(name, text, kReportMode);
     };
-    if (auto done = file(command_.matrix, pairs_json(search, nodes_)); !done) return done;
-    if (auto done = file(command_.csv, pairs_csv(search, nodes_)); !done) return done;
-    const auto excluded = fold_hostlist(excluded_of(search, nodes_));
+    if (auto done = file(command_.matrix, pairs_json(search_, nodes_)); !done) return done;
+    if (auto done = file(command_.csv, pairs_csv(search_, nodes_)); !done) return done;
+    const auto excluded = fold_hostlist(excluded_of(search_, nodes_));
     if (auto done = file(command_.exclude, fmt::format("{}\n", excluded)); !done) return done;
     auto text = row_of(command_.format)
                     .render(report_,
@@ -122,20 +127,20 @@ class Run {
                              .quiet = command_.quiet,
                              .colour = input_.console.colour && command_.output.empty(),
                              .width = command_.output.empty() ? input_.console.width : 0});
-    if (command_.format == Format::text && !command_.quiet) text += summary(search, excluded);
+    if (command_.format == Format::text && !command_.quiet) text += summary(excluded);
     auto destination = Destination::open(input_.console, command_.output);
     if (!destination) return tl::unexpected(destination.error());
     if (auto done = destination->write(text); !done) return done;
     return destination->finish();
   }
 
-  [[nodiscard]] std::string summary(const Search& search, std::string_view excluded) const {
-    auto text = heat_map(search, nodes_);
+  [[nodiscard]] std::string summary(std::string_view excluded) const {
+    auto text = heat_map(search_, nodes_);
     text += fmt::format("{} nodes, {} {}, {} operations\n",
                         nodes_.count(),
-                        search.rounds,
-                        search.rounds == 1 ? "round" : "rounds",
-                        search.operations);
+                        search_.rounds,
+                        search_.rounds == 1 ? "round" : "rounds",
+                        search_.operations);
     if (!excluded.empty()) text += fmt::format("--exclude={}\n", excluded);
     return text;
   }
@@ -145,31 +150,98 @@ class Run {
   Choice choice_;
   Nodes nodes_;
   Clock::time_point begin_;
+  Search search_;
   Report report_;
 };
+
+// Nothing is measured for a report that cannot be written.
+Result<void> can_write(const LocateCommand& command, const RunInput& input) {
+  const auto open = Destination::open(input.console, command.output);
+  return open ? Result<void>() : tl::unexpected(open.error());
+}
+
+int search_model(const LocateCommand& command, const RunInput& input) {
+  const auto refuse = [&](int status, std::string_view message) {
+    if (!message.empty()) input.console.note(fmt::format("muster-bench: {}", message));
+    return status;
+  };
+  auto choice = choose_profile(command.profile, command.settings, input.variables);
+  if (!choice) return refuse(choice.error().status, choice.error().message);
+  const auto cluster = command.model.value_or(ModelCluster{.noise = 0});
+  auto nodes = nodes_of(cluster, command.topology.empty());
+  if (const auto added = add_topology(nodes, command); !added) {
+    return refuse(kExitConfiguration, added.error().message);
+  }
+  if (const auto can = can_write(command, input); !can) {
+    return refuse(kExitUndecided, can.error().message);
+  }
+  Model model(cluster);
+  Run run(command, input, *std::move(choice), std::move(nodes));
+  if (const auto done = run.search(model); !done) {
+    return refuse(kExitUndecided, done.error().message);
+  }
+  return run.conclude();
+}
+
+Operation operation_of(const LocateCommand& command, BackendKind kind) {
+  constexpr std::uint64_t kOnGpus = 512UL << 20U;
+  constexpr std::uint64_t kOnHosts = 8UL << 20U;
+  return {.bytes = command.size.value_or(kind == BackendKind::nccl ? kOnGpus : kOnHosts)};
+}
+
+void tell_troubles(const std::vector<std::string>& troubles, const RankContext& self) {
+  constexpr std::size_t kShown = 8;
+  for (std::size_t i = 0; i < std::min(kShown, troubles.size()); ++i) self.say(troubles[i]);
+  if (troubles.size() > kShown) self.say(fmt::format("and {} more", troubles.size() - kShown));
+}
+
+// On rank 0: the exit status of all.
+Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, Job& job) {
+  auto nodes = nodes_of(parts.met.agreed);
+  if (!nodes) return tl::unexpected(nodes.error());
+  if (const auto added = add_topology(*nodes, command); !added) {
+    return tl::unexpected(added.error());
+  }
+  if (const auto can = can_write(command, self.input); !can) return tl::unexpected(can.error());
+  Run run(command, self.input, self.reporter.record().choice, *std::move(nodes));
+  if (const auto done = run.search(job); !done) return tl::unexpected(done.error());
+  if (const auto ended = job.end(); !ended) return tl::unexpected(ended.error());
+  const auto held = self.emergency.hold();
+  self.emergency.mark_reported();
+  tell_troubles(job.troubles(), self);
+  return run.conclude(judge_data(job.received(), self.reporter.record().members));
+}
+
+Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& parts) {
+  Job job(self, parts, operation_of(command, self.kind), command.per_repeat);
+  int status = kExitHealthy;
+  if (self.leads()) {
+    const auto led = lead(command, self, parts, job);
+    if (!led) return led;
+    status = *led;
+  } else if (const auto served = job.serve(); !served) {
+    return tl::unexpected(served.error());
+  }
+  self.enter(*parts.met.group, "report", to_duration(command.operation_deadline));
+  return broadcast(*parts.met.group, status);
+}
 
 }  // namespace
 
 int run(std::span<const char* const> arguments, const RunInput& input) {
-  const auto refuse = [&](int status, std::string_view message) {
-    input.console.note(fmt::format("muster-bench: {}", message));
-    return status;
-  };
   const auto parsed = parse(arguments);
-  if (!parsed) return refuse(kExitUsage, parsed.error().message);
+  if (!parsed) {
+    input.console.note(fmt::format("muster-bench: {}", parsed.error().message));
+    return kExitUsage;
+  }
   if (const auto* help = std::get_if<std::string>(&*parsed)) {
     return input.console.out(*help) ? kExitHealthy : kExitUndecided;
   }
   const auto& command = std::get<LocateCommand>(*parsed);
-  auto choice = choose_profile(command.profile, command.settings, input.variables);
-  if (!choice) return refuse(choice.error().status, choice.error().message);
-  auto nodes = nodes_for(command);
-  if (!nodes) return refuse(kExitConfiguration, nodes.error().message);
-  // Nothing is measured for a report that cannot be written.
-  if (const auto open = Destination::open(input.console, command.output); !open) {
-    return refuse(kExitUndecided, open.error().message);
-  }
-  return Run(command, input, *std::move(choice), *std::move(nodes)).run();
+  if (command.backend == BackendKind::sim) return search_model(command, input);
+  return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
+    return search_job(command, self, parts);
+  });
 }
 
 }  // namespace muster::bench::locate

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/locate/rule.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -91,6 +93,11 @@ double probability_of(const std::vector<double>& odds) {
   double all = kPrior / (1 - kPrior);
   for (const double each : odds) all *= each;
   return all / (1 + all);
+}
+
+std::string rate_text(double gbps) {
+  constexpr double kSmall = 10;
+  return gbps < kSmall ? fmt::format("{:.3g}", gbps) : fmt::format("{:.1f}", gbps);
 }
 
 }  // namespace muster::bench::locate

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace muster::bench::locate {
@@ -40,6 +41,9 @@ struct Scale {
 [[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values,
                                                 double deviation,
                                                 const Rule& rule);
+
+// In GB/s: "93.5", "187.0", "0.0118".
+[[nodiscard]] std::string rate_text(double gbps);
 
 // By how much two repeats in a row differ, as a share: the deviation of one repeat, from all groups
 // together. 0 where nothing was repeated.

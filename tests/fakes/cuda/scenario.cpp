@@ -21,6 +21,12 @@ void take(const Json& json, const char* key, T& value) {
   if (json.contains(key)) value = json.at(key).get<T>();
 }
 
+// "1-4".
+std::pair<int, int> pair_of(const std::string& text) {
+  const auto dash = text.find('-');
+  return {std::stoi(text.substr(0, dash)), std::stoi(text.substr(dash + 1))};
+}
+
 void take_faults(const Json& json, Scenario& scenario) {
   if (json.contains("slow")) {
     const auto& slow = json.at("slow");
@@ -31,6 +37,17 @@ void take_faults(const Json& json, Scenario& scenario) {
     scenario.wrong = Wrong{.when = when_of(wrong), .index = wrong.at("index").get<std::uint64_t>()};
   }
   if (json.contains("hang")) scenario.hang = when_of(json.at("hang"));
+  if (json.contains("hang_between")) {
+    scenario.hang_between = pair_of(json.at("hang_between").get<std::string>());
+  }
+  if (json.contains("slow_part")) {
+    const auto& part = json.at("slow_part");
+    auto& slow = scenario.slow_part.emplace();
+    take(part, "of", slow.of);
+    take(part, "host", slow.host);
+    take(part, "gpu", slow.gpu);
+    take(part, "share", slow.share);
+  }
   if (json.contains("absent")) scenario.absent = json.at("absent").get<int>();
   if (json.contains("async_error")) {
     const auto& error = json.at("async_error");
@@ -38,12 +55,6 @@ void take_faults(const Json& json, Scenario& scenario) {
     take(error, "code", scenario.async_error->code);
     take(error, "text", scenario.async_error->text);
   }
-}
-
-// "1-4".
-std::pair<int, int> pair_of(const std::string& text) {
-  const auto dash = text.find('-');
-  return {std::stoi(text.substr(0, dash)), std::stoi(text.substr(dash + 1))};
 }
 
 void take_of(const Json& json, const char* key, std::map<int, double>& values) {

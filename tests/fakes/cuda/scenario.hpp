@@ -73,6 +73,16 @@ struct NodeHardware {
   std::optional<std::pair<int, int>> spoilt_pair;  // "spoilt_pair": "1-4": one bit
 };
 
+// A part of one node that makes all operations of NCCL slow that use it: "slow_part": {"of": "hca",
+// "host": 2, "gpu": 1, "share": 0.5}. An HCA is used between nodes only, a GPU always, and a node's
+// own links by whatever has two of its GPUs.
+struct SlowPart {
+  std::string of = "hca";  // hca, gpu, links
+  int host = 0;
+  int gpu = 0;
+  double share = 1;  // of the bandwidth that is left
+};
+
 struct Scenario {
   int gpus = 8;                                 // "gpus": on each node
   std::uint64_t memory = 80UL << 30;            // "memory_gib": of each GPU
@@ -85,7 +95,10 @@ struct Scenario {
   // "hang": {"rank": 2, "operation": 3}: its GPU stops before that, or in it where more was put on
   // the stream before
   std::optional<When> hang;
-  std::optional<int> absent;  // "absent": 4: the rank never comes to the communicator
+  std::optional<std::pair<int, int>>
+      hang_between;  // "hang_between": "1-4": no operation ends that both nodes are in
+  std::optional<SlowPart> slow_part;  // "slow_part"
+  std::optional<int> absent;          // "absent": 4: the rank never comes to the communicator
   std::optional<AsyncError>
       async_error;  // "async_error": {"rank": 1, "operation": 2, "code": 6, "text": …}
   std::map<std::string, int> answers;  // "answers": {"cuInit": 802}: what a function answers

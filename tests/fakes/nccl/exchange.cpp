@@ -49,10 +49,36 @@ class Execution {
     return member_->meeting->slots.at(number_ % 2).at(static_cast<std::size_t>(rank));
   }
 
+  [[nodiscard]] int count(int host, std::optional<int> gpu = {}) const {
+    int found = 0;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const auto& one = seat(rank);
+      if (one.host == host && one.gpu == gpu.value_or(one.gpu)) ++found;
+    }
+    return found;
+  }
+
+  [[nodiscard]] bool has_host(int host) const { return count(host) > 0; }
+
+  // What a slow part leaves of the bandwidth.
+  [[nodiscard]] double share() const {
+    const auto& part = scenario().slow_part;
+    if (!part) return 1;
+    const bool crosses = count(part->host) < ranks();
+    const bool uses = part->of == "links"
+                          ? count(part->host) > 1
+                          : count(part->host, part->gpu) > 0 && (part->of == "gpu" || crosses);
+    return uses ? part->share : 1;
+  }
+
   // Gives what others need; false while this rank hangs, or others still read what lies there.
   bool publish(Time now) {
     const auto& faults = scenario();
     if (faults.hang && faults.hang->is(own(), number_)) return false;
+    if (faults.hang_between && has_host(faults.hang_between->first) &&
+        has_host(faults.hang_between->second)) {
+      return false;
+    }
     if (faults.async_error && faults.async_error->when.is(own(), number_)) {
       fail(*member_, faults.async_error->code, faults.async_error->text);
       return false;
@@ -215,7 +241,7 @@ class Execution {
       bytes *= n;
       factor = (n - 1) / n;
     }
-    const auto rate = static_cast<long double>(scenario().busbw_of(what)) * 1e9L;
+    const auto rate = static_cast<long double>(scenario().busbw_of(what) * share()) * 1e9L;
     const auto seconds =
         static_cast<long double>(scenario().latency_us) * 1e-6L + bytes * factor / rate;
     return static_cast<Time>(seconds * 1e15L);

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/locate/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "bench/group/bytes.hpp"
+#include "bench/locate/patience.hpp"
+#include "bench/run/messages.hpp"
+#include "bench/run/operation_timer.hpp"
+#include "bench/run/rank_backend.hpp"
+#include "lib/base/clock.hpp"
+
+namespace muster::bench::locate {
+namespace {
+
+constexpr int kWarmUp = 2;
+const std::string kTooLong = "did not finish an operation within its deadline";
+constexpr std::size_t kHungWith = 3;
+constexpr unsigned kSmall = 4;  // bytes of a small number
+
+// The samples of the repeat with this index.
+std::vector<Samples> samples_of(const std::vector<Samples>& all, int repeat, int per_repeat) {
+  std::vector<Samples> some;
+  for (const auto& each : all) {
+    const auto first = each.seconds.begin() + static_cast<std::ptrdiff_t>(repeat) * per_repeat;
+    some.push_back({.rank = each.rank, .seconds = {first, first + per_repeat}});
+  }
+  return some;
+}
+
+}  // namespace
+
+Result<Nodes> nodes_of(const Agreement& agreed) {
+  std::vector<int> ranks(agreed.hosts.size());
+  for (const int node : agreed.nodes) ++ranks.at(static_cast<std::size_t>(node));
+  const auto [least, most] = std::ranges::minmax_element(ranks);
+  if (*least != *most) {
+    const auto name = [&](auto at) {
+      return agreed.hosts[static_cast<std::size_t>(at - ranks.begin())];
+    };
+    return make_error(fmt::format("{} has {} ranks and {} has {}: start as many on each node",
+                                  name(least),
+                                  *least,
+                                  name(most),
+                                  *most));
+  }
+  return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}};
+}
+
+Job::Job(RankContext& self, Parts& parts, const Operation& operation, int per_repeat)
+    : self_(self),
+      parts_(parts),
+      operation_(operation),
+      per_repeat_(per_repeat),
+      records_(parts.met.agreed.hosts.size()) {}
+
+std::string Job::to_text(const Task& task) {
+  Writer writer;
+  writer.number(task.repeats, kSmall).number(task.groups.size(), kSmall);
+  for (const auto& group : task.groups) {
+    writer.ranks({group.nodes.begin(), group.nodes.end()}).number(group.device, kSmall);
+  }
+  return writer.take();
+}
+
+Job::Task Job::task_in(std::string_view text) {
+  Task task;
+  std::uint32_t groups = 0;
+  Reader reader(text);
+  reader.number(task.repeats, kSmall).number(groups, kSmall);
+  for (std::uint32_t i = 0; i < groups; ++i) {
+    std::vector<int> nodes;
+    std::uint32_t device = 0;
+    reader.ranks(nodes).number(device, kSmall);
+    task.groups.push_back(
+        {.nodes = {nodes.begin(), nodes.end()}, .device = static_cast<int>(device)});
+  }
+  return task;
+}
+
+std::string Job::to_text(const Told& told) {
+  Writer writer;
+  writer.number(told.finished ? 1 : 0, 1).text(told.trouble).text(to_message(told.batch));
+  return writer.take();
+}
+
+Result<Job::Told> Job::told_in(std::string_view text, int rank) {
+  Told told;
+  std::string batch;
+  Reader reader(text);
+  reader.number(told.finished, 1).text(told.trouble).text(batch);
+  auto read = from_message<Batch>(batch, rank);
+  if (!read) return tl::unexpected(read.error());
+  told.batch = *std::move(read);
+  return told;
+}
+
+std::vector<int> Job::ranks_of(const Group& group) const {
+  const auto& agreed = parts_.met.agreed;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
+    const auto node = static_cast<Node>(agreed.nodes[rank]);
+    const bool of_device = group.device == kAllDevices || group.device == agreed.local_ranks[rank];
+    if (of_device && std::ranges::find(group.nodes, node) != group.nodes.end()) {
+      ranks.push_back(static_cast<int>(rank));
+    }
+  }
+  return ranks;
+}
+
+std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
+  std::vector<RankPart> parts;
+  std::vector<bool> taken(parts_.met.agreed.nodes.size());
+  for (const auto& group : groups) {
+    parts.push_back({.name = "", .ranks = ranks_of(group)});
+    for (const int rank : parts.back().ranks) taken[static_cast<std::size_t>(rank)] = true;
+  }
+  for (std::size_t rank = 0; rank < taken.size(); ++rank) {
+    if (!taken[rank]) parts.push_back({.name = "", .ranks = {static_cast<int>(rank)}});
+  }
+  return parts;
+}
+
+Result<void> Job::introduce(const Backend& backend) {
+  introduced_ = true;
+  auto told = gather(*parts_.met.group, backend.members());
+  if (!told) return tl::unexpected(told.error());
+  std::vector<Member> members;
+  for (std::size_t rank = 0; rank < told->size(); ++rank) {
+    auto member = (*told)[rank].front();
+    member.rank = static_cast<int>(rank);  // in its group, a rank has another number
+    members.push_back(std::move(member));
+  }
+  self_.reporter.set_members(
+      std::move(members), backend.library(), self_.kind == BackendKind::nccl);
+  return {};
+}
+
+// An error is an answer here: a node that cannot finish is what is searched for.
+Job::Told Job::run(Backend& backend, int repeats) {
+  const Pace pace{.warm_up = kWarmUp, .iterations = repeats * per_repeat_};
+  progress_->reset();
+  const Patience patience(backend, *progress_, to_duration(self_.command.operation_deadline));
+  const auto failed = [&](const Error& error) {
+    const auto& why = patience.is_over() ? kTooLong : error.message;
+    return Told{
+        .finished = false, .trouble = fmt::format("{}: {}", self_.name(), why), .batch = {}};
+  };
+  auto wrong = backend.verify(operation_, pace, *progress_);
+  if (!wrong) return failed(wrong.error());
+  auto batch = backend.measure(operation_, pace, *progress_);
+  if (!batch) return failed(batch.error());
+  for (auto& each : batch->wrong) each.timed = true;
+  if (!wrong->empty()) batch->wrong = *std::move(wrong);
+  return {.finished = true, .trouble = {}, .batch = *std::move(batch)};
+}
+
+Result<std::vector<std::string>> Job::take_part(const Task& task) {
+  auto& group = *parts_.met.group;
+  const auto parts = parts_of(task.groups);
+  auto made = make_part_backend(self_, parts_.met, parts);
+  if (!made) return tl::unexpected(made.error());
+  parts_.backend = *std::move(made);
+  self_.emergency.watch(parts_.backend.get());
+  if (!introduced_) {
+    if (auto done = introduce(*parts_.backend); !done) return tl::unexpected(done.error());
+  }
+  // A back end that can be aborted ends sooner.
+  self_.enter(group,
+              describe(operation_),
+              2 * to_duration(self_.command.operation_deadline),
+              counters_of(progress_));
+  Told told;
+  if (parts_.backend->ranks() > 1) {
+    if (auto reserved = parts_.backend->reserve(operation_); !reserved) {
+      return tl::unexpected(reserved.error());
+    }
+    told = run(*parts_.backend, task.repeats);
+  }
+  self_.emergency.watch(static_cast<Backend*>(nullptr));
+  parts_.backend.reset();
+  return group.gather(to_text(told));
+}
+
+Result<void> Job::serve() {
+  for (;;) {
+    self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
+    const auto text = parts_.met.group->broadcast("");
+    if (!text) return tl::unexpected(text.error());
+    const auto task = task_in(*text);
+    if (task.repeats == 0) return {};
+    if (const auto done = take_part(task); !done) return tl::unexpected(done.error());
+  }
+}
+
+Result<void> Job::end() {
+  self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
+  const auto told = parts_.met.group->broadcast(to_text(Task{}));
+  return told ? Result<void>() : tl::unexpected(told.error());
+}
+
+bool Job::is_dead(const Group& group) const {
+  return group.nodes.size() > 1 && std::ranges::any_of(group.nodes, [this](Node node) {
+           return !records_[node].finished && records_[node].hung_with.size() >= kHungWith;
+         });
+}
+
+void Job::note_end(const Group& group, bool finished) {
+  for (const auto node : group.nodes) {
+    auto& record = records_[node];
+    record.finished = record.finished || finished;
+    if (finished) continue;
+    for (const auto other : group.nodes) {
+      const bool known = std::ranges::find(record.hung_with, other) != record.hung_with.end();
+      if (other != node && !known) record.hung_with.push_back(other);
+    }
+  }
+}
+
+Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<Told>& told, int repeats) {
+  Answer answer;
+  Timing timing;
+  std::vector<Samples> samples;
+  for (const int rank : ranks) {
+    const auto& own = told[static_cast<std::size_t>(rank)];
+    answer.finished = answer.finished && own.finished;
+    if (!own.trouble.empty()) troubles_.push_back(own.trouble);
+    std::ranges::copy(own.batch.samples, std::back_inserter(samples));
+    for (auto wrong : own.batch.wrong) {
+      wrong.rank = rank;
+      timing.wrong.push_back(wrong);
+    }
+  }
+  const auto count = static_cast<int>(ranks.size());
+  if (!answer.finished) return answer;
+  timing.checked = true;
+  auto row = row_of(operation_, count);
+  placement_of(row, operation_) = std::move(timing);
+  received_.push_back(std::move(row));
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    constexpr double kGiga = 1e9;
+    const auto one = timing_of(operation_, count, samples_of(samples, repeat, per_repeat_));
+    if (one) answer.gbps.push_back(one->judged.bus / kGiga);
+  }
+  return answer;
+}
+
+Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int repeats) {
+  std::vector<Answer> answers(groups.size(), Answer{.gbps = {}, .finished = false});
+  Task task{.groups = {}, .repeats = repeats};
+  std::vector<std::size_t> of;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (is_dead(groups[i])) continue;
+    task.groups.push_back(groups[i]);
+    of.push_back(i);
+  }
+  if (of.empty()) return answers;
+  self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
+  if (auto sent = parts_.met.group->broadcast(to_text(task)); !sent) {
+    return tl::unexpected(sent.error());
+  }
+  const auto texts = take_part(task);
+  if (!texts) return tl::unexpected(texts.error());
+  std::vector<Told> told;
+  for (std::size_t rank = 0; rank < texts->size(); ++rank) {
+    auto one = told_in((*texts)[rank], static_cast<int>(rank));
+    if (!one) return tl::unexpected(one.error());
+    told.push_back(*std::move(one));
+  }
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    auto& answer = answers[of[i]];
+    answer = answer_of(ranks_of(task.groups[i]), told, repeats);
+    note_end(task.groups[i], answer.finished);
+  }
+  return answers;
+}
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a job as what a search measures: rank 0 asks, and all ranks answer together, each in
+// the group of its node.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+#include "bench/locate/measurer.hpp"
+#include "bench/locate/nodes.hpp"
+#include "bench/results/row.hpp"
+#include "bench/run/concluding.hpp"
+#include "bench/run/rank_context.hpp"
+
+namespace muster::bench::locate {
+
+// The nodes that ranks run on. An error where there are fewer ranks on one than on another.
+[[nodiscard]] Result<Nodes> nodes_of(const Agreement& agreed);
+
+class Job final : public Measurer {
+ public:
+  // All must live longer. Each repeat is the median of `per_repeat` operations.
+  Job(RankContext& self, Parts& parts, const Operation& operation, int per_repeat);
+
+  // On rank 0. A group whose back end does not come back within the operation deadline has not
+  // finished. A node with which none of three others has ever finished is not asked again.
+  [[nodiscard]] Result<std::vector<Answer>> measure(const std::vector<Group>& groups,
+                                                    int repeats) override;
+  // On rank 0: there are no more rounds.
+  [[nodiscard]] Result<void> end();
+  // On the other ranks: takes part in all rounds.
+  [[nodiscard]] Result<void> serve();
+
+  // On rank 0, what was received so far: a row for each group of each round, with what was wrong.
+  [[nodiscard]] const std::vector<Row>& received() const { return received_; }
+
+  // Why groups did not finish, by the ranks that had an error; a line each.
+  [[nodiscard]] const std::vector<std::string>& troubles() const { return troubles_; }
+
+ private:
+  // What all ranks do at once.
+  struct Task {
+    std::vector<Group> groups;
+    int repeats = 0;  // 0: the search is over
+  };
+
+  // What one rank has to say of it.
+  struct Told {
+    bool finished = true;
+    std::string trouble;
+    Batch batch;
+  };
+
+  [[nodiscard]] static std::string to_text(const Task& task);
+  [[nodiscard]] static Task task_in(std::string_view text);
+  [[nodiscard]] static std::string to_text(const Told& told);
+  [[nodiscard]] static Result<Told> told_in(std::string_view text, int rank);
+
+  // The texts of all ranks on rank 0; elsewhere nothing.
+  [[nodiscard]] Result<std::vector<std::string>> take_part(const Task& task);
+  [[nodiscard]] Told run(Backend& backend, int repeats);
+  [[nodiscard]] Result<void> introduce(const Backend& backend);
+  // The ranks of each group, and behind them each of the others alone.
+  [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<Group>& groups) const;
+  [[nodiscard]] std::vector<int> ranks_of(const Group& group) const;
+  [[nodiscard]] Answer answer_of(const std::vector<int>& ranks,
+                                 const std::vector<Told>& told,
+                                 int repeats);
+  void note_end(const Group& group, bool finished);
+  [[nodiscard]] bool is_dead(const Group& group) const;
+
+  // Of a node, what its groups came to.
+  struct Record {
+    bool finished = false;
+    std::vector<Node> hung_with;
+  };
+
+  RankContext& self_;
+  Parts& parts_;
+  Operation operation_;
+  int per_repeat_;
+  std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
+  bool introduced_ = false;
+  std::vector<Record> records_;
+  std::vector<Row> received_;
+  std::vector<std::string> troubles_;
+};
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search for what is slow, among real processes: over TCP, and over a fake NCCL whose clock
+// knows of a slow part.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/e2e/bench/job.hpp"
+
+namespace muster::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// `nodes` with `per_node` ranks each, of which `node0` has the first.
+class Locate : public ::testing::Test {
+ protected:
+  void start(const Words& more, const Variables& variables = {}) {
+    auto words = muster_bench({"locate", "--format=json", "--profile=generic"});
+    words.insert(words.end(), more.begin(), more.end());
+    const int port = free_port();
+    for (int rank = 0; rank < nodes * per_node; ++rank) {
+      auto own = torchrun(rank, nodes * per_node, port, per_node);
+      own["MUSTER_HOSTNAME"] = fmt::format("node{}", rank / per_node);
+      own.insert(variables.begin(), variables.end());
+      job.start(words, own);
+    }
+  }
+
+  // Rank 0's report; `status` is everybody's.
+  nlohmann::json end(int status) {
+    nlohmann::json report;
+    for (int rank = 0; rank < nodes * per_node; ++rank) {
+      const auto ended = job.end_of(static_cast<std::size_t>(rank));
+      EXPECT_EQ(ended.status, status) << "rank " << rank << ": " << ended.err << ended.out;
+      if (rank == 0) {
+        report = ended.report();
+        said = ended.err;
+        EXPECT_TRUE(report.is_object()) << ended.out << ended.err;
+      } else {
+        EXPECT_EQ(ended.out, "") << "rank " << rank;
+      }
+    }
+    EXPECT_TRUE(job.leaves_nothing());
+    return report;
+  }
+
+  // On the fakes.
+  void start_fakes(std::string_view faults, const Words& more = {}) {
+    const auto scenario = job.write("scenario.json",
+                                    fmt::format(R"({{"gpus": {}, "busbw": {{"*": 187}}{}{}}})",
+                                                per_node,
+                                                faults.empty() ? "" : ", ",
+                                                faults));
+    Words words{"--backend=nccl",
+                "--size=64MiB",
+                "--per-repeat=1",
+                fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
+    words.insert(words.end(), more.begin(), more.end());
+    start(words, {{"MUSTER_FAKE_GPU", scenario}});
+  }
+
+  Job job;
+  int nodes = 6;
+  int per_node = 2;
+  std::string said;
+};
+
+TEST_F(Locate, HealthyNodesPass) {
+  start_fakes("");
+  const auto report = end(0);
+  EXPECT_EQ(report["verdict"], "healthy");
+  EXPECT_EQ(outcome_of(report, "bench.locate"), "pass");
+  EXPECT_EQ(outcome_of(report, "bench.data"), "pass");
+  EXPECT_THAT(report["nodes"], ElementsAre("node0", "node1", "node2", "node3", "node4", "node5"));
+}
+
+TEST_F(Locate, ASlowHcaIsToldFromItsGpuAndItsNode) {
+  start_fakes(R"("slow_part": {"of": "hca", "host": 4, "gpu": 1, "share": 0.5})");
+  const auto report = end(1);
+  EXPECT_THAT(report["accused"], ElementsAre("node4"));
+  EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node4");
+  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("HCA 1: 93.5 GB/s, 50% of"));
+}
+
+TEST_F(Locate, ASlowGpuIsToldFromItsHca) {
+  start_fakes(R"("slow_part": {"of": "gpu", "host": 2, "gpu": 0, "share": 0.7})");
+  const auto report = end(1);
+  EXPECT_THAT(report["accused"], ElementsAre("node2"));
+  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("GPU 0: 130.9 GB/s, 70% of"));
+}
+
+TEST_F(Locate, SlowLinksInsideANodeAreToldFromItsDevices) {
+  start_fakes(R"("slow_part": {"of": "links", "host": 5, "share": 0.8})");
+  const auto report = end(1);
+  EXPECT_THAT(report["accused"], ElementsAre("node5"));
+  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("the links between its GPUs"));
+}
+
+TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
+  start_fakes(R"("hang_between": "1-4")",
+              {"--operation-deadline=2s", fmt::format("--csv={}/pairs", job.folder().string())});
+  const auto report = end(1);
+  EXPECT_FALSE(report.contains("accused")) << report.dump(1);
+  const auto finding = finding_of(report, "bench.locate");
+  EXPECT_EQ(finding["device"], "node1-node4");
+  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("does not finish"));
+  EXPECT_THAT(said, HasSubstr("did not finish an operation within its deadline"));
+  const auto pairs = content_of((job.folder() / "pairs").string());
+  EXPECT_THAT(pairs, AllOf(HasSubstr("node1,node4,\n"), HasSubstr("node0,node5,187")));
+}
+
+TEST_F(Locate, WrongDataAreAFindingOfTheirOwn) {
+  // The first operation of whoever is rank 1 in a group, on each node's second place.
+  start_fakes(R"("wrong": {"rank": 3, "operation": 0, "index": 7})");
+  const auto report = end(1);
+  EXPECT_EQ(outcome_of(report, "bench.data"), "fail");
+}
+
+TEST_F(Locate, HostMemoryOverTcp) {
+  nodes = 5;
+  per_node = 1;
+  start({"--backend=tcp", "--size=64KiB", "--min-busbw=1MB/s"});
+  nlohmann::json report;
+  for (int rank = 0; rank < nodes; ++rank) {
+    const auto ended = job.end_of(static_cast<std::size_t>(rank));
+    // How fast this machine's own processes are is nobody's fault: any verdict, and no trouble.
+    EXPECT_THAT(ended.status, ::testing::AnyOf(0, 1, 2)) << ended.err;
+    EXPECT_EQ(ended.err, "");
+    if (rank == 0) report = ended.report();
+  }
+  EXPECT_EQ(outcome_of(report, "bench.data"), "pass");
+  EXPECT_NE(outcome_of(report, "bench.locate"), "");
+}
+
+// Eight nodes behind links of 200 Mbit/s, one behind half of that.
+TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
+  const auto process = job.start({MUSTER_NETWORK_SCRIPT,
+                                  MUSTER_BENCH_PROGRAM,
+                                  "8",
+                                  "200mbit",
+                                  "5",
+                                  "100mbit",
+                                  "--backend=tcp",
+                                  "--profile=generic",
+                                  "--size=1MiB",
+                                  "--per-repeat=3",
+                                  "--format=json"});
+  const auto ended = job.end_of(process);
+  constexpr int kNoNetwork = 77;
+  if (ended.status == kNoNetwork) GTEST_SKIP() << ended.err;
+  EXPECT_EQ(ended.status, 1) << ended.err << ended.out;
+  const auto report = ended.report();
+  EXPECT_THAT(report["accused"], ElementsAre("node5"));
+  EXPECT_EQ(report["nodes"].size(), 8U);
+}
+
+// One launch by mpirun, with a communicator of MPI for each group of each round.
+TEST_F(Locate, HostMemoryOverMpi) {
+  if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
+  Words words{"mpirun", "--oversubscribe"};
+  const auto rank = muster_bench({"locate",
+                                  "--backend=mpi",
+                                  "--profile=generic",
+                                  "--size=64KiB",
+                                  "--min-busbw=1MB/s",
+                                  "--format=json"});
+  for (int node = 0; node < 4; ++node) {
+    if (node > 0) words.emplace_back(":");
+    words.insert(words.end(), {"-n", "1", "-x", fmt::format("MUSTER_HOSTNAME=node{}", node)});
+    words.insert(words.end(), rank.begin(), rank.end());
+  }
+  const auto ended = job.end_of(job.start(words));
+  const auto report = ended.report();
+  EXPECT_EQ(outcome_of(report, "bench.data"), "pass") << ended.err << ended.out;
+  EXPECT_EQ(report["nodes"].size(), 4U);
+}
+
+TEST_F(Locate, NodesWithDifferentNumbersOfRanksAreRefused) {
+  per_node = 1;
+  nodes = 3;
+  auto words = muster_bench({"locate", "--backend=tcp", "--profile=generic"});
+  const int port = free_port();
+  for (int rank = 0; rank < nodes; ++rank) {
+    auto own = torchrun(rank, nodes, port);
+    own["MUSTER_HOSTNAME"] = rank < 2 ? "node0" : "node1";
+    job.start(words, own);
+  }
+  const auto ended = job.end_of(0);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.err + ended.out,
+              HasSubstr("node1 has 1 ranks and node0 has 2: start as many on each node"));
+}
+
+TEST_F(Locate, OneNodeIsTooFew) {
+  nodes = 1;
+  start({"--backend=tcp"});
+  const auto ended = job.end_of(0);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.err + ended.out, HasSubstr("a search needs at least two nodes"));
+}
+
+}  // namespace
+}  // namespace muster::e2e
