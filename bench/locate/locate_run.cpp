@@ -16,11 +16,11 @@
 #include "bench/locate/topology.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
+#include "bench/results/statistics.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/base/host_name.hpp"
 #include "lib/base/root.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
@@ -78,6 +78,8 @@ class Run {
     search_ = *std::move(search);
     report_.findings = findings_of(search_, nodes_, plan.rule);
     report_.accused = accused_of(search_, nodes_);
+    excluded_ = excluded_of(search_, nodes_);
+    if (auto done = measure_rest(measurer, plan.rule); !done) return done;
     if (auto matrix = matrix_of(search_, nodes_)) report_.matrices.push_back(*std::move(matrix));
     if (auto parts = breakdown_of(search_, nodes_, plan.rule, choice_.profile)) {
       report_.breakdowns.push_back(*std::move(parts));
@@ -90,7 +92,7 @@ class Run {
     std::vector<std::string> checks{std::string(kLocateCheck)};
     if (!others.empty()) checks.push_back(others.front().check);
     std::ranges::move(others, std::back_inserter(report_.findings));
-    report_.node = host_name();
+    report_.node = fold_hostlist(nodes_.names);
     report_.nodes = nodes_.names;
     report_.profile = choice_.profile.name;
     report_.profile_evidence = choice_.evidence;
@@ -108,6 +110,34 @@ class Run {
   }
 
  private:
+  // What all nodes together reach that nobody accuses.
+  [[nodiscard]] Result<void> measure_rest(Measurer& measurer, const Rule& rule) {
+    Group rest;
+    for (Node node = 0; node < nodes_.count(); ++node) {
+      const bool out = std::ranges::find(excluded_, nodes_.names[node]) != excluded_.end();
+      if (!out) rest.nodes.push_back(node);
+    }
+    if (excluded_.empty() || rest.nodes.size() < 2) return {};
+    auto answers = measurer.measure({rest}, rule.first_repeats);
+    if (!answers) return tl::unexpected(answers.error());
+    auto& answer = answers->front();
+    const bool finished = answer.finished && !answer.gbps.empty();
+    const double gbps = finished ? median_of(std::move(answer.gbps)) : 0;
+    const bool good = finished && gbps >= rule.floor_gbps.value_or(0);
+    rest_ = fmt::format("without {} the other {} nodes together {}",
+                        fold_hostlist(excluded_),
+                        rest.nodes.size(),
+                        finished ? fmt::format("reach {} GB/s", rate_text(gbps)) : "do not finish");
+    report_.findings.push_back({.check = std::string(kLocateCheck),
+                                .device = "job",
+                                .outcome = good ? Outcome::pass : Outcome::fail,
+                                .message = rest_,
+                                .observed = gbps,
+                                .unit = "GB/s",
+                                .remedy = good ? Remedy::none : Remedy::report_to_provider});
+    return {};
+  }
+
   [[nodiscard]] bool shows_progress() const {
     return input_.console.width > 0 && !command_.quiet && command_.output.empty() &&
            command_.format == Format::text;
@@ -119,7 +149,7 @@ class Run {
     };
     if (auto done = file(command_.matrix, pairs_json(search_, nodes_)); !done) return done;
     if (auto done = file(command_.csv, pairs_csv(search_, nodes_)); !done) return done;
-    const auto excluded = fold_hostlist(excluded_of(search_, nodes_));
+    const auto excluded = fold_hostlist(excluded_);
     if (auto done = file(command_.exclude, fmt::format("{}\n", excluded)); !done) return done;
     auto text = row_of(command_.format)
                     .render(report_,
@@ -141,6 +171,7 @@ class Run {
                         search_.rounds,
                         search_.rounds == 1 ? "round" : "rounds",
                         search_.operations);
+    if (!rest_.empty()) text += fmt::format("{}\n", rest_);
     if (!excluded.empty()) text += fmt::format("--exclude={}\n", excluded);
     return text;
   }
@@ -151,6 +182,8 @@ class Run {
   Nodes nodes_;
   Clock::time_point begin_;
   Search search_;
+  std::vector<std::string> excluded_;  // by a next job
+  std::string rest_;                   // what the others reach together; empty if none is excluded
   Report report_;
 };
 

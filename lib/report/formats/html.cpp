@@ -26,7 +26,7 @@ h1{font-size:1.4rem;margin:.2rem 0}h2{font-size:1.1rem;margin:1.6rem 0 .4rem}
 table{border-collapse:collapse;width:100%}
 th{text-align:left;font-weight:600}th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}
 td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-td.name{overflow-wrap:normal}
+td.name,td.remedy{overflow-wrap:normal}td.remedy{min-width:7rem}
 figure{margin:0}figcaption{margin-bottom:.4rem}
 svg{display:block;width:100%;height:auto}svg text{fill:currentColor;font-family:system-ui,sans-serif}
 .bar{display:flex;height:1.8rem;border-radius:.3rem;overflow:hidden}
@@ -121,7 +121,7 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
     const auto outcome = to_string(finding->outcome);
     html += fmt::format(
         "<tr><td>{}</td><td class=\"name\">{}</td><td class=\"name\">{}</td><td>{}{}</td>"
-        "<td>{}</td></tr>\n",
+        "<td class=\"remedy\">{}</td></tr>\n",
         badge(outcome, outcome),
         safe(finding->check),
         safe(finding->device, 120),

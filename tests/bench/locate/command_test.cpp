@@ -18,6 +18,7 @@
 namespace muster::bench::locate {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -36,7 +37,38 @@ TEST(LocateCommandTest, NamesTheSlowHca) {
   EXPECT_EQ(report["accused"], nlohmann::json({"sim17"}));
   EXPECT_EQ(report["findings"][0]["device"], "sim17");
   EXPECT_THAT(report["findings"][0]["message"].get<std::string>(),
-              ::testing::AllOf(HasSubstr("HCA 3: "), HasSubstr("48%"), HasSubstr("ruled out")));
+              AllOf(HasSubstr("HCA 3: "), HasSubstr("48%"), HasSubstr("ruled out")));
+}
+
+TEST(LocateCommandTest, TellsWhatTheOthersReachAndWhyAllDoNot) {
+  auto ended = ended_of(run,
+                        {"--backend",
+                         "sim",
+                         "--profile",
+                         "nd96asr_v4",
+                         "--sim",
+                         "nodes=32,fault=slow_hca:17:3:0.5,fault=slow_node:4:0.8"});
+  EXPECT_EQ(ended.status, kExitUnhealthy);
+  EXPECT_THAT(
+      ended.out,
+      AllOf(HasSubstr("without sim[4,17] the other 30 nodes together reach 186.1 GB/s\n"),
+            HasSubstr("Why not 200.0 GB/s: 8 HCAs of 200 Gb/s, whose PCIe links carry 252 GB/s\n"),
+            HasSubstr("93.03 GB/s  reached where all nodes work together\n"),
+            HasSubstr("GB/s  sim17: HCA 3\n"),
+            HasSubstr("GB/s  sim4\n"),
+            HasSubstr("GB/s  protocol and algorithm: what healthy pairs leave, too\n")));
+  // A hang is left out, too.
+  ended = run_locate({"--sim", "nodes=64,rate=150 GB/s,fault=hang:6", "--min-busbw", "140 GB/s"});
+  EXPECT_THAT(ended.out, HasSubstr("without sim6 the other 63 nodes together reach"));
+}
+
+TEST(LocateCommandTest, DrawsItForABrowser) {
+  const auto ended = run_locate(
+      {"--sim", "nodes=8,fault=slow_node:2:0.5,fault=hang_link:5:6", "--format", "html"});
+  EXPECT_EQ(ended.status, kExitUnhealthy);
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("<title>sim2 - sim7: 93.5 GB/s</title>"),
+                    HasSubstr("<title>sim5 - sim6: did not finish</title>")));
 }
 
 TEST(LocateCommandTest, HealthyTooFewAndSlowAreToldApart) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of docs/locate.md: what is found on models of clusters, who is accused falsely, and in
-// how many rounds. `locate_table [RUNS]`: healthy clusters of each size; a tenth of it per fault.
+// how many rounds. `locate_table [RUNS [SEED]]`: healthy clusters of each size, a tenth of it per
+// fault; their seeds begin with SEED.
 // Ends with 1 where somebody innocent was accused.
 #include <fmt/format.h>
 
@@ -84,17 +85,22 @@ bool accuses_falsely(const Search& search, const ModelCluster& cluster) {
          culprits_of(search, Culprit::Kind::leaf).size() > faults(Kind::slow_leaf);
 }
 
-bool print_row(const Case& each, std::size_t nodes, double noise, int runs) {
+struct Runs {
+  int count = 1000;
+  std::uint64_t first_seed = 1;
+};
+
+bool print_row(const Case& each, std::size_t nodes, double noise, const Runs& runs) {
   int found = 0;
   int falsely = 0;
   std::vector<int> rounds;
   std::uint64_t operations = 0;
-  for (int run = 1; run <= runs; ++run) {
+  for (int run = 0; run < runs.count; ++run) {
     const auto cluster = cluster_for(each,
                                      {.nodes = nodes,
                                       .nodes_per_leaf = nodes < 1024 ? 8U : 32U,
                                       .noise = noise,
-                                      .seed = static_cast<std::uint64_t>(run)});
+                                      .seed = runs.first_seed + static_cast<std::uint64_t>(run)});
     const auto search = search_on(cluster, true);
     found += found_all(search, cluster) ? 1 : 0;
     falsely += accuses_falsely(search, cluster) ? 1 : 0;
@@ -106,18 +112,18 @@ bool print_row(const Case& each, std::size_t nodes, double noise, int runs) {
              each.name,
              nodes,
              100 * noise,
-             runs,
-             each.faulty ? fmt::format("{:.1f}%", 100.0 * found / runs) : "-",
+             runs.count,
+             each.faulty ? fmt::format("{:.1f}%", 100.0 * found / runs.count) : "-",
              falsely,
              rounds[rounds.size() / 2],
              rounds.back(),
-             static_cast<double>(operations) / runs);
+             static_cast<double>(operations) / runs.count);
   (void)std::fflush(stdout);
   return falsely == 0;
 }
 
 // False where somebody innocent was accused.
-bool print_faults(int runs) {
+bool print_faults(const Runs& runs) {
   bool fair = true;
   fmt::print(
       "| fault | nodes | noise | runs | all found | runs with a false accusation | rounds "
@@ -128,7 +134,8 @@ bool print_faults(int runs) {
       if (leaf && nodes < 64) continue;
       for (const double noise : {0.01, 0.03}) {
         const int share = (each.faulty ? 10 : 1) * (nodes > 1024 ? 10 : 1);
-        fair = print_row(each, nodes, noise, std::max(1, runs / share)) && fair;
+        const Runs own{.count = std::max(1, runs.count / share), .first_seed = runs.first_seed};
+        fair = print_row(each, nodes, noise, own) && fair;
       }
     }
   }
@@ -184,7 +191,9 @@ void print_procedures() {
 
 int main(int count, char** words) {
   namespace locate = muster::bench::locate;
-  const int runs = count > 1 ? std::max(1, std::atoi(words[1])) : 1000;
+  locate::Runs runs;
+  if (count > 1) runs.count = std::max(1, std::atoi(words[1]));
+  if (count > 2) runs.first_seed = std::strtoull(words[2], nullptr, 10);
   const bool fair = locate::print_faults(runs);
   locate::print_procedures();
   locate::print_tournament();
