@@ -89,7 +89,7 @@ Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
   // Or each child would write what lies in the buffers. What cannot be written now cannot later.
   [[maybe_unused]] const int ignored = std::fflush(nullptr);
   const HeldSignals signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
-  Supervisor supervisor(signals, options.grace);
+  Supervisor supervisor(signals, options);
   for (int index = 0; index < options.count; ++index) {
     const pid_t pid = fork_child(1);
     if (pid == 0) return become(*std::move(common), place.rank, index);

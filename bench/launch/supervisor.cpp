@@ -18,7 +18,8 @@ bool exited_with_failure(int status) { return WIFEXITED(status) && WEXITSTATUS(s
 
 LocalEnd Supervisor::wait() {
   for (reap(); !all_ended(); reap()) {
-    if (const auto signal = signals_.next(std::min(kill_at_, tell_at_))) pass_on(*signal);
+    if (const auto signal = signals_.next(next_deadline())) pass_on(*signal);
+    end_stopped();
     if (Clock::now() >= tell_at_) tell_of_loss();
     if (!killed_ && Clock::now() >= kill_at_) {
       for (const auto& child : children_) {
@@ -44,6 +45,36 @@ void Supervisor::reap() {
   for (auto& child : children_) {
     if (!child.status && (child.status = muster::reap(child.pid))) note_end(child);
   }
+}
+
+void Supervisor::end_stopped() {
+  for (auto& child : children_) {
+    siginfo_t change{};
+    const auto id = static_cast<id_t>(child.pid);
+    const bool changed = !child.status &&
+                         ::waitid(P_PID, id, &change, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+                         change.si_pid == child.pid;
+    if (changed && change.si_code == CLD_CONTINUED) {
+      child.stopped_until = Clock::time_point::max();
+    } else if (changed) {
+      child.stopped_until = Clock::now() + stopped_;
+    }
+    if (Clock::now() < child.stopped_until) continue;
+    child.stopped_until = Clock::time_point::max();
+    notes_.push_back(fmt::format("rank {} (pid {}) was stopped, as by SIGSTOP, for {} ms",
+                                 child.rank,
+                                 child.pid,
+                                 stopped_.count()));
+    ::kill(child.pid, SIGKILL);
+  }
+}
+
+Clock::time_point Supervisor::next_deadline() const {
+  auto next = std::min(kill_at_, tell_at_);
+  for (const auto& child : children_) {
+    if (!child.status) next = std::min(next, child.stopped_until);
+  }
+  return next;
 }
 
 void Supervisor::note_end(const Child& child) {

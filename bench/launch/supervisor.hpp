@@ -18,8 +18,8 @@ namespace muster::bench {
 
 class Supervisor {
  public:
-  Supervisor(const HeldSignals& signals, std::chrono::milliseconds grace)
-      : signals_(signals), grace_(grace) {}
+  Supervisor(const HeldSignals& signals, const LocalOptions& options)
+      : signals_(signals), grace_(options.grace), stopped_(options.stopped) {}
 
   void add(int rank, pid_t pid) { children_.push_back({.rank = rank, .pid = pid}); }
 
@@ -32,10 +32,16 @@ class Supervisor {
     int rank = 0;
     pid_t pid = -1;
     std::optional<int> status{};  // as wait(2) has it
+    // Where it is stopped: when it is killed for that.
+    Clock::time_point stopped_until = Clock::time_point::max();
   };
 
   void reap();
   void note_end(const Child& child);
+  // Kills those that have been stopped for too long.
+  void end_stopped();
+  // When something is to be done though no signal comes.
+  [[nodiscard]] Clock::time_point next_deadline() const;
   void pass_on(const siginfo_t& signal);
   void send_all(int number) const;
   // To those who wait for a rank that will not come: nothing but this process knows.
@@ -44,7 +50,7 @@ class Supervisor {
   [[nodiscard]] int status() const;
 
   const HeldSignals& signals_;
-  std::chrono::milliseconds grace_;
+  std::chrono::milliseconds grace_, stopped_;
   std::vector<Child> children_;
   std::vector<std::string> notes_;
   Clock::time_point kill_at_ = Clock::time_point::max();

@@ -28,7 +28,7 @@ constexpr auto kGrace = std::chrono::milliseconds(100);
 
 // Forked ranks do `work` and end with what it returns. What the process itself gets at last.
 LocalEnd run(const Place& place, int count, const std::function<int(LocalRank&)>& work) {
-  auto result = fork_local_ranks(place, {.count = count, .grace = kGrace});
+  auto result = fork_local_ranks(place, {.count = count, .grace = kGrace, .stopped = kGrace});
   EXPECT_TRUE(result) << result.error().message;
   if (!result) return {};
   if (auto* rank = std::get_if<LocalRank>(&*result)) ::_exit(work(*rank));
@@ -80,6 +80,17 @@ TEST(LocalTest, ARankThatIsKilledIsNoted) {
   ASSERT_EQ(end.notes.size(), 1U);
   EXPECT_THAT(end.notes.front(), HasSubstr("rank 1 (pid "));
   EXPECT_THAT(end.notes.front(), HasSubstr("was ended by signal 9"));
+}
+
+TEST(LocalTest, ARankThatStaysStoppedIsKilled) {
+  const auto end = run({}, 2, [](LocalRank& rank) {
+    if (rank.place.rank == 1) ::raise(SIGSTOP);
+    return 0;
+  });
+  EXPECT_EQ(end.status, 128 + SIGKILL);
+  EXPECT_THAT(end.notes,
+              ElementsAre(HasSubstr("was stopped, as by SIGSTOP, for 100 ms"),
+                          HasSubstr("was ended by signal 9")));
 }
 
 TEST(LocalTest, WhoDoesNotEndAfterAnothersFailureIsKilled) {
