@@ -28,7 +28,7 @@ struct NodeCommand {
 
   Format format = Format::text;
   std::string output;
-  std::string cuda, nvml, nccl;
+  std::string cuda, nvml, nccl, verbs;
   bool verbose = false, quiet = false;
 };
 

@@ -66,7 +66,7 @@ class Run {
 
   [[nodiscard]] int run() {
     const auto tests = selected_tests(command_);
-    if (std::ranges::any_of(tests, &NodeTest::gpus)) look_who_works();
+    if (std::ranges::any_of(tests, needs_idle_gpus)) look_who_works();
     for (std::size_t i = 0; i < tests.size(); ++i) {
       const auto* test = tests[i];
       screen_.progress(fmt::format("{} ({} of {})", test->name, i + 1, tests.size()));
@@ -76,6 +76,11 @@ class Run {
   }
 
  private:
+  // Who works on the GPUs works with the HCAs, too.
+  [[nodiscard]] static bool needs_idle_gpus(const NodeTest* test) {
+    return test->gpus || test->hcas;
+  }
+
   [[nodiscard]] Span time_of(const NodeTest& test) const {
     return Span(command_.level == Level::quick ? test.quick_s : test.full_s);
   }
@@ -106,7 +111,7 @@ class Run {
           Span(deadline_ - begin_).count()));
       return ran;
     }
-    if (test.gpus && !busy_.empty()) {
+    if (needs_idle_gpus(&test) && !busy_.empty()) {
       ran.result =
           make_error(fmt::format("not run: {}; --even-if-busy runs it all the same", busy_));
       return ran;
@@ -117,6 +122,7 @@ class Run {
         .cuda = command_.cuda,
         .nvml = command_.nvml,
         .nccl = command_.nccl,
+        .verbs = command_.verbs,
         .variables = input_.variables,
         .profile = command_.profile,
         .settings = command_.settings,

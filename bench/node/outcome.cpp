@@ -11,6 +11,7 @@
 #include "bench/node/judge.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -24,15 +25,23 @@ std::string values_text(const Series& series) {
   return fmt::format("{} {:.4g} to {:.4g} {}", series.what, low->value, high->value, series.unit);
 }
 
-// Where a device fails, that it is behind in other numbers of the same check is no news.
+// "mlx5_ib0-mlx5_ib5" is a pair with mlx5_ib5.
+bool is_pair_with(std::string_view pair, const std::string& device) {
+  return pair.starts_with(fmt::format("{}-", device)) || pair.ends_with(fmt::format("-{}", device));
+}
+
+// Where a device fails, that it is behind in other numbers of the same check is no news; and so is
+// that pairs with it are, where the device itself is named.
 void drop_consequences(std::vector<Finding>& findings) {
-  const auto failed = findings;
+  const auto all = findings;
   std::erase_if(findings, [&](const Finding& finding) {
-    return finding.outcome == Outcome::warn &&
-           std::ranges::any_of(failed, [&](const Finding& other) {
-             return other.outcome == Outcome::fail && other.device == finding.device &&
-                    other.check == finding.check;
-           });
+    if (finding.outcome != Outcome::warn) return false;
+    return std::ranges::any_of(all, [&](const Finding& other) {
+      if (other.check != finding.check) return false;
+      const bool named = other.outcome == Outcome::fail || other.outcome == Outcome::warn;
+      return (other.outcome == Outcome::fail && other.device == finding.device) ||
+             (named && is_pair_with(finding.device, other.device));
+    });
   });
 }
 
@@ -62,8 +71,9 @@ Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
 std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   const std::string check(ran.test->check);
   if (!ran.result) {
-    const bool expected =
+    const bool gpus =
         ran.test->gpus && profile.gpu->present.count.value_or(0) >= ran.test->least_gpus;
+    const bool expected = gpus || (ran.test->hcas && profile.ib->present.count.value_or(0) > 0);
     return {{.check = check,
              .device = "node",
              .outcome = ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
@@ -106,7 +116,9 @@ std::vector<Measurement> measurements_of(const Ran& ran) {
       measurement.conditions = {.size_bytes = series.size_bytes,
                                 .ranks = 1,
                                 .nodes = 1,
-                                .backend = ran.test->gpus ? "cuda" : "host",
+                                .backend = ran.test->gpus   ? "cuda"
+                                           : ran.test->hcas ? "verbs"
+                                                            : "host",
                                 .iterations = series.iterations,
                                 .test = std::string(ran.test->name),
                                 .device = each.device};

@@ -63,7 +63,7 @@ struct Bounds {
 struct TestInput {
   Level level = Level::quick;
   std::chrono::duration<double> time{1};         // how long it should measure, near enough
-  std::string cuda, nvml, nccl;                  // libraries in place of the system's
+  std::string cuda, nvml, nccl, verbs;           // libraries in place of the system's
   std::map<std::string, std::string> variables;  // the environment
   std::string profile;                           // as the command line names it; may be empty
   std::vector<std::string> settings;
@@ -88,6 +88,7 @@ struct NodeTest {
   std::string_view check;  // bench.stream
   Level from = Level::quick;
   bool gpus = false;       // it works on the GPUs, which must be idle
+  bool hcas = false;       // it works on the HCAs, while no job works on the GPUs
   int least_gpus = 1;      // a node with fewer has nothing of the kind
   double quick_s = 1;      // how long it measures
   double full_s = 10;      // the same at the levels full and soak

@@ -19,6 +19,7 @@ namespace muster::bench::node {
 [[nodiscard]] Result<TestResult> run_gpu_gemm(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_gpu_truth(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_gpu_soak(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_ib_loopback(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_nccl_intra(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_nccl_nic(const TestInput& input);
 

@@ -122,6 +122,13 @@ inline constexpr std::array kBenchChecks{
                "`muster-bench node --level soak`: products and memory at once. What heat or power "
                "holds back after a minute is not seen in seconds.",
                "Airflow, heat sinks, power supplies; a GPU that alone is hot wants reseating."},
+    BenchCheck{"bench.hca_write",
+               "Each HCA writes by RDMA at its bandwidth",
+               "`muster-bench node`, test ib.loopback: RDMA writes and reads of each HCA to itself "
+               "from host memory, alone and with all others at once, and to the other HCAs. Every "
+               "byte is compared.",
+               "Run `muster check --only 'ib.*,pci.*'`: a port or a PCIe link that trained slow, "
+               "relaxed ordering, an IOMMU."},
     BenchCheck{
         "bench.loopback_all_reduce",
         "One node's all-reduce through its HCAs reaches its bandwidth",

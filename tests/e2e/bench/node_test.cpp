@@ -24,7 +24,8 @@ class Node : public ::testing::Test {
                 "--size=1 MiB",
                 "--format=json",
                 fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
+                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES),
+                fmt::format("--verbs={}/verbs/libibverbs.so.1", MUSTER_FAKES)};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -50,6 +51,17 @@ TEST_F(Node, FindsTheSlowLinkAndNothingElse) {
   EXPECT_TRUE(job.leaves_nothing());
 }
 
+TEST_F(Node, NamesTheHcaAtHalfRate) {
+  auto given = variables("{}");
+  given["MUSTER_FAKE_VERBS"] = job.write("hcas.json", R"({"slow": {"5": 198}})");
+  const auto ended = job.end_of(job.start(words({"--only=ib.loopback"}), given));
+  EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
+  EXPECT_EQ(finding_of(ended.report(), "bench.hca_write")["device"], "mlx5_ib5");
+  EXPECT_THAT(message_of(ended.report(), "bench.hca_write"),
+              HasSubstr("RDMA write 198 Gb/s; the median of 8 is 39"));
+  EXPECT_TRUE(job.leaves_nothing());
+}
+
 TEST_F(Node, RunsNcclOverItsGpusAndJudgesWhatItReaches) {
   const auto started =
       job.start(words({"--only=nccl.intra", "--set=bench.node_all_reduce.fail_below=460 GB/s"}),
@@ -64,6 +76,18 @@ TEST_F(Node, RunsNcclOverItsGpusAndJudgesWhatItReaches) {
 TEST_F(Node, KilledAtAnyMomentLeavesNothing) {
   for (const int milliseconds : {5, 40, 150, 400, 900}) {
     const auto started = job.start(words({"--skip=host.disk"}), variables("{}"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    ::kill(job.pid_of(started), SIGKILL);
+    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << milliseconds;
+    EXPECT_TRUE(job.leaves_nothing()) << milliseconds;
+  }
+}
+
+TEST_F(Node, KilledWhileHcasAreAtWorkLeavesNothing) {
+  auto given = variables("{}");
+  given["MUSTER_FAKE_VERBS"] = job.write("hcas.json", R"({"silent": 1})");
+  for (const int milliseconds : {100, 700}) {
+    const auto started = job.start(words({"--only=ib.loopback"}), given);
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     ::kill(job.pid_of(started), SIGKILL);
     EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << milliseconds;

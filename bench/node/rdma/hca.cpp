@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/rdma/hca.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+constexpr std::array<std::string_view, 6> kStates{
+    "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"};
+
+std::string_view state_name(ibv_port_state state) {
+  const auto number = static_cast<std::size_t>(state);
+  return number < kStates.size() ? kStates.at(number) : "unknown";
+}
+
+// As NCCL reads the variable: names or beginnings of names, with '=' whole ones, each with a port
+// or without. One that leaves out ('^') names none.
+bool is_named(std::string_view variable, std::string_view device) {
+  if (variable.starts_with('^')) return false;
+  const bool whole = variable.starts_with('=');
+  if (whole) variable.remove_prefix(1);
+  return std::ranges::any_of(split(variable, ','), [&](std::string_view word) {
+    const auto name = trim(word.substr(0, word.find(':')));
+    return !name.empty() && (whole ? device == name : device.starts_with(name));
+  });
+}
+
+std::uint64_t word_of(std::uint64_t seed, std::uint64_t index) {
+  return (seed + index) * 0x9e3779b97f4a7c15U;
+}
+
+Finding refusal(std::string_view check, const std::string& device, std::string message) {
+  return {.check = std::string(check),
+          .device = device,
+          .outcome = Outcome::unknown,
+          .message = std::move(message)};
+}
+
+Result<std::pair<ibv_device**, int>> list_devices(const VerbsLibrary& library) {
+  int count = 0;
+  errno = 0;
+  ibv_device** const list = library.list(&count);
+  if (list != nullptr) return std::pair(list, count);
+  if (errno == ENOSYS) return make_missing("libibverbs finds no RDMA devices: no ib_uverbs");
+  return make_error(fmt::format("list RDMA devices: {}", cause_of(errno)));
+}
+
+}  // namespace
+
+std::string cause_of(int error) { return std::generic_category().message(error); }
+
+Hca::~Hca() {
+  if (domain_ != nullptr) library_.dealloc_pd(domain_);
+  if (context_ != nullptr) library_.close(context_);
+}
+
+Result<std::unique_ptr<Hca>> Hca::open(const VerbsLibrary& library,
+                                       ibv_device* device,
+                                       bool ethernet_too) {
+  std::unique_ptr<Hca> hca(new Hca(library, printable(library.name(device), 64)));
+  errno = 0;
+  hca->context_ = library.open(device);
+  if (hca->context_ == nullptr) {
+    return make_error(fmt::format("it cannot be opened: {}", cause_of(errno)));
+  }
+  if (const int error = library.query_device(hca->context_, &hca->limits_); error != 0) {
+    return make_error(fmt::format("it cannot be asked: {}", cause_of(error)));
+  }
+  if (auto chosen = hca->choose_port(ethernet_too); !chosen) {
+    return tl::unexpected(chosen.error());
+  }
+  if (auto chosen = hca->choose_address(); !chosen) return tl::unexpected(chosen.error());
+  hca->domain_ = library.alloc_pd(hca->context_);
+  if (hca->domain_ == nullptr) {
+    return make_error(fmt::format("a protection domain is refused: {}", cause_of(errno)));
+  }
+  return hca;
+}
+
+Result<void> Hca::choose_port(bool ethernet_too) {
+  std::string why;
+  for (unsigned number = 1; number <= limits_.phys_port_cnt; ++number) {
+    ibv_port_attr port{};
+    if (const int error = library_.port(context_, number, port); error != 0) {
+      return make_error(fmt::format("port {} cannot be asked: {}", number, cause_of(error)));
+    }
+    if (port.link_layer == IBV_LINK_LAYER_ETHERNET && !ethernet_too) continue;
+    if (port.state == IBV_PORT_ACTIVE) {
+      port_ = port;
+      port_number_ = static_cast<std::uint8_t>(number);
+      return {};
+    }
+    if (why.empty()) why = fmt::format("port {} is {}", number, state_name(port.state));
+  }
+  if (why.empty()) return make_missing("it has no InfiniBand port");
+  return make_error(why);
+}
+
+// A limited member of a partition reaches full members only, and none like itself.
+Result<void> Hca::choose_address() {
+  constexpr int kPkeys = 8;
+  constexpr std::uint16_t kFullMember = 0x8000;
+  for (int index = 0; index < std::min<int>(kPkeys, port_.pkey_tbl_len); ++index) {
+    std::uint16_t key = 0;
+    if (library_.query_pkey(context_, port_number_, index, &key) != 0) break;
+    if ((ntohs(key) & kFullMember) == 0) continue;
+    pkey_index_ = static_cast<std::uint16_t>(index);
+    break;
+  }
+  if (port_.link_layer != IBV_LINK_LAYER_ETHERNET) return {};
+  // The last is one of an IP address, where there is any, and of the newer kind of RoCE.
+  constexpr int kGids = 16;
+  bool found = false;
+  for (int index = 0; index < std::min(kGids, port_.gid_tbl_len); ++index) {
+    ibv_gid gid{};
+    if (library_.query_gid(context_, port_number_, index, &gid) != 0) continue;
+    if (std::ranges::all_of(gid.raw, [](std::uint8_t byte) { return byte == 0; })) continue;
+    gid_ = gid;
+    gid_index_ = static_cast<std::uint8_t>(index);
+    found = true;
+  }
+  if (!found) return make_error(fmt::format("port {} has no address (GID)", port_number_));
+  return {};
+}
+
+ibv_ah_attr Hca::address() const {
+  constexpr std::uint8_t kHops = 64;
+  ibv_ah_attr address{};
+  address.port_num = port_number_;
+  if (port_.link_layer == IBV_LINK_LAYER_ETHERNET) {
+    address.is_global = 1;
+    address.grh.dgid = gid_;
+    address.grh.sgid_index = gid_index_;
+    address.grh.hop_limit = kHops;
+  } else {
+    address.dlid = port_.lid;
+  }
+  return address;
+}
+
+std::string Hca::model() const {
+  return fmt::format("{:04x}:{}", limits_.vendor_id, limits_.vendor_part_id);
+}
+
+std::optional<unsigned> Hca::numa_node() const {
+  const auto line =
+      Root().read_line(fmt::format("/sys/class/infiniband/{}/device/numa_node", name_));
+  const auto node = line ? parse_unsigned(*line) : Result<std::uint64_t>(make_error(""));
+  return node ? std::optional(static_cast<unsigned>(*node)) : std::nullopt;
+}
+
+Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check) {
+  const auto library = open_verbs(input.verbs);
+  if (!library) return tl::unexpected(library.error());
+  const auto devices = list_devices(*library);
+  if (!devices) return tl::unexpected(devices.error());
+  const auto& [list, count] = *devices;
+  const auto variable = input.variables.find("NCCL_IB_HCA");
+  OpenHcas all;
+  for (int index = 0; index < count; ++index) {
+    auto* const device = list[index];
+    const std::string name = printable(library->name(device), 64);
+    const bool named = variable != input.variables.end() && is_named(variable->second, name);
+    auto hca = Hca::open(*library, device, named);
+    if (hca) {
+      all.hcas.push_back(*std::move(hca));
+    } else if (!hca.error().missing) {
+      all.refused.push_back(refusal(check, name, hca.error().message));
+    }
+  }
+  library->free_list(list);
+  if (all.hcas.empty() && all.refused.empty()) {
+    return make_missing("this node has no HCA with an InfiniBand port");
+  }
+  std::ranges::sort(all.hcas, {}, [](const auto& hca) { return hca->name(); });
+  return all;
+}
+
+Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve(const Hca& hca, std::uint64_t bytes) {
+  auto memory = FreshMemory::reserve(bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  if (const auto node = hca.numa_node()) (void)memory->bind_to(*node);
+  std::unique_ptr<RdmaMemory> made(new RdmaMemory(hca, *std::move(memory)));
+  made->clear(bytes);
+  auto* const words = made->words();
+  std::memcpy(&made->address_, static_cast<const void*>(&words), sizeof(words));
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  const auto& library = hca.library();
+  // As MPI and NCCL do: a virtual machine's PCI bus is slow in strict order.
+  if (library.reg_mr_relaxed != nullptr) {
+    made->region_ =
+        library.reg_mr_relaxed(hca.domain(),
+                               words,
+                               bytes,
+                               made->address_,
+                               static_cast<unsigned>(kAccess) | IBV_ACCESS_RELAXED_ORDERING);
+  }
+  if (made->region_ == nullptr) {
+    made->region_ = library.reg_mr(hca.domain(), words, bytes, kAccess);
+  }
+  if (made->region_ == nullptr) {
+    return make_error(fmt::format("{} MiB of memory cannot be registered: {}{}",
+                                  bytes >> 20U,
+                                  cause_of(errno),
+                                  errno == ENOMEM ? "; see `ulimit -l`" : ""));
+  }
+  return made;
+}
+
+RdmaMemory::~RdmaMemory() {
+  if (region_ != nullptr) hca_.library().dereg_mr(region_);
+}
+
+void RdmaMemory::fill(std::uint64_t seed) {
+  const auto count = bytes() / sizeof(std::uint64_t);
+  for (std::uint64_t i = 0; i < count; ++i) words()[i] = word_of(seed, i);
+}
+
+void RdmaMemory::clear(std::uint64_t bytes) { std::memset(words(), 0xff, bytes); }
+
+std::optional<Difference> RdmaMemory::compare(std::uint64_t seed, std::uint64_t bytes) const {
+  Difference difference;
+  const auto count = bytes / sizeof(std::uint64_t);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (words()[i] == word_of(seed, i)) continue;
+    if (difference.words++ == 0) difference.first_byte = i * sizeof(std::uint64_t);
+  }
+  return difference.words == 0 ? std::nullopt : std::optional(difference);
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's HCAs, open for RDMA, and memory that they read and write.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/node/cpus.hpp"
+#include "bench/node/test.hpp"
+#include "lib/base/result.hpp"
+#include "lib/probes/verbs/library.hpp"
+
+namespace muster::bench::node {
+
+// One HCA and the port of it that is used: an active one.
+class Hca {
+ public:
+  // An error says why it cannot be used; `missing` where it has no port of the kind that is tested.
+  [[nodiscard]] static Result<std::unique_ptr<Hca>> open(const VerbsLibrary& library,
+                                                         ibv_device* device,
+                                                         bool ethernet_too);
+  Hca(const Hca&) = delete;
+  Hca& operator=(const Hca&) = delete;
+  ~Hca();
+
+  [[nodiscard]] const VerbsLibrary& library() const { return library_; }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  [[nodiscard]] ibv_context* context() const { return context_; }
+
+  [[nodiscard]] ibv_pd* domain() const { return domain_; }
+
+  [[nodiscard]] const ibv_device_attr& limits() const { return limits_; }
+
+  [[nodiscard]] const ibv_port_attr& port() const { return port_; }
+
+  [[nodiscard]] std::uint8_t port_number() const { return port_number_; }
+
+  [[nodiscard]] std::uint16_t pkey_index() const { return pkey_index_; }
+
+  // How another HCA's queue pair, which uses the same kind of port, reaches this one.
+  [[nodiscard]] ibv_ah_attr address() const;
+
+  // HCAs of one model are compared.
+  [[nodiscard]] std::string model() const;
+  // Null where the kernel does not tell.
+  [[nodiscard]] std::optional<unsigned> numa_node() const;
+
+ private:
+  Hca(const VerbsLibrary& library, std::string name) : library_(library), name_(std::move(name)) {}
+
+  [[nodiscard]] Result<void> choose_port(bool ethernet_too);
+  [[nodiscard]] Result<void> choose_address();
+
+  VerbsLibrary library_;
+  std::string name_;
+  ibv_context* context_ = nullptr;
+  ibv_pd* domain_ = nullptr;
+  ibv_device_attr limits_{};
+  ibv_port_attr port_{};
+  std::uint8_t port_number_ = 1;
+  std::uint8_t gid_index_ = 0;
+  std::uint16_t pkey_index_ = 0;
+  ibv_gid gid_{};
+};
+
+struct OpenHcas {
+  std::vector<std::unique_ptr<Hca>> hcas;  // by name
+  std::vector<Finding> refused;            // unknown, with the reason
+};
+
+// All with an InfiniBand port, and of the others those that NCCL_IB_HCA names. An error whose
+// `missing` is set: there is none, or no libibverbs.
+[[nodiscard]] Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check);
+
+// Bytes that came over changed.
+struct Difference {
+  std::uint64_t words = 0;
+  std::uint64_t first_byte = 0;
+};
+
+// Memory of the host near an HCA, registered on it.
+class RdmaMemory {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<RdmaMemory>> reserve(const Hca& hca,
+                                                                   std::uint64_t bytes);
+  RdmaMemory(const RdmaMemory&) = delete;
+  RdmaMemory& operator=(const RdmaMemory&) = delete;
+  ~RdmaMemory();
+
+  [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
+
+  [[nodiscard]] std::uint64_t address() const { return address_; }
+
+  [[nodiscard]] std::uint32_t local_key() const { return region_->lkey; }
+
+  [[nodiscard]] std::uint32_t remote_key() const { return region_->rkey; }
+
+  // Every word has a number of its own, and those of other seeds have others.
+  void fill(std::uint64_t seed);
+  // So that what is not written is seen.
+  void clear(std::uint64_t bytes);
+  // What of the first `bytes` is not what `fill(seed)` writes; null where all is.
+  [[nodiscard]] std::optional<Difference> compare(std::uint64_t seed, std::uint64_t bytes) const;
+
+ private:
+  RdmaMemory(const Hca& hca, FreshMemory memory) : hca_(hca), memory_(std::move(memory)) {}
+
+  [[nodiscard]] std::uint64_t* words() const { return memory_.as<std::uint64_t>(); }
+
+  const Hca& hca_;
+  FreshMemory memory_;
+  std::uint64_t address_ = 0;
+  ibv_mr* region_ = nullptr;
+};
+
+// "Connection refused" of an error number.
+[[nodiscard]] std::string cause_of(int error);
+
+}  // namespace muster::bench::node

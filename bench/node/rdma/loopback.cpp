@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// ib.loopback: RDMA of each HCA to itself, all HCAs at once, and to the other HCAs of the node.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <barrier>
+#include <iterator>
+#include <map>
+#include <thread>
+
+#include "bench/node/cpus.hpp"
+#include "bench/node/matrix.hpp"
+#include "bench/node/rdma/way.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/base/root.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::string_view kCheck = "bench.hca_write";
+constexpr int kLeast = 3;
+constexpr int kMost = 100;
+constexpr std::uint64_t kMessage = 8UL << 20U;
+
+// One HCA with the memory that it and others move.
+struct Lane {
+  const Hca* hca = nullptr;
+  std::unique_ptr<RdmaMemory> source, target;
+  std::unique_ptr<Way> self;
+  std::uint64_t seed = 0;
+  bool spoilt = false;  // wrong data of it have been reported
+  std::vector<double> write, read, latency, together;
+};
+
+struct Sizes {
+  std::uint64_t message = 0;
+  std::uint64_t count = 0;  // messages of one round
+
+  [[nodiscard]] std::uint64_t bytes() const { return message * count; }
+};
+
+// Enough that the begin and the end of a round do not count, and no more than a sixteenth of the
+// free memory for all.
+Sizes sizes_for(const TestInput& input, std::size_t hcas) {
+  constexpr std::uint64_t kQuick = 128UL << 20U;
+  constexpr std::uint64_t kFull = 512UL << 20U;
+  constexpr std::uint64_t kLeastMessages = 8;
+  constexpr std::uint64_t kMostMessages = 4096;
+  constexpr std::uint64_t kLeastBytes = 64UL << 10U;
+  std::uint64_t bytes = input.bytes;
+  if (bytes == 0) {
+    bytes = input.level == Level::quick ? kQuick : kFull;
+    const auto available = memory_available(Root());
+    if (available != 0) bytes = std::min(bytes, available / (16 * 2 * hcas));
+  }
+  bytes = std::max(bytes, kLeastBytes);
+  const auto wanted = static_cast<std::uint64_t>(input.limit.size.value_or(kMessage));
+  Sizes sizes;
+  sizes.message = std::clamp<std::uint64_t>(wanted, 64, bytes / kLeastMessages) / 64 * 64;
+  sizes.count = std::min(bytes / sizes.message, kMostMessages);
+  return sizes;
+}
+
+class Loopback {
+ public:
+  Loopback(const TestInput& input, TestResult& result, std::size_t hcas)
+      : input_(input),
+        result_(result),
+        sizes_(sizes_for(input, hcas)),
+        patience_(std::clamp(std::chrono::duration_cast<std::chrono::nanoseconds>(2 * input.time),
+                             std::chrono::nanoseconds(std::chrono::milliseconds(300)),
+                             std::chrono::nanoseconds(std::chrono::seconds(5)))) {}
+
+  void add(const Hca& hca) {
+    Lane lane{
+        .hca = &hca, .source = {}, .target = {}, .self = {}, .seed = (lanes_.size() + 1) << 40U};
+    const auto prepared = prepare(lane);
+    lanes_.push_back(std::move(lane));
+    if (!prepared) give_up(lanes_.back(), prepared.error());
+  }
+
+  void measure() {
+    const auto share = input_.time / (2.0 * static_cast<double>(lanes_.size() + 1));
+    for (auto& lane : lanes_) {
+      if (!lane.self) continue;
+      if (auto done = measure_alone(lane, share); !done) give_up(lane, done.error());
+    }
+    std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
+    for (int i = 0; i < kLeast && lanes_.size() > 1; ++i) measure_together();
+    std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
+    add_series();
+    if (lanes_.size() > 1) measure_pairs();
+  }
+
+ private:
+  [[nodiscard]] Result<void> prepare(Lane& lane) const {
+    for (auto* memory : {&lane.source, &lane.target}) {
+      auto made = RdmaMemory::reserve(*lane.hca, sizes_.bytes());
+      if (!made) return tl::unexpected(made.error());
+      *memory = *std::move(made);
+    }
+    lane.source->fill(lane.seed);
+    auto self = Way::join(*lane.hca, *lane.hca, patience_);
+    if (!self) return tl::unexpected(self.error());
+    lane.self = *std::move(self);
+    return {};
+  }
+
+  void give_up(Lane& lane, const Error& error) {
+    lane.self.reset();
+    result_.findings.push_back({.check = std::string(kCheck),
+                                .device = lane.hca->name(),
+                                .outcome = Outcome::unknown,
+                                .message = error.message});
+  }
+
+  // Of memory that a transfer has just ended in: what is still on its way through the PCI bus comes
+  // within a moment.
+  [[nodiscard]] static std::optional<Difference> wrong_in(const RdmaMemory& memory,
+                                                          std::uint64_t seed,
+                                                          std::uint64_t bytes) {
+    if (!memory.compare(seed, bytes)) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return memory.compare(seed, bytes);
+  }
+
+  void check_data(Lane& lane,
+                  const std::string& device,
+                  const RdmaMemory& memory,
+                  std::uint64_t seed,
+                  std::uint64_t count) {
+    const auto wrong = wrong_in(memory, seed, count * sizes_.message);
+    if (!wrong || std::exchange(lane.spoilt, true)) return;
+    result_.findings.push_back(
+        {.check = std::string(kCheck),
+         .device = device,
+         .outcome = Outcome::fail,
+         .message = fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
+                                wrong->words,
+                                wrong->first_byte),
+         .remedy = Remedy::reseat_or_replace});
+  }
+
+  [[nodiscard]] double gbps(double seconds, std::uint64_t count) const {
+    return 8 * static_cast<double>(count * sizes_.message) / seconds / 1e9;
+  }
+
+  Result<void> write_once(Lane& lane) {
+    lane.target->clear(sizes_.bytes());
+    const auto seconds = lane.self->move({.kind = IBV_WR_RDMA_WRITE,
+                                          .local = lane.source.get(),
+                                          .remote = lane.target.get(),
+                                          .message = sizes_.message,
+                                          .count = sizes_.count});
+    if (!seconds) return tl::unexpected(seconds.error());
+    check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
+    lane.write.push_back(gbps(*seconds, sizes_.count));
+    return {};
+  }
+
+  Result<void> read_once(Lane& lane) {
+    lane.target->clear(sizes_.bytes());
+    const auto seconds = lane.self->move({.kind = IBV_WR_RDMA_READ,
+                                          .local = lane.target.get(),
+                                          .remote = lane.source.get(),
+                                          .message = sizes_.message,
+                                          .count = sizes_.count});
+    if (!seconds) return tl::unexpected(seconds.error());
+    check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
+    lane.read.push_back(gbps(*seconds, sizes_.count));
+    return {};
+  }
+
+  // Of one small write after the other.
+  Result<void> time_small(Lane& lane) {
+    constexpr int kWrites = 1000;
+    for (int i = 0; i < kWrites; ++i) {
+      const auto seconds = lane.self->move({.kind = IBV_WR_RDMA_WRITE,
+                                            .local = lane.source.get(),
+                                            .remote = lane.target.get(),
+                                            .message = sizeof(std::uint64_t),
+                                            .count = 1});
+      if (!seconds) return tl::unexpected(seconds.error());
+      lane.latency.push_back(*seconds * 1e9);
+    }
+    return {};
+  }
+
+  Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
+    const auto end = SteadyClock::now() + time;
+    for (int i = 0; i < kMost && (i < kLeast || SteadyClock::now() < end); ++i) {
+      if (auto done = write_once(lane); !done) return done;
+      if (auto done = read_once(lane); !done) return done;
+    }
+    // The first round finds nothing in its place.
+    lane.write.erase(lane.write.begin());
+    lane.read.erase(lane.read.begin());
+    return time_small(lane);
+  }
+
+  // Each HCA writes to itself, all at the same time.
+  void measure_together() {
+    for (auto& lane : lanes_) lane.target->clear(sizes_.bytes());
+    std::barrier gate(std::ssize(lanes_));
+    std::vector<Result<double>> seconds(lanes_.size(), make_error(""));
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      threads.emplace_back([&, i] {
+        gate.arrive_and_wait();
+        seconds[i] = lanes_[i].self->move({.kind = IBV_WR_RDMA_WRITE,
+                                           .local = lanes_[i].source.get(),
+                                           .remote = lanes_[i].target.get(),
+                                           .message = sizes_.message,
+                                           .count = sizes_.count});
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      auto& lane = lanes_[i];
+      if (!seconds[i]) {
+        give_up(lane, seconds[i].error());
+        continue;
+      }
+      check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
+      lane.together.push_back(gbps(*seconds[i], sizes_.count));
+    }
+    std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
+  }
+
+  [[nodiscard]] Result<double> write_to(Lane& from, Lane& to, const std::string& device) {
+    const std::uint64_t count = std::max<std::uint64_t>(1, sizes_.count / 4);
+    auto way = Way::join(*from.hca, *to.hca, patience_);
+    if (!way) return tl::unexpected(way.error());
+    std::vector<double> rates;
+    for (int i = 0; i < kLeast; ++i) {
+      to.target->clear(count * sizes_.message);
+      const auto seconds = (*way)->move({.kind = IBV_WR_RDMA_WRITE,
+                                         .local = from.source.get(),
+                                         .remote = to.target.get(),
+                                         .message = sizes_.message,
+                                         .count = count});
+      if (!seconds) return tl::unexpected(seconds.error());
+      check_data(from, device, *to.target, from.seed, count);
+      if (i > 0) rates.push_back(gbps(*seconds, count));
+    }
+    return value_of(device, rates).value;
+  }
+
+  // Between HCAs the fabric carries it.
+  void measure_pairs() {
+    Matrix matrix{.title = "Gb/s that the HCA of the row writes to the HCA of the column",
+                  .names = {}};
+    for (const auto& lane : lanes_) matrix.names.push_back(lane.hca->name());
+    matrix.cells.assign(lanes_.size(), std::vector<double>(lanes_.size(), kNoCell));
+    auto series = empty_series("RDMA write between HCAs", "hca_write_between");
+    series.tolerance = 0.1;
+    series.iterations = kLeast - 1;
+    std::vector<Finding> unreached;
+    std::size_t left = 0;
+    // Each that does not answer takes its time.
+    const auto end = SteadyClock::now() + input_.time + std::chrono::seconds(1);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      for (std::size_t j = 0; j < lanes_.size(); ++j) {
+        if (i == j) continue;
+        if (SteadyClock::now() > end) {
+          ++left;
+          continue;
+        }
+        const auto device = fmt::format("{}-{}", lanes_[i].hca->name(), lanes_[j].hca->name());
+        const auto rate = write_to(lanes_[i], lanes_[j], device);
+        if (rate) {
+          matrix.cells[i][j] = *rate;
+          series.values.push_back({.device = device, .value = *rate});
+        } else {
+          unreached.push_back(unknown(device, rate.error().message));
+        }
+      }
+    }
+    conclude_pairs(std::move(series), matrix, std::move(unreached), left);
+  }
+
+  // Where no HCA reaches any other, as in a fabric whose rails are apart, that is no fault.
+  void conclude_pairs(Series series,
+                      const Matrix& matrix,
+                      std::vector<Finding> unreached,
+                      std::size_t left) {
+    if (series.values.empty()) {
+      auto finding = unknown("node", "no HCA of this node reaches another through the fabric");
+      finding.outcome = Outcome::skip;
+      result_.findings.push_back(std::move(finding));
+      return;
+    }
+    std::ranges::move(unreached, std::back_inserter(result_.findings));
+    if (left > 0) {
+      result_.findings.push_back(
+          unknown("node", fmt::format("no time was left for {} pairs of HCAs", left)));
+    }
+    result_.series.push_back(std::move(series));
+    std::ranges::move(lines_of(matrix), std::back_inserter(result_.lines));
+  }
+
+  [[nodiscard]] static Finding unknown(const std::string& device, std::string message) {
+    return {.check = std::string(kCheck),
+            .device = device,
+            .outcome = Outcome::unknown,
+            .message = std::move(message)};
+  }
+
+  [[nodiscard]] Series empty_series(std::string_view what, std::string_view quantity) const {
+    return {.check = std::string(kCheck),
+            .what = std::string(what),
+            .quantity = std::string(quantity),
+            .unit = "Gb/s",
+            .limited = false,
+            .size_bytes = static_cast<std::int64_t>(sizes_.message),
+            .values = {}};
+  }
+
+  void add_values(Series series, std::vector<double> Lane::*values) {
+    for (const auto& lane : lanes_) {
+      const auto& repeats = lane.*values;
+      if (repeats.empty()) continue;
+      auto value = value_of(lane.hca->name(), repeats);
+      value.group = lane.hca->model();
+      series.iterations = std::ssize(repeats);
+      series.values.push_back(std::move(value));
+    }
+    if (!series.values.empty()) result_.series.push_back(std::move(series));
+  }
+
+  void add_series() {
+    auto write = empty_series("RDMA write", "hca_write");
+    write.limited = true;
+    add_values(std::move(write), &Lane::write);
+    add_values(empty_series("RDMA read", "hca_read"), &Lane::read);
+    // HCAs of one NUMA node share its memory.
+    auto together = empty_series("RDMA write, all HCAs", "hca_write_all");
+    together.tolerance = 0.2;
+    add_values(std::move(together), &Lane::together);
+    auto latency = empty_series("RDMA write latency", "hca_write_latency");
+    latency.unit = "ns";
+    latency.less_is_better = true;
+    latency.tolerance = 0.25;
+    latency.size_bytes = sizeof(std::uint64_t);
+    add_values(std::move(latency), &Lane::latency);
+  }
+
+  const TestInput& input_;
+  TestResult& result_;
+  Sizes sizes_;
+  std::chrono::nanoseconds patience_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace
+
+Result<TestResult> run_ib_loopback(const TestInput& input) {
+  auto all = open_hcas(input, kCheck);
+  if (!all) return tl::unexpected(all.error());
+  TestResult result{.findings = std::move(all->refused)};
+  Loopback loopback(input, result, all->hcas.size());
+  for (const auto& hca : all->hcas) loopback.add(*hca);
+  loopback.measure();
+  return result;
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// ib.loopback on the fake libibverbs: what it measures, and that each fault is found and named.
+#include "lib/profile/limits/ib.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "bench/node/outcome.hpp"
+#include "bench/node/result_json.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/process/child.hpp"
+#include "tests/support/printers.hpp"
+#include "tests/support/temp_dir.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+struct Asked {
+  std::string library = fmt::format("{}/verbs/libibverbs.so.1", MUSTER_FAKES);
+  std::uint64_t bytes = 1U << 20U;
+  std::map<std::string, std::string> variables = {};
+};
+
+// In a process of its own, with the scenario in its environment.
+Result<TestResult> run_on(const std::string& scenario, const Asked& asked = {}) {
+  const TempDir folder;
+  folder.write("scenario.json", scenario);
+  Children children;
+  children.start("test", Clock::now() + std::chrono::seconds(60), [&] {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
+    ::setenv("MUSTER_FAKE_VERBS", (folder.path() / "scenario.json").c_str(), 1);
+    return to_json(run_ib_loopback({.time = std::chrono::milliseconds(1),
+                                    .verbs = asked.library,
+                                    .variables = asked.variables,
+                                    .bytes = asked.bytes}));
+  });
+  const auto answer = children.next().second;
+  if (answer.end != ChildAnswer::End::answered) return make_error(answer.reason);
+  return parse_result(answer.bytes);
+}
+
+// What is not a pass, under a limit of 380 Gb/s.
+std::vector<Finding> bad(const std::string& scenario, const Asked& asked = {}) {
+  Profile profile;
+  profile.name = "x";
+  profile.bench->hca_write.fail_below = BitsPerSecond{380e9};
+  auto findings = findings_of(
+      {.test = find_test("ib.loopback"), .result = run_on(scenario, asked), .seconds = 0}, profile);
+  EXPECT_FALSE(findings.empty());
+  std::erase_if(findings, [](const auto& each) { return each.outcome == Outcome::pass; });
+  return findings;
+}
+
+auto is(Outcome outcome, std::string device, std::string message) {
+  return AllOf(Field(&Finding::device, device),
+               Field(&Finding::outcome, outcome),
+               Field(&Finding::message, HasSubstr(message)));
+}
+
+TEST(IbLoopbackTest, EightHealthyHcasPassAndEachIsMeasuredInEveryWay) {
+  EXPECT_THAT(bad("{}"), ElementsAre());
+  const auto result = run_on("{}");
+  ASSERT_TRUE(result) << result.error().message;
+  std::vector<std::string> quantities;
+  for (const auto& series : result->series) {
+    quantities.push_back(series.quantity);
+    const bool pairs = series.quantity == "hca_write_between";
+    EXPECT_EQ(series.values.size(), pairs ? 56U : 8U) << series.quantity;
+  }
+  EXPECT_THAT(
+      quantities,
+      ElementsAre(
+          "hca_write", "hca_read", "hca_write_all", "hca_write_latency", "hca_write_between"));
+  EXPECT_EQ(result->series[0].values[5].device, "mlx5_ib5");
+  EXPECT_EQ(result->series[0].size_bytes, 128 * 1024);
+  EXPECT_NEAR(result->series[0].values[0].value, 396, 1);
+  EXPECT_NEAR(run_on(R"({"latency_us": 2})")->series[3].values[0].value, 2000, 1);
+  EXPECT_EQ(result->lines.size(), 10U);
+}
+
+TEST(IbLoopbackTest, OneHcaAtHalfRateIsNamed) {
+  const auto findings = bad(R"({"slow": {"5": 198}})");
+  EXPECT_THAT(findings, Contains(is(Outcome::fail, "mlx5_ib5", "RDMA write 19")));
+  EXPECT_EQ(findings.size(), 1U) << "one cause is one finding";
+}
+
+TEST(IbLoopbackTest, WithoutALimitItsSistersTell) {
+  const auto findings = findings_of(
+      {.test = find_test("ib.loopback"), .result = run_on(R"({"slow": {"5": 198}})")}, Profile{});
+  EXPECT_THAT(findings, Contains(is(Outcome::warn, "mlx5_ib5", "the median of 8 is")));
+}
+
+TEST(IbLoopbackTest, HealthyHcasThatDifferByTwoPercentPass) {
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_THAT(bad(R"({"hcas": 4, "noise": 0.02})", {.bytes = 1U << 16U}), ElementsAre()) << i;
+  }
+}
+
+TEST(IbLoopbackTest, WrongDataFailWhateverTheSpeed) {
+  EXPECT_THAT(bad(R"({"spoilt": 2})"),
+              Contains(is(Outcome::fail,
+                          "mlx5_ib2",
+                          "8 words of 8 bytes came over changed, the first at byte 65536")));
+}
+
+TEST(IbLoopbackTest, AWriteThatIsSaidToBeDoneAndWasNotFails) {
+  EXPECT_THAT(bad(R"({"skipped": 1})"),
+              Contains(is(Outcome::fail, "mlx5_ib1", "16384 words of 8 bytes came over changed")));
+}
+
+TEST(IbLoopbackTest, TransfersThatFailOrNeverEndAreUnknownAndTheOthersAreMeasured) {
+  const auto failing = bad(R"({"failing": 4})");
+  EXPECT_THAT(failing,
+              ElementsAre(is(Outcome::unknown,
+                             "mlx5_ib4",
+                             "a transfer ended with: transport retry counter exceeded")));
+  EXPECT_THAT(bad(R"({"silent": 6})"),
+              ElementsAre(is(
+                  Outcome::unknown, "mlx5_ib6", "8 of 8 transfers do not complete within 0.3 s")));
+}
+
+TEST(IbLoopbackTest, WhatCannotBeUsedIsUnknownWithItsCause) {
+  EXPECT_THAT(bad(R"({"down": [3], "closed": [1], "locked": [2]})"),
+              ::testing::UnorderedElementsAre(
+                  is(Outcome::unknown, "mlx5_ib3", "port 1 is DOWN"),
+                  is(Outcome::unknown, "mlx5_ib1", "it cannot be opened: Permission denied"),
+                  is(Outcome::unknown, "mlx5_ib2", "see `ulimit -l`")));
+}
+
+TEST(IbLoopbackTest, TheKeyOfAFullMemberIsUsed) {
+  EXPECT_THAT(bad(R"({"limited": true})"), ElementsAre());
+}
+
+TEST(IbLoopbackTest, EthernetIsLeftOutUnlessItIsNamed) {
+  const std::string scenario = R"({"hcas": 2, "ethernet": [1]})";
+  auto result = run_on(scenario);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->series[0].values.size(), 1U);
+  result = run_on(scenario, {.variables = {{"NCCL_IB_HCA", "=mlx5_ib1:1"}}});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->series[0].values.size(), 2U);
+}
+
+TEST(IbLoopbackTest, RailsThatAreApartAreNoFault) {
+  EXPECT_THAT(bad(R"({"hcas": 4, "apart": true})"),
+              ElementsAre(is(Outcome::skip, "node", "no HCA of this node reaches another")));
+}
+
+TEST(IbLoopbackTest, ANodeWithoutHcasIsSkippedUnlessItShouldHaveSome) {
+  EXPECT_THAT(bad(R"({"hcas": 0})"), ElementsAre(is(Outcome::skip, "node", "no HCA")));
+  EXPECT_THAT(bad("{}", {.library = "/nowhere/libibverbs.so.1"}),
+              ElementsAre(is(Outcome::skip, "node", "/nowhere/libibverbs.so.1")));
+  Profile profile;
+  profile.ib->present.count = 8;
+  const Ran ran{.test = find_test("ib.loopback"), .result = run_on(R"({"hcas": 0})")};
+  EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
+}
+
+}  // namespace
+}  // namespace muster::bench::node

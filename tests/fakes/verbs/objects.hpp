@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions of the fake libibverbs hand out. Each begins with the library's own structure.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+
+namespace muster::fakes::verbs {
+
+struct Device {
+  ibv_device base{};
+  int number = 0;
+};
+
+struct Context {
+  ibv_context base{};
+  int number = 0;
+};
+
+struct Completions {
+  ibv_cq base{};
+  std::deque<std::pair<double, ibv_wc>> waiting;  // with the nanosecond at which each is there
+  std::size_t posted = 0;                         // of its queue pairs, not polled yet
+};
+
+struct Pair {
+  ibv_qp base{};
+  int number = 0;  // of its HCA
+  ibv_qp_state state = IBV_QPS_RESET;
+  std::uint32_t peer = 0;
+  unsigned remote_access = 0;
+  std::uint16_t pkey_index = 0;
+  std::uint32_t depth = 0;
+  std::uint32_t posted = 0;
+  Completions* completions = nullptr;
+};
+
+struct Region {
+  ibv_mr base{};
+  unsigned access = 0;
+};
+
+// All that exists. Where something is left when the library is unloaded nobody minds: the tests'
+// processes end.
+struct Everything {
+  std::mutex mutex;
+  std::map<std::uint32_t, Pair*> pairs;      // by number
+  std::map<std::uint32_t, Region*> regions;  // by key
+  std::uint32_t next = 100;
+};
+
+[[nodiscard]] Everything& everything();
+
+// What a real library does with its own.
+template <class T, class Base>
+[[nodiscard]] T* own(Base* base) {
+  return reinterpret_cast<T*>(base);  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+}
+
+// Carries out what is posted.
+[[nodiscard]] int post_send(ibv_qp* pair, ibv_send_wr* request, ibv_send_wr** bad);
+[[nodiscard]] int poll_cq(ibv_cq* completions, int most, ibv_wc* done);
+
+}  // namespace muster::fakes::verbs
+
+// What muster-bench takes in place of the host's clock: nanoseconds of the calling thread.
+extern "C" __attribute__((visibility("default"))) std::uint64_t muster_fake_verbs_clock();
