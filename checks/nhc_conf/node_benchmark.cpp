@@ -81,4 +81,33 @@ Result<Benchmark> stream_benchmark(const CheckLine& line, std::size_t /*gpus*/) 
   return benchmark;
 }
 
+// BANDWIDTH [SIZE], in Gb/s and bytes: writes of each HCA to itself from host memory.
+Result<Benchmark> hca_benchmark(const CheckLine& line, std::size_t /*gpus*/) {
+  constexpr std::string_view kUnit = "Gb/s";
+  constexpr std::uint64_t kSize = 1UL << 20U;
+  if (auto known = no_variable_is_unknown(line); !known) return tl::unexpected(known.error());
+  const auto limit = bandwidth_in(argument(line.arguments, 0), kUnit);
+  if (!limit) return tl::unexpected(limit.error());
+  const auto word = argument(line.arguments, 1);
+  const auto size = word.empty() ? Result<std::uint64_t>(kSize) : parse_unsigned(word);
+  constexpr std::uint64_t kLargest = 64UL << 20U;
+  if (!size || *size < sizeof(std::uint64_t) || *size > kLargest) {
+    return make_error(
+        fmt::format("expects a size of 8 bytes to 64 MiB, got \"{}\"", printable(word, 40)));
+  }
+  auto benchmark = node_benchmark("ib.loopback", "NHC2003");
+  judge_by(benchmark, {"hca_write", *limit, *limit, kUnit});
+  benchmark.words.push_back(fmt::format("--set=bench.hca_write.size={} B", *size));
+  return benchmark;
+}
+
+// The same in messages of 8 MiB, which Azure's script writes from the memory of GPUs.
+Result<Benchmark> gpu_hca_benchmark(const CheckLine& line, std::size_t gpus) {
+  auto asked = line;
+  asked.arguments = {std::string(argument(line.arguments, 0)), "8388608"};
+  auto benchmark = hca_benchmark(asked, gpus);
+  if (benchmark) benchmark->beyond = "muster-bench writes from host memory, and not from a GPU's";
+  return benchmark;
+}
+
 }  // namespace muster::nhc

@@ -77,14 +77,18 @@ TEST(NhcConfTest, ALineThatNobodyKnowsLeavesTheNodeUndecided) {
 }
 
 // On this machine, whose eight GPUs are NVML's, CUDA's and NCCL's fakes.
-Report measured(std::string_view scenario, std::string_view configuration) {
+Report measured(std::string_view scenario,
+                std::string_view configuration,
+                std::string_view hcas = "{}") {
   Stage stage;
   stage.show(render(node_named("nd96isr_h100_v5")));
   TempDir dir;
   dir.write("nhc.conf", configuration);
   dir.write("scenario.json", scenario);
+  dir.write("hcas.json", hcas);
   const auto output = output_of(
-      fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl MUSTER_FAKE_GPU={1}/scenario.json "
+      fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl:{0}/verbs MUSTER_FAKE_GPU={1}/scenario.json "
+                  "MUSTER_FAKE_VERBS={1}/hcas.json "
                   "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
                   "--nhc-conf {1}/nhc.conf --active --deadline 60s --format json -v",
                   MUSTER_FAKES,
@@ -149,6 +153,26 @@ TEST(NhcConfBenchmarkTest, StreamIsRunForItsLine) {
   const auto slow = measured("{}", "* || check_cpu_stream 100000000\n");
   EXPECT_EQ(slow.verdict, Verdict::unhealthy);
   EXPECT_THAT(concerns(slow), Contains("fail nhc.check_cpu_stream node")) << explain(slow);
+}
+
+TEST(NhcConfBenchmarkTest, HcasAreMeasuredForTheirLine) {
+  constexpr std::string_view kLine = "* || check_ib_bw_non_gdr 390\n";
+  const auto healthy = measured("{}", kLine);
+  EXPECT_EQ(healthy.verdict, Verdict::healthy) << explain(healthy);
+  const auto slow = measured("{}", kLine, R"({"slow": {"5": 198}})");
+  EXPECT_EQ(slow.verdict, Verdict::unhealthy);
+  EXPECT_THAT(concerns(slow), ElementsAre("fail nhc.check_ib_bw_non_gdr mlx5_ib5"))
+      << explain(slow);
+  EXPECT_EQ(slow.findings.front().code, "NHC2003");
+  const auto none = measured("{}", kLine, R"({"hcas": 0})");
+  EXPECT_THAT(concerns(none), ElementsAre("unknown nhc.check_ib_bw_non_gdr node")) << explain(none);
+}
+
+TEST(NhcConfBenchmarkTest, FromTheMemoryOfGpusASlowHcaFailsAndTheRestIsUnknown) {
+  constexpr std::string_view kLine = "* || check_ib_bw_gdr 380\n";
+  EXPECT_THAT(concerns(measured("{}", kLine)), ElementsAre("unknown nhc.check_ib_bw_gdr node"));
+  const auto slow = measured("{}", kLine, R"({"slow": {"2": 198}})");
+  EXPECT_THAT(concerns(slow), Contains("fail nhc.check_ib_bw_gdr mlx5_ib2")) << explain(slow);
 }
 
 }  // namespace

@@ -168,6 +168,27 @@ TEST(NhcNodeBenchmarkTest, StreamIsInMegabytesAndNeedsNoGpu) {
   EXPECT_EQ(taken("check_cpu_stream", 0).words.at(5), "--set=bench.stream.fail_below=580000 MB/s");
 }
 
+TEST(NhcNodeBenchmarkTest, HcasAreJudgedAtTheSizeOfTheLine) {
+  const auto host = taken("check_ib_bw_non_gdr 390", 0);
+  EXPECT_THAT(host.words,
+              ElementsAre("node",
+                          "--profile=generic",
+                          "--only=ib.loopback",
+                          "--format=json",
+                          "--verbose",
+                          "--set=bench.hca_write.fail_below=390 Gb/s",
+                          "--set=bench.hca_write.warn_below=390 Gb/s",
+                          "--set=bench.hca_write.size=1048576 B"));
+  EXPECT_EQ(host.code, "NHC2003");
+  EXPECT_EQ(host.beyond, "");
+  EXPECT_EQ(taken("check_ib_bw_non_gdr 78 65536", 0).words.back(),
+            "--set=bench.hca_write.size=65536 B");
+  const auto gpu = taken("check_ib_bw_gdr 180.0", 8);
+  EXPECT_EQ(gpu.words.at(5), "--set=bench.hca_write.fail_below=180 Gb/s");
+  EXPECT_EQ(gpu.words.back(), "--set=bench.hca_write.size=8388608 B");
+  EXPECT_NE(gpu.beyond, "");
+}
+
 TEST(NhcNodeBenchmarkTest, RefusesWhatItCannotMean) {
   EXPECT_EQ(refusal("check_gpu_bw"), "expects a bandwidth in GB/s above zero, got \"\"");
   EXPECT_EQ(refusal("check_gpu_bw 48 fast"),
@@ -177,6 +198,8 @@ TEST(NhcNodeBenchmarkTest, RefusesWhatItCannotMean) {
   EXPECT_EQ(refusal("check_gpu_bw 48", node_with(0)), "NVML lists no GPU");
   EXPECT_EQ(refusal("check_cpu_stream much"),
             "expects a bandwidth in MB/s above zero, got \"much\"");
+  EXPECT_EQ(refusal("check_ib_bw_non_gdr 78 big"),
+            "expects a size of 8 bytes to 64 MiB, got \"big\"");
   EXPECT_EQ(refusal("check_cpu_stream $STREAM"), "the variable $STREAM is not known");
 }
 
@@ -351,6 +374,23 @@ TEST(NhcAnswerTest, WhatWasNotMeasuredIsUnknownWithItsCauseAndNoPass) {
   const auto none = findings_of({.status = 2, .out = printed(report), .err = ""}, kCopies);
   ASSERT_THAT(none, SizeIs(2));
   EXPECT_EQ(none[0].message, "not judged: gpu.copy: no CUDA driver");
+}
+
+TEST(NhcAnswerTest, WhereTheLineAsksForMoreOnlyAFailureCounts) {
+  auto asked = kCopies;
+  asked.checks = {"bench.host_copy"};
+  asked.beyond = "only half of it is run";
+  auto report =
+      report_with({of_node("bench.host_copy", Outcome::pass, "55 GB/s", 48.0)}, Verdict::healthy);
+  auto findings = findings_of({.status = 0, .out = printed(report), .err = ""}, asked);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].outcome, Outcome::unknown);
+  EXPECT_EQ(findings[0].message, "not judged: only half of it is run; 55 GB/s");
+  report =
+      report_with({of_node("bench.host_copy", Outcome::fail, "27 GB/s", 48.0)}, Verdict::unhealthy);
+  findings = findings_of({.status = 1, .out = printed(report), .err = ""}, asked);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].outcome, Outcome::fail);
 }
 
 TEST(NhcAnswerTest, FailuresAreNotLostBehindManyWarnings) {
