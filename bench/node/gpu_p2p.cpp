@@ -118,10 +118,11 @@ class Pairs {
  public:
   Pairs(std::vector<End>& ends, std::uint64_t bytes, TestResult& result)
       : ends_(ends), bytes_(bytes), result_(result), in_groups_(in_groups(ends)) {
-    for (auto* each : {&one_way_, &both_ways_}) {
-      for (const auto& end : ends_) each->names.push_back(end.gpu->name());
-      each->cells.assign(ends_.size(), std::vector<double>(ends_.size(), kNoCell));
-    }
+    std::vector<std::string> names;
+    for (const auto& end : ends_) names.push_back(end.gpu->name());
+    one_way_ = empty_matrix(
+        "GB/s that the GPU of the row reads from the GPU of the column", "GB/s", names);
+    both_ways_ = empty_matrix("GB/s while both read from each other, together", "GB/s", names);
   }
 
   void measure() {
@@ -137,9 +138,7 @@ class Pairs {
     }
     result_.series = {std::move(one_series_), std::move(both_series_)};
     if (!hosts_series_.values.empty()) result_.series.push_back(std::move(hosts_series_));
-    for (const auto* each : {&one_way_, &both_ways_}) {
-      std::ranges::move(lines_of(*each), std::back_inserter(result_.lines));
-    }
+    result_.matrices = {with_usual(std::move(one_way_)), with_usual(std::move(both_ways_))};
   }
 
  private:
@@ -222,9 +221,7 @@ class Pairs {
   std::uint64_t bytes_;
   TestResult& result_;
   bool in_groups_;
-  Matrix one_way_{.title = "GB/s that the GPU of the row reads from the GPU of the column",
-                  .names = {}};
-  Matrix both_ways_{.title = "GB/s while both read from each other, together", .names = {}};
+  Matrix one_way_, both_ways_;
   Series one_series_{
       .check = std::string(kCheck), .what = "peer copy", .quantity = "peer_copy", .unit = "GB/s"};
   Series both_series_{.check = std::string(kCheck),

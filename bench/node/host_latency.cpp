@@ -78,14 +78,16 @@ class Memory {
                   .limited = false,
                   .tolerance = 0.1,
                   .size_bytes = static_cast<std::int64_t>(bytes_)};
-    Matrix matrix{.title = "memory latency in ns, from CPUs (rows) to memory (columns)"};
-    for (const auto& node : nodes_) matrix.names.push_back(fmt::format("numa{}", node.node));
-    matrix.cells.assign(nodes_.size(), std::vector<double>(nodes_.size(), kNoCell));
+    std::vector<std::string> names;
+    for (const auto& node : nodes_) names.push_back(fmt::format("numa{}", node.node));
+    auto matrix =
+        empty_matrix("memory latency in ns, from CPUs (rows) to memory (columns)", "ns", names);
+    matrix.more_is_better = false;
     for (std::size_t memory = 0; memory < nodes_.size(); ++memory) {
       if (auto done = to(memory, series, matrix, result); !done) return done;
     }
     result.series.push_back(std::move(series));
-    std::ranges::move(lines_of(matrix), std::back_inserter(result.lines));
+    result.matrices.push_back(with_usual(std::move(matrix)));
     return {};
   }
 
@@ -180,10 +182,11 @@ Result<void> between_cpus(const TestInput& input,
                 .less_is_better = true,
                 .limited = false,
                 .tolerance = 0.5};
-  Matrix matrix{.title =
-                    fmt::format("latency in ns between {} of {} CPUs", cpus.size(), own.size())};
-  for (const unsigned cpu : cpus) matrix.names.push_back(fmt::format("cpu{}", cpu));
-  matrix.cells.assign(cpus.size(), std::vector<double>(cpus.size(), kNoCell));
+  std::vector<std::string> names;
+  for (const unsigned cpu : cpus) names.push_back(fmt::format("cpu{}", cpu));
+  auto matrix = empty_matrix(
+      fmt::format("latency in ns between {} of {} CPUs", cpus.size(), own.size()), "ns", names);
+  matrix.more_is_better = false;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     for (std::size_t j = i + 1; j < cpus.size(); ++j) {
       const auto latency = between(cpus[i], cpus[j]);
@@ -192,12 +195,14 @@ Result<void> between_cpus(const TestInput& input,
     }
   }
   for (std::size_t i = 0; i < cpus.size(); ++i) {
-    auto others = matrix.cells[i];
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<double> others;
+    for (const auto& latency : matrix.cells[i]) {
+      if (latency) others.push_back(*latency);
+    }
     series.values.push_back({.device = matrix.names[i], .value = median_of(others)});
   }
   result.series.push_back(std::move(series));
-  std::ranges::move(lines_of(matrix), std::back_inserter(result.lines));
+  result.matrices.push_back(with_usual(std::move(matrix)));
   return {};
 }
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of numbers between devices, as text.
+// Tables of numbers between the devices of a node.
 #pragma once
 
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "lib/report/figures.hpp"
+
 namespace muster::bench::node {
 
-inline constexpr double kNoCell = -1;  // there is no number; shown as "-"
+// With a row and a column for each name, and no number yet. The title says the unit.
+[[nodiscard]] Matrix empty_matrix(std::string title,
+                                  std::string unit,
+                                  std::vector<std::string> names);
 
-struct Matrix {
-  std::string title;
-  std::vector<std::string> names;            // of rows and columns
-  std::vector<std::vector<double>> cells{};  // by row
-};
+// The same with what is usual among its numbers: their median.
+[[nodiscard]] Matrix with_usual(Matrix matrix);
 
-// The title, the names of the columns, and a line for each row.
+// The title, the names of the columns, and a line for each row; "-" where there is no number.
 [[nodiscard]] std::vector<std::string> lines_of(const Matrix& matrix);
 
 }  // namespace muster::bench::node

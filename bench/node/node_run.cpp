@@ -147,6 +147,7 @@ class Run {
     add_causes(findings, nvml_);
     std::ranges::move(findings, std::back_inserter(report_.findings));
     std::ranges::move(measurements_of(ran), std::back_inserter(report_.measurements));
+    if (ran.result) std::ranges::copy(ran.result->matrices, std::back_inserter(report_.matrices));
     checks_.emplace_back(ran.test->check);
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/node/judge.hpp"
+#include "bench/node/matrix.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -144,6 +145,9 @@ std::string summary_of(const Ran& ran) {
   text = fmt::format("{}: {} ({:.1f} s)\n", ran.test->name, text, ran.seconds);
   if (!ran.result) return text;
   for (const auto& line : ran.result->lines) text += fmt::format("  {}\n", line);
+  for (const auto& matrix : ran.result->matrices) {
+    for (const auto& line : lines_of(matrix)) text += fmt::format("  {}\n", line);
+  }
   return text;
 }
 

@@ -23,6 +23,34 @@ inline void from_json(const nlohmann::json& json, Finding& finding) {
   finding.remedy = parse_remedy(json.at("remedy").get<std::string>()).value_or(Remedy::none);
 }
 
+inline void to_json(nlohmann::json& json, const Matrix& matrix) {
+  auto rows = nlohmann::json::array();
+  for (const auto& row : matrix.cells) {
+    auto& cells = rows.emplace_back(nlohmann::json::array());
+    for (const auto& cell : row) cells.push_back(cell ? nlohmann::json(*cell) : nlohmann::json());
+  }
+  json = {{"title", matrix.title},
+          {"unit", matrix.unit},
+          {"names", matrix.names},
+          {"cells", std::move(rows)},
+          {"usual", matrix.usual},
+          {"more_is_better", matrix.more_is_better}};
+}
+
+inline void from_json(const nlohmann::json& json, Matrix& matrix) {
+  json.at("title").get_to(matrix.title);
+  json.at("unit").get_to(matrix.unit);
+  json.at("names").get_to(matrix.names);
+  json.at("usual").get_to(matrix.usual);
+  json.at("more_is_better").get_to(matrix.more_is_better);
+  for (const auto& row : json.at("cells")) {
+    auto& cells = matrix.cells.emplace_back();
+    for (const auto& cell : row) {
+      cells.push_back(cell.is_null() ? std::nullopt : std::optional(cell.get<double>()));
+    }
+  }
+}
+
 }  // namespace muster
 
 namespace muster::bench::node {
@@ -40,7 +68,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
                                    size_bytes,
                                    iterations,
                                    values)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, series, findings, lines)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, series, findings, lines, matrices)
 
 std::string to_json(const Result<TestResult>& result) {
   const auto json = result ? nlohmann::json(*result)

@@ -13,6 +13,7 @@
 
 #include "lib/base/result.hpp"
 #include "lib/profile/limits/bench.hpp"
+#include "lib/report/figures.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::bench::node {
@@ -47,7 +48,8 @@ struct Series {
 struct TestResult {
   std::vector<Series> series;
   std::vector<Finding> findings;   // what needs no limit: wrong data, a device that does not answer
-  std::vector<std::string> lines;  // a matrix, for people
+  std::vector<std::string> lines;  // for people
+  std::vector<Matrix> matrices;    // likewise
 };
 
 // A profile's limit, in the base unit of its kind.

@@ -250,10 +250,10 @@ class Loopback {
 
   // Between HCAs the fabric carries it.
   void measure_pairs() {
-    Matrix matrix{.title = "Gb/s that the HCA of the row writes to the HCA of the column",
-                  .names = {}};
-    for (const auto& lane : lanes_) matrix.names.push_back(lane.hca->name());
-    matrix.cells.assign(lanes_.size(), std::vector<double>(lanes_.size(), kNoCell));
+    std::vector<std::string> names;
+    for (const auto& lane : lanes_) names.push_back(lane.hca->name());
+    auto matrix =
+        empty_matrix("Gb/s that the HCA of the row writes to the HCA of the column", "Gb/s", names);
     auto series = empty_series("RDMA write between HCAs", "hca_write_between");
     series.tolerance = 0.1;
     series.iterations = kLeast - 1;
@@ -278,12 +278,12 @@ class Loopback {
         }
       }
     }
-    conclude_pairs(std::move(series), matrix, std::move(unreached), left);
+    conclude_pairs(std::move(series), std::move(matrix), std::move(unreached), left);
   }
 
   // Where no HCA reaches any other, as in a fabric whose rails are apart, that is no fault.
   void conclude_pairs(Series series,
-                      const Matrix& matrix,
+                      Matrix matrix,
                       std::vector<Finding> unreached,
                       std::size_t left) {
     if (series.values.empty()) {
@@ -298,7 +298,7 @@ class Loopback {
           unknown("node", fmt::format("no time was left for {} pairs of HCAs", left)));
     }
     result_.series.push_back(std::move(series));
-    std::ranges::move(lines_of(matrix), std::back_inserter(result_.lines));
+    result_.matrices.push_back(with_usual(std::move(matrix)));
   }
 
   [[nodiscard]] static Finding unknown(const std::string& device, std::string message) {

@@ -95,9 +95,9 @@ std::string header(const Report& report) {
   }
   line(why_undecided(report));
   html += fmt::format(
-      "<div class=\"dim\">{} in {:.1f} s, {}; {}; profile {}; context {}{}; muster {}</div>\n",
+      "<div class=\"dim\">{} in {:.1f} ms, {}; {}; profile {}; context {}{}; muster {}</div>\n",
       number_of_checks(report),
-      report.duration_ms / 1000,
+      report.duration_ms,
       safe(report.started),
       safe(coverage(report)),
       safe(report.profile),
@@ -110,7 +110,8 @@ std::string header(const Report& report) {
 std::string findings_table(const Report& report, const RenderOptions& options) {
   std::vector<const Finding*> shown;
   for (const auto& finding : report.findings) {
-    if (options.verbose || !is_plain_pass(finding)) shown.push_back(&finding);
+    const bool tells = rank(finding.outcome) <= rank(Outcome::pass) && !is_plain_pass(finding);
+    if (options.verbose || tells) shown.push_back(&finding);
   }
   std::ranges::stable_sort(shown, {}, [](const Finding* each) { return rank(each->outcome); });
   if (shown.empty()) return "";

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/products.hpp"
 #include "bench/node/result_json.hpp"
@@ -121,8 +122,10 @@ TEST(GpuNodeTest, ASlowPairIsNamedAndShownInTheMatrix) {
   for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu1-gpu4");
   const auto result = run_on(scenario, "gpu.p2p");
   ASSERT_TRUE(result);
-  ASSERT_EQ(result->lines.size(), 20U);
-  EXPECT_EQ(result->lines[3], "gpu1    350     -   350   350  90.0   350   350   350");
+  ASSERT_EQ(result->matrices.size(), 2U);
+  const auto lines = lines_of(result->matrices[0]);
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_EQ(lines[3], "gpu1    350     -   350   350  90.0   350   350   350");
 }
 
 // Of GPUs with a bridge between two each, the others copy through the host.

@@ -121,13 +121,13 @@ TEST(NodeLatencyTest, MeasuresMemoryAndEachPairOfCpus) {
   EXPECT_EQ(result->series[0].quantity, "memory_latency");
   EXPECT_EQ(result->series[0].values.at(0).device, "numa0");
   EXPECT_GT(result->series[0].values.at(0).value, 0);
-  EXPECT_FALSE(result->lines.empty());
+  EXPECT_FALSE(result->matrices.empty());
 }
 
 TEST(NodeMatrixTest, IsATableWithADashWhereThereIsNoNumber) {
   EXPECT_THAT(lines_of({.title = "in ns",
                         .names = {"numa0", "numa1"},
-                        .cells = {{98.25, 140}, {141.2, kNoCell}}}),
+                        .cells = {{98.25, 140}, {141.2, std::nullopt}}}),
               ElementsAre("in ns",  //
                           "      numa0 numa1",
                           "numa0  98.2   140",

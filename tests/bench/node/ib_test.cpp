@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/result_json.hpp"
 #include "bench/node/tests.hpp"
@@ -85,7 +86,8 @@ TEST(IbLoopbackTest, EightHealthyHcasPassAndEachIsMeasuredInEveryWay) {
   EXPECT_EQ(result->series[0].size_bytes, 128 * 1024);
   EXPECT_NEAR(result->series[0].values[0].value, 396, 1);
   EXPECT_NEAR(run_on(R"({"latency_us": 2})")->series[3].values[0].value, 2000, 1);
-  EXPECT_EQ(result->lines.size(), 10U);
+  ASSERT_EQ(result->matrices.size(), 1U);
+  EXPECT_EQ(lines_of(result->matrices[0]).size(), 10U);
 }
 
 TEST(IbLoopbackTest, OneHcaAtHalfRateIsNamed) {
