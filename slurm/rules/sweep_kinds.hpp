@@ -12,16 +12,21 @@
 namespace muster::slurm {
 
 struct SweepKind {
-  std::string_view name;        // in muster.yaml, in events and in the name of its jobs
-  std::size_t nodes;            // of one job
-  std::string_view collective;  // that muster-bench runs
-  bool by_default;              // whether a site that names no kinds is swept by it
+  std::string_view name;     // in muster.yaml, in events and in the name of its jobs
+  std::size_t nodes;         // of one job
+  std::string_view command;  // of muster-bench: a collective, or "node"
+  bool by_default;           // whether a site that names no kinds is swept by it
+  // One process does all, by the limits of the profile: the site's options for collectives are not
+  // for it.
+  bool one_process = false;
 };
 
 // Everything there is to say about a kind: another kind is another row.
 inline constexpr std::array kSweepKinds{
-    SweepKind{.name = "pair", .nodes = 2, .collective = "all_reduce", .by_default = true},
-    SweepKind{.name = "single", .nodes = 1, .collective = "all_reduce", .by_default = true},
+    SweepKind{.name = "pair", .nodes = 2, .command = "all_reduce", .by_default = true},
+    SweepKind{.name = "single", .nodes = 1, .command = "all_reduce", .by_default = true},
+    SweepKind{
+        .name = "node", .nodes = 1, .command = "node", .by_default = false, .one_process = true},
 };
 
 [[nodiscard]] inline std::vector<std::string> default_sweep_kinds() {

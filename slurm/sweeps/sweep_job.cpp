@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -15,6 +16,17 @@
 
 namespace muster::slurm {
 namespace {
+
+// Of `muster-bench node`.
+constexpr std::array<std::string_view, 9> kNodeChecks{"bench.stream",
+                                                      "bench.memory_latency",
+                                                      "bench.disk_read",
+                                                      "bench.host_copy",
+                                                      "bench.peer_copy",
+                                                      "bench.gpu_memory",
+                                                      "bench.gemm",
+                                                      "bench.gpu_truth",
+                                                      "bench.hca_write"};
 
 constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
 
@@ -67,11 +79,13 @@ Result<std::vector<std::string>> sbatch_arguments(const SweepRun& run, const Swe
   if (!rules.account.empty()) arguments.push_back(fmt::format("--account={}", rules.account));
   if (!rules.qos.empty()) arguments.push_back(fmt::format("--qos={}", rules.qos));
   std::ranges::copy(rules.options, std::back_inserter(arguments));
+  // The last of an option counts.
+  if (kind->one_process) arguments.emplace_back("--ntasks-per-node=1");
   arguments.push_back(rules.script);
-  arguments.emplace_back(kind->collective);
+  arguments.emplace_back(kind->command);
   arguments.emplace_back("--format=json");
   arguments.push_back(fmt::format("--output={}", sweep_result_file(run, rules).string()));
-  std::ranges::copy(rules.bench, std::back_inserter(arguments));
+  if (!kind->one_process) std::ranges::copy(rules.bench, std::back_inserter(arguments));
   return arguments;
 }
 
@@ -87,7 +101,8 @@ Result<Report> read_sweep_result(const std::filesystem::path& file) {
 bool judges_bandwidth(const Report& report) {
   return std::ranges::any_of(report.checks, [](const CheckResult& check) {
     const bool judged = check.outcome == Outcome::pass || check.outcome == Outcome::warn;
-    return judged && std::ranges::count(kBandwidthChecks, check.id) > 0;
+    return judged && (std::ranges::count(kBandwidthChecks, check.id) > 0 ||
+                      std::ranges::count(kNodeChecks, check.id) > 0);
   });
 }
 

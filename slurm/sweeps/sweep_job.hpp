@@ -28,7 +28,8 @@ namespace muster::slurm {
 // trusted.
 [[nodiscard]] Result<Report> read_sweep_result(const std::filesystem::path& file);
 
-// Whether a limit was held against a bandwidth. A healthy report without says nothing of nodes.
+// Whether a bandwidth was judged, or a part of a node was. A healthy report without says nothing of
+// nodes.
 [[nodiscard]] bool judges_bandwidth(const Report& report);
 
 }  // namespace muster::slurm

@@ -175,5 +175,28 @@ TEST(SweepJobTest, IsOfLowPriorityAndGoesAwayByItself) {
   EXPECT_EQ(sbatch_arguments(run, rules).error().message, "\"n[2-9]\" is not the name of one node");
 }
 
+// One process takes the whole node, and what the site says of collectives is not for it.
+TEST(SweepJobTest, TheTestsOfANodeAreOneProcess) {
+  auto run = run_of({0, "n1 open"});
+  run.kind = "node";
+  run.token = "node-1";
+  SweepRules rules;
+  rules.results = "/shared/sweep";
+  rules.options = {"--ntasks-per-node=4", "--gpus-per-node=4"};
+  rules.bench = {"--min-busbw=380GB/s"};
+  rules.script = "sweep.sbatch";
+  const auto arguments = sbatch_arguments(run, rules);
+  ASSERT_TRUE(arguments) << arguments.error().message;
+  const std::vector<std::string> last(arguments->end() - 7, arguments->end());
+  EXPECT_THAT(last,
+              ElementsAre("--ntasks-per-node=4",
+                          "--gpus-per-node=4",
+                          "--ntasks-per-node=1",
+                          "sweep.sbatch",
+                          "node",
+                          "--format=json",
+                          "--output=/shared/sweep/node-1.json"));
+}
+
 }  // namespace
 }  // namespace muster::slurm

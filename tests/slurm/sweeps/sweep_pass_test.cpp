@@ -32,7 +32,8 @@ using ::testing::StartsWith;
 class FakeQueue final : public Queue {
  public:
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
-    EXPECT_THAT(names, ElementsAre("muster-sweep-pair", "muster-sweep-single"));
+    EXPECT_THAT(names,
+                ElementsAre("muster-sweep-pair", "muster-sweep-single", "muster-sweep-node"));
     if (!trouble.empty()) return make_error(trouble);
     return queued;
   }
@@ -270,6 +271,8 @@ INSTANTIATE_TEST_SUITE_P(
                           false},
                       JudgedCase{"a_node", {{"bench.node_all_reduce", Outcome::pass}}, true},
                       JudgedCase{"a_job", {{"bench.job_all_reduce", Outcome::pass}}, true},
+                      JudgedCase{"a_part_of_a_node", {{"bench.hca_write", Outcome::pass}}, true},
+                      JudgedCase{"that_nobody_works", {{"bench.in_use", Outcome::pass}}, false},
                       JudgedCase{"near_the_limit", {{"bench.job_all_reduce", Outcome::warn}}, true},
                       JudgedCase{"what_was_asked", {{"bench.min_busbw", Outcome::pass}}, true}),
     [](const auto& it) { return std::string(it.param.name); });

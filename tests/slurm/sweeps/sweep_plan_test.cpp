@@ -64,6 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {"pair n1 n2", "single n3"},
                  1,
                  {"pair", "single"}},
+        PlanCase{"the_parts_of_each_node", "n1 n2", {}, {"node n1", "node n2"}, 1, {"node"}},
         PlanCase{"only_idle_ones",
                  "n1:allocated n2:mixed n3:drained n4:idle* n5:planned n6:reserved n7:maint "
                  "n8:down n9:idle~ n10:completing n11:draining n12:idle@ n13:unknown",
