@@ -31,8 +31,10 @@ constexpr std::array kOptions{
                          "all pairs (default auto: tournament up to 16 nodes)"),
     option<&C::topology>(
         "--topology", "FILE", "Slurm's topology.conf, or lines with a switch and its nodes"),
-    option<&C::size, take_size>(
-        "--size", "SIZE", "of the all-reduce (default 512 MiB on GPUs, else 8 MiB)"),
+    option<&C::size, take_size>("--size",
+                                "SIZE",
+                                "of the all-reduce (default on GPUs what the profile's limit is "
+                                "for, or 512 MiB; else 8 MiB)"),
     option<&C::per_repeat, AtLeast<1>{}>(
         "--per-repeat", "N", "so many operations are one value, their median (default 5)"),
     option<&C::floor, take_rate>(

@@ -29,19 +29,34 @@
 namespace muster::bench::locate {
 namespace {
 
-// What a pair of nodes must reach by the profile; its lowest limit, since NCCL's algorithm is not
-// known here.
-std::optional<double> floor_of(const LocateCommand& command, const Profile& profile) {
-  constexpr double kGiga = 1e9;
-  if (command.floor) return command.floor->value / kGiga;
-  std::optional<double> floor;
+constexpr double kGiga = 1e9;
+
+// What a pair of nodes must reach by the profile, with messages of this size; its lowest limit,
+// since NCCL's algorithm is not known here.
+struct PairLimit {
+  std::optional<double> gbps{};
+  std::uint64_t bytes = 0;
+};
+
+PairLimit limit_of_pairs(const Profile& profile, bool gpus) {
+  PairLimit lowest;
   for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
     const bool of_two = limit.nodes_at_least.value_or(2) <= 2;
-    if (!of_two || !limit.fail_below) continue;
+    const bool of_memory = (limit.memory.value_or("gpu") == "gpu") == gpus;
+    if (!of_two || !of_memory || !limit.fail_below) continue;
     const double own = limit.fail_below->value / kGiga;
-    floor = std::min(floor.value_or(own), own);
+    if (lowest.gbps && *lowest.gbps <= own) continue;
+    lowest = {own, static_cast<std::uint64_t>(limit.size.value_or(Bytes{0}).value)};
   }
-  return floor;
+  return lowest;
+}
+
+// Smaller messages are slower: no limit holds for them.
+std::optional<double> floor_of(const LocateCommand& command,
+                               const PairLimit& limit,
+                               std::uint64_t bytes) {
+  if (command.floor) return command.floor->value / kGiga;
+  return bytes >= limit.bytes ? limit.gbps : std::nullopt;
 }
 
 Result<void> add_topology(Nodes& nodes, const LocateCommand& command) {
@@ -55,18 +70,24 @@ Result<void> add_topology(Nodes& nodes, const LocateCommand& command) {
 
 class Run {
  public:
-  Run(const LocateCommand& command, const RunInput& input, Choice choice, Nodes nodes)
+  // `floor`: what a healthy pair reaches at least, in GB/s.
+  Run(const LocateCommand& command,
+      const RunInput& input,
+      Choice choice,
+      Nodes nodes,
+      std::optional<double> floor)
       : command_(command),
         input_(input),
         choice_(std::move(choice)),
         nodes_(std::move(nodes)),
+        floor_(floor),
         begin_(Clock::now()) {
     report_.started = utc_now();
   }
 
   [[nodiscard]] Result<void> search(Measurer& measurer) {
     Plan plan{.strategy = command_.strategy};
-    plan.rule.floor_gbps = floor_of(command_, choice_.profile);
+    plan.rule.floor_gbps = floor_;
     if (shows_progress()) {
       plan.watch = [this](const std::string& title, std::size_t groups) {
         (void)input_.console.out(fmt::format("\r\033[K{} ({} groups)", title, groups));
@@ -180,6 +201,7 @@ class Run {
   const RunInput& input_;
   Choice choice_;
   Nodes nodes_;
+  std::optional<double> floor_;
   Clock::time_point begin_;
   Search search_;
   std::vector<std::string> excluded_;  // by a next job
@@ -209,17 +231,22 @@ int search_model(const LocateCommand& command, const RunInput& input) {
     return refuse(kExitUndecided, can.error().message);
   }
   Model model(cluster);
-  Run run(command, input, *std::move(choice), std::move(nodes));
+  const auto limit = limit_of_pairs(choice->profile, true);
+  const auto floor = floor_of(command, limit, limit.bytes);
+  Run run(command, input, *std::move(choice), std::move(nodes), floor);
   if (const auto done = run.search(model); !done) {
     return refuse(kExitUndecided, done.error().message);
   }
   return run.conclude();
 }
 
-Operation operation_of(const LocateCommand& command, BackendKind kind) {
+// On GPUs the size that the profile's limit holds for.
+std::uint64_t size_for(const LocateCommand& command, BackendKind kind, const PairLimit& limit) {
   constexpr std::uint64_t kOnGpus = 512UL << 20U;
   constexpr std::uint64_t kOnHosts = 8UL << 20U;
-  return {.bytes = command.size.value_or(kind == BackendKind::nccl ? kOnGpus : kOnHosts)};
+  if (command.size) return *command.size;
+  if (kind != BackendKind::nccl) return kOnHosts;
+  return limit.gbps ? std::max(kOnGpus, limit.bytes) : kOnGpus;
 }
 
 void tell_troubles(const std::vector<std::string>& troubles, const RankContext& self) {
@@ -229,14 +256,18 @@ void tell_troubles(const std::vector<std::string>& troubles, const RankContext& 
 }
 
 // On rank 0: the exit status of all.
-Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, Job& job) {
+Result<int> lead(const LocateCommand& command,
+                 RankContext& self,
+                 Parts& parts,
+                 Job& job,
+                 std::optional<double> floor) {
   auto nodes = nodes_of(parts.met.agreed);
   if (!nodes) return tl::unexpected(nodes.error());
   if (const auto added = add_topology(*nodes, command); !added) {
     return tl::unexpected(added.error());
   }
   if (const auto can = can_write(command, self.input); !can) return tl::unexpected(can.error());
-  Run run(command, self.input, self.reporter.record().choice, *std::move(nodes));
+  Run run(command, self.input, self.reporter.record().choice, *std::move(nodes), floor);
   if (const auto done = run.search(job); !done) return tl::unexpected(done.error());
   if (const auto ended = job.end(); !ended) return tl::unexpected(ended.error());
   const auto held = self.emergency.hold();
@@ -246,10 +277,15 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, 
 }
 
 Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& parts) {
-  Job job(self, parts, operation_of(command, self.kind), command.per_repeat);
+  const auto limit =
+      limit_of_pairs(self.reporter.record().choice.profile, self.kind == BackendKind::nccl);
+  // The profiles of ranks differ where their nodes do: rank 0's counts.
+  const auto bytes = broadcast(*parts.met.group, size_for(command, self.kind, limit));
+  if (!bytes) return tl::unexpected(bytes.error());
+  Job job(self, parts, {.bytes = *bytes}, command.per_repeat);
   int status = kExitHealthy;
   if (self.leads()) {
-    const auto led = lead(command, self, parts, job);
+    const auto led = lead(command, self, parts, job, floor_of(command, limit, *bytes));
     if (!led) return led;
     status = *led;
   } else if (const auto served = job.serve(); !served) {

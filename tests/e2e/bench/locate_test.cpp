@@ -29,7 +29,7 @@ std::string content_of(const std::string& path) {
 class Locate : public ::testing::Test {
  protected:
   void start(const Words& more, const Variables& variables = {}) {
-    auto words = muster_bench({"locate", "--format=json", "--profile=generic"});
+    auto words = muster_bench({"locate", "--format=json", "--profile=" + profile});
     words.insert(words.end(), more.begin(), more.end());
     const int port = free_port();
     for (int rank = 0; rank < nodes * per_node; ++rank) {
@@ -60,16 +60,18 @@ class Locate : public ::testing::Test {
 
   // On the fakes.
   void start_fakes(std::string_view faults, const Words& more = {}) {
-    const auto scenario = job.write("scenario.json",
-                                    fmt::format(R"({{"gpus": {}, "busbw": {{"*": 187}}{}{}}})",
-                                                per_node,
-                                                faults.empty() ? "" : ", ",
-                                                faults));
+    const auto scenario =
+        job.write("scenario.json",
+                  fmt::format(R"({{"gpus": {}, "memory_gib": 40, "busbw": {{"*": {}}}{}{}}})",
+                              per_node,
+                              busbw,
+                              faults.empty() ? "" : ", ",
+                              faults));
     Words words{"--backend=nccl",
-                "--size=64MiB",
                 "--per-repeat=1",
                 fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
                 fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
+    if (!size.empty()) words.push_back("--size=" + size);
     words.insert(words.end(), more.begin(), more.end());
     start(words, {{"MUSTER_FAKE_GPU", scenario}});
   }
@@ -77,6 +79,9 @@ class Locate : public ::testing::Test {
   Job job;
   int nodes = 6;
   int per_node = 2;
+  std::string profile = "generic";
+  std::string size = "64MiB";  // on the fakes, as is the next
+  double busbw = 187;
   std::string said;
 };
 
@@ -123,6 +128,25 @@ TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
   EXPECT_THAT(said, HasSubstr("did not finish an operation within its deadline"));
   const auto pairs = content_of((job.folder() / "pairs").string());
   EXPECT_THAT(pairs, AllOf(HasSubstr("node1,node4,\n"), HasSubstr("node0,node5,187")));
+}
+
+// The limit of ND A100 is for 8 GiB: smaller messages may be slower.
+TEST_F(Locate, AProfilesLimitHoldsFromItsSizeOn) {
+  profile = "nd96asr_v4";
+  busbw = 170;
+  start_fakes("", {"--environment=job"});
+  EXPECT_EQ(end(0)["verdict"], "healthy");
+}
+
+TEST_F(Locate, WithoutASizeItIsThatOfTheLimit) {
+  profile = "nd96asr_v4";
+  size.clear();
+  busbw = 170;
+  start_fakes("", {"--environment=job"});
+  const auto report = end(1);
+  EXPECT_FALSE(report.contains("accused"));
+  EXPECT_THAT(message_of(report, "bench.locate"),
+              HasSubstr("no node stands out, and all reach 170.0 GB/s"));
 }
 
 TEST_F(Locate, WrongDataAreAFindingOfTheirOwn) {
