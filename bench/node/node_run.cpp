@@ -158,6 +158,7 @@ class Run {
     report_.context = "manual";
     report_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
     report_.muster = kVersion;
+    leave_undecided_without_tests(report_.findings);
     muster::conclude(report_, checks_);
     // What was measured is said, whatever came of it.
     const std::vector<std::string_view> shown(checks_.begin(), checks_.end());

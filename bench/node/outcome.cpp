@@ -107,6 +107,17 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   return findings;
 }
 
+void leave_undecided_without_tests(std::vector<Finding>& findings) {
+  constexpr std::string_view kInUse = "bench.in_use";
+  const bool judged = std::ranges::any_of(findings, [&](const Finding& finding) {
+    return finding.check != kInUse && finding.outcome != Outcome::skip;
+  });
+  if (judged) return;
+  for (auto& finding : findings) {
+    if (finding.outcome == Outcome::pass) finding.outcome = Outcome::skip;
+  }
+}
+
 std::vector<Measurement> measurements_of(const Ran& ran) {
   std::vector<Measurement> measurements;
   if (!ran.result) return measurements;

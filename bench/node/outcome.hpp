@@ -23,6 +23,10 @@ struct Ran {
 // unknown, and what this node has not is skipped.
 [[nodiscard]] std::vector<Finding> findings_of(const Ran& ran, const Profile& profile);
 
+// That nobody works on the GPUs is no verdict about the node: where no test judged anything, it is
+// a skip, so that the run is undecided.
+void leave_undecided_without_tests(std::vector<Finding>& findings);
+
 // The profile's limit for a test; empty where there is none.
 [[nodiscard]] Bounds bounds_of_test(const NodeTest& test, const Profile& profile);
 

@@ -181,6 +181,17 @@ TEST(NodeOutcomeTest, WhatCouldNotRunIsUnknownAndWhatIsNotThereIsSkipped) {
   EXPECT_EQ(of(TestResult{}).at(0).outcome, Outcome::unknown);
 }
 
+TEST(NodeOutcomeTest, ThatNobodyWorksOnTheGpusIsNoVerdict) {
+  const Finding idle{.check = "bench.in_use", .outcome = Outcome::pass, .message = "idle"};
+  const Finding skipped{.check = "bench.hca_write", .outcome = Outcome::skip, .message = "none"};
+  std::vector<Finding> findings{idle, skipped};
+  leave_undecided_without_tests(findings);
+  EXPECT_EQ(findings[0].outcome, Outcome::skip);
+  findings = {idle, {.check = "bench.stream", .outcome = Outcome::pass, .message = "fast"}};
+  leave_undecided_without_tests(findings);
+  EXPECT_EQ(findings[0].outcome, Outcome::pass);
+}
+
 TEST(NodeResultTest, ComesThroughThePipeAsItWas) {
   TestResult result;
   result.series.push_back(
