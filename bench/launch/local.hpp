@@ -41,8 +41,8 @@ struct LocalOptions {
   // For the others to end by themselves once one has failed, or all were told to end; then they are
   // killed.
   std::chrono::milliseconds grace = std::chrono::seconds(5);
-  // A child that stays stopped for so long, by SIGSTOP for instance, while this process does not, is
-  // killed: the others wait for it.
+  // A child that stays stopped for so long, by SIGSTOP for instance, while this process does not,
+  // is killed: the others wait for it.
   std::chrono::milliseconds stopped = std::chrono::seconds(5);
 };
 

@@ -74,11 +74,12 @@ Job::Task Job::task_in(std::string_view text) {
   Reader reader(text);
   reader.number(task.repeats, kSmall).number(groups, kSmall);
   for (std::uint32_t i = 0; i < groups; ++i) {
-    std::vector<int> nodes;
+    std::vector<int> members;
     std::uint32_t device = 0;
-    reader.ranks(nodes).number(device, kSmall);
-    task.groups.push_back(
-        {.nodes = {nodes.begin(), nodes.end()}, .device = static_cast<int>(device)});
+    reader.ranks(members).number(device, kSmall);
+    auto& group = task.groups.emplace_back();
+    group.nodes.assign(members.begin(), members.end());
+    group.device = static_cast<int>(device);
   }
   return task;
 }
