@@ -63,8 +63,10 @@ std::optional<Matrix> matrix_of(const Search& search, const Nodes& nodes) {
   Matrix matrix{.title = "Bus bandwidth of each pair of nodes that was measured",
                 .unit = "GB/s",
                 .names = nodes.names,
-                .cells = std::vector<Row>(nodes.count(), Row(nodes.count())),
+                .cells = {},
                 .usual = search.scale->median};
+  if (nodes.count() > kMostDrawn) return matrix;
+  matrix.cells.assign(nodes.count(), Row(nodes.count()));
   for (const auto& [pair, gbps] : search.pairs) {
     const auto [a, b] = pair;
     auto& cell = matrix.cells[a][b];

@@ -3,11 +3,15 @@
 // bandwidth went. Formats that draw show them.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace muster {
+
+// A matrix of more names is not drawn: its pairs could not be told apart. It needs no cells.
+inline constexpr std::size_t kMostDrawn = 128;
 
 // A number for each two of `names`: bandwidth between nodes or GPUs, latency between CPUs.
 struct Matrix {

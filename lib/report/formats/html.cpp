@@ -7,8 +7,8 @@
 #include <cmath>
 #include <iterator>
 
-#include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
+#include "lib/report/formats/markup.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {
@@ -37,33 +37,6 @@ thead{display:none}tr{display:block;border-bottom:1px solid var(--line);padding:
 td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
 })";
 
-// Text between tags, or in a quoted attribute.
-std::string safe(std::string_view raw, std::size_t most = 4096) {
-  std::string text;
-  for (const char c : printable(raw, most)) {
-    switch (c) {
-      case '&':
-        text += "&amp;";
-        break;
-      case '<':
-        text += "&lt;";
-        break;
-      case '>':
-        text += "&gt;";
-        break;
-      case '"':
-        text += "&quot;";
-        break;
-      case '\'':
-        text += "&#39;";
-        break;
-      default:
-        text.push_back(c);
-    }
-  }
-  return text;
-}
-
 std::string badge(std::string_view kind, std::string_view word) {
   return fmt::format(R"(<span class="badge {}">{}</span>)", kind, word);
 }
@@ -73,23 +46,17 @@ std::string_view class_of(Verdict verdict) {
   return verdict == Verdict::unhealthy ? "fail" : "unknown";
 }
 
-std::string joined(const std::vector<std::string>& texts, std::string_view between) {
-  std::string all;
-  for (const auto& text : texts) all += fmt::format("{}{}", all.empty() ? "" : between, text);
-  return all;
-}
-
 std::string header(const Report& report) {
   const auto name = report.node.empty() ? std::string("(no name)") : report.node;
   auto html = fmt::format("<header>\n<h1>{}{} {}</h1>\n",
                           report.nodes.empty() ? "" : "Job on ",
-                          safe(name),
+                          escaped(name),
                           badge(class_of(report.verdict), to_string(report.verdict)));
   const auto line = [&html](std::string_view text) {
-    if (!text.empty()) html += fmt::format("<div>{}</div>\n", safe(text));
+    if (!text.empty()) html += fmt::format("<div>{}</div>\n", escaped(text));
   };
   if (!report.accused.empty()) {
-    line(fmt::format("Accused: {}", joined(report.accused, ", ")));
+    line(fmt::format("Accused: {}", fmt::join(report.accused, ", ")));
   } else if (!report.nodes.empty() && report.verdict == Verdict::unhealthy) {
     line("No node is accused.");
   }
@@ -98,12 +65,12 @@ std::string header(const Report& report) {
       "<div class=\"dim\">{} in {:.1f} ms, {}; {}; profile {}; context {}{}; muster {}</div>\n",
       number_of_checks(report),
       report.duration_ms,
-      safe(report.started),
-      safe(coverage(report)),
-      safe(report.profile),
-      safe(report.context),
-      report.snapshot.empty() ? "" : fmt::format("; snapshot {}", safe(report.snapshot)),
-      safe(report.muster));
+      escaped(report.started),
+      escaped(coverage(report)),
+      escaped(report.profile),
+      escaped(report.context),
+      report.snapshot.empty() ? "" : fmt::format("; snapshot {}", escaped(report.snapshot)),
+      escaped(report.muster));
   return html + "</header>\n";
 }
 
@@ -124,12 +91,12 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
         "<tr><td>{}</td><td class=\"name\">{}</td><td class=\"name\">{}</td><td>{}{}</td>"
         "<td class=\"remedy\">{}</td></tr>\n",
         badge(outcome, outcome),
-        safe(finding->check),
-        safe(finding->device, 120),
-        safe(finding->message),
+        escaped(finding->check),
+        escaped(finding->device, 120),
+        escaped(finding->message),
         finding->code.empty()
             ? ""
-            : fmt::format(" <span class=\"dim\">[{}]</span>", safe(finding->code)),
+            : fmt::format(" <span class=\"dim\">[{}]</span>", escaped(finding->code)),
         describe(finding->remedy));
   }
   return html + "</tbody>\n</table>\n";
@@ -140,8 +107,8 @@ std::string gaps_table(const Report& report) {
   std::string html = "<h2>Not observed</h2>\n<table>\n<tbody>\n";
   for (const auto& gap : report.coverage.not_observed) {
     html += fmt::format("<tr><td class=\"name\">{}</td><td>{}{}</td></tr>\n",
-                        safe(gap.what),
-                        safe(gap.reason),
+                        escaped(gap.what),
+                        escaped(gap.reason),
                         gap.required ? ": the verdict needs it" : "");
   }
   return html + "</tbody>\n</table>\n";
@@ -163,7 +130,7 @@ std::string measured(const Measurement& measurement) {
   }
   if (on.ranks > 1) words.push_back(fmt::format("{} ranks", on.ranks));
   if (on.size_bytes > 0) words.push_back(fmt::format("{} B", on.size_bytes));
-  return joined(words, ", ");
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::string measurements_table(const Report& report) {
@@ -174,10 +141,10 @@ std::string measurements_table(const Report& report) {
   for (const auto& each : report.measurements) {
     html += fmt::format(
         "<tr><td class=\"name\">{}</td><td class=\"number\">{:.4g} {}</td><td>{}</td></tr>\n",
-        safe(each.quantity),
+        escaped(each.quantity),
         each.value,
-        safe(each.unit),
-        safe(measured(each)));
+        escaped(each.unit),
+        escaped(measured(each)));
   }
   return html + "</tbody>\n</table>\n";
 }
@@ -213,17 +180,17 @@ std::string cell_of(const Matrix& matrix, std::size_t row, std::size_t column, d
       left + static_cast<double>(column),
       row,
       ended ? colour_of(share) : "#222",
-      safe(matrix.names[row]),
-      safe(matrix.names[column]),
-      ended ? fmt::format("{:.4g} {}", *value, safe(matrix.unit)) : "did not finish");
+      escaped(matrix.names[row]),
+      escaped(matrix.names[column]),
+      ended ? fmt::format("{:.4g} {}", *value, escaped(matrix.unit)) : "did not finish");
 }
 
 // A square for each pair. Of more than can be told apart there is none.
 std::string figure(const Matrix& matrix) {
-  constexpr std::size_t kMost = 128;
   const auto count = matrix.names.size();
-  const auto caption = fmt::format("<figure>\n<figcaption>{}</figcaption>\n", safe(matrix.title));
-  if (count > kMost) {
+  const auto caption =
+      fmt::format("<figure>\n<figcaption>{}</figcaption>\n", escaped(matrix.title));
+  if (count > kMostDrawn) {
     return fmt::format(
         "{}<div class=\"dim\">{} are too many to draw.</div>\n</figure>\n", caption, count);
   }
@@ -235,7 +202,7 @@ std::string figure(const Matrix& matrix) {
   for (std::size_t row = 0; row < count; ++row) {
     squares += fmt::format("<text x=\"0\" y=\"{:.2f}\" font-size=\".72\">{}</text>\n",
                            static_cast<double>(row) + 0.72,
-                           safe(matrix.names[row]));
+                           escaped(matrix.names[row]));
     for (std::size_t column = 0; column < count; ++column) {
       squares += cell_of(matrix, row, column, left);
     }
@@ -248,11 +215,11 @@ std::string figure(const Matrix& matrix) {
       caption,
       width,
       count,
-      safe(matrix.title),
+      escaped(matrix.title),
       24 * width,
       squares,
       matrix.usual,
-      safe(matrix.unit),
+      escaped(matrix.unit),
       matrix.more_is_better ? "less" : "worse");
 }
 
@@ -269,17 +236,17 @@ std::string figure(const Breakdown& breakdown) {
     bar += fmt::format("<span style=\"flex:{:.3f};background:{}\" title=\"{}\"></span>",
                        part.value,
                        colour,
-                       safe(part.what));
+                       escaped(part.what));
     list += fmt::format("<li><i style=\"background:{}\"></i>{:.4g} {} {}</li>\n",
                         colour,
                         part.value,
-                        safe(breakdown.unit),
-                        safe(part.what));
+                        escaped(breakdown.unit),
+                        escaped(part.what));
   }
   return fmt::format(
       "<figure>\n<figcaption>{}</figcaption>\n<div class=\"bar\">{}</div>\n<ul "
       "class=\"parts\">\n{}</ul>\n</figure>\n",
-      safe(breakdown.title),
+      escaped(breakdown.title),
       bar,
       list);
 }
@@ -299,7 +266,7 @@ std::string to_html(const Report& report, const RenderOptions& options) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>muster: {} is {}</title>\n<style>{}\n</style>\n</head>\n<body>\n{}{}{}{}{}</body>\n"
       "</html>\n",
-      safe(report.node),
+      escaped(report.node),
       to_string(report.verdict),
       kStyle,
       header(report),

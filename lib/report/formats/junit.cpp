@@ -3,45 +3,12 @@
 // not judge are errors, warnings are a case's output.
 #include <fmt/format.h>
 
-#include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
+#include "lib/report/formats/markup.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {
 namespace {
-
-// printable() leaves no control characters; two code points above them are no XML either.
-std::string escaped(std::string_view raw) {
-  std::string text;
-  const auto shown = printable(raw, 4096);
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const auto three = std::string_view(shown).substr(i, 3);
-    if (three == "\xef\xbf\xbe" || three == "\xef\xbf\xbf") {
-      i += 2;
-      continue;
-    }
-    switch (shown[i]) {
-      case '&':
-        text += "&amp;";
-        break;
-      case '<':
-        text += "&lt;";
-        break;
-      case '>':
-        text += "&gt;";
-        break;
-      case '"':
-        text += "&quot;";
-        break;
-      case '\'':
-        text += "&apos;";
-        break;
-      default:
-        text.push_back(shown[i]);
-    }
-  }
-  return text;
-}
 
 // The findings of a check with this outcome, one line each.
 std::string lines_of(const Report& report, const CheckResult& check, Outcome outcome) {
