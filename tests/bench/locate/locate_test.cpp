@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/locate/readiness.hpp"
+#include "tests/bench/locate/readiness.hpp"
 #include "tests/bench/locate/runs.hpp"
 
 namespace muster::bench::locate {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/locate/readiness.hpp"
+#include "tests/bench/locate/readiness.hpp"
 #include "tests/bench/locate/runs.hpp"
 
 namespace muster::bench::locate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/readiness.hpp"
+#include "tests/bench/locate/readiness.hpp"
 
 #include <algorithm>
 #include <iterator>
