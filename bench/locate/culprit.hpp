@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/locate/nodes.hpp"
+#include "bench/locate/rounds.hpp"
 #include "bench/locate/rule.hpp"
 #include "bench/locate/schedule.hpp"
 
@@ -27,7 +28,10 @@ struct Culprit {
     node,             // slow with every partner
     link,             // these two with one another, and with nobody else
     leaf,             // the nodes of one leaf switch, by what they share
-    congestion,       // pairs that were slow only while all nodes worked
+    level,            // all that crosses the switches of one level
+    rail,             // the same device of most nodes
+    group,            // these nodes together, and no smaller part of them
+    congestion,       // what was slow only while all nodes worked
     everyone,         // no outlier, and less than is expected
     not_enough_data,  // nothing can be said; `evidence` says why
   };
@@ -36,9 +40,11 @@ struct Culprit {
   Part part = Part::untold;
   std::vector<int> devices{};  // of a node: those that are slow, where it is not all of them
   int leaf = kNoLeaf;
-  bool hung = false;  // it did not finish
-  double gbps = 0;    // the best that was measured
-  double share = 0;   // of what the healthy reach
+  std::size_t together = 2;  // the fewest nodes in whose all-reduce it shows
+  bool hung = false;         // it did not finish
+  bool of_device = false;    // what follows are rates of one device, not of all of a node
+  double gbps = 0;           // the best that was measured
+  double share = 0;          // of what the healthy reach
   double probability = 0;
   std::vector<std::string> evidence{};
   std::vector<std::string> ruled_out{};
@@ -50,12 +56,22 @@ struct PairRate {
   std::optional<double> gbps;
 };
 
+// What those nodes reach in one all-reduce that a next job has; empty where it did not finish.
+struct Together {
+  std::vector<Node> nodes;
+  std::optional<double> gbps;
+};
+
 struct Search {
   std::vector<Culprit> culprits;
   std::vector<PairRate> pairs;  // all that were measured, in the order of time
-  std::optional<Scale> scale;   // of healthy pairs
+  std::optional<Scale> scale;   // of healthy pairs; of their devices where `pairs` is empty
+  std::optional<Together> together;
   int rounds = 0;
   std::uint64_t operations = 0;
+
+  // Adds the pairs of a round.
+  void keep(const Round& round);
 };
 
 // What one pair of nodes reached, and what its equals did.
@@ -82,6 +98,8 @@ struct Suspicion {
   std::vector<SlowPair> pairs;  // both of them fine with others
   std::vector<Node> proven;     // fine
   Scale scale;
+  bool of_device = false;      // all rates are of one device, not of all of a node
+  std::vector<int> devices{};  // that are slow on most nodes, which is no node's fault
 };
 
 }  // namespace muster::bench::locate

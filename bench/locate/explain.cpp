@@ -31,7 +31,12 @@ double odds(const std::optional<double>& gbps, const Scale& scale) {
 class Explanation {
  public:
   Explanation(const Suspicion& suspicion, const Nodes& nodes, Rounds& rounds)
-      : nodes_(nodes), rounds_(rounds), scale_(suspicion.scale), proven_(suspicion.proven) {
+      : nodes_(nodes),
+        rounds_(rounds),
+        scale_(suspicion.scale),
+        of_device_(suspicion.of_device),
+        common_(suspicion.devices),
+        proven_(suspicion.proven) {
     blame_leaves(suspicion.slow);
     for (const auto& pair : suspicion.pairs) pairs_.push_back(&pair);
   }
@@ -262,7 +267,8 @@ class Explanation {
       const auto& partner = nodes_.names[pairs[i].second];
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
-        if (!is_low(gbps, scale)) continue;
+        const bool common = std::ranges::count(common_, static_cast<int>(device)) > 0;
+        if (common || !is_low(gbps, scale)) continue;
         slow->low.push_back(static_cast<int>(device));
         if (lines.empty()) slow->odds.push_back(odds(gbps, scale));
         lines.push_back(fmt::format(
@@ -310,6 +316,7 @@ class Explanation {
                     .nodes = {slow.suspect->node},
                     .part = part_of(slow),
                     .hung = true,
+                    .of_device = of_device_,
                     .probability = probability_of(slow.odds),
                     .evidence = std::move(slow.evidence)};
     for (const auto& meeting : slow.suspect->meetings) take(culprit, meeting);
@@ -332,6 +339,8 @@ class Explanation {
   const Nodes& nodes_;
   Rounds& rounds_;
   Scale scale_;
+  bool of_device_;
+  std::vector<int> common_;  // devices that are slow everywhere
   std::vector<Node> proven_;
   std::vector<Slow> slow_;
   std::vector<Culprit> leaves_;

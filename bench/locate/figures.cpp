@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/locate/bisect.hpp"
 #include "bench/locate/findings.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/pci.hpp"
@@ -46,9 +47,9 @@ std::optional<Ceiling> ceiling_of(const Profile& profile) {
 std::vector<const Culprit*> slow_ones(const Search& search, double usual) {
   std::vector<const Culprit*> slow;
   for (const auto& culprit : search.culprits) {
-    const bool somebody = culprit.kind == Culprit::Kind::node ||
-                          culprit.kind == Culprit::Kind::link ||
-                          culprit.kind == Culprit::Kind::leaf;
+    const bool somebody =
+        culprit.kind == Culprit::Kind::node || culprit.kind == Culprit::Kind::link ||
+        culprit.kind == Culprit::Kind::leaf || culprit.kind == Culprit::Kind::group;
     if (somebody && culprit.gbps < usual) slow.push_back(&culprit);
   }
   std::ranges::sort(slow, {}, [](const Culprit* each) { return each->gbps; });
@@ -80,7 +81,7 @@ std::optional<Breakdown> breakdown_of(const Search& search,
                                       const Nodes& nodes,
                                       const Rule& rule,
                                       const Profile& profile) {
-  if (!search.scale) return {};
+  if (!search.scale || search.pairs.empty()) return {};
   const double usual = search.scale->median;
   const auto slow = slow_ones(search, usual);
   if (std::ranges::any_of(slow, [](const Culprit* each) { return each->hung; })) return {};
@@ -88,13 +89,20 @@ std::optional<Breakdown> breakdown_of(const Search& search,
   if (!ceiling && slow.empty()) return {};
   Breakdown breakdown{.title = {}, .unit = "GB/s", .parts = {}};
   auto& parts = breakdown.parts;
-  double reached = slow.empty() ? usual : slow.front()->gbps;
+  // Without those that make it slow all others reach this.
+  const double rest = search.together && search.together->gbps ? *search.together->gbps : usual;
+  double reached = slow.empty() ? rest : std::min(rest, slow.front()->gbps);
   parts.push_back(
       {.what = "reached where all nodes work together", .value = reached, .reached = true});
   for (std::size_t i = 0; i < slow.size(); ++i) {
-    const double next = i + 1 < slow.size() ? slow[i + 1]->gbps : usual;
+    const double next = i + 1 < slow.size() ? slow[i + 1]->gbps : std::max(rest, reached);
     parts.push_back({.what = name_of(*slow[i], nodes), .value = next - reached});
     reached = next;
+  }
+  if (falls_behind(rest, *search.scale)) {
+    parts.push_back({.what = "healthy pairs reach it, and all nodes together do not",
+                     .value = usual - reached});
+    reached = usual;
   }
   if (rule.floor_gbps && *rule.floor_gbps > reached) {
     parts.push_back({.what = "less than is expected of healthy nodes, on all of them",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/locate/bisect.hpp"
 #include "lib/hosts/hostlist.hpp"
 
 namespace muster::bench::locate {
@@ -15,12 +16,6 @@ using Kind = Culprit::Kind;
 
 constexpr double kPercent = 100;
 
-std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes) {
-  std::vector<std::string> names;
-  for (const auto node : which) names.push_back(nodes.names[node]);
-  return names;
-}
-
 std::string device_of(const Culprit& culprit, const Nodes& nodes) {
   switch (culprit.kind) {
     case Kind::node:
@@ -29,6 +24,10 @@ std::string device_of(const Culprit& culprit, const Nodes& nodes) {
       return fmt::format("{}", fmt::join(names_of(culprit.nodes, nodes), "-"));
     case Kind::leaf:
       return nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)];
+    case Kind::rail:
+      return fmt::format("device {}", culprit.devices[0]);
+    case Kind::group:
+    case Kind::level:
     case Kind::congestion:
     case Kind::everyone:
     case Kind::not_enough_data:
@@ -64,7 +63,19 @@ std::string part_of(const Culprit& culprit) {
 std::string what(const Culprit& culprit, const Nodes& nodes) {
   switch (culprit.kind) {
     case Kind::node:
+      if (culprit.together > 2) {
+        return fmt::format(
+            "in an all-reduce of {} nodes and more: {}", culprit.together, how(culprit));
+      }
       return fmt::format("{}{}", part_of(culprit), how(culprit));
+    case Kind::rail:
+      return fmt::format("on most nodes: {}", how(culprit));
+    case Kind::group:
+      return fmt::format("{} are slow together, and no smaller part of them: {}",
+                         fold_hostlist(names_of(culprit.nodes, nodes)),
+                         how(culprit));
+    case Kind::level:
+      return how(culprit);
     case Kind::link:
       return fmt::format("the path between the two {}", culprit.hung ? how(culprit) : "is slow");
     case Kind::leaf:
@@ -83,10 +94,17 @@ std::string what(const Culprit& culprit, const Nodes& nodes) {
   return "not enough data";
 }
 
-Outcome outcome_of(const Culprit& culprit, const Rule& rule) {
+std::optional<double> floor_for(const Culprit& culprit, const Nodes& nodes, const Rule& rule) {
+  return culprit.of_device ? rule_of_device(rule, nodes.devices).floor_gbps : rule.floor_gbps;
+}
+
+Outcome outcome_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule) {
   if (culprit.kind == Kind::congestion) return Outcome::warn;
   if (culprit.kind == Kind::not_enough_data) return Outcome::unknown;
-  const bool reaches = rule.floor_gbps && !culprit.hung && culprit.gbps >= *rule.floor_gbps;
+  const auto floor = floor_for(culprit, nodes, rule);
+  const bool reaches = floor && !culprit.hung && culprit.gbps >= *floor;
+  // Switches that carry less than what hangs from them may be meant to.
+  if (culprit.kind == Kind::level && !floor) return Outcome::warn;
   return reaches ? Outcome::warn : Outcome::fail;
 }
 
@@ -113,30 +131,25 @@ Finding finding_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule)
   }
   Finding finding{.check = std::string(kLocateCheck),
                   .device = device_of(culprit, nodes),
-                  .outcome = outcome_of(culprit, rule),
+                  .outcome = outcome_of(culprit, nodes, rule),
                   .message = std::move(message)};
   if (culprit.kind == Kind::not_enough_data) return finding;
   finding.remedy = culprit.kind == Kind::congestion ? Remedy::watch : Remedy::report_to_provider;
   if (!culprit.hung && culprit.gbps > 0) {
     finding.observed = culprit.gbps;
     finding.unit = "GB/s";
-    if (rule.floor_gbps) finding.limit = *rule.floor_gbps;
+    if (const auto floor = floor_for(culprit, nodes, rule)) finding.limit = *floor;
   }
   return finding;
 }
 
-template <class Belongs>
-std::vector<std::string> nodes_where(const Search& search,
-                                     const Nodes& nodes,
-                                     const Belongs& belongs) {
-  std::set<Node> found;
-  for (const auto& culprit : search.culprits) {
-    if (belongs(culprit.kind)) found.insert(culprit.nodes.begin(), culprit.nodes.end());
-  }
-  return names_of({found.begin(), found.end()}, nodes);
-}
-
 }  // namespace
+
+std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes) {
+  std::vector<std::string> names;
+  for (const auto node : which) names.push_back(nodes.names[node]);
+  return names;
+}
 
 std::string name_of(const Culprit& culprit, const Nodes& nodes) {
   const auto device = device_of(culprit, nodes);
@@ -168,12 +181,57 @@ std::vector<Finding> findings_of(const Search& search, const Nodes& nodes, const
 }
 
 std::vector<std::string> accused_of(const Search& search, const Nodes& nodes) {
-  return nodes_where(search, nodes, [](Kind kind) { return kind == Kind::node; });
+  std::set<Node> accused;
+  for (const auto& culprit : search.culprits) {
+    if (culprit.kind == Kind::node) accused.insert(culprit.nodes.begin(), culprit.nodes.end());
+  }
+  return names_of({accused.begin(), accused.end()}, nodes);
 }
 
-std::vector<std::string> excluded_of(const Search& search, const Nodes& nodes) {
-  return nodes_where(
-      search, nodes, [](Kind kind) { return kind == Kind::node || kind == Kind::leaf; });
+std::vector<Node> left_out(const Search& search) {
+  std::set<Node> out;
+  for (const auto& culprit : search.culprits) {
+    if (culprit.kind == Kind::node || culprit.kind == Kind::leaf) {
+      out.insert(culprit.nodes.begin(), culprit.nodes.end());
+    }
+  }
+  for (const auto& culprit : search.culprits) {
+    if (culprit.kind != Kind::link) continue;
+    const auto is_out = [&](Node node) { return out.contains(node); };
+    if (std::ranges::none_of(culprit.nodes, is_out)) out.insert(culprit.nodes.front());
+  }
+  return {out.begin(), out.end()};
+}
+
+std::optional<Finding> together_finding(const Search& search,
+                                        const Nodes& nodes,
+                                        const Rule& rule) {
+  if (!search.together) return {};
+  const auto& [members, gbps] = *search.together;
+  const auto out = names_of(left_out(search), nodes);
+  auto message = out.empty() ? fmt::format("all {} nodes together ", members.size())
+                             : fmt::format("without {} the other {} nodes together ",
+                                           fold_hostlist(out),
+                                           members.size());
+  message += gbps ? fmt::format("reach {} GB/s", rate_text(*gbps)) : "do not finish";
+  const bool behind = falls_behind(gbps, *search.scale);
+  if (behind && gbps) {
+    message +=
+        fmt::format(", {:.0f}% of what healthy pairs reach", kPercent * search.scale->share(*gbps));
+  }
+  const bool fails = !gbps || (rule.floor_gbps && *gbps < *rule.floor_gbps);
+  Finding finding{.check = std::string(kLocateCheck),
+                  .device = "job",
+                  .outcome = fails    ? Outcome::fail
+                             : behind ? Outcome::warn
+                                      : Outcome::pass,
+                  .message = std::move(message),
+                  .observed = gbps.value_or(0),
+                  .unit = "GB/s"};
+  if (rule.floor_gbps) finding.limit = *rule.floor_gbps;
+  if (fails) finding.remedy = Remedy::report_to_provider;
+  if (!fails && behind) finding.remedy = Remedy::watch;
+  return finding;
 }
 
 }  // namespace muster::bench::locate

@@ -2,6 +2,7 @@
 // What a search found, as findings of a report.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +24,18 @@ inline constexpr std::string_view kLocateCheck = "bench.locate";
 // Who a culprit is: "gpu-0017: HCA 3", "the path gpu-0003-gpu-0009", "leaf switch leaf4".
 [[nodiscard]] std::string name_of(const Culprit& culprit, const Nodes& nodes);
 
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes);
+
 // The nodes that findings accuse, in the order of `nodes`. Of a link neither is.
 [[nodiscard]] std::vector<std::string> accused_of(const Search& search, const Nodes& nodes);
 
-// The nodes of a slow leaf switch are not accused; a job is better off without them all the same.
-[[nodiscard]] std::vector<std::string> excluded_of(const Search& search, const Nodes& nodes);
+// Whom the next job is better off without: the accused, the nodes of a slow leaf switch, and one of
+// the two of a slow link.
+[[nodiscard]] std::vector<Node> left_out(const Search& search);
+
+// What all others reach together, as a finding of the job. Nothing where it was not measured.
+[[nodiscard]] std::optional<Finding> together_finding(const Search& search,
+                                                      const Nodes& nodes,
+                                                      const Rule& rule);
 
 }  // namespace muster::bench::locate

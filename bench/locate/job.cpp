@@ -49,7 +49,7 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
                                   name(most),
                                   *most));
   }
-  return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}};
+  return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
 }
 
 Job::Job(RankContext& self, Parts& parts, const Operation& operation, int per_repeat)

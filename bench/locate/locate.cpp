@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "bench/locate/bisect.hpp"
 #include "bench/locate/explain.hpp"
 
 namespace muster::bench::locate {
@@ -45,6 +46,69 @@ std::optional<Culprit> judge_all(const Search& search, const Suspicion& found, c
                   kPercent * visible));
 }
 
+Strategy strategy_for(Strategy asked, const Nodes& nodes) {
+  if (asked != Strategy::automatic) return asked;
+  return nodes.count() <= kFewNodes ? Strategy::tournament : Strategy::screen;
+}
+
+// Disjoint pairs, as what all nodes together are compared with.
+Result<Suspicion> pairs_alone(const Nodes& nodes, Rounds& rounds, Search& search) {
+  const auto pairs = pairs_across(nodes);
+  const auto round = rounds.measure("disjoint pairs, all at once", groups_of(pairs));
+  if (!round) return tl::unexpected(round.error());
+  search.keep(*round);
+  search.scale = first_scale(finished(*round), round->noise, rounds.rule());
+  if (!search.scale) return Suspicion{};
+  Suspicion suspicion{.slow = {}, .pairs = {}, .proven = {}, .scale = *search.scale};
+  for (const auto& [a, b] : pairs) suspicion.proven.insert(suspicion.proven.end(), {a, b});
+  return suspicion;
+}
+
+Result<Suspicion> suspect(Strategy strategy, const Nodes& nodes, Rounds& rounds, Search& search) {
+  switch (strategy) {
+    case Strategy::tournament:
+      return tournament(nodes, rounds, search);
+    case Strategy::bisect:
+      return pairs_alone(nodes, rounds, search);
+    case Strategy::rails:
+      return rails(nodes, rounds, search);
+    case Strategy::fabric:
+      return fabric(nodes, rounds, search);
+    case Strategy::automatic:
+    case Strategy::screen:
+      break;
+  }
+  return screen(nodes, rounds, search);
+}
+
+// What pairs cannot show, since it is the same for all of them: a device that is slow on every
+// node, and, where all are too slow, a level of switches.
+Result<std::vector<Culprit>> common_causes(const std::optional<Culprit>& general,
+                                           const Suspicion& suspicion,
+                                           const Nodes& nodes,
+                                           Rounds& rounds) {
+  const auto& rule = rounds.rule();
+  const bool all_slow = general && general->kind == Culprit::Kind::everyone;
+  const bool untold =
+      !general && !rule.floor_gbps && suspicion.slow.empty() && suspicion.pairs.empty();
+  std::vector<Culprit> found;
+  if ((all_slow || untold) && static_cast<std::size_t>(nodes.devices) >= rule.enough) {
+    auto slow = slow_rails(nodes, rounds);
+    if (!slow) return slow;
+    std::ranges::move(*slow, std::back_inserter(found));
+  }
+  if (all_slow && !nodes.leaves.empty()) {
+    auto slow = slow_levels(nodes, rounds);
+    if (!slow) return slow;
+    std::ranges::move(*slow, std::back_inserter(found));
+  }
+  return found;
+}
+
+bool is_common(const Culprit& culprit) {
+  return culprit.kind == Culprit::Kind::rail || culprit.kind == Culprit::Kind::level;
+}
+
 }  // namespace
 
 std::optional<Scale> first_scale(const std::vector<double>& values,
@@ -59,22 +123,40 @@ std::optional<Scale> first_scale(const std::vector<double>& values,
                .limit = *rule.floor_gbps};
 }
 
+void Search::keep(const Round& round) {
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    const auto& nodes = round.groups[i].nodes;
+    pairs.push_back({{nodes[0], nodes[1]}, round.gbps[i]});
+  }
+}
+
 Result<Search> locate(const Nodes& nodes, Measurer& measurer, const Plan& plan) {
   if (nodes.count() < 2) return make_error("a search needs at least two nodes");
   Rounds rounds(measurer, plan.rule, plan.watch);
   Search search;
-  const bool few = nodes.count() <= kFewNodes;
-  const bool all =
-      plan.strategy == Strategy::tournament || (plan.strategy == Strategy::automatic && few);
-  auto found = all ? tournament(nodes, rounds, search) : screen(nodes, rounds, search);
+  const auto strategy = strategy_for(plan.strategy, nodes);
+  auto found = suspect(strategy, nodes, rounds, search);
   if (!found) return tl::unexpected(found.error());
-  const auto general = judge_all(search, *found, plan.rule);
-  if (general) search.culprits.push_back(*general);
+  const auto rule = found->of_device ? rule_of_device(plan.rule, nodes.devices) : plan.rule;
+  const auto general = judge_all(search, *found, rule);
+  if (plan.strategy == Strategy::automatic) {
+    auto common = common_causes(general, *found, nodes, rounds);
+    if (!common) return tl::unexpected(common.error());
+    std::ranges::move(*common, std::back_inserter(search.culprits));
+  }
+  const bool explained = general && general->kind == Culprit::Kind::everyone &&
+                         std::ranges::any_of(search.culprits, is_common);
+  if (general && !explained) search.culprits.push_back(*general);
   if (!general || general->kind == Culprit::Kind::not_enough_data) {
     if (!found->slow.empty() || !found->pairs.empty()) {
       auto culprits = explain(*found, nodes, rounds);
       if (!culprits) return tl::unexpected(culprits.error());
       std::ranges::move(*culprits, std::back_inserter(search.culprits));
+    }
+    if (search.scale && strategy != Strategy::rails) {
+      if (auto done = measure_together(nodes, rounds, search); !done) {
+        return tl::unexpected(done.error());
+      }
     }
   }
   search.rounds = rounds.count();

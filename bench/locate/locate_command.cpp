@@ -26,9 +26,12 @@ constexpr std::array kOptions{
     option<&C::model, take_model>(
         "--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
     option<&C::strategy>("--strategy",
-                         "auto|screen|tournament",
+                         "auto|screen|tournament|bisect|rails|fabric",
                          "screen: disjoint pairs, then suspects with proven partners; tournament: "
-                         "all pairs (default auto: tournament up to 16 nodes)"),
+                         "all pairs; bisect: parts of the job that are slow together; rails: each "
+                         "device by itself; fabric: below and across the switches of --topology "
+                         "(default auto: all pairs up to 16 nodes, else screen; then what is found "
+                         "asks for)"),
     option<&C::topology>(
         "--topology", "FILE", "Slurm's topology.conf, or lines with a switch and its nodes"),
     option<&C::size, take_size>("--size",
@@ -72,6 +75,10 @@ Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* con
         if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
         if (command.model && command.backend != BackendKind::sim) {
           return make_error("--sim goes with --backend sim");
+        }
+        if (command.strategy == Strategy::fabric && command.topology.empty() &&
+            command.backend != BackendKind::sim) {
+          return make_error("--strategy fabric needs --topology");
         }
         return place_fits(command);
       });

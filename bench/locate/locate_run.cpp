@@ -16,7 +16,6 @@
 #include "bench/locate/topology.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
-#include "bench/results/statistics.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
 #include "lib/base/atomic_file.hpp"
@@ -99,8 +98,11 @@ class Run {
     search_ = *std::move(search);
     report_.findings = findings_of(search_, nodes_, plan.rule);
     report_.accused = accused_of(search_, nodes_);
-    excluded_ = excluded_of(search_, nodes_);
-    if (auto done = measure_rest(measurer, plan.rule); !done) return done;
+    excluded_ = names_of(left_out(search_), nodes_);
+    if (auto together = together_finding(search_, nodes_, plan.rule)) {
+      together_ = together->message;
+      report_.findings.push_back(*std::move(together));
+    }
     if (auto matrix = matrix_of(search_, nodes_)) report_.matrices.push_back(*std::move(matrix));
     if (auto parts = breakdown_of(search_, nodes_, plan.rule, choice_.profile)) {
       report_.breakdowns.push_back(*std::move(parts));
@@ -131,34 +133,6 @@ class Run {
   }
 
  private:
-  // What all nodes together reach that nobody accuses.
-  [[nodiscard]] Result<void> measure_rest(Measurer& measurer, const Rule& rule) {
-    Group rest;
-    for (Node node = 0; node < nodes_.count(); ++node) {
-      const bool out = std::ranges::find(excluded_, nodes_.names[node]) != excluded_.end();
-      if (!out) rest.nodes.push_back(node);
-    }
-    if (excluded_.empty() || rest.nodes.size() < 2) return {};
-    auto answers = measurer.measure({rest}, rule.first_repeats);
-    if (!answers) return tl::unexpected(answers.error());
-    auto& answer = answers->front();
-    const bool finished = answer.finished && !answer.gbps.empty();
-    const double gbps = finished ? median_of(std::move(answer.gbps)) : 0;
-    const bool good = finished && gbps >= rule.floor_gbps.value_or(0);
-    rest_ = fmt::format("without {} the other {} nodes together {}",
-                        fold_hostlist(excluded_),
-                        rest.nodes.size(),
-                        finished ? fmt::format("reach {} GB/s", rate_text(gbps)) : "do not finish");
-    report_.findings.push_back({.check = std::string(kLocateCheck),
-                                .device = "job",
-                                .outcome = good ? Outcome::pass : Outcome::fail,
-                                .message = rest_,
-                                .observed = gbps,
-                                .unit = "GB/s",
-                                .remedy = good ? Remedy::none : Remedy::report_to_provider});
-    return {};
-  }
-
   [[nodiscard]] bool shows_progress() const {
     return input_.console.width > 0 && !command_.quiet && command_.output.empty() &&
            command_.format == Format::text;
@@ -192,7 +166,7 @@ class Run {
                         search_.rounds,
                         search_.rounds == 1 ? "round" : "rounds",
                         search_.operations);
-    if (!rest_.empty()) text += fmt::format("{}\n", rest_);
+    if (!together_.empty()) text += fmt::format("{}\n", together_);
     if (!excluded.empty()) text += fmt::format("--exclude={}\n", excluded);
     return text;
   }
@@ -205,7 +179,7 @@ class Run {
   Clock::time_point begin_;
   Search search_;
   std::vector<std::string> excluded_;  // by a next job
-  std::string rest_;                   // what the others reach together; empty if none is excluded
+  std::string together_;               // what all others reach; empty if it was not measured
   Report report_;
 };
 

@@ -18,13 +18,15 @@ void lower(double& rate, double factor) { rate = std::min(rate, factor); }
 }  // namespace
 
 Nodes nodes_of(const ModelCluster& cluster, bool with_topology) {
-  Nodes nodes{.names = {}, .devices = cluster.devices, .leaves = {}, .leaf_names = {}};
+  Nodes nodes{.names = {}, .devices = cluster.devices, .leaves = {}, .leaf_names = {}, .pods = {}};
   for (std::size_t i = 0; i < cluster.nodes; ++i) {
     nodes.names.push_back(fmt::format("sim{}", i));
     if (!with_topology) continue;
     const auto leaf = i / cluster.nodes_per_leaf;
     nodes.leaves.push_back(static_cast<int>(leaf));
-    if (leaf == nodes.leaf_names.size()) nodes.leaf_names.push_back(fmt::format("leaf{}", leaf));
+    if (leaf < nodes.leaf_names.size()) continue;
+    nodes.leaf_names.push_back(fmt::format("leaf{}", leaf));
+    nodes.pods.push_back(static_cast<int>(leaf / cluster.leaves_per_pod));
   }
   return nodes;
 }
@@ -34,29 +36,47 @@ Model::Model(ModelCluster cluster)
   const auto leaves = leaf(cluster_.nodes - 1) + 1;
   leaves_.assign(leaves, 1);
   crowded_leaves_.assign(leaves, 1);
+  for (const auto& fault : cluster_.faults) set(fault);
+}
+
+// A fault of the node as a whole, or of one of its devices, for which all others wait.
+void Model::slow_down(NodeState& node, const ModelFault& fault) const {
+  lower(node.network, fault.factor);
+  const bool gpu = fault.kind == Kind::slow_node || fault.kind == Kind::slow_gpu;
+  if (gpu) lower(node.inside, fault.factor);
   const auto devices = static_cast<std::size_t>(cluster_.devices);
-  for (const auto& fault : cluster_.faults) {
-    if (fault.kind == Kind::slow_leaf) {
-      lower(leaves_[fault.first], fault.factor);
-      continue;
-    }
-    if (fault.kind == Kind::congestion) {
-      lower(crowded_leaves_[fault.first], fault.factor);
-      continue;
-    }
-    auto& node = nodes_[fault.first];
-    if (fault.kind == Kind::slow_link || fault.kind == Kind::hang_link) links_.push_back(fault);
-    if (fault.kind == Kind::hang) node.hangs = true;
-    if (fault.kind != Kind::slow_node && fault.kind != Kind::slow_hca &&
-        fault.kind != Kind::slow_gpu) {
-      continue;
-    }
-    lower(node.network, fault.factor);
-    if (fault.kind != Kind::slow_hca) lower(node.inside, fault.factor);
-    if (node.devices.empty()) node.devices.assign(devices, 1);
-    for (std::size_t i = 0; i < devices; ++i) {
-      if (fault.kind == Kind::slow_node || i == fault.second) lower(node.devices[i], fault.factor);
-    }
+  if (node.devices.empty()) node.devices.assign(devices, 1);
+  const auto index = fault.kind == Kind::slow_rail ? fault.first : fault.second;
+  for (std::size_t i = 0; i < devices; ++i) {
+    if (fault.kind == Kind::slow_node || i == index) lower(node.devices[i], fault.factor);
+  }
+}
+
+void Model::set(const ModelFault& fault) {
+  switch (fault.kind) {
+    case Kind::slow_node:
+    case Kind::slow_hca:
+    case Kind::slow_gpu:
+      return slow_down(nodes_[fault.first], fault);
+    case Kind::slow_rail:
+      for (auto& node : nodes_) slow_down(node, fault);
+      return;
+    case Kind::slow_large:
+      nodes_[fault.first].large = fault.factor;
+      nodes_[fault.first].enough = fault.second;
+      return;
+    case Kind::slow_leaf:
+      return lower(leaves_[fault.first], fault.factor);
+    case Kind::congestion:
+      return lower(crowded_leaves_[fault.first], fault.factor);
+    case Kind::slow_level:
+      return lower(levels_.at(fault.first - 1), fault.factor);
+    case Kind::hang:
+      nodes_[fault.first].hangs = true;
+      return;
+    case Kind::slow_link:
+    case Kind::hang_link:
+      links_.push_back(fault);
   }
 }
 
@@ -73,9 +93,10 @@ double Model::path(const Group& group, bool crowded) const {
   const auto [low, high] = std::ranges::minmax(group.nodes);
   double part = 1;
   if (leaf(low) != leaf(high)) {
-    part = cluster_.per_level;
+    part = cluster_.per_level * levels_[0];
     if (leaf(low) / cluster_.leaves_per_pod != leaf(high) / cluster_.leaves_per_pod) {
       part *= cluster_.per_level;
+      lower(part, levels_[1]);
     }
     double worst = 1;
     for (const auto node : group.nodes) {
@@ -84,13 +105,14 @@ double Model::path(const Group& group, bool crowded) const {
     }
     part *= worst;
   }
+  double slowest = 1;
   for (const auto& link : links_) {
     const auto has = [&](Node node) { return std::ranges::count(group.nodes, node) > 0; };
     if (link.kind == Kind::slow_link && has(link.first) && has(link.second)) {
-      part *= link.factor;
+      lower(slowest, link.factor);
     }
   }
-  return part;
+  return part * slowest;
 }
 
 double Model::rate_of(const Group& group, bool crowded) const {
@@ -107,6 +129,7 @@ double Model::rate_of(const Group& group, bool crowded) const {
           group.device == kAllDevices ? state.network
           : state.devices.empty()     ? 1
                                       : state.devices[device]);
+    if (group.nodes.size() >= state.enough) lower(part, state.large);
   }
   const double all = cluster_.gbps / (group.device == kAllDevices ? 1 : cluster_.devices);
   return all * part * path(group, crowded);

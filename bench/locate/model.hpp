@@ -3,6 +3,7 @@
 // docs/locate.md, and for --backend sim. What it does follows from its seed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -18,7 +19,10 @@ struct ModelFault {
     slow_hca,    // first: node, second: index; all HCAs wait for the slowest
     slow_gpu,    // first: node, second: index; inside the node, too
     slow_link,   // first, second: nodes; between these two
+    slow_large,  // first: node, second: nodes; what it takes part in with at least so many
+    slow_rail,   // first: index; this HCA of every node
     slow_leaf,   // first: leaf switch; what leaves it
+    slow_level,  // first: 1 or 2; what crosses leaf switches, or the switches above them
     congestion,  // first: leaf switch; what leaves it while more than half of all nodes work
     hang,        // first: node; nothing that it takes part in ends
     hang_link,   // first, second: nodes; nothing ends that has both of them
@@ -65,12 +69,16 @@ class Model final : public Measurer {
   struct NodeState {
     double inside = 1;   // of what its GPUs reach among themselves
     double network = 1;  // of all HCAs together
+    double large = 1;    // of what it reaches in a group of `enough` nodes
+    std::size_t enough = 0;
     bool hangs = false;
     std::vector<double> devices;  // of each alone; empty where all are healthy
   };
 
   [[nodiscard]] std::size_t leaf(Node node) const { return node / cluster_.nodes_per_leaf; }
 
+  void slow_down(NodeState& node, const ModelFault& fault) const;
+  void set(const ModelFault& fault);
   [[nodiscard]] double path(const Group& group, bool crowded) const;
   [[nodiscard]] bool hangs(const Group& group) const;
   [[nodiscard]] double normal();
@@ -78,6 +86,7 @@ class Model final : public Measurer {
   ModelCluster cluster_;
   std::vector<NodeState> nodes_;
   std::vector<double> leaves_, crowded_leaves_;
+  std::array<double, 2> levels_{1, 1};
   std::vector<ModelFault> links_;
   std::mt19937_64 random_;
   double level_ = 1;

@@ -16,10 +16,16 @@ struct Nodes {
   int devices = 1;          // GPUs of a node, each with its HCA
   std::vector<int> leaves;  // each node's leaf switch, or kNoLeaf; empty where none is known
   std::vector<std::string> leaf_names;
+  std::vector<int> pods;  // of each leaf switch: the switch above it; empty where none is known
 
   [[nodiscard]] std::size_t count() const { return names.size(); }
 
   [[nodiscard]] int leaf(Node node) const { return leaves.empty() ? kNoLeaf : leaves[node]; }
+
+  [[nodiscard]] int pod(Node node) const {
+    return pods.empty() || leaf(node) == kNoLeaf ? kNoLeaf
+                                                 : pods[static_cast<std::size_t>(leaf(node))];
+  }
 
   [[nodiscard]] bool share_leaf(Node a, Node b) const {
     return leaf(a) != kNoLeaf && leaf(a) == leaf(b);

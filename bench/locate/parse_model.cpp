@@ -17,7 +17,7 @@ using Kind = ModelFault::Kind;
 constexpr std::size_t kMostNodes = 4096;
 
 // What the numbers of a fault count.
-enum class Counts { nodes, leaves, devices, nothing };
+enum class Counts { nodes, sizes, leaves, levels, devices, nothing };
 
 struct FaultForm {
   std::string_view name;
@@ -31,6 +31,9 @@ constexpr std::array kFaults{
     FaultForm{"slow_hca", Kind::slow_hca, Counts::nodes, Counts::devices, true},
     FaultForm{"slow_gpu", Kind::slow_gpu, Counts::nodes, Counts::devices, true},
     FaultForm{"slow_link", Kind::slow_link, Counts::nodes, Counts::nodes, true},
+    FaultForm{"slow_large", Kind::slow_large, Counts::nodes, Counts::sizes, true},
+    FaultForm{"slow_rail", Kind::slow_rail, Counts::devices, Counts::nothing, true},
+    FaultForm{"slow_level", Kind::slow_level, Counts::levels, Counts::nothing, true},
     FaultForm{"slow_leaf", Kind::slow_leaf, Counts::leaves, Counts::nothing, true},
     FaultForm{"congestion", Kind::congestion, Counts::leaves, Counts::nothing, true},
     FaultForm{"hang", Kind::hang, Counts::nodes, Counts::nothing, false},
@@ -44,10 +47,21 @@ Result<std::size_t> number_in(std::string_view text, std::size_t least, std::siz
   return wrong(fmt::format("\"{}\" is no whole number from {} to {}", text, least, most));
 }
 
-std::size_t count_of(const ModelCluster& cluster, Counts what) {
-  if (what == Counts::devices) return static_cast<std::size_t>(cluster.devices);
-  if (what == Counts::leaves) return (cluster.nodes - 1) / cluster.nodes_per_leaf + 1;
-  return cluster.nodes;
+Result<std::size_t> number_of(std::string_view text, const ModelCluster& cluster, Counts what) {
+  switch (what) {
+    case Counts::devices:
+      return number_in(text, 0, static_cast<std::size_t>(cluster.devices) - 1);
+    case Counts::leaves:
+      return number_in(text, 0, (cluster.nodes - 1) / cluster.nodes_per_leaf);
+    case Counts::levels:
+      return number_in(text, 1, 2);
+    case Counts::sizes:
+      return number_in(text, 2, cluster.nodes);
+    case Counts::nodes:
+    case Counts::nothing:
+      break;
+  }
+  return number_in(text, 0, cluster.nodes - 1);
 }
 
 Result<ModelFault> parse_fault(std::string_view text, const ModelCluster& cluster) {
@@ -66,11 +80,11 @@ Result<ModelFault> parse_fault(std::string_view text, const ModelCluster& cluste
         fmt::format("fault {} takes {} numbers, got \"{}\"", form->name, needed - 1, text));
   }
   ModelFault fault{.kind = form->kind};
-  const auto first = number_in(words[1], 0, count_of(cluster, form->first) - 1);
+  const auto first = number_of(words[1], cluster, form->first);
   if (!first) return tl::unexpected(first.error());
   fault.first = *first;
   if (second) {
-    const auto number = number_in(words[2], 0, count_of(cluster, form->second) - 1);
+    const auto number = number_of(words[2], cluster, form->second);
     if (!number) return tl::unexpected(number.error());
     fault.second = *number;
     if (form->second == Counts::nodes && fault.first == fault.second) {

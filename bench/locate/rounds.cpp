@@ -96,4 +96,14 @@ Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups,
   return round_of(title, std::move(groups), std::move(answers), repeats);
 }
 
+Result<std::optional<double>> Rounds::together(const std::vector<Node>& nodes) {
+  if (watch_) watch_("all together", 1);
+  std::vector<Answer> answers(1);
+  if (auto done = add({{.nodes = nodes}}, rule_.first_repeats, answers); !done) {
+    return tl::unexpected(done.error());
+  }
+  return round_of("all together", {{.nodes = nodes}}, std::move(answers), rule_.first_repeats)
+      .gbps.front();
+}
+
 }  // namespace muster::bench::locate

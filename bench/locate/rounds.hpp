@@ -41,6 +41,10 @@ class Rounds {
                                       std::vector<Group> groups,
                                       int repeats);
 
+  // What they reach all together; empty where they do not finish. No round, since nobody is
+  // compared.
+  [[nodiscard]] Result<std::optional<double>> together(const std::vector<Node>& nodes);
+
   [[nodiscard]] const Rule& rule() const { return rule_; }
 
   [[nodiscard]] int count() const { return count_; }

@@ -31,6 +31,11 @@ double deviations_for(std::size_t values, double chance) {
   return high;
 }
 
+Rule rule_of_device(Rule rule, int devices) {
+  if (rule.floor_gbps) *rule.floor_gbps /= devices;
+  return rule;
+}
+
 std::optional<Scale> scale_around(const std::vector<double>& values,
                                   double deviation,
                                   const Rule& rule) {

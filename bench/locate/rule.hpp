@@ -19,6 +19,9 @@ struct Rule {
   std::optional<double> floor_gbps;  // what a healthy pair reaches at least
 };
 
+// The same for one of so many devices that make up a node's rate.
+[[nodiscard]] Rule rule_of_device(Rule rule, int devices);
+
 // The values of a round that are compared with one another.
 struct Scale {
   std::size_t count = 0;

@@ -15,10 +15,10 @@
 namespace muster::bench::locate {
 namespace {
 
-// Of one line: the switch, and the list of its nodes, which is empty for a switch of switches.
-struct Leaf {
+// Of one line: a switch, and the list of its nodes or of the switches below it.
+struct Switch {
   std::string name;
-  std::string_view nodes;
+  std::string_view nodes, switches;
 };
 
 std::string lower_case(std::string_view text) {
@@ -29,33 +29,34 @@ std::string lower_case(std::string_view text) {
 }
 
 // Slurm's keys, in whatever case.
-Result<Leaf> parse_slurm(const std::vector<std::string_view>& words) {
-  Leaf leaf;
-  bool switches = false;
+Result<Switch> parse_slurm(const std::vector<std::string_view>& words) {
+  Switch found;
   for (const auto word : words) {
     const auto equals = word.find('=');
     const auto key = lower_case(word.substr(0, equals));
     const auto value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
     if (key == "switchname") {
-      leaf.name = value;
+      found.name = value;
     } else if (key == "nodes") {
-      leaf.nodes = value;
+      found.nodes = value;
     } else if (key == "switches") {
-      switches = true;
+      found.switches = value;
     } else if (key != "linkspeed") {
       return make_error(fmt::format("unknown word \"{}\"", printable(word, 80)));
     }
   }
-  if (leaf.name.empty()) return make_error("there is no SwitchName");
-  if (leaf.nodes.empty() && !switches) return make_error("neither Nodes nor Switches");
-  return leaf;
+  if (found.name.empty()) return make_error("there is no SwitchName");
+  if (found.nodes.empty() && found.switches.empty()) {
+    return make_error("neither Nodes nor Switches");
+  }
+  return found;
 }
 
-Result<Leaf> parse_line(std::string_view line) {
+Result<Switch> parse_line(std::string_view line) {
   const auto words = split_words(line);
   if (words.front().find('=') != std::string_view::npos) return parse_slurm(words);
   if (words.size() != 2) return make_error("expects a switch and the list of its nodes");
-  return Leaf{.name = std::string(words[0]), .nodes = words[1]};
+  return Switch{.name = std::string(words[0]), .nodes = words[1], .switches = {}};
 }
 
 class Reader {
@@ -64,17 +65,39 @@ class Reader {
     for (Node node = 0; node < nodes.count(); ++node) known_[nodes.names[node]] = node;
     nodes_.leaves.assign(nodes.count(), kNoLeaf);
     nodes_.leaf_names.clear();
+    nodes_.pods.clear();
   }
 
   [[nodiscard]] Result<void> take(std::string_view line) {
-    const auto leaf = parse_line(line);
-    if (!leaf) return tl::unexpected(leaf.error());
-    if (leaf->nodes.empty()) return {};
-    const auto names = expand_hostlist(leaf->nodes);
+    const auto found = parse_line(line);
+    if (!found) return tl::unexpected(found.error());
+    auto names = expand_hostlist(found->nodes.empty() ? found->switches : found->nodes);
     if (!names) return tl::unexpected(names.error());
+    if (!found->nodes.empty()) return add_leaf(found->name, *names);
+    above_.push_back(*std::move(names));
+    return {};
+  }
+
+  // Once all lines are read: a switch may be named before those below it.
+  void finish() {
+    std::map<std::string, std::size_t> leaves;
+    for (std::size_t i = 0; i < nodes_.leaf_names.size(); ++i) leaves[nodes_.leaf_names[i]] = i;
+    for (std::size_t i = 0; i < above_.size(); ++i) {
+      for (const auto& name : above_[i]) {
+        const auto leaf = leaves.find(name);
+        if (leaf == leaves.end()) continue;
+        nodes_.pods.resize(leaves.size(), kNoLeaf);
+        nodes_.pods[leaf->second] = static_cast<int>(i);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] Result<void> add_leaf(const std::string& leaf,
+                                      const std::vector<std::string>& names) {
     const auto index = static_cast<int>(nodes_.leaf_names.size());
-    nodes_.leaf_names.push_back(leaf->name);
-    for (const auto& name : *names) {
+    nodes_.leaf_names.push_back(leaf);
+    for (const auto& name : names) {
       const auto known = known_.find(name);
       if (known == known_.end()) continue;
       auto& own = nodes_.leaves[known->second];
@@ -87,9 +110,9 @@ class Reader {
     return {};
   }
 
- private:
   Nodes& nodes_;
   std::map<std::string, Node> known_;
+  std::vector<std::vector<std::string>> above_;  // what hangs from each switch of switches
 };
 
 }  // namespace
@@ -105,6 +128,7 @@ Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view 
       return make_error(fmt::format("{}:{}: {}", file, number, done.error().message));
     }
   }
+  reader.finish();
   if (std::ranges::all_of(nodes.leaves, [](int leaf) { return leaf == kNoLeaf; })) {
     return make_error(fmt::format("{}: it names none of the nodes of this run", file));
   }

@@ -10,7 +10,7 @@
 namespace muster::bench::locate {
 
 // Slurm's topology.conf ("SwitchName=leaf0 Nodes=gpu-[01-16]"), or plain lines "leaf0 gpu-[01-16]".
-// Sets the leaf switches of `nodes`; switches of switches and nodes that are not among them are
+// Sets the leaf switches of `nodes` and the switches above those; nodes that are not among them are
 // passed over, and a node that no line names has no leaf switch. An error names `file`, the line,
 // and what is wrong.
 [[nodiscard]] Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file);

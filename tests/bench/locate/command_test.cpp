@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `muster-bench locate`, its files and its report.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +84,38 @@ TEST(LocateCommandTest, HealthyTooFewAndSlowAreToldApart) {
   EXPECT_THAT(jam.out, HasSubstr("slow only while all nodes work"));
 }
 
+// What the report says of causes that no pair shows.
+TEST(LocateCommandTest, TellsWhatOnlyManyNodesOrAllOfThemShow) {
+  const auto out = [](const char* model) {
+    const auto ended = run_locate({"--sim", model, "--min-busbw", "170 GB/s"});
+    EXPECT_EQ(ended.status, kExitUnhealthy);
+    return ended.out;
+  };
+  const auto link = out("nodes=64,noise=1%,fault=slow_link:3:60:0.5");
+  EXPECT_THAT(link,
+              AllOf(HasSubstr("the path between the two is slow"),
+                    HasSubstr("without sim3 the other 63 nodes together reach 18"),
+                    HasSubstr("--exclude=sim3\n")));
+  EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_large:9:16:0.5"),
+              HasSubstr("in an all-reduce of 16 nodes and more: 9"));
+  EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_rail:6:0.5"),
+              AllOf(HasSubstr("device 6"), HasSubstr("on most nodes: 11.")));
+  EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_level:1:0.5"),
+              HasSubstr("what crosses leaf switches reaches"));
+}
+
+// A limit that all reach, and no part of them to blame for what they do not.
+TEST(LocateCommandTest, WhatAllTogetherLoseIsSaid) {
+  std::string model = "nodes=32,noise=1%";
+  for (int node = 0; node < 32; ++node) model += fmt::format(",fault=slow_large:{}:32:0.7", node);
+  const auto ended = run_locate({"--sim", model.c_str(), "--min-busbw", "100 GB/s"});
+  EXPECT_EQ(ended.status, kExitHealthy);
+  EXPECT_THAT(ended.out, HasSubstr("all 32 nodes together reach 13"));
+  EXPECT_THAT(ended.out, HasSubstr("GB/s, 70% of what healthy pairs reach"));
+  const auto judged = run_locate({"--sim", model.c_str(), "--min-busbw", "170 GB/s"});
+  EXPECT_EQ(judged.status, kExitUnhealthy);
+}
+
 TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
   const auto ended =
       run_locate({"--sim", "nodes=64,fault=slow_node:5:0.8", "--min-busbw", "100 GB/s"});
@@ -103,6 +136,8 @@ TEST(LocateCommandTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refused({"--sim", "fault=slow_link:1:1:0.5"}), HasSubstr("between two nodes"));
   EXPECT_THAT(refused({"--sim", "fault=slow_node:1:2"}), HasSubstr("at most 1"));
   EXPECT_THAT(refused({"--sim", "noise=60%"}), HasSubstr("below 50%"));
+  EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_level:3:0.5"}), HasSubstr("from 1 to 2"));
+  EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_large:0:5:0.5"}), HasSubstr("from 2 to 4"));
   EXPECT_THAT(refused({"--strategy", "scren"}), HasSubstr("did you mean screen?"));
   EXPECT_EQ(run_locate({"--topology", "/nowhere"}).status, kExitConfiguration);
 }
@@ -150,8 +185,23 @@ TEST(LocateTopologyTest, ReadsSlurmsFileAndPlainLines) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 0, 1, 1, kNoLeaf));
   EXPECT_THAT(nodes.leaf_names, ElementsAre("leaf0", "leaf1"));
+  EXPECT_THAT(nodes.pods, ElementsAre(0, 0));
   ASSERT_TRUE(set_topology(nodes, "a sim[0-1]\nb sim[2-5]\n", "switches"));
   EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 1, 1, 1, 1));
+}
+
+TEST(LocateTopologyTest, TheSwitchAboveALeafMayStandBeforeIt) {
+  auto nodes = nodes_of({.nodes = 4}, false);
+  ASSERT_TRUE(set_topology(nodes,
+                           "SwitchName=core Switches=pod[0-1]\n"
+                           "SwitchName=pod1 Switches=c\n"
+                           "SwitchName=pod0 Switches=a,b\n"
+                           "SwitchName=a Nodes=sim0\nSwitchName=b Nodes=sim1\n"
+                           "SwitchName=c Nodes=sim2\nSwitchName=d Nodes=sim3\n",
+                           "topology.conf"));
+  EXPECT_EQ(nodes.pod(0), nodes.pod(1));
+  EXPECT_NE(nodes.pod(0), nodes.pod(2));
+  EXPECT_EQ(nodes.pod(3), kNoLeaf);
 }
 
 TEST(LocateTopologyTest, ErrorsNameTheFileAndTheLine) {

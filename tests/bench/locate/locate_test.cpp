@@ -5,15 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/locate/bisect.hpp"
 #include "tests/bench/locate/readiness.hpp"
 #include "tests/bench/locate/runs.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 using Kind = ModelFault::Kind;
 using What = Culprit::Kind;
 
@@ -162,6 +165,124 @@ TEST(LocateTest, AFullTournamentOfManyNodesNamesThem) {
   const auto cluster = with_faults({.nodes = 256, .seed = 4}, Kind::slow_hca, 6, 0.7);
   const auto search = search_on(cluster, true, {.strategy = Strategy::tournament});
   EXPECT_EQ(accused(search), guilty(cluster));
+}
+
+TEST(LocateTest, ALinkThatNoPairOfTheFirstRoundHasIsFoundByHalves) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto cluster = with_faults({.nodes = 64, .seed = seed}, Kind::slow_link, 1, 0.6);
+    const auto search = search_on(cluster);
+    ASSERT_EQ(search.culprits.size(), 1U) << seed;
+    EXPECT_EQ(search.culprits[0].kind, What::link);
+    const auto& fault = cluster.faults[0];
+    EXPECT_THAT(search.culprits[0].nodes, UnorderedElementsAre(fault.first, fault.second)) << seed;
+    ASSERT_TRUE(search.together);
+    EXPECT_EQ(search.together->nodes.size(), 63U);
+    EXPECT_GT(search.together->gbps.value_or(0), 170);
+  }
+}
+
+TEST(LocateTest, SeveralLinksAndANodeAreFoundOneAfterTheOther) {
+  const ModelCluster cluster{.nodes = 100,
+                             .faults = {{Kind::slow_link, 3, 80, 0.6},
+                                        {Kind::slow_link, 41, 12, 0.5},
+                                        {Kind::hang_link, 50, 51, 1},
+                                        {Kind::slow_node, 77, 0, 0.8}}};
+  const auto search = search_on(cluster);
+  EXPECT_THAT(accused(search), ElementsAre(77));
+  std::set<std::set<Node>> links;
+  for (const auto* link : culprits_of(search, What::link)) {
+    links.insert({link->nodes.begin(), link->nodes.end()});
+  }
+  EXPECT_THAT(
+      links,
+      UnorderedElementsAre(std::set<Node>{3, 80}, std::set<Node>{12, 41}, std::set<Node>{50, 51}));
+  EXPECT_EQ(search.together->nodes.size(), 96U);
+}
+
+TEST(LocateTest, ANodeThatIsSlowInLargeGroupsAloneIsNamed) {
+  for (const auto strategy : {Strategy::automatic, Strategy::bisect}) {
+    const ModelCluster cluster{.nodes = 64, .faults = {{Kind::slow_large, 23, 12, 0.6}}};
+    const auto search = search_on(cluster, true, {.strategy = strategy});
+    EXPECT_THAT(accused(search), ElementsAre(23));
+    EXPECT_EQ(search.culprits[0].together, 16U);
+    EXPECT_THAT(search.culprits[0].evidence, Contains(HasSubstr("as many others: 18")));
+  }
+}
+
+// Every group of 16 nodes reaches a part of what pairs do, whoever is in it.
+TEST(LocateTest, WhatLargeGroupsLoseIsNobodysFault) {
+  ModelCluster cluster{.nodes = 64};
+  for (std::size_t node = 0; node < 64; ++node) {
+    cluster.faults.push_back({Kind::slow_large, node, 16, 0.7});
+  }
+  const auto search = search_on(cluster);
+  EXPECT_THAT(search.culprits, IsEmpty());
+  ASSERT_TRUE(search.together);
+  EXPECT_TRUE(falls_behind(search.together->gbps, *search.scale));
+}
+
+TEST(LocateTest, ADeviceThatIsSlowOnEveryNodeIsNoNodesFault) {
+  const ModelCluster cluster{.nodes = 32, .faults = {{Kind::slow_rail, 5, 0, 0.5}}};
+  Plan plan;
+  plan.rule.floor_gbps = 180;
+  for (const auto& each : {plan, Plan{}, Plan{.strategy = Strategy::rails}}) {
+    const auto search = search_on(cluster, true, each);
+    ASSERT_EQ(search.culprits.size(), 1U);
+    EXPECT_EQ(search.culprits[0].kind, What::rail);
+    EXPECT_THAT(search.culprits[0].devices, ElementsAre(5));
+    EXPECT_NEAR(search.culprits[0].share, 0.5, 0.02);
+  }
+}
+
+TEST(LocateTest, RailsNameTheNodeAndItsDevice) {
+  const ModelCluster cluster{
+      .nodes = 33,
+      .faults = {
+          {Kind::slow_hca, 7, 3, 0.5}, {Kind::slow_gpu, 20, 6, 0.7}, {Kind::slow_rail, 1, 0, 0.6}}};
+  const auto search = search_on(cluster, true, {.strategy = Strategy::rails});
+  EXPECT_THAT(accused(search), ElementsAre(7, 20));
+  ASSERT_EQ(search.culprits.size(), 3U);
+  EXPECT_EQ(search.culprits[0].kind, What::rail);
+  EXPECT_EQ(search.culprits[1].part, Part::hca);
+  EXPECT_THAT(search.culprits[1].devices, ElementsAre(3));
+  EXPECT_EQ(search.culprits[2].part, Part::gpu);
+  EXPECT_THAT(search.culprits[2].devices, ElementsAre(6));
+}
+
+TEST(LocateTest, FabricTellsLevelsLeavesAndNodesApart) {
+  const ModelCluster healthy{.nodes = 128, .nodes_per_leaf = 8, .leaves_per_pod = 4};
+  const auto on = [&](std::vector<ModelFault> faults) {
+    auto cluster = healthy;
+    cluster.faults = std::move(faults);
+    return search_on(cluster, true, {.strategy = Strategy::fabric});
+  };
+  EXPECT_THAT(on({}).culprits, IsEmpty());
+  for (const std::size_t level : {1U, 2U}) {
+    const auto slow = on({{Kind::slow_level, level, 0, 0.6}});
+    ASSERT_EQ(slow.culprits.size(), 1U);
+    EXPECT_EQ(slow.culprits[0].kind, What::level);
+    EXPECT_THAT(slow.culprits[0].evidence,
+                ElementsAre(HasSubstr(level == 1 ? "what crosses leaf switches reaches"
+                                                 : "what crosses the switches above")));
+  }
+  const auto leaf = on({{Kind::slow_leaf, 3, 0, 0.7}});
+  ASSERT_EQ(leaf.culprits.size(), 1U);
+  EXPECT_EQ(leaf.culprits[0].kind, What::leaf);
+  EXPECT_EQ(leaf.culprits[0].leaf, 3);
+  const auto node = on({{Kind::slow_hca, 100, 2, 0.5}});
+  EXPECT_THAT(accused(node), ElementsAre(100));
+  EXPECT_EQ(node.culprits[0].part, Part::hca);
+}
+
+// With a limit that nobody reaches, the levels are looked at without being asked for.
+TEST(LocateTest, AllSlowAcrossSwitchesNamesTheLevel) {
+  Plan plan;
+  plan.rule.floor_gbps = 180;
+  const ModelCluster cluster{
+      .nodes = 64, .nodes_per_leaf = 8, .faults = {{Kind::slow_level, 1, 0, 0.6}}};
+  const auto search = search_on(cluster, true, plan);
+  ASSERT_EQ(search.culprits.size(), 1U);
+  EXPECT_EQ(search.culprits[0].kind, What::level);
 }
 
 class Broken final : public Measurer {

@@ -42,7 +42,8 @@ inline std::set<Node> guilty(const ModelCluster& cluster) {
   for (const auto& fault : cluster.faults) {
     const bool own =
         fault.kind == ModelFault::Kind::slow_node || fault.kind == ModelFault::Kind::slow_hca ||
-        fault.kind == ModelFault::Kind::slow_gpu || fault.kind == ModelFault::Kind::hang;
+        fault.kind == ModelFault::Kind::slow_gpu || fault.kind == ModelFault::Kind::slow_large ||
+        fault.kind == ModelFault::Kind::hang;
     if (own) nodes.insert(fault.first);
   }
   return nodes;

@@ -39,7 +39,17 @@ constexpr std::array kCases{
     Case{.name = "hang, 1% of nodes", .kind = Kind::hang, .per_thousand = 10},
     Case{.name = "leaf switch -20%", .kind = Kind::slow_leaf, .factor = 0.8},
     Case{.name = "congestion -20%", .kind = Kind::congestion, .factor = 0.8},
-    Case{.name = "link -40%", .kind = Kind::slow_link, .factor = 0.6}};
+    Case{.name = "link -40%", .kind = Kind::slow_link, .factor = 0.6},
+    Case{.name = "node -30% among 16 or more", .kind = Kind::slow_large, .factor = 0.7},
+    Case{.name = "one HCA of every node -40%", .kind = Kind::slow_rail, .factor = 0.6},
+    Case{.name = "across leaf switches -40%", .kind = Kind::slow_level, .factor = 0.6}};
+
+// A healthy pair reaches 186 GB/s.
+Plan plan_of_table() {
+  Plan plan;
+  plan.rule.floor_gbps = 170;
+  return plan;
+}
 
 ModelCluster cluster_for(const Case& each, ModelCluster cluster) {
   if (!each.faulty) return cluster;
@@ -47,6 +57,19 @@ ModelCluster cluster_for(const Case& each, ModelCluster cluster) {
     const auto leaves = (cluster.nodes - 1) / cluster.nodes_per_leaf + 1;
     cluster.faults = {
         {.kind = each.kind, .first = cluster.seed % leaves, .second = 0, .factor = each.factor}};
+    return cluster;
+  }
+  if (each.kind == Kind::slow_rail || each.kind == Kind::slow_level) {
+    const auto device = cluster.seed % static_cast<std::size_t>(cluster.devices);
+    const auto first = each.kind == Kind::slow_level ? 1 : device;
+    cluster.faults = {{.kind = each.kind, .first = first, .second = 0, .factor = each.factor}};
+    return cluster;
+  }
+  if (each.kind == Kind::slow_large) {
+    cluster.faults = {{.kind = each.kind,
+                       .first = cluster.seed % cluster.nodes,
+                       .second = 16,
+                       .factor = each.factor}};
     return cluster;
   }
   const auto count = std::max<std::size_t>(1, cluster.nodes * each.per_thousand / 1000);
@@ -57,7 +80,9 @@ bool has(const Search& search, Culprit::Kind kind, const ModelFault& fault) {
   return std::ranges::any_of(search.culprits, [&](const Culprit& culprit) {
     if (culprit.kind != kind) return false;
     if (kind == Culprit::Kind::leaf) return culprit.leaf == static_cast<int>(fault.first);
-    if (kind == Culprit::Kind::congestion) return true;  // which accuses nobody
+    // These accuse nobody.
+    if (kind == Culprit::Kind::congestion || kind == Culprit::Kind::level) return true;
+    if (kind == Culprit::Kind::rail) return culprit.devices[0] == static_cast<int>(fault.first);
     return std::ranges::count(culprit.nodes, fault.first) > 0 &&
            std::ranges::count(culprit.nodes, fault.second) > 0;
   });
@@ -69,6 +94,8 @@ bool found_all(const Search& search, const ModelCluster& cluster) {
     if (fault.kind == Kind::slow_leaf) return has(search, Culprit::Kind::leaf, fault);
     if (fault.kind == Kind::congestion) return has(search, Culprit::Kind::congestion, fault);
     if (fault.kind == Kind::slow_link) return has(search, Culprit::Kind::link, fault);
+    if (fault.kind == Kind::slow_rail) return has(search, Culprit::Kind::rail, fault);
+    if (fault.kind == Kind::slow_level) return has(search, Culprit::Kind::level, fault);
     return named.contains(fault.first);
   });
 }
@@ -82,7 +109,10 @@ bool accuses_falsely(const Search& search, const ModelCluster& cluster) {
     return static_cast<std::size_t>(std::ranges::count(cluster.faults, kind, &ModelFault::kind));
   };
   return culprits_of(search, Culprit::Kind::link).size() > faults(Kind::slow_link) ||
-         culprits_of(search, Culprit::Kind::leaf).size() > faults(Kind::slow_leaf);
+         culprits_of(search, Culprit::Kind::leaf).size() > faults(Kind::slow_leaf) ||
+         culprits_of(search, Culprit::Kind::rail).size() > faults(Kind::slow_rail) ||
+         culprits_of(search, Culprit::Kind::level).size() > faults(Kind::slow_level) ||
+         !culprits_of(search, Culprit::Kind::group).empty();
 }
 
 struct Runs {
@@ -101,7 +131,7 @@ bool print_row(const Case& each, std::size_t nodes, double noise, const Runs& ru
                                       .nodes_per_leaf = nodes < 1024 ? 8U : 32U,
                                       .noise = noise,
                                       .seed = runs.first_seed + static_cast<std::uint64_t>(run)});
-    const auto search = search_on(cluster, true);
+    const auto search = search_on(cluster, true, plan_of_table());
     found += found_all(search, cluster) ? 1 : 0;
     falsely += accuses_falsely(search, cluster) ? 1 : 0;
     rounds.push_back(search.rounds);
@@ -130,8 +160,10 @@ bool print_faults(const Runs& runs) {
       "| operations |\n|---|---|---|---|---|---|---|---|\n");
   for (const auto& each : kCases) {
     for (const std::size_t nodes : {8U, 64U, 1024U, 4096U}) {
-      const bool leaf = each.kind == Kind::slow_leaf || each.kind == Kind::congestion;
-      if (leaf && nodes < 64) continue;
+      constexpr std::array kLarge{
+          Kind::slow_leaf, Kind::congestion, Kind::slow_large, Kind::slow_level};
+      const bool large = std::ranges::find(kLarge, each.kind) != kLarge.end();
+      if (large && nodes < 64) continue;
       for (const double noise : {0.01, 0.03}) {
         const int share = (each.faulty ? 10 : 1) * (nodes > 1024 ? 10 : 1);
         const Runs own{.count = std::max(1, runs.count / share), .first_seed = runs.first_seed};
@@ -165,7 +197,7 @@ void print_procedures() {
   for (const auto kind : {Kind::slow_hca, Kind::slow_link}) {
     for (const std::size_t count : {1U, 3U, 10U}) {
       const auto cluster = with_faults({.nodes = 1024, .noise = 0.01}, kind, count, 0.6);
-      const auto ours = search_on(cluster);
+      const auto ours = search_on(cluster, true, plan_of_table());
       Model model(cluster);
       const auto theirs = readiness_procedure(1024, model, {.inside_gbps = 215, .gbps = 175});
       const auto named = std::ranges::count_if(cluster.faults, [&](const ModelFault& fault) {

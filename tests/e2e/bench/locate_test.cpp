@@ -177,18 +177,18 @@ TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
   const auto process = job.start({MUSTER_NETWORK_SCRIPT,
                                   MUSTER_BENCH_PROGRAM,
                                   "8",
-                                  "200mbit",
+                                  "50mbit",
                                   "5",
-                                  "100mbit",
+                                  "25mbit",
                                   "--backend=tcp",
                                   "--profile=generic",
-                                  "--size=1MiB",
+                                  "--size=256KiB",
                                   "--per-repeat=3",
                                   "--format=json"});
   const auto ended = job.end_of(process);
   constexpr int kNoNetwork = 77;
   if (ended.status == kNoNetwork) GTEST_SKIP() << ended.err;
-  EXPECT_EQ(ended.status, 1) << ended.err << ended.out;
+  ASSERT_EQ(ended.status, 1) << ended.err << ended.out;
   const auto report = ended.report();
   EXPECT_THAT(report["accused"], ElementsAre("node5"));
   EXPECT_EQ(report["nodes"].size(), 8U);
