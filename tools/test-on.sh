@@ -52,16 +52,15 @@ fi
 # shellcheck disable=SC2016 # expanded by the inner shell
 inside() {
   unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" bash -c '
+    mount --bind "$0" "$0" # which other mount namespaces can be made of
     mount --rbind --make-rslave /dev "$0/dev"
     mount --rbind --make-rslave /sys "$0/sys"
     exec chroot "$0" env --ignore-environment HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
     "$root" "$@"
 }
 
-clean_up() {
-  [[ $# -eq 2 ]] || rm -rf --one-file-system "$root"
-}
-trap 'clean_up "$@"' EXIT
+# Where a function fails, the trap sees that function's arguments.
+if [[ $# -eq 1 ]]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
 
 [[ -f $root/etc/debian_version ]] || debootstrap --variant=minbase "$release" "$root" "$mirror"
 cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"

@@ -134,6 +134,7 @@ std::size_t Job::start(const Words& words, const Variables& variables) {
       mark_,
       fmt::format("MUSTER_DATA_DIR={}/configs", MUSTER_SOURCE_DIR),
       "OMPI_MCA_mpi_yield_when_idle=1",
+      "OMPI_MCA_btl=^tcp",  // all ranks are here; Open MPI 5 complains of addresses it cannot pair
       "OMPI_MCA_rmaps_base_oversubscribe=1",
       "OMPI_ALLOW_RUN_AS_ROOT=1",
       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",

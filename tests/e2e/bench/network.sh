@@ -9,6 +9,7 @@
 set -euo pipefail
 
 if [[ ${1:-} != --inside ]]; then
+  unshare --net --pid --fork --mount-proc true || exit 77
   exec unshare --net --pid --fork --kill-child --mount-proc bash "${BASH_SOURCE[0]}" --inside "$@"
 fi
 shift
