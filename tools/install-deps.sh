@@ -9,8 +9,10 @@ debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyam
   libopenmpi-dev libsqlite3-dev)
 debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
   cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
-# Installed where the release has them: the oldest compiler that builds muster, the linters, and SimGrid.
-debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev libsimgrid-dev)
+# Installed where the release has them: the oldest compiler that builds muster, the linters, SimGrid, and what
+# makes a guest with software RDMA.
+debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev libsimgrid-dev
+  qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel

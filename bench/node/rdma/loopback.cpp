@@ -12,6 +12,7 @@
 #include "bench/node/matrix.hpp"
 #include "bench/node/rdma/way.hpp"
 #include "bench/node/tests.hpp"
+#include "bench/results/statistics.hpp"
 #include "lib/base/root.hpp"
 
 namespace muster::bench::node {
@@ -61,6 +62,20 @@ Sizes sizes_for(const TestInput& input, std::size_t hcas) {
   sizes.message = std::clamp<std::uint64_t>(wanted, 64, bytes / kLeastMessages) / 64 * 64;
   sizes.count = std::min(bytes / sizes.message, kMostMessages);
   return sizes;
+}
+
+// Seconds. Some virtual machines' clocks have steps of milliseconds, whatever they say of
+// themselves.
+double clock_step() {
+  constexpr int kTries = 5;
+  auto step = SteadyClock::duration::max();
+  for (int i = 0; i < kTries; ++i) {
+    const auto first = SteadyClock::now();
+    auto next = first;
+    while (next == first) next = SteadyClock::now();
+    step = std::min(step, next - first);
+  }
+  return std::chrono::duration<double>(step).count();
 }
 
 class Loopback {
@@ -143,8 +158,21 @@ class Loopback {
          .remedy = Remedy::reseat_or_replace});
   }
 
-  [[nodiscard]] double gbps(double seconds, std::uint64_t count) const {
-    return 8 * static_cast<double>(count * sizes_.message) / seconds / 1e9;
+  // What is not much longer than a step of the clock is not known.
+  [[nodiscard]] bool is_told(double seconds) const {
+    constexpr double kFine = 1e-6;  // about what it takes to read the clock
+    constexpr double kSteps = 10;
+    return clock_step_ < kFine || seconds >= kSteps * clock_step_;
+  }
+
+  [[nodiscard]] Result<double> gbps(const Result<double>& seconds, std::uint64_t count) const {
+    if (!seconds) return tl::unexpected(seconds.error());
+    const auto bytes = count * sizes_.message;
+    if (!is_told(*seconds)) {
+      return make_error(
+          fmt::format("this host's clock is too coarse for transfers of {} KiB", bytes >> 10U));
+    }
+    return 8 * static_cast<double>(bytes) / *seconds / 1e9;
   }
 
   Result<void> write_once(Lane& lane) {
@@ -154,9 +182,10 @@ class Loopback {
                                           .remote = lane.target.get(),
                                           .message = sizes_.message,
                                           .count = sizes_.count});
-    if (!seconds) return tl::unexpected(seconds.error());
+    const auto rate = gbps(seconds, sizes_.count);
+    if (!rate) return tl::unexpected(rate.error());
     check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
-    lane.write.push_back(gbps(*seconds, sizes_.count));
+    lane.write.push_back(*rate);
     return {};
   }
 
@@ -167,9 +196,10 @@ class Loopback {
                                           .remote = lane.source.get(),
                                           .message = sizes_.message,
                                           .count = sizes_.count});
-    if (!seconds) return tl::unexpected(seconds.error());
+    const auto rate = gbps(seconds, sizes_.count);
+    if (!rate) return tl::unexpected(rate.error());
     check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
-    lane.read.push_back(gbps(*seconds, sizes_.count));
+    lane.read.push_back(*rate);
     return {};
   }
 
@@ -185,6 +215,7 @@ class Loopback {
       if (!seconds) return tl::unexpected(seconds.error());
       lane.latency.push_back(*seconds * 1e9);
     }
+    if (!is_told(median_of(lane.latency) / 1e9)) lane.latency.clear();
     return {};
   }
 
@@ -219,12 +250,13 @@ class Loopback {
     for (auto& thread : threads) thread.join();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       auto& lane = lanes_[i];
-      if (!seconds[i]) {
-        give_up(lane, seconds[i].error());
+      const auto rate = gbps(seconds[i], sizes_.count);
+      if (!rate) {
+        give_up(lane, rate.error());
         continue;
       }
       check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
-      lane.together.push_back(gbps(*seconds[i], sizes_.count));
+      lane.together.push_back(*rate);
     }
     std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
   }
@@ -241,9 +273,10 @@ class Loopback {
                                          .remote = to.target.get(),
                                          .message = sizes_.message,
                                          .count = count});
-      if (!seconds) return tl::unexpected(seconds.error());
+      const auto rate = gbps(seconds, count);
+      if (!rate) return tl::unexpected(rate.error());
       check_data(from, device, *to.target, from.seed, count);
-      if (i > 0) rates.push_back(gbps(*seconds, count));
+      if (i > 0) rates.push_back(*rate);
     }
     return value_of(device, rates).value;
   }
@@ -351,6 +384,7 @@ class Loopback {
   TestResult& result_;
   Sizes sizes_;
   std::chrono::nanoseconds patience_;
+  double clock_step_ = clock_step();
   std::vector<Lane> lanes_;
 };
 
