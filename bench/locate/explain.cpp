@@ -46,11 +46,11 @@ class Explanation {
     if (parts || !pairs_.empty() || !leaves_.empty()) {
       if (auto done = measure_quiet(parts); !done) return tl::unexpected(done.error());
     }
-    if (parts) {
+    if (nodes_.devices > 1 && !slow_.empty()) {
       if (auto done = measure_inside(); !done) return tl::unexpected(done.error());
     }
     for (auto& each : slow_) culprits_.push_back(conclude(each));
-    for (auto& each : leaves_) culprits_.push_back(std::move(each));
+    for (auto& each : leaves_) culprits_.push_back(std::move(each.culprit));
     return std::move(culprits_);
   }
 
@@ -64,6 +64,15 @@ class Explanation {
     std::vector<std::string> evidence{};
   };
 
+  // A leaf switch most of whose nodes are slow.
+  struct Leaf {
+    Culprit culprit;
+    std::vector<const Suspect*> suspects;
+    bool whole = false;  // all of its nodes are
+    // Where its groups stand in the round; empty where there are no nodes for one.
+    std::optional<std::size_t> across{}, within{};
+  };
+
   void blame_leaves(const std::vector<Suspect>& slow) {
     std::map<int, std::pair<std::size_t, std::vector<const Suspect*>>> leaves;
     for (Node node = 0; node < nodes_.count(); ++node) ++leaves[nodes_.leaf(node)].first;
@@ -71,7 +80,9 @@ class Explanation {
     for (const auto& [leaf, members] : leaves) {
       const auto& [count, suspects] = members;
       if (leaf != kNoLeaf && suspects.size() > 1 && 2 * suspects.size() > count) {
-        leaves_.push_back(leaf_of(leaf, suspects));
+        leaves_.push_back({.culprit = leaf_of(leaf, suspects),
+                           .suspects = suspects,
+                           .whole = suspects.size() == count});
         continue;
       }
       for (const auto* each : suspects) slow_.push_back(evidence_of(*each));
@@ -126,7 +137,7 @@ class Explanation {
     for (const auto* each : pairs_) {
       groups.push_back({.nodes = {each->pair.first, each->pair.second}});
     }
-    for (const auto& leaf : leaves_) test_leaf(leaf, left, groups);
+    for (auto& leaf : leaves_) test_leaf(leaf, left, groups);
     const auto controls = groups.size();
     if (!groups.empty()) {
       std::ranges::move(groups_of(take_controls(left, kControls, nodes_)),
@@ -173,34 +184,38 @@ class Explanation {
   }
 
   // One node of it with one of another leaf switch, and two of its nodes with each other.
-  void test_leaf(const Culprit& leaf, std::vector<Node>& left, std::vector<Group>& groups) {
-    LeafTest test;
-    const auto pairs = pair_with({leaf.nodes[0]}, left, nodes_);
+  void test_leaf(Leaf& leaf, std::vector<Node>& left, std::vector<Group>& groups) const {
+    const auto& members = leaf.culprit.nodes;
+    const auto pairs = pair_with({members[0]}, left, nodes_);
     if (!pairs.empty()) {
-      test.across = groups.size();
+      leaf.across = groups.size();
       groups.push_back(groups_of(pairs).front());
     }
-    if (leaf.nodes.size() > 2) {
-      test.within = groups.size();
-      groups.push_back({.nodes = {leaf.nodes[1], leaf.nodes[2]}});
+    if (members.size() > 2) {
+      leaf.within = groups.size();
+      groups.push_back({.nodes = {members[1], members[2]}});
     }
-    leaf_tests_.push_back(test);
   }
 
   void judge_leaves(const Round& round, const Scale& scale) {
-    for (std::size_t i = 0; i < leaves_.size(); ++i) {
-      auto& leaf = leaves_[i];
-      const auto [across, within] = leaf_tests_[i];
-      if (across) {
-        const auto& gbps = round.gbps[*across];
+    std::erase_if(leaves_, [&](const Leaf& leaf) {
+      // Others of it are fine, and these are slow even with one another: it is they.
+      if (leaf.whole || !leaf.within || !is_low(round.gbps[*leaf.within], scale)) return false;
+      for (const auto* each : leaf.suspects) slow_.push_back(evidence_of(*each));
+      return true;
+    });
+    for (auto& each : leaves_) {
+      auto& leaf = each.culprit;
+      if (each.across) {
+        const auto& gbps = round.gbps[*each.across];
         leaf.evidence.push_back(
             fmt::format("one of its nodes with one of another leaf switch, "
                         "while nobody else works: {}",
                         rate(gbps, scale)));
         if (!is_low(gbps, scale)) leaf.kind = Culprit::Kind::congestion;
       }
-      if (!within) continue;
-      const auto& gbps = round.gbps[*within];
+      if (!each.within) continue;
+      const auto& gbps = round.gbps[*each.within];
       (is_low(gbps, scale) ? leaf.evidence : leaf.ruled_out)
           .push_back(fmt::format("two of its nodes with each other: {}", rate(gbps, scale)));
     }
@@ -306,7 +321,7 @@ class Explanation {
   [[nodiscard]] Part part_of(const Slow& slow) const {
     const auto low = slow.low.size();
     if (low == 1 && slow.inside) return slow.inside_low ? Part::gpu : Part::hca;
-    if (low == 0 && slow.inside_low) return Part::inside;
+    if (low == 0 && slow.rails && slow.inside_low) return Part::inside;
     if (low > 1 && slow.inside && !slow.inside_low) return Part::network;
     return Part::untold;
   }
@@ -331,11 +346,6 @@ class Explanation {
     return culprit;
   }
 
-  // Where the groups of a leaf switch stand in the round; empty where there are no nodes for one.
-  struct LeafTest {
-    std::optional<std::size_t> across{}, within{};
-  };
-
   const Nodes& nodes_;
   Rounds& rounds_;
   Scale scale_;
@@ -343,8 +353,7 @@ class Explanation {
   std::vector<int> common_;  // devices that are slow everywhere
   std::vector<Node> proven_;
   std::vector<Slow> slow_;
-  std::vector<Culprit> leaves_;
-  std::vector<LeafTest> leaf_tests_;
+  std::vector<Leaf> leaves_;
   std::vector<const SlowPair*> pairs_;
   std::vector<Culprit> culprits_;
 };

@@ -81,8 +81,10 @@ double independent_values(const std::vector<double>& values) {
 }
 
 double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return quantile(values, 0.5);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
 Statistics statistics_of(const std::vector<double>& values, std::size_t shared) {

@@ -84,6 +84,16 @@ TEST(LocateTest, ASlowLeafIsNamedAndNotItsNodes) {
   EXPECT_THAT(search.culprits[0].ruled_out, ElementsAre(HasSubstr("with each other")));
 }
 
+TEST(LocateTest, SlowNodesThatAreMostOfALeafAreNamedIfTheyAreSlowWithEachOther) {
+  ModelCluster cluster{.nodes = 64, .nodes_per_leaf = 8, .noise = 0.01};
+  for (const std::size_t node : {0U, 2U, 4U, 5U, 6U, 23U}) {
+    cluster.faults.push_back({Kind::slow_node, node, 0, 0.9});
+  }
+  const auto search = search_on(cluster);
+  EXPECT_EQ(accused(search), guilty(cluster));
+  EXPECT_EQ(search.culprits.size(), 6U);
+}
+
 TEST(LocateTest, CongestionAccusesNobody) {
   const ModelCluster cluster{
       .nodes = 256, .nodes_per_leaf = 16, .faults = {{Kind::congestion, 2, 0, 0.7}}};
