@@ -87,7 +87,8 @@ Report measured(std::string_view scenario,
   dir.write("scenario.json", scenario);
   dir.write("hcas.json", hcas);
   const auto output = output_of(
-      fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl:{0}/verbs MUSTER_FAKE_GPU={1}/scenario.json "
+      fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl:{0}/verbs LD_PRELOAD=libibverbs.so.1 "
+                  "MUSTER_FAKE_GPU={1}/scenario.json "
                   "MUSTER_FAKE_VERBS={1}/hcas.json "
                   "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
                   "--nhc-conf {1}/nhc.conf --active --deadline 60s --format json -v",

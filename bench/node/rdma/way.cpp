@@ -16,11 +16,6 @@ constexpr std::size_t kPairs = 2;  // one alone does not keep the fastest HCAs b
 constexpr int kDepth = 128;        // transfers under way
 constexpr int kMostReads = 16;     // that a queue pair has under way
 
-double seconds_now(const VerbsLibrary& library) {
-  if (library.clock != nullptr) return static_cast<double>(library.clock()) / 1e9;
-  return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
-}
-
 tl::unexpected<Error> refused(std::string_view what, int error) {
   return make_error(fmt::format("{}: {}", what, cause_of(error)));
 }
@@ -167,8 +162,8 @@ Result<std::uint64_t> Way::poll() {
 Result<double> Way::move(const Transfers& transfers) {
   std::uint64_t posted = 0;
   std::uint64_t done = 0;
-  const double begin = seconds_now(from_.library());
-  auto last = SteadyClock::now();
+  const auto begin = SteadyClock::now();
+  auto last = begin;
   while (done < transfers.count) {
     for (; posted < transfers.count && posted - done < depth_; ++posted) {
       if (auto sent = post(transfers, posted); !sent) return tl::unexpected(sent.error());
@@ -185,7 +180,7 @@ Result<double> Way::move(const Transfers& transfers) {
                                     std::chrono::duration<double>(patience_).count()));
     }
   }
-  return seconds_now(from_.library()) - begin;
+  return std::chrono::duration<double>(last - begin).count();
 }
 
 }  // namespace muster::bench::node

@@ -71,7 +71,6 @@ Result<VerbsLibrary> open_verbs(const std::string& named) {
   binder.required(library.status_text, "ibv_wc_status_str");
   binder.optional(library.reg_mr_relaxed, "ibv_reg_mr_iova2");
   binder.optional(library.reg_dmabuf, "ibv_reg_dmabuf_mr");
-  binder.optional(library.clock, "muster_fake_verbs_clock");
   if (!binder.lacks().empty()) {
     return make_error(fmt::format("{} lacks {}", file, binder.lacks()));
   }

@@ -5,7 +5,6 @@
 
 #include <infiniband/verbs.h>
 
-#include <cstdint>
 #include <string>
 
 #include "lib/base/result.hpp"
@@ -35,8 +34,6 @@ struct VerbsLibrary {
   // What older libraries lack is null: registration with relaxed order, and of a GPU's memory.
   decltype(&ibv_reg_mr_iova2) reg_mr_relaxed = nullptr;
   decltype(&ibv_reg_dmabuf_mr) reg_dmabuf = nullptr;
-  // Nanoseconds of a library that keeps its own time, as that of the tests; null for the host's.
-  std::uint64_t (*clock)() = nullptr;
 
   // The function takes the beginning of the structure, which has all that is read here. The cause,
   // or 0.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/fakes/verbs/clock.hpp"
 #include "tests/fakes/verbs/objects.hpp"
 #include "tests/fakes/verbs/scenario.hpp"
 
@@ -229,6 +230,7 @@ FAKE_VERBS int ibv_modify_qp(ibv_qp* base, ibv_qp_attr* attributes, int mask) {
 FAKE_VERBS int ibv_destroy_qp(ibv_qp* pair) {
   const std::scoped_lock lock(fake::everything().mutex);
   fake::everything().pairs.erase(pair->qp_num);
+  fake::clock_end(fake::own<fake::Pair>(pair)->posted);
   delete fake::own<fake::Pair>(pair);
   return 0;
 }

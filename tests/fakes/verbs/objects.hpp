@@ -66,6 +66,3 @@ template <class T, class Base>
 [[nodiscard]] int poll_cq(ibv_cq* completions, int most, ibv_wc* done);
 
 }  // namespace muster::fakes::verbs
-
-// What muster-bench takes in place of the host's clock: nanoseconds of the calling thread.
-extern "C" __attribute__((visibility("default"))) std::uint64_t muster_fake_verbs_clock();

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // RDMA writes and reads of the fake HCAs: they copy host memory when they are posted and complete
-// at a time of their own, which each thread has for itself.
+// at a time of their own, which the calling thread's clock then shows (clock.hpp).
 #include <cerrno>
 #include <cstring>
 #include <random>
 
+#include "tests/fakes/verbs/clock.hpp"
 #include "tests/fakes/verbs/objects.hpp"
 #include "tests/fakes/verbs/scenario.hpp"
 
 namespace muster::fakes::verbs {
 namespace {
+
+constexpr double kEmptyPoll = 1e6;  // nanoseconds: who waits in vain waits for a while
 
 // One HCA's work for another, or for itself.
 struct Line {
@@ -17,15 +20,14 @@ struct Line {
   double share = 1;    // of the speed, of this round
 };
 
-struct Time {
-  double now = 0;
+struct Lines {
   std::map<std::pair<int, int>, Line> lines;
   std::mt19937 random{std::random_device{}()};
 };
 
-Time& time_of_thread() {
-  thread_local Time time;
-  return time;
+Lines& lines_of_thread() {
+  thread_local Lines lines;
+  return lines;
 }
 
 double gbps_of(int number) {
@@ -35,12 +37,12 @@ double gbps_of(int number) {
 
 // When the bytes have come over.
 double take_time(int from, int to, double bytes) {
-  auto& time = time_of_thread();
-  auto& line = time.lines[{from, to}];
-  if (line.free_at <= time.now) {
+  auto& [lines, random] = lines_of_thread();
+  auto& line = lines[{from, to}];
+  if (line.free_at <= clock_now()) {
     std::uniform_real_distribution<double> noise(-scenario().noise, scenario().noise);
-    line.share = 1 + noise(time.random);
-    line.free_at = time.now;
+    line.share = 1 + noise(random);
+    line.free_at = clock_now();
   }
   line.free_at += 8 * bytes / (std::min(gbps_of(from), gbps_of(to)) * line.share);
   return line.free_at + 1e3 * scenario().latency_us;
@@ -118,6 +120,7 @@ int post_send(ibv_qp* base, ibv_send_wr* request, ibv_send_wr** bad) {
   }
   ++pair.posted;
   ++completions.posted;
+  clock_begin();
   if (scenario().silent == pair.number) return 0;
   ibv_wc done{};
   done.wr_id = request->wr_id;
@@ -135,23 +138,20 @@ int post_send(ibv_qp* base, ibv_send_wr* request, ibv_send_wr** bad) {
 int poll_cq(ibv_cq* base, int most, ibv_wc* done) {
   const std::scoped_lock lock(everything().mutex);
   auto& completions = *own<Completions>(base);
-  auto& now = time_of_thread().now;
   int count = 0;
+  if (completions.waiting.empty()) clock_advance(clock_now() + kEmptyPoll);
   while (count < most && !completions.waiting.empty()) {
     const auto& [when, each] = completions.waiting.front();
-    if (count > 0 && when > now) break;
-    now = std::max(now, when);
+    if (count > 0 && when > clock_now()) break;
+    clock_advance(when);
     const auto pair = everything().pairs.find(each.qp_num);
     if (pair != everything().pairs.end()) --pair->second->posted;
     --completions.posted;
     done[count++] = each;
     completions.waiting.pop_front();
+    clock_end(1);
   }
   return count;
 }
 
 }  // namespace muster::fakes::verbs
-
-std::uint64_t muster_fake_verbs_clock() {
-  return static_cast<std::uint64_t>(muster::fakes::verbs::time_of_thread().now);
-}
