@@ -27,11 +27,16 @@ struct Soaked {
   bool over = false;
 };
 
-double rate_between(const Soaked& soaked, double from, double to) {
+std::vector<double> rates_between(const Soaked& soaked, double from, double to) {
   std::vector<double> rates;
   for (const auto& [when, rate] : soaked.rates) {
     if (when >= from && when <= to) rates.push_back(rate);
   }
+  return rates;
+}
+
+double rate_between(const Soaked& soaked, double from, double to) {
+  auto rates = rates_between(soaked, from, to);
   return rates.empty() ? 0 : median_of(std::move(rates));
 }
 
@@ -151,10 +156,12 @@ class Soak {
                   .limited = false,
                   .tolerance = 0.05};
     for (const auto& each : gpus_) {
-      if (each.over) continue;
-      const double last = rate_between(each, 0.8 * each.seconds, each.seconds);
+      if (each.over || each.rates.empty()) continue;
+      auto value = value_of(each.products.gpu().name(),
+                            rates_between(each, 0.8 * each.seconds, each.rates.back().first));
+      const double last = value.value;
       series.iterations = std::ssize(each.rates);
-      series.values.push_back({.device = each.products.gpu().name(), .value = last});
+      series.values.push_back(std::move(value));
       const double first = rate_between(each, 0, std::min(kBeginning, each.seconds / 2));
       if (last < kFallen * first) result_.findings.push_back(fallen(each, first, last));
     }

@@ -151,10 +151,26 @@ class Judge {
   double noise_ = 0;  // of the middle device
 };
 
+std::optional<MeasurementRepeats> repeats_of(const std::vector<double>& values) {
+  if (values.size() < 2) return std::nullopt;
+  const auto statistics = statistics_of(values);
+  MeasurementRepeats repeats{.count = std::ssize(values),
+                             .min = statistics.min,
+                             .median = statistics.median,
+                             .max = std::ranges::max(values),
+                             .deviation = deviation_of(values, statistics.median)};
+  if (statistics.confidence) {
+    repeats.median_low = statistics.confidence->low;
+    repeats.median_high = statistics.confidence->high;
+  }
+  return repeats;
+}
+
 DeviceValue with_noise(std::string device, const std::vector<double>& repeats, double value) {
   const double middle = median_of(repeats);
   const double noise = middle > 0 ? deviation_of(repeats, middle) / middle : 0;
-  return {.device = std::move(device), .value = value, .noise = noise};
+  return {
+      .device = std::move(device), .value = value, .noise = noise, .repeats = repeats_of(repeats)};
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ std::vector<Measurement> measurements_of(const Ran& ran) {
                                 .iterations = series.iterations,
                                 .test = std::string(ran.test->name),
                                 .device = each.device};
+      measurement.repeats = each.repeats;
       measurements.push_back(std::move(measurement));
     }
   }

@@ -23,6 +23,26 @@ inline void from_json(const nlohmann::json& json, Finding& finding) {
   finding.remedy = parse_remedy(json.at("remedy").get<std::string>()).value_or(Remedy::none);
 }
 
+inline void to_json(nlohmann::json& json, const MeasurementRepeats& repeats) {
+  json = {{"count", repeats.count},
+          {"min", repeats.min},
+          {"median", repeats.median},
+          {"max", repeats.max},
+          {"deviation", repeats.deviation}};
+  if (repeats.median_low) json["median_low"] = *repeats.median_low;
+  if (repeats.median_high) json["median_high"] = *repeats.median_high;
+}
+
+inline void from_json(const nlohmann::json& json, MeasurementRepeats& repeats) {
+  json.at("count").get_to(repeats.count);
+  json.at("min").get_to(repeats.min);
+  json.at("median").get_to(repeats.median);
+  json.at("max").get_to(repeats.max);
+  json.at("deviation").get_to(repeats.deviation);
+  if (json.contains("median_low")) repeats.median_low = json["median_low"].get<double>();
+  if (json.contains("median_high")) repeats.median_high = json["median_high"].get<double>();
+}
+
 inline void to_json(nlohmann::json& json, const Matrix& matrix) {
   auto rows = nlohmann::json::array();
   for (const auto& row : matrix.cells) {
@@ -55,8 +75,25 @@ inline void from_json(const nlohmann::json& json, Matrix& matrix) {
 
 namespace muster::bench::node {
 
+inline void to_json(nlohmann::json& json, const DeviceValue& value) {
+  json = {{"device", value.device},
+          {"value", value.value},
+          {"noise", value.noise},
+          {"group", value.group}};
+  if (value.repeats) json["repeats"] = *value.repeats;
+}
+
+inline void from_json(const nlohmann::json& json, DeviceValue& value) {
+  json.at("device").get_to(value.device);
+  json.at("value").get_to(value.value);
+  json.at("noise").get_to(value.noise);
+  json.at("group").get_to(value.group);
+  if (const auto found = json.find("repeats"); found != json.end()) {
+    value.repeats = found->get<MeasurementRepeats>();
+  }
+}
+
 // cppcheck-suppress unknownMacro ; nlohmann's
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceValue, device, value, noise, group)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
                                    check,
                                    what,

@@ -15,6 +15,7 @@
 #include "lib/profile/limits/bench.hpp"
 #include "lib/report/figures.hpp"
 #include "lib/report/finding.hpp"
+#include "lib/report/measurement.hpp"
 
 namespace muster::bench::node {
 
@@ -25,6 +26,7 @@ struct DeviceValue {
   double value = 0;        // in the unit of its series
   double noise = 0;        // how far its own repeats lie apart, as a share of the value
   std::string group = {};  // only devices of one group are compared with each other
+  std::optional<MeasurementRepeats> repeats = {};  // that it comes from; empty: measured once
 
   bool operator==(const DeviceValue&) const = default;
 };

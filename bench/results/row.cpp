@@ -91,14 +91,14 @@ Measurement measurement_of(const Row& row,
                      .library = run.library,
                      .algorithm = run.algorithm,
                      .iterations = static_cast<std::int64_t>(count)},
-      .statistics = {.median_us = median * kMicro,
-                     .p5_us = p5 * kMicro,
-                     .p95_us = p95 * kMicro,
-                     .min_us = min * kMicro,
-                     .mean_us = timing.mean_of_ranks * kMicro}};
+      .statistics = MeasurementStatistics{.median_us = median * kMicro,
+                                          .p5_us = p5 * kMicro,
+                                          .p95_us = p95 * kMicro,
+                                          .min_us = min * kMicro,
+                                          .mean_us = timing.mean_of_ranks * kMicro}};
   if (confidence) {
-    measurement.statistics.median_low_us = confidence->low * kMicro;
-    measurement.statistics.median_high_us = confidence->high * kMicro;
+    measurement.statistics->median_low_us = confidence->low * kMicro;
+    measurement.statistics->median_high_us = confidence->high * kMicro;
   }
   if (timing.checked) {
     measurement.wrong_elements = static_cast<std::int64_t>(wrong_elements(timing));

@@ -78,6 +78,17 @@ void each_key(T& statistics, Visit& visit) {
   visit("mean_us", statistics.mean_us);
 }
 
+template <Is<MeasurementRepeats> T, class Visit>
+void each_key(T& repeats, Visit& visit) {
+  visit("count", repeats.count);
+  visit("min", repeats.min);
+  visit("median", repeats.median);
+  visit("max", repeats.max);
+  visit("deviation", repeats.deviation);
+  visit("median_low", repeats.median_low, Presence::may_be_missing);
+  visit("median_high", repeats.median_high, Presence::may_be_missing);
+}
+
 template <Is<Measurement> T, class Visit>
 void each_key(T& measurement, Visit& visit) {
   visit.schema(kMeasurementSchema);
@@ -85,7 +96,8 @@ void each_key(T& measurement, Visit& visit) {
   visit("value", measurement.value);
   visit("unit", measurement.unit);
   visit("conditions", measurement.conditions);
-  visit("statistics", measurement.statistics);
+  visit("statistics", measurement.statistics, Presence::unless_empty);
+  visit("repeats", measurement.repeats, Presence::unless_empty);
   visit("wrong_elements", measurement.wrong_elements, Presence::may_be_missing);
   visit("iterations_us", measurement.iterations_us, Presence::on_request);
 }

@@ -43,14 +43,27 @@ struct MeasurementStatistics {
   bool operator==(const MeasurementStatistics&) const = default;
 };
 
+// Of a number that was measured more than once in one run, in its own unit.
+struct MeasurementRepeats {
+  std::int64_t count = 0;
+  double min = 0;
+  double median = 0;
+  double max = 0;
+  double deviation = 0;  // 1.4826 times the median of how far they are from their median
+  std::optional<double> median_low, median_high;  // 95% confidence; empty where they are too few
+
+  bool operator==(const MeasurementRepeats&) const = default;
+};
+
 struct Measurement {
   std::string quantity;  // busbw
   double value = 0;      // of the median
   std::string unit;      // GB/s
   MeasurementConditions conditions;
-  MeasurementStatistics statistics;
-  std::optional<std::int64_t> wrong_elements;  // empty: not checked
-  std::vector<double> iterations_us;           // each; rendered only when asked for
+  std::optional<MeasurementStatistics> statistics = {};  // empty: not of the times of operations
+  std::optional<MeasurementRepeats> repeats = {};        // empty: measured once
+  std::optional<std::int64_t> wrong_elements;            // empty: not checked
+  std::vector<double> iterations_us;                     // each; rendered only when asked for
 
   bool operator==(const Measurement&) const = default;
 };

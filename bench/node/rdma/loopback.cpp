@@ -261,7 +261,7 @@ class Loopback {
     std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
   }
 
-  [[nodiscard]] Result<double> write_to(Lane& from, Lane& to, const std::string& device) {
+  [[nodiscard]] Result<DeviceValue> write_to(Lane& from, Lane& to, const std::string& device) {
     const std::uint64_t count = std::max<std::uint64_t>(1, sizes_.count / 4);
     auto way = Way::join(*from.hca, *to.hca, patience_);
     if (!way) return tl::unexpected(way.error());
@@ -278,7 +278,7 @@ class Loopback {
       check_data(from, device, *to.target, from.seed, count);
       if (i > 0) rates.push_back(*rate);
     }
-    return value_of(device, rates).value;
+    return value_of(device, rates);
   }
 
   // Between HCAs the fabric carries it.
@@ -302,10 +302,11 @@ class Loopback {
           continue;
         }
         const auto device = fmt::format("{}-{}", lanes_[i].hca->name(), lanes_[j].hca->name());
-        const auto rate = write_to(lanes_[i], lanes_[j], device);
+        auto rate = write_to(lanes_[i], lanes_[j], device);
         if (rate) {
-          matrix.cells[i][j] = *rate;
-          series.values.push_back({.device = device, .value = *rate});
+          matrix.cells[i][j] = rate->value;
+          rate->noise = 0;  // of so few repeats it is not known
+          series.values.push_back(*std::move(rate));
         } else {
           unreached.push_back(unknown(device, rate.error().message));
         }

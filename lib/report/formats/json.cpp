@@ -34,6 +34,8 @@ class Writer {
     if (presence == Presence::on_request && !options_.every_iteration) return;
     if constexpr (requires { value.empty(); }) {
       if (presence == Presence::unless_empty && value.empty()) return;
+    } else if constexpr (requires { value.has_value(); }) {
+      if (presence == Presence::unless_empty && !value.has_value()) return;
     }
     object_[key] = json(value);
   }

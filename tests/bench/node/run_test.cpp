@@ -192,14 +192,41 @@ TEST(NodeOutcomeTest, ThatNobodyWorksOnTheGpusIsNoVerdict) {
   EXPECT_EQ(findings[0].outcome, Outcome::pass);
 }
 
-TEST(NodeResultTest, ComesThroughThePipeAsItWas) {
+TEST(NodeOutcomeTest, AMeasurementSaysHowItsRepeatsLieAndNoTimesOfOperations) {
+  const std::vector<double> repeats{11, 8, 9, 10, 12, 14, 10, 9, 11, 10, 9, 12};
   TestResult result;
   result.series.push_back(
       {.check = "bench.stream",
        .what = "copy",
        .quantity = "stream_copy",
        .unit = "GB/s",
-       .values = {{.device = "node", .value = 1.5, .noise = 0.1, .group = "g"}}});
+       .values = {best_of("numa0", repeats), value_of("numa1", {7}), {.device = "node"}}});
+  const auto measurements = measurements_of({.test = &kPlain, .result = result, .seconds = 0});
+  ASSERT_EQ(measurements.size(), 3U);
+  ASSERT_TRUE(measurements[0].repeats);
+  EXPECT_EQ(measurements[0].value, 14);
+  EXPECT_EQ(measurements[0].repeats->count, 12);
+  EXPECT_EQ(measurements[0].repeats->min, 8);
+  EXPECT_EQ(measurements[0].repeats->median, 10);
+  EXPECT_EQ(measurements[0].repeats->max, 14);
+  EXPECT_NEAR(measurements[0].repeats->deviation, 1.4826, 1e-9);
+  ASSERT_TRUE(measurements[0].repeats->median_low && measurements[0].repeats->median_high);
+  EXPECT_LE(*measurements[0].repeats->median_low, 10);
+  EXPECT_GE(*measurements[0].repeats->median_high, 10);
+  EXPECT_FALSE(measurements[1].repeats) << "measured once";
+  EXPECT_FALSE(measurements[2].repeats);
+  for (const auto& each : measurements) EXPECT_FALSE(each.statistics);
+}
+
+TEST(NodeResultTest, ComesThroughThePipeAsItWas) {
+  TestResult result;
+  result.series.push_back({.check = "bench.stream",
+                           .what = "copy",
+                           .quantity = "stream_copy",
+                           .unit = "GB/s",
+                           .values = {{.device = "node", .value = 1.5, .noise = 0.1, .group = "g"},
+                                      value_of("numa0", {1, 2, 3}),
+                                      value_of("numa1", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})}});
   result.findings.push_back({.check = "bench.stream",
                              .device = "gpu1",
                              .outcome = Outcome::fail,

@@ -108,7 +108,7 @@ TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
   EXPECT_EQ(measurements[1].conditions.placement, "in_place");
   EXPECT_EQ(measurements[0].wrong_elements, 0);
   EXPECT_THAT(measurements[0].iterations_us, SizeIs(20));
-  EXPECT_EQ(measurements[0].statistics.median_low_us, measurements[0].statistics.median_us);
+  EXPECT_EQ(measurements[0].statistics->median_low_us, measurements[0].statistics->median_us);
 }
 
 TEST(MeasurementsOfRowTest, WhatWasNotRunOrCheckedIsNotThere) {
@@ -122,7 +122,7 @@ TEST(MeasurementsOfRowTest, WhatWasNotRunOrCheckedIsNotThere) {
   ASSERT_THAT(measurements, SizeIs(1));
   EXPECT_EQ(measurements[0].wrong_elements, std::nullopt);
   EXPECT_EQ(measurements[0].conditions.reduction, "");
-  EXPECT_EQ(measurements[0].statistics.median_low_us, std::nullopt);
+  EXPECT_EQ(measurements[0].statistics->median_low_us, std::nullopt);
 }
 
 }  // namespace

@@ -47,11 +47,28 @@ TEST(MeasurementTest, EveryIterationIsWrittenOnlyWhenAskedFor) {
 
 TEST(MeasurementTest, ReadsBackAsItWas) {
   auto report = measured_report();
-  report.measurements[0].statistics.median_low_us = 85899.5;
+  report.measurements[0].statistics->median_low_us = 85899.5;
   report.measurements[0].wrong_elements.reset();
   const auto again = parse_report(written(report, true));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(*again == report);
+}
+
+TEST(MeasurementTest, OfATestOfANodeItSaysTheRepeatsAndNoTimes) {
+  auto report = measured_report();
+  auto& measurement = report.measurements[0];
+  measurement.statistics.reset();
+  measurement.repeats = {.count = 7, .min = 1, .median = 2, .max = 4, .deviation = 0.5};
+  measurement.repeats->median_low = 1.5;
+  const auto json = written(report, false);
+  EXPECT_THAT(json, Not(HasSubstr("statistics")));
+  EXPECT_THAT(json,
+              HasSubstr(R"("repeats":{"count":7,"min":1.0,"median":2.0,"max":4.0,)"
+                        R"("deviation":0.5,"median_low":1.5,"median_high":null},)"));
+  const auto again = parse_report(json);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->measurements[0].repeats, measurement.repeats);
+  EXPECT_EQ(again->measurements[0].statistics, std::nullopt);
 }
 
 TEST(MeasurementTest, NumbersThatJsonLacksAreNull) {

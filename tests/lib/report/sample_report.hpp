@@ -109,11 +109,11 @@ inline Report measured_report() {
                                          .library = "NCCL 2.28.3",
                                          .algorithm = "ring",
                                          .iterations = 3},
-                          .statistics = {.median_us = 85900,
-                                         .p5_us = 85899.1,
-                                         .p95_us = 85900.9,
-                                         .min_us = 85899,
-                                         .mean_us = 85900},
+                          .statistics = MeasurementStatistics{.median_us = 85900,
+                                                              .p5_us = 85899.1,
+                                                              .p95_us = 85900.9,
+                                                              .min_us = 85899,
+                                                              .mean_us = 85900},
                           .wrong_elements = 0,
                           .iterations_us = {85899, 85900, 85901}}};
   return report;
