@@ -73,6 +73,7 @@ constexpr std::array kOptions{
     option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
     option<&C::nvml>("--nvml", "FILE", "in place of libnvidia-ml.so.1"),
     option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
+    option<&C::cublas>("--cublas", "FILE", "in place of libcublasLt.so"),
     option<&C::verbs>("--verbs", "FILE", "in place of libibverbs.so.1"),
     option<&C::verbose>("-v,--verbose", "", "say what was recognised and why"),
     option<&C::quiet>("-q,--quiet", "", "only what is wrong"),

@@ -28,7 +28,7 @@ struct NodeCommand {
 
   Format format = Format::text;
   std::string output;
-  std::string cuda, nvml, nccl, verbs;
+  std::string cuda, nvml, nccl, verbs, cublas;
   bool verbose = false, quiet = false;
 };
 

@@ -123,6 +123,7 @@ class Run {
         .nvml = command_.nvml,
         .nccl = command_.nccl,
         .verbs = command_.verbs,
+        .cublas = command_.cublas,
         .variables = input_.variables,
         .profile = command_.profile,
         .settings = command_.settings,

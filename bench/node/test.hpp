@@ -57,7 +57,8 @@ struct TestResult {
 // A profile's limit, in the base unit of its kind.
 struct Bounds {
   std::optional<double> expected, warn_below, fail_below;
-  std::optional<double> size = {};  // of a message, in bytes, that it holds for
+  std::optional<double> size = {};       // of a message, in bytes, that it holds for
+  std::optional<std::string> type = {};  // of numbers, likewise
 
   [[nodiscard]] bool judges() const { return warn_below || fail_below; }
 
@@ -67,7 +68,7 @@ struct Bounds {
 struct TestInput {
   Level level = Level::quick;
   std::chrono::duration<double> time{1};         // how long it should measure, near enough
-  std::string cuda, nvml, nccl, verbs;           // libraries in place of the system's
+  std::string cuda, nvml, nccl, verbs, cublas;   // libraries in place of the system's
   std::map<std::string, std::string> variables;  // the environment
   std::string profile;                           // as the command line names it; may be empty
   std::vector<std::string> settings;
@@ -81,8 +82,11 @@ template <auto kLimit>
     return limit ? std::optional<double>(limit->value) : std::nullopt;
   };
   const auto& limit = limits.*kLimit;
-  return {
-      value(limit.expected), value(limit.warn_below), value(limit.fail_below), value(limit.size)};
+  return {value(limit.expected),
+          value(limit.warn_below),
+          value(limit.fail_below),
+          value(limit.size),
+          limit.type ? std::optional<std::string>(*limit.type) : std::nullopt};
 }
 
 // A row of the table.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster needs of the interfaces of the CUDA driver and of NCCL, declared by itself: no header
-// of either is needed to build, and one program runs with whatever version a node has.
+// What muster needs of the interfaces of the CUDA driver, of NCCL and of cuBLASLt, declared by
+// itself: no header of theirs is needed to build, and one program runs with whatever version a node
+// has.
 #pragma once
 
 #include <array>
@@ -47,6 +48,51 @@ inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
 
 }  // namespace muster::bench::cuda
+
+namespace muster::bench::cublas {
+
+using Handle = struct HandleOpaque*;
+using Operation = struct OperationOpaque*;
+using Layout = struct LayoutOpaque*;
+using Preference = struct PreferenceOpaque*;
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kNotInitialised = 1;
+inline constexpr int kInvalidValue = 7;
+inline constexpr int kArchMismatch = 8;
+inline constexpr int kNotSupported = 15;
+
+// Types, and in what a sum is computed.
+inline constexpr int kFp32 = 0;
+inline constexpr int kFp64 = 1;
+inline constexpr int kFp16 = 2;
+inline constexpr int kBf16 = 14;
+inline constexpr int kFp8 = 28;  // E4M3
+inline constexpr int kComputeFp32 = 68;
+inline constexpr int kComputeFp64 = 70;
+inline constexpr int kComputeTf32 = 77;
+
+inline constexpr int kTransposeFirst = 3;  // attributes of an operation
+inline constexpr int kTransposed = 1;
+inline constexpr int kMostWorkspace = 1;  // of a preference
+
+struct Algorithm {
+  std::array<std::uint64_t, 8> data;
+};
+
+// One that the library would take.
+struct Choice {
+  Algorithm algorithm;
+  std::size_t workspace;
+  int state;
+  float waves;
+  std::array<int, 4> reserved;
+};
+
+static_assert(sizeof(Algorithm) == 64);
+static_assert(sizeof(Choice) == 96);
+
+}  // namespace muster::bench::cublas
 
 namespace muster::bench::nccl {
 

@@ -84,4 +84,14 @@ Error trouble(const nccl::Library& library,
   return {.message = with_cause(std::move(message), cause_of_nccl(code))};
 }
 
+Error trouble(const cublas::Library& library, std::string_view call, int code) {
+  const char* text = library.status_text.call == nullptr ? nullptr : library.status_text.call(code);
+  auto message = fmt::format(
+      "{}: {} (cuBLAS {})", call, text == nullptr ? "unknown error" : printable(text), code);
+  if (code == cublas::kArchMismatch || code == cublas::kNotInitialised) {
+    message += ": the library may be older than the GPU, or newer than the driver";
+  }
+  return {.message = std::move(message)};
+}
+
 }  // namespace muster::bench

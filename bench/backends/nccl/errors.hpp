@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result codes of the CUDA driver and of NCCL as sentences, with what is known about their cause.
+// Result codes of the CUDA driver, of NCCL and of cuBLASLt as sentences, with what is known about
+// their cause.
 #pragma once
 
 #include <string>
@@ -19,6 +20,9 @@ namespace muster::bench {
                             int code,
                             nccl::Communicator communicator);
 
+// "cublasLtMatmul: the requested functionality is not supported (cuBLAS 15)".
+[[nodiscard]] Error trouble(const cublas::Library& library, std::string_view call, int code);
+
 [[nodiscard]] inline Result<void> check(const cuda::Library& library,
                                         std::string_view call,
                                         int code) {
@@ -33,6 +37,16 @@ namespace muster::bench {
   do {                                                                            \
     const int muster_code = (library).member.call(__VA_ARGS__);                   \
     if (muster_code != ::muster::bench::cuda::kSuccess) {                         \
+      return tl::unexpected(                                                      \
+          ::muster::bench::trouble(library, (library).member.name, muster_code)); \
+    }                                                                             \
+  } while (false)
+
+// The same of cuBLASLt.
+#define MUSTER_CUBLAS_TRY(library, member, ...)                                   \
+  do {                                                                            \
+    const int muster_code = (library).member.call(__VA_ARGS__);                   \
+    if (muster_code != ::muster::bench::cublas::kSuccess) {                       \
       return tl::unexpected(                                                      \
           ::muster::bench::trouble(library, (library).member.name, muster_code)); \
     }                                                                             \

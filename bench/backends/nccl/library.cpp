@@ -73,6 +73,21 @@ Result<nccl::Library> nccl::open_library(const std::string& named) {
   return library;
 }
 
+Result<cublas::Library> cublas::open_library(const std::string& named) {
+  const auto opened = open_first(named,
+                                 {"libcublasLt.so.13",
+                                  "libcublasLt.so.12",
+                                  "libcublasLt.so.11",
+                                  "/usr/local/cuda/lib64/libcublasLt.so"});
+  if (!opened) return tl::unexpected(opened.error());
+  Library library{.path = named.empty() ? "libcublasLt.so" : named};
+  Finder finder(*opened);
+  MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_FIND)
+  const auto found = finder.all_found(library.path, "cuBLASLt library");
+  if (!found) return tl::unexpected(found.error());
+  return library;
+}
+
 #undef MUSTER_BENCH_FIND
 
 }  // namespace muster::bench

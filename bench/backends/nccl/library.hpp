@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver and NCCL, opened by name when they are needed. What a version does not have is
-// looked up all the same and left empty, so that the answer is "not offered" and no crash.
+// The CUDA driver, NCCL and cuBLASLt, opened by name when they are needed. What a version does not
+// have is looked up all the same and left empty, so that the answer is "not offered" and no crash.
 #pragma once
 
 #include <string>
@@ -87,6 +87,21 @@ struct Symbol {
   X(group_start, true, "ncclGroupStart", int()) \
   X(group_end, true, "ncclGroupEnd", int())
 
+#define MUSTER_CUBLAS_FUNCTIONS(X) \
+  X(create, true, "cublasLtCreate", int(Handle*)) \
+  X(destroy, true, "cublasLtDestroy", int(Handle)) \
+  X(status_text, false, "cublasLtGetStatusString", const char*(int)) \
+  X(operation_create, true, "cublasLtMatmulDescCreate", int(Operation*, int, int)) \
+  X(operation_set, true, "cublasLtMatmulDescSetAttribute", int(Operation, int, const void*, std::size_t)) \
+  X(operation_destroy, true, "cublasLtMatmulDescDestroy", int(Operation)) \
+  X(layout_create, true, "cublasLtMatrixLayoutCreate", int(Layout*, int, std::uint64_t, std::uint64_t, std::int64_t)) \
+  X(layout_destroy, true, "cublasLtMatrixLayoutDestroy", int(Layout)) \
+  X(preference_create, true, "cublasLtMatmulPreferenceCreate", int(Preference*)) \
+  X(preference_set, true, "cublasLtMatmulPreferenceSetAttribute", int(Preference, int, const void*, std::size_t)) \
+  X(preference_destroy, true, "cublasLtMatmulPreferenceDestroy", int(Preference)) \
+  X(heuristic, true, "cublasLtMatmulAlgoGetHeuristic", int(Handle, Operation, Layout, Layout, Layout, Layout, Preference, int, Choice*, int*)) \
+  X(multiply, true, "cublasLtMatmul", int(Handle, Operation, const void*, const void*, Layout, const void*, Layout, const void*, const void*, Layout, void*, Layout, const Algorithm*, void*, std::size_t, cuda::Stream))
+
 // clang-format on
 
 #define MUSTER_BENCH_MEMBER(member, required, name, ...) Symbol<__VA_ARGS__> member{name, required};
@@ -114,6 +129,18 @@ struct Library {
 [[nodiscard]] Result<Library> open_library(const std::string& named);
 
 }  // namespace nccl
+
+namespace cublas {
+
+struct Library {
+  std::string path;
+  MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_MEMBER)
+};
+
+// Of any version since CUDA 11.8, by name or where the toolkit puts it.
+[[nodiscard]] Result<Library> open_library(const std::string& named);
+
+}  // namespace cublas
 
 #undef MUSTER_BENCH_MEMBER
 

@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
+#include "bench/node/gemm/numbers.hpp"
 #include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/products.hpp"
@@ -29,7 +32,11 @@ struct Asked {
   Level level = Level::quick;
   double seconds = 0.001;
   std::uint64_t bytes = 1U << 20U;
+  std::string cublas = "/nowhere/libcublasLt.so";
+  std::optional<std::string> type = {};  // of the limit
 };
+
+const Asked kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
 
 // A test in a process of its own, with the scenario in its environment.
 Result<TestResult> run_on(const std::string& scenario, std::string_view name, Asked asked = {}) {
@@ -43,7 +50,9 @@ Result<TestResult> run_on(const std::string& scenario, std::string_view name, As
                                          .time = std::chrono::duration<double>(asked.seconds),
                                          .cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES),
                                          .nvml = "/nowhere/libnvidia-ml.so.1",
+                                         .cublas = asked.cublas,
                                          .variables = {},
+                                         .limit = {.type = asked.type},
                                          .bytes = asked.bytes}));
   });
   const auto answer = children.next().second;
@@ -58,6 +67,7 @@ std::vector<Finding> judged(const std::string& scenario, std::string_view name, 
   profile.bench->host_copy.fail_below = BytesPerSecond{48e9};
   profile.bench->peer_copy.fail_below = BytesPerSecond{300e9};
   profile.bench->gpu_memory.fail_below = BytesPerSecond{2670e9};
+  if (asked.cublas == kWithCublas.cublas) profile.bench->gemm.fail_below = Flops{715e12};
   return findings_of(
       {.test = find_test(name), .result = run_on(scenario, name, asked), .seconds = 0}, profile);
 }
@@ -228,6 +238,119 @@ TEST(GpuNodeTest, ALimitThatNothingMeasuredForIsSaidToBeUnjudged) {
   EXPECT_EQ(findings[1].outcome, Outcome::skip);
   EXPECT_EQ(findings[1].message,
             "the limit of profile x is not judged: gpu.gemm does not measure what it is for");
+}
+
+std::vector<std::string> quantities_of(const Result<TestResult>& result) {
+  std::vector<std::string> all;
+  for (const auto& series : result->series) all.push_back(series.quantity);
+  return all;
+}
+
+TEST(GpuGemmTest, EachTypeThatTheChipHasIsMeasuredByTheFastestWay) {
+  const auto result = run_on("{}", "gpu.gemm", kWithCublas);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_THAT(quantities_of(result),
+              ElementsAre("gemm_bf16",
+                          "gemm_fp16",
+                          "gemm_fp8",
+                          "gemm_tf32",
+                          "gemm_fp32",
+                          "gemm_fp64",
+                          "gemm_f32_own"));
+  EXPECT_THAT(result->findings, ElementsAre());
+  for (const auto& series : result->series) EXPECT_EQ(series.values.size(), 8U) << series.what;
+  EXPECT_NEAR(result->series[0].values[3].value, 770, 1);
+  EXPECT_NEAR(result->series[5].values[7].value, 60, 1);
+  EXPECT_TRUE(result->series[0].values[0].repeats);
+  const auto older =
+      run_on(R"({"node": {"gemm": {"fp8": 0, "bf16": 0}}})", "gpu.gemm", kWithCublas);
+  ASSERT_TRUE(older);
+  EXPECT_EQ(quantities_of(older).front(), "gemm_fp16");
+  EXPECT_THAT(older->findings, ElementsAre());
+}
+
+TEST(GpuGemmTest, TheLimitJudgesItsTypeAndASlowGpuIsNamed) {
+  EXPECT_THAT(failed(judged("{}", "gpu.gemm", kWithCublas)), ElementsAre());
+  const auto bad =
+      failed(judged(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas));
+  EXPECT_THAT(bad, ElementsAre(is_fail("gpu3", "products in bf16 by cuBLASLt 693 TFLOPS")));
+  auto asked = kWithCublas;
+  asked.type = "fp16";
+  const auto other = run_on("{}", "gpu.gemm", asked);
+  ASSERT_TRUE(other);
+  for (const auto& series : other->series) {
+    EXPECT_EQ(series.limited, series.quantity == "gemm_fp16") << series.quantity;
+  }
+}
+
+TEST(GpuGemmTest, AProductThatIsNotRepeatedFails) {
+  // The seventh is the one that others are compared with.
+  const auto bad =
+      failed(judged(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
+                    "gpu.gemm",
+                    kWithCublas));
+  ASSERT_EQ(bad.size(), 1U);
+  EXPECT_THAT(bad[0],
+              is_fail("gpu5",
+                      "1 words of 4 bytes of a product in bf16 are not what the same product was "
+                      "before, the first in column 0; bits 00000004 differ"));
+  EXPECT_EQ(bad[0].remedy, Remedy::reseat_or_replace);
+}
+
+TEST(GpuGemmTest, AProductThatIsWrongEveryTimeFailsInEachType) {
+  const auto bad = failed(judged(
+      R"({"gpus": 1, "node": {"gemm_flip": {"gpu": 0, "product": 0, "index": 1, "bit": 6}}})",
+      "gpu.gemm",
+      kWithCublas));
+  ASSERT_FALSE(bad.empty());
+  EXPECT_THAT(bad[0], is_fail("gpu0", "a product in bf16 is wrong: row 0, column 0 is "));
+}
+
+TEST(GpuGemmTest, WhatTheLibraryRefusesIsUnknownWithItsReason) {
+  const auto result =
+      run_on(R"({"gpus": 2, "answers": {"cublasLtCreate": 1}})", "gpu.gemm", kWithCublas);
+  ASSERT_TRUE(result);
+  ASSERT_FALSE(result->findings.empty());
+  EXPECT_EQ(result->findings[0].outcome, Outcome::unknown);
+  EXPECT_THAT(result->findings[0].message,
+              HasSubstr("cublasLtCreate: an error of the fake (cuBLAS 1)"));
+  EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
+}
+
+TEST(GpuGemmTest, WithoutTheLibraryMustersOwnKernelIsMeasured) {
+  const auto result = run_on("{}", "gpu.gemm");
+  ASSERT_TRUE(result);
+  EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
+  EXPECT_THAT(result->lines, ElementsAre(HasSubstr("cuBLASLt cannot be used (/nowhere")));
+}
+
+TEST(NumbersTest, BitsAreTheNumbersThatTheTypesSay) {
+  EXPECT_EQ(value_of_bits(kFp16, 0x3c00), 1);
+  EXPECT_EQ(value_of_bits(kFp16, 0x7bff), 65504);
+  EXPECT_EQ(value_of_bits(kFp16, 0x8001), -std::ldexp(1, -24));
+  EXPECT_TRUE(std::isnan(value_of_bits(kFp16, 0x7c00)));
+  EXPECT_EQ(value_of_bits(kBf16, 0xc040), -3);
+  EXPECT_EQ(value_of_bits(kFp8, 0x7e), 448);
+  EXPECT_EQ(value_of_bits(kFp8, 0x01), std::ldexp(1, -9));
+  EXPECT_TRUE(std::isnan(value_of_bits(kFp8, 0x7f)));
+  for (const double value : {1.0, -0.3, 1e-3, 7.0, 0.0}) {
+    EXPECT_EQ(value_of_bits(kFp64, std::bit_cast<std::uint64_t>(value)), value);
+    const auto narrow = static_cast<float>(value);
+    EXPECT_EQ(value_of_bits(kFp32, std::bit_cast<std::uint32_t>(narrow)), narrow);
+  }
+}
+
+TEST(NumbersTest, AreVariedInEveryType) {
+  for (const auto& type : {kFp64, kFp32, kBf16, kFp16, kFp8}) {
+    std::set<double> seen;
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      const double value = value_of_bits(type, varied_number(type, i));
+      EXPECT_TRUE(std::abs(value) > 0.5 && std::abs(value) < 2) << value;
+      seen.insert(value);
+    }
+    EXPECT_GE(seen.size(), type == kFp8 ? 16U : 100U) << type.mantissa;
+  }
+  EXPECT_EQ(varied_numbers(kBf16, 5, 3).size(), 6U);
 }
 
 TEST(NodeAnswerTest, IsVariedAndNeitherNoughtNorOneNorTheSameTwice) {

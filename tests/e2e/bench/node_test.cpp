@@ -24,6 +24,7 @@ class Node : public ::testing::Test {
                 "--size=1 MiB",
                 "--format=json",
                 fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                fmt::format("--cublas={}/cublas/libcublasLt.so.13", MUSTER_FAKES),
                 fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES),
                 fmt::format("--verbs={}/verbs/libibverbs.so.1", MUSTER_FAKES)};
     words.insert(words.end(), more.begin(), more.end());

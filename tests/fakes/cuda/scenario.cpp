@@ -76,6 +76,11 @@ void take_node(const Json& json, NodeHardware& node) {
   take(json, "peer_gbs", node.peer_gbs);
   take(json, "memory_gbs", node.memory_gbs);
   take(json, "tflops", node.tflops);
+  if (json.contains("gemm")) {
+    for (const auto& [type, value] : json.at("gemm").items()) node.gemm[type] = value;
+  }
+  take_of(json, "gemm_share", node.gemm_of);
+  if (json.contains("gemm_flip")) node.gemm_flip = flip_of(json.at("gemm_flip"));
   take_of(json, "pcie", node.pcie_of);
   take_of(json, "memory", node.memory_of);
   if (json.contains("peer")) {

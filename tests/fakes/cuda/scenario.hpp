@@ -64,7 +64,12 @@ struct NodeHardware {
   std::map<std::pair<int, int>, double> peer_of;  // "peer": {"1-4": 90}: GPU 1 reads from 4
   double memory_gbs = 3000;                       // "memory_gbs"
   std::map<int, double> memory_of;                // "memory": {"2": 2000}
-  double tflops = 40;                             // "tflops": of products
+  double tflops = 40;                             // "tflops": of products by muster's kernel
+  // "gemm": {"bf16": 770}: of products by cuBLASLt; a type with 0 is none that the chip has
+  std::map<std::string, double> gemm{
+      {"bf16", 770}, {"fp16", 760}, {"fp8", 1400}, {"tf32", 390}, {"fp32", 50}, {"fp64", 60}};
+  std::map<int, double> gemm_of;  // "gemm_share": {"3": 0.9}: of that, on one GPU
+  std::optional<Flip> gemm_flip;  // "gemm_flip": as "flip", of those products' bytes; 0: each
 
   std::optional<Throttle> throttle;  // "throttle": {"gpu": 2, "after_s": 60, "share": 0.6}
   std::optional<Flip> flip;          // "flip": {"gpu": 5, "product": 3, "index": 7, "bit": 13}

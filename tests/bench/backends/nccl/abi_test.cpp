@@ -16,6 +16,9 @@
 #ifdef MUSTER_HAS_CUDA_H
 #include <cuda.h>
 #endif
+#ifdef MUSTER_HAS_CUBLAS_H
+#include <cublasLt.h>
+#endif
 #ifdef MUSTER_HAS_NCCL_H
 #include <nccl.h>
 #endif
@@ -221,6 +224,94 @@ TEST(NcclAbiTest, NcclConstantsAreThoseOfTheHeader) {
 TEST(NcclAbiTest, ComparesWithTheHeaderOfNccl) { GTEST_SKIP() << kNoHeader; }
 
 #endif
+
+#ifdef MUSTER_HAS_CUBLAS_H
+
+TEST(NcclAbiTest, CublasFunctionsAreCalledAsTheHeaderSays) {
+  const cublas::Library library;
+  EXPECT_SAME_CALL(create, cublasLtCreate);
+  EXPECT_SAME_CALL(destroy, cublasLtDestroy);
+  EXPECT_SAME_CALL(status_text, cublasLtGetStatusString);
+  EXPECT_SAME_CALL(operation_create, cublasLtMatmulDescCreate);
+  EXPECT_SAME_CALL(operation_set, cublasLtMatmulDescSetAttribute);
+  EXPECT_SAME_CALL(operation_destroy, cublasLtMatmulDescDestroy);
+  EXPECT_SAME_CALL(layout_create, cublasLtMatrixLayoutCreate);
+  EXPECT_SAME_CALL(layout_destroy, cublasLtMatrixLayoutDestroy);
+  EXPECT_SAME_CALL(preference_create, cublasLtMatmulPreferenceCreate);
+  EXPECT_SAME_CALL(preference_set, cublasLtMatmulPreferenceSetAttribute);
+  EXPECT_SAME_CALL(preference_destroy, cublasLtMatmulPreferenceDestroy);
+  EXPECT_SAME_CALL(heuristic, cublasLtMatmulAlgoGetHeuristic);
+  EXPECT_SAME_CALL(multiply, cublasLtMatmul);
+}
+
+TEST(NcclAbiTest, CublasStructuresAndConstantsAreThoseOfTheHeader) {
+  EXPECT_EQ(sizeof(cublas::Algorithm), sizeof(cublasLtMatmulAlgo_t));
+  EXPECT_EQ(sizeof(cublas::Choice), sizeof(cublasLtMatmulHeuristicResult_t));
+  EXPECT_EQ(offsetof(cublas::Choice, workspace),
+            offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+  EXPECT_EQ(offsetof(cublas::Choice, state), offsetof(cublasLtMatmulHeuristicResult_t, state));
+  EXPECT_EQ(cublas::kSuccess, CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublas::kNotInitialised, CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(cublas::kInvalidValue, CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublas::kArchMismatch, CUBLAS_STATUS_ARCH_MISMATCH);
+  EXPECT_EQ(cublas::kNotSupported, CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(cublas::kFp32, CUDA_R_32F);
+  EXPECT_EQ(cublas::kFp64, CUDA_R_64F);
+  EXPECT_EQ(cublas::kFp16, CUDA_R_16F);
+  EXPECT_EQ(cublas::kBf16, CUDA_R_16BF);
+  EXPECT_EQ(cublas::kFp8, CUDA_R_8F_E4M3);
+  EXPECT_EQ(cublas::kComputeFp32, CUBLAS_COMPUTE_32F);
+  EXPECT_EQ(cublas::kComputeFp64, CUBLAS_COMPUTE_64F);
+  EXPECT_EQ(cublas::kComputeTf32, CUBLAS_COMPUTE_32F_FAST_TF32);
+  EXPECT_EQ(cublas::kTransposeFirst, CUBLASLT_MATMUL_DESC_TRANSA);
+  EXPECT_EQ(cublas::kTransposed, CUBLAS_OP_T);
+  EXPECT_EQ(cublas::kMostWorkspace, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+}
+
+#else
+
+TEST(NcclAbiTest, ComparesWithTheHeaderOfCublas) { GTEST_SKIP() << kNoHeader; }
+
+#endif
+
+TEST(NcclAbiTest, NvidiasCublasHasEveryFunction) {
+  if (std::string_view(MUSTER_REAL_CUBLAS).empty()) GTEST_SKIP() << "cuBLASLt is not here";
+  const auto missing = run_alone("{}", []() -> std::string {
+    const auto library = cublas::open_library(MUSTER_REAL_CUBLAS);
+    if (!library) return library.error().message;
+    return library->status_text.call == nullptr ? "cublasLtGetStatusString" : "";
+  });
+  EXPECT_EQ(missing, "");
+}
+
+// What describes a product needs no GPU.
+TEST(NcclAbiTest, NvidiasCublasTakesTheDescriptionsOfProducts) {
+  if (std::string_view(MUSTER_REAL_CUBLAS).empty()) GTEST_SKIP() << "cuBLASLt is not here";
+  const auto refused = run_alone("{}", []() -> std::string {
+    const auto library = cublas::open_library(MUSTER_REAL_CUBLAS);
+    if (!library) return library.error().message;
+    cublas::Operation operation = nullptr;
+    cublas::Layout layout = nullptr;
+    cublas::Preference preference = nullptr;
+    const int transposed = cublas::kTransposed;
+    const std::uint64_t workspace = 32UL << 20U;
+    const std::array codes{
+        library->operation_create.call(&operation, cublas::kComputeFp32, cublas::kFp32),
+        library->operation_set.call(
+            operation, cublas::kTransposeFirst, &transposed, sizeof transposed),
+        library->layout_create.call(&layout, cublas::kFp8, 8192, 8192, 8192),
+        library->preference_create.call(&preference),
+        library->preference_set.call(
+            preference, cublas::kMostWorkspace, &workspace, sizeof workspace),
+        library->preference_destroy.call(preference),
+        library->layout_destroy.call(layout),
+        library->operation_destroy.call(operation)};
+    std::string text;
+    for (const int code : codes) text += code == cublas::kSuccess ? "" : fmt::format("{} ", code);
+    return text;
+  });
+  EXPECT_EQ(refused, "");
+}
 
 // NVIDIA's own libraries have every function that is looked up, the optional ones included. The
 // driver's is the one that programs are linked with: it has the names, and does nothing.

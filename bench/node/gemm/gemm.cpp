@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/node/gemm/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "bench/backends/nccl/errors.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+constexpr std::uint64_t kWorkspace = 32UL << 20U;
+constexpr std::uint64_t kTable = 1UL << 20U;   // numbers, after which a matrix has them again
+constexpr std::uint64_t kSecond = 1UL << 40U;  // where the other matrix's numbers begin
+constexpr std::uint64_t kComputed = 64;        // numbers that the host computes, too
+constexpr std::uint64_t kSlowSize = 4096;
+
+constexpr std::array kKinds{
+    GemmKind{.name = "bf16",
+             .in = kBf16,
+             .out = kBf16,
+             .in_type = cublas::kBf16,
+             .out_type = cublas::kBf16,
+             .compute = cublas::kComputeFp32,
+             .scale = cublas::kFp32},
+    GemmKind{.name = "fp16",
+             .in = kFp16,
+             .out = kFp16,
+             .in_type = cublas::kFp16,
+             .out_type = cublas::kFp16,
+             .compute = cublas::kComputeFp32,
+             .scale = cublas::kFp32},
+    GemmKind{.name = "fp8",
+             .in = kFp8,
+             .out = kBf16,
+             .in_type = cublas::kFp8,
+             .out_type = cublas::kBf16,
+             .compute = cublas::kComputeFp32,
+             .scale = cublas::kFp32,
+             .tolerance = 0.1},
+    GemmKind{.name = "tf32",
+             .in = kFp32,
+             .out = kFp32,
+             .in_type = cublas::kFp32,
+             .out_type = cublas::kFp32,
+             .compute = cublas::kComputeTf32,
+             .scale = cublas::kFp32},
+    GemmKind{.name = "fp32",
+             .in = kFp32,
+             .out = kFp32,
+             .in_type = cublas::kFp32,
+             .out_type = cublas::kFp32,
+             .compute = cublas::kComputeFp32,
+             .scale = cublas::kFp32,
+             .size = kSlowSize},
+    GemmKind{.name = "fp64",
+             .in = kFp64,
+             .out = kFp64,
+             .in_type = cublas::kFp64,
+             .out_type = cublas::kFp64,
+             .compute = cublas::kComputeFp64,
+             .scale = cublas::kFp64,
+             .size = kSlowSize},
+};
+
+void* as_memory(cuda::Pointer address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): CUDA's are numbers
+}
+
+}  // namespace
+
+std::span<const GemmKind> gemm_kinds() { return kKinds; }
+
+Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu,
+                                            const cublas::Library& library,
+                                            const GemmKind& kind,
+                                            std::uint64_t n) {
+  if (auto used = gpu.gpu().use(); !used) return tl::unexpected(used.error());
+  // NOLINTNEXTLINE(modernize-make-unique): private
+  std::unique_ptr<Gemm> made(new Gemm(gpu, library, kind, n));
+  auto done = made->describe();
+  if (done) done = made->fill();
+  if (done) done = made->choose();
+  if (!done) return tl::unexpected(done.error());
+  return made;
+}
+
+Gemm::~Gemm() {
+  if (!gpu_.gpu().use()) return;
+  if (preference_ != nullptr) library_.preference_destroy.call(preference_);
+  if (out_ != nullptr) library_.layout_destroy.call(out_);
+  if (in_ != nullptr) library_.layout_destroy.call(in_);
+  if (operation_ != nullptr) library_.operation_destroy.call(operation_);
+  if (handle_ != nullptr) library_.destroy.call(handle_);
+}
+
+// The first matrix is stored by rows and the second by columns, as all types can be multiplied.
+Result<void> Gemm::describe() {
+  MUSTER_CUBLAS_TRY(library_, create, &handle_);
+  MUSTER_CUBLAS_TRY(library_, operation_create, &operation_, kind_.compute, kind_.scale);
+  const int transposed = cublas::kTransposed;
+  MUSTER_CUBLAS_TRY(
+      library_, operation_set, operation_, cublas::kTransposeFirst, &transposed, sizeof transposed);
+  const auto rows = static_cast<std::int64_t>(n_);
+  MUSTER_CUBLAS_TRY(library_, layout_create, &in_, kind_.in_type, n_, n_, rows);
+  MUSTER_CUBLAS_TRY(library_, layout_create, &out_, kind_.out_type, n_, n_, rows);
+  MUSTER_CUBLAS_TRY(library_, preference_create, &preference_);
+  MUSTER_CUBLAS_TRY(library_,
+                    preference_set,
+                    preference_,
+                    cublas::kMostWorkspace,
+                    &kWorkspace,
+                    sizeof kWorkspace);
+  return {};
+}
+
+Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first) {
+  const auto bytes = n_ * n_ * kind_.in.bytes();
+  const auto memory = gpu_.allocate(bytes);
+  if (!memory) return memory;
+  numbers_ = varied_numbers(kind_.in, first, std::min(kTable, n_ * n_));
+  for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
+    MUSTER_CUDA_TRY(gpu_.library(),
+                    copy_in,
+                    *memory + at,
+                    numbers_.data(),
+                    std::min(numbers_.size(), bytes - at),
+                    gpu_.gpu().stream());
+  }
+  if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
+  return memory;
+}
+
+Result<void> Gemm::fill() {
+  for (const auto& [memory, first] : {std::pair(&a_, std::uint64_t{0}), std::pair(&b_, kSecond)}) {
+    const auto made = matrix_of(first);
+    if (!made) return tl::unexpected(made.error());
+    *memory = *made;
+  }
+  const auto bytes = n_ * n_ * kind_.out.bytes();
+  for (auto* memory : {&first_, &last_}) {
+    const auto made = gpu_.allocate(bytes);
+    if (!made) return tl::unexpected(made.error());
+    *memory = *made;
+    if (auto done = gpu_.gpu().poison(*made, bytes); !done) return done;
+  }
+  const auto made = gpu_.allocate(kWorkspace);
+  if (!made) return tl::unexpected(made.error());
+  workspace_ = *made;
+  return gpu_.wait();
+}
+
+Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
+  // Either is read as the type of `scale`.
+  const std::array<double, 2> wide{1, 0};
+  const std::array<float, 2> narrow{1, 0};
+  const bool is_wide = kind_.scale == cublas::kFp64;
+  const void* const one = is_wide ? static_cast<const void*>(wide.data()) : narrow.data();
+  const void* const nought = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
+  MUSTER_CUBLAS_TRY(library_,
+                    multiply,
+                    handle_,
+                    operation_,
+                    one,
+                    as_memory(a_),
+                    in_,
+                    as_memory(b_),
+                    in_,
+                    nought,
+                    as_memory(to),
+                    out_,
+                    as_memory(to),
+                    out_,
+                    &algorithm,
+                    as_memory(workspace_),
+                    kWorkspace,
+                    gpu_.gpu().stream());
+  return {};
+}
+
+Result<void> Gemm::choose() {
+  std::array<cublas::Choice, 8> choices{};
+  int count = 0;
+  const int code = library_.heuristic.call(handle_,
+                                           operation_,
+                                           in_,
+                                           in_,
+                                           out_,
+                                           out_,
+                                           preference_,
+                                           static_cast<int>(choices.size()),
+                                           choices.data(),
+                                           &count);
+  if (code == cublas::kNotSupported || (code == cublas::kSuccess && count == 0)) {
+    return make_missing(fmt::format("no products in {}", kind_.name));
+  }
+  if (code != cublas::kSuccess) {
+    return tl::unexpected(trouble(library_, library_.heuristic.name, code));
+  }
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& choice : std::span(choices).first(static_cast<std::size_t>(count))) {
+    if (choice.state != cublas::kSuccess || choice.workspace > kWorkspace) continue;
+    const auto once = [&] { return multiply(choice.algorithm, first_); };
+    const auto warm = gpu_.timed(once);
+    const auto seconds = warm ? gpu_.timed(once) : warm;
+    if (!seconds) return tl::unexpected(seconds.error());
+    if (*seconds < best) {
+      best = *seconds;
+      algorithm_ = choice.algorithm;
+    }
+  }
+  if (!std::isfinite(best)) return make_missing(fmt::format("no products in {}", kind_.name));
+  return multiply(algorithm_, first_);
+}
+
+Result<void> Gemm::start() { return multiply(algorithm_, last_); }
+
+double Gemm::operations() const { return 2.0 * static_cast<double>(n_ * n_ * n_); }
+
+Result<std::optional<std::string>> Gemm::wrong() {
+  const auto words = n_ * n_ * kind_.out.bytes() / 4;
+  auto done = gpu_.clear_counts();
+  if (done) done = gpu_.compare(last_, first_, words, words);
+  if (!done) return tl::unexpected(done.error());
+  const auto counts = gpu_.counts();
+  if (!counts) return tl::unexpected(counts.error());
+  if (counts->wrong != 0) {
+    return std::optional(
+        fmt::format("{} words of 4 bytes of a product in {} are not what the same product was "
+                    "before, the first in column {}; bits {:08x} differ",
+                    counts->wrong,
+                    kind_.name,
+                    counts->first * 4 / kind_.out.bytes() / n_,
+                    counts->bits));
+  }
+  return wrong_number();
+}
+
+// The beginning of the first column, by numbers that have all their bits.
+Result<std::optional<std::string>> Gemm::wrong_number() {
+  numbers_.resize(kComputed * kind_.out.bytes());
+  MUSTER_CUDA_TRY(
+      gpu_.library(), copy_out, numbers_.data(), last_, numbers_.size(), gpu_.gpu().stream());
+  if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
+  const auto period = std::min(kTable, n_ * n_);
+  const double usual = std::sqrt(static_cast<double>(n_));
+  for (std::uint64_t row = 0; row < kComputed; ++row) {
+    double sum = 0;
+    for (std::uint64_t k = 0; k < n_; ++k) {
+      sum += value_of_bits(kind_.in, varied_number(kind_.in, (row * n_ + k) % period)) *
+             value_of_bits(kind_.in, varied_number(kind_.in, kSecond + k));
+    }
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, numbers_.data() + row * kind_.out.bytes(), kind_.out.bytes());
+    const double seen = value_of_bits(kind_.out, bits);
+    const double most = kind_.tolerance * usual + 0.01 * std::abs(sum);
+    if (std::abs(seen - sum) <= most) continue;
+    return std::optional(
+        fmt::format("a product in {} is wrong: row {}, column 0 is {:.6g} and not "
+                    "{:.6g}",
+                    kind_.name,
+                    row,
+                    seen,
+                    sum));
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu.gemm: how fast each GPU computes products, in each type of numbers that it has.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/node/gemm/gemm.hpp"
+#include "bench/node/products.hpp"
+#include "bench/node/tests.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::node {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Span = std::chrono::duration<double>;
+using Rates = Result<std::vector<double>>;
+
+constexpr std::string_view kCheck = "bench.gemm";
+constexpr double kLaunch = 0.02;  // seconds of a GPU that are timed at once
+
+// `work` does so many operations; TFLOPS.
+Rates rates_of(NodeGpu& gpu,
+               double operations,
+               Span time,
+               const std::function<Result<void>()>& work) {
+  constexpr std::size_t kLeast = 5;
+  constexpr std::size_t kMost = 500;
+  std::vector<double> rates;
+  const auto end = SteadyClock::now() + time;
+  while (rates.size() < kLeast || (rates.size() < kMost && SteadyClock::now() < end)) {
+    const auto seconds = gpu.timed(work);
+    if (!seconds) return tl::unexpected(seconds.error());
+    rates.push_back(operations / *seconds / 1e12);
+  }
+  return rates;
+}
+
+Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
+  constexpr double kMost = 1000;
+  const auto one = gpu.timed([&] { return gemm.start(); });
+  if (!one) return tl::unexpected(one.error());
+  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunch / *one), 1.0, kMost));
+  return rates_of(gpu, count * gemm.operations(), time, [&]() -> Result<void> {
+    for (int i = 0; i < count; ++i) {
+      if (auto started = gemm.start(); !started) return started;
+    }
+    return {};
+  });
+}
+
+std::uint64_t size_of(const GemmKind& kind, std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = 256;
+  if (bytes == 0) return kind.size;
+  const auto most = std::sqrt(static_cast<double>(bytes) / static_cast<double>(kind.in.bytes()));
+  return std::clamp(static_cast<std::uint64_t>(most) / kStep * kStep, kStep, kind.size);
+}
+
+class GemmTest {
+ public:
+  GemmTest(const TestInput& input, NodeGpus& all, TestResult& result)
+      : input_(input),
+        all_(all),
+        result_(result),
+        share_(input.time / std::max(1.0, static_cast<double>(all.gpus.size()))) {}
+
+  void run() {
+    const auto library = cublas::open_library(input_.cublas);
+    if (!library) {
+      result_.lines.push_back(
+          fmt::format("cuBLASLt cannot be used ({}): products in fp32 by muster's own kernel alone",
+                      printable(library.error().message)));
+      return measure_own(share_);
+    }
+    // The type that the limit is for has half of the time.
+    const double parts = 2.0 * static_cast<double>(gemm_kinds().size());
+    for (const auto& kind : gemm_kinds()) {
+      measure(*library, kind, is_judged(kind) ? share_ / 2 : share_ / parts);
+    }
+    measure_own(share_ / parts);
+  }
+
+ private:
+  [[nodiscard]] bool is_judged(const GemmKind& kind) const {
+    return kind.name == input_.limit.type.value_or("bf16");
+  }
+
+  [[nodiscard]] static Series series_of(std::string what, std::string quantity) {
+    return {.check = std::string(kCheck),
+            .what = std::move(what),
+            .quantity = std::move(quantity),
+            .unit = "TFLOPS",
+            .limited = false,
+            .tolerance = 0.05};
+  }
+
+  void add(Series& series, const NodeGpu& gpu, const std::vector<double>& rates) {
+    series.iterations = std::ssize(rates);
+    series.values.push_back(value_of(gpu.name(), rates));
+  }
+
+  void keep(Series series) {
+    if (!series.values.empty()) result_.series.push_back(std::move(series));
+  }
+
+  void measure(const cublas::Library& library, const GemmKind& kind, Span time) {
+    auto series = series_of(fmt::format("products in {} by cuBLASLt", kind.name),
+                            fmt::format("gemm_{}", kind.name));
+    series.limited = is_judged(kind);
+    const auto n = size_of(kind, input_.bytes);
+    series.size_bytes = static_cast<std::int64_t>(n * n * kind.in.bytes());
+    for (auto& gpu : all_.gpus) {
+      if (auto done = measure_one(library, kind, n, time, *gpu, series);
+          !done && !done.error().missing) {
+        result_.findings.push_back(gave_up(kCheck, *gpu, done.error()));
+      }
+      gpu->release_all();
+    }
+    keep(std::move(series));
+  }
+
+  Result<void> measure_one(const cublas::Library& library,
+                           const GemmKind& kind,
+                           std::uint64_t n,
+                           Span time,
+                           NodeGpu& gpu,
+                           Series& series) {
+    auto gemm = Gemm::prepare(gpu, library, kind, n);
+    if (!gemm) return tl::unexpected(gemm.error());
+    const auto rates = rates_of(gpu, **gemm, time);
+    if (!rates) return tl::unexpected(rates.error());
+    const auto wrong = (*gemm)->wrong();
+    if (!wrong) return tl::unexpected(wrong.error());
+    if (*wrong) {
+      result_.findings.push_back({.check = std::string(kCheck),
+                                  .device = gpu.name(),
+                                  .outcome = Outcome::fail,
+                                  .message = **wrong,
+                                  .remedy = Remedy::reseat_or_replace});
+    }
+    add(series, gpu, *rates);
+    return {};
+  }
+
+  void measure_own(Span time) {
+    auto series = series_of("products in fp32 by muster's own kernel", "gemm_f32_own");
+    const auto answer = make_answer(0);
+    for (auto& gpu : all_.gpus) {
+      if (auto done = measure_own(answer, time, *gpu, series); !done) {
+        result_.findings.push_back(gave_up(kCheck, *gpu, done.error()));
+      }
+      gpu->release_all();
+    }
+    keep(std::move(series));
+  }
+
+  Result<void> measure_own(const Answer& answer, Span time, NodeGpu& gpu, Series& series) {
+    Products products(gpu, answer);
+    auto ready = products.prepare();
+    if (ready) ready = products.take(kLaunch);
+    if (!ready) return ready;
+    const auto rates = rates_of(gpu, products.operations(), time, [&] { return products.start(); });
+    if (!rates) return tl::unexpected(rates.error());
+    const auto counts = products.compare();
+    if (!counts) return tl::unexpected(counts.error());
+    if (counts->wrong != 0) {
+      result_.findings.push_back(wrong_product(kCheck, gpu, *counts, rates->size()));
+    }
+    add(series, gpu, *rates);
+    return {};
+  }
+
+  const TestInput& input_;
+  NodeGpus& all_;
+  TestResult& result_;
+  Span share_;  // of one GPU
+};
+
+}  // namespace
+
+Result<TestResult> run_gpu_gemm(const TestInput& input) {
+  auto all = open_gpus(input, kCheck);
+  if (!all) return tl::unexpected(all.error());
+  TestResult result{.findings = std::move(all->refused)};
+  GemmTest(input, *all, result).run();
+  return result;
+}
+
+}  // namespace muster::bench::node

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of cuBLASLt that muster calls. Products take the time of the scenario's hardware,
+// and of each the first column is computed. It is stricter than the real library: what muster need
+// not say it must not say.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "bench/node/gemm/numbers.hpp"
+#include "tests/fakes/cuda/state.hpp"
+
+namespace fake = muster::fakes::gpu;
+namespace cublas = muster::bench::cublas;
+namespace node = muster::bench::node;
+
+#define FAKE_CUBLAS extern "C" MUSTER_FAKE_API
+#define FAKE_BEGIN(function)                      \
+  const std::scoped_lock fake_lock(fake::lock()); \
+  if (const int wanted = fake::answer(function); wanted != 0) return wanted;
+
+namespace {
+
+// What a handle stands for; one of another kind is no handle.
+template <class Handle, class State>
+class Table {
+ public:
+  Handle add(State state) {
+    auto* made = new State(state);
+    all_.insert(made);
+    return reinterpret_cast<Handle>(made);
+  }
+
+  State* find(Handle handle) {
+    auto* state = reinterpret_cast<State*>(handle);
+    return all_.contains(state) ? state : nullptr;
+  }
+
+  bool drop(Handle handle) {
+    auto* state = find(handle);
+    if (state == nullptr) return false;
+    all_.erase(state);
+    delete state;
+    return true;
+  }
+
+ private:
+  std::set<State*> all_;
+};
+
+struct Blas {
+  int gpu = 0;
+};
+
+struct Operation {
+  int compute = 0, scale = 0;
+  bool transposed = false;
+};
+
+struct Layout {
+  int type = 0;
+  std::uint64_t rows = 0, columns = 0;
+  std::int64_t stride = 0;
+};
+
+struct Preference {
+  std::uint64_t workspace = 0;
+};
+
+Table<cublas::Handle, Blas>& handles() {
+  static Table<cublas::Handle, Blas> all;
+  return all;
+}
+
+Table<cublas::Operation, Operation>& operations() {
+  static Table<cublas::Operation, Operation> all;
+  return all;
+}
+
+Table<cublas::Layout, Layout>& layouts() {
+  static Table<cublas::Layout, Layout> all;
+  return all;
+}
+
+Table<cublas::Preference, Preference>& preferences() {
+  static Table<cublas::Preference, Preference> all;
+  return all;
+}
+
+node::NumberType numbers_of(int type) {
+  switch (type) {
+    case cublas::kFp64:
+      return node::kFp64;
+    case cublas::kFp16:
+      return node::kFp16;
+    case cublas::kBf16:
+      return node::kBf16;
+    case cublas::kFp8:
+      return node::kFp8;
+    default:
+      return node::kFp32;
+  }
+}
+
+// As profiles name it; empty where it is no product that the library has.
+std::string_view name_of(const Operation& operation, int in, int out) {
+  const bool wide = operation.compute == cublas::kComputeFp64;
+  if (operation.scale != (wide ? cublas::kFp64 : cublas::kFp32)) return {};
+  if (in == cublas::kFp8) {
+    return out == cublas::kBf16 && operation.transposed && operation.compute == cublas::kComputeFp32
+               ? "fp8"
+               : "";
+  }
+  if (in != out) return {};
+  if (wide) return in == cublas::kFp64 ? "fp64" : "";
+  if (operation.compute == cublas::kComputeTf32) return in == cublas::kFp32 ? "tf32" : "";
+  if (operation.compute != cublas::kComputeFp32) return {};
+  if (in == cublas::kBf16) return "bf16";
+  if (in == cublas::kFp16) return "fp16";
+  return in == cublas::kFp32 ? "fp32" : "";
+}
+
+double tflops_of(int gpu, std::string_view name) {
+  const auto& hardware = fake::scenario().node;
+  const auto found = hardware.gemm.find(std::string(name));
+  if (found == hardware.gemm.end()) return 0;
+  const auto share = hardware.gemm_of.find(gpu);
+  return found->second * (share == hardware.gemm_of.end() ? 1 : share->second);
+}
+
+// Of each algorithm; the library's own guess is not the best.
+constexpr std::array<double, 3> kShares{0.9, 1.0, 0.7};
+
+// The nearest number, where it is an ordinary one.
+std::uint64_t bits_of(const node::NumberType& type, double value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double share = std::frexp(std::abs(value), &exponent);  // 0.5 up to 1
+  auto mantissa = static_cast<std::uint64_t>(
+      std::nearbyint(std::ldexp(share, static_cast<int>(type.mantissa) + 1)));
+  auto biased = static_cast<std::uint64_t>(exponent - 1 + type.bias);
+  mantissa -= std::uint64_t{1} << type.mantissa;
+  const std::uint64_t bits = (biased << type.mantissa) + mantissa;
+  return (value < 0 ? std::uint64_t{1} << (type.bits - 1) : 0) | bits;
+}
+
+double number_at(const node::NumberType& type, const void* memory, std::uint64_t index) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const char*>(memory) + index * type.bytes(), type.bytes());
+  return node::value_of_bits(type, bits);
+}
+
+struct Product {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  std::uint64_t n = 0;
+  int in = 0, out = 0;
+};
+
+void flip(int gpu, const Product& product) {
+  static std::map<int, std::uint64_t> launches;
+  const auto& flip = fake::scenario().node.gemm_flip;
+  if (!flip || flip->gpu != gpu) return;
+  const auto launch = ++launches[gpu];
+  if (flip->product != 0 && flip->product != launch) return;
+  static_cast<unsigned char*>(product.d)[flip->index] ^=
+      static_cast<unsigned char>(1U << flip->bit);
+}
+
+std::string beginning_of(const void* memory) {
+  constexpr std::size_t kEnough = 64;
+  return {static_cast<const char*>(memory), kEnough};
+}
+
+// Computed once for matrices that begin alike.
+const std::vector<unsigned char>& first_column(const Product& product) {
+  using Key = std::tuple<int, int, std::uint64_t, std::string, std::string>;
+  static std::map<Key, std::vector<unsigned char>> known;
+  const auto in = numbers_of(product.in);
+  const auto out = numbers_of(product.out);
+  auto& column =
+      known[{product.in, product.out, product.n, beginning_of(product.a), beginning_of(product.b)}];
+  if (!column.empty()) return column;
+  column.resize(product.n * out.bytes());
+  for (std::uint64_t row = 0; row < product.n; ++row) {
+    double sum = 0;
+    for (std::uint64_t k = 0; k < product.n; ++k) {
+      sum += number_at(in, product.a, row * product.n + k) * number_at(in, product.b, k);
+    }
+    const auto bits = bits_of(out, sum);
+    std::memcpy(column.data() + row * out.bytes(), &bits, out.bytes());
+  }
+  return column;
+}
+
+void compute(int gpu, const Product& product) {
+  const auto& column = first_column(product);
+  std::memcpy(product.d, column.data(), column.size());
+  flip(gpu, product);
+  fake::written(product.d, product.n * product.n * numbers_of(product.out).bytes(), column.size());
+}
+
+}  // namespace
+
+FAKE_CUBLAS int cublasLtCreate(cublas::Handle* handle) {
+  FAKE_BEGIN("cublasLtCreate")
+  if (handle == nullptr) return cublas::kInvalidValue;
+  if (fake::current_gpu() < 0) return cublas::kNotInitialised;
+  *handle = handles().add({.gpu = fake::current_gpu()});
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtDestroy(cublas::Handle handle) {
+  FAKE_BEGIN("cublasLtDestroy")
+  return handles().drop(handle) ? cublas::kSuccess : cublas::kInvalidValue;
+}
+
+FAKE_CUBLAS const char* cublasLtGetStatusString(int code) {
+  return code == cublas::kNotSupported ? "the requested functionality is not supported"
+                                       : "an error of the fake";
+}
+
+FAKE_CUBLAS int cublasLtMatmulDescCreate(cublas::Operation* operation, int compute, int scale) {
+  FAKE_BEGIN("cublasLtMatmulDescCreate")
+  if (operation == nullptr) return cublas::kInvalidValue;
+  *operation = operations().add({.compute = compute, .scale = scale});
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtMatmulDescSetAttribute(cublas::Operation operation,
+                                               int attribute,
+                                               const void* value,
+                                               std::size_t bytes) {
+  FAKE_BEGIN("cublasLtMatmulDescSetAttribute")
+  auto* state = operations().find(operation);
+  if (state == nullptr || attribute != cublas::kTransposeFirst || bytes != sizeof(int)) {
+    return cublas::kInvalidValue;
+  }
+  int transposed = 0;
+  std::memcpy(&transposed, value, sizeof transposed);
+  state->transposed = transposed == cublas::kTransposed;
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtMatmulDescDestroy(cublas::Operation operation) {
+  FAKE_BEGIN("cublasLtMatmulDescDestroy")
+  return operations().drop(operation) ? cublas::kSuccess : cublas::kInvalidValue;
+}
+
+FAKE_CUBLAS int cublasLtMatrixLayoutCreate(cublas::Layout* layout,
+                                           int type,
+                                           std::uint64_t rows,
+                                           std::uint64_t columns,
+                                           std::int64_t stride) {
+  FAKE_BEGIN("cublasLtMatrixLayoutCreate")
+  if (layout == nullptr || rows == 0 || columns == 0) return cublas::kInvalidValue;
+  *layout = layouts().add({.type = type, .rows = rows, .columns = columns, .stride = stride});
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtMatrixLayoutDestroy(cublas::Layout layout) {
+  FAKE_BEGIN("cublasLtMatrixLayoutDestroy")
+  return layouts().drop(layout) ? cublas::kSuccess : cublas::kInvalidValue;
+}
+
+FAKE_CUBLAS int cublasLtMatmulPreferenceCreate(cublas::Preference* preference) {
+  FAKE_BEGIN("cublasLtMatmulPreferenceCreate")
+  if (preference == nullptr) return cublas::kInvalidValue;
+  *preference = preferences().add({});
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preference,
+                                                     int attribute,
+                                                     const void* value,
+                                                     std::size_t bytes) {
+  FAKE_BEGIN("cublasLtMatmulPreferenceSetAttribute")
+  auto* state = preferences().find(preference);
+  if (state == nullptr || attribute != cublas::kMostWorkspace || bytes != sizeof state->workspace) {
+    return cublas::kInvalidValue;
+  }
+  std::memcpy(&state->workspace, value, sizeof state->workspace);
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtMatmulPreferenceDestroy(cublas::Preference preference) {
+  FAKE_BEGIN("cublasLtMatmulPreferenceDestroy")
+  return preferences().drop(preference) ? cublas::kSuccess : cublas::kInvalidValue;
+}
+
+FAKE_CUBLAS int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle,
+                                               cublas::Operation operation,
+                                               cublas::Layout first,
+                                               cublas::Layout second,
+                                               cublas::Layout third,
+                                               cublas::Layout to,
+                                               cublas::Preference preference,
+                                               int most,
+                                               cublas::Choice* choices,
+                                               int* count) {
+  FAKE_BEGIN("cublasLtMatmulAlgoGetHeuristic")
+  const auto* blas = handles().find(handle);
+  const auto* what = operations().find(operation);
+  const auto* a = layouts().find(first);
+  const auto* b = layouts().find(second);
+  const auto* c = layouts().find(third);
+  const auto* d = layouts().find(to);
+  const auto* wish = preferences().find(preference);
+  if (blas == nullptr || what == nullptr || a == nullptr || b == nullptr || c == nullptr ||
+      d == nullptr || wish == nullptr || most < 1 || a->type != b->type || c->type != d->type) {
+    return cublas::kInvalidValue;
+  }
+  *count = 0;
+  const auto name = name_of(*what, a->type, d->type);
+  if (name.empty() || tflops_of(blas->gpu, name) <= 0) return cublas::kNotSupported;
+  for (std::size_t i = 0; i < kShares.size() && *count < most; ++i) {
+    choices[*count] = {.algorithm = {{i + 1}},
+                       .workspace = std::min<std::uint64_t>(wish->workspace, i << 20U),
+                       .state = cublas::kSuccess,
+                       .waves = 1,
+                       .reserved = {}};
+    ++*count;
+  }
+  return cublas::kSuccess;
+}
+
+FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle,
+                               cublas::Operation operation,
+                               const void* alpha,
+                               const void* a,
+                               cublas::Layout first,
+                               const void* b,
+                               cublas::Layout second,
+                               const void* beta,
+                               const void* c,
+                               cublas::Layout third,
+                               void* d,
+                               cublas::Layout to,
+                               const cublas::Algorithm* algorithm,
+                               void* workspace,
+                               std::size_t workspace_bytes,
+                               muster::bench::cuda::Stream stream) {
+  FAKE_BEGIN("cublasLtMatmul")
+  const auto* blas = handles().find(handle);
+  const auto* what = operations().find(operation);
+  const auto* in = layouts().find(first);
+  const auto* out = layouts().find(to);
+  if (blas == nullptr || blas->gpu != fake::current_gpu() || what == nullptr || in == nullptr ||
+      out == nullptr || layouts().find(second) != in || layouts().find(third) != out || c != d) {
+    return cublas::kInvalidValue;
+  }
+  const auto scale = numbers_of(what->scale);
+  const auto n = in->rows;
+  const bool square = in->columns == n && out->rows == n && out->columns == n &&
+                      in->stride == static_cast<std::int64_t>(n) && out->stride == in->stride;
+  const auto index = algorithm == nullptr ? 0 : algorithm->data[0];
+  if (!square || !what->transposed || index < 1 || index > kShares.size() ||
+      number_at(scale, alpha, 0) != 1 || number_at(scale, beta, 0) != 0) {
+    return cublas::kInvalidValue;
+  }
+  const Product product{.a = a, .b = b, .d = d, .n = n, .in = in->type, .out = out->type};
+  const auto bytes = n * n * numbers_of(in->type).bytes();
+  if (fake::reach(a) < bytes || fake::reach(b) < bytes ||
+      fake::reach(d) < n * n * numbers_of(out->type).bytes() ||
+      fake::reach(workspace) < workspace_bytes) {
+    return cublas::kInvalidValue;
+  }
+  const double tflops = tflops_of(blas->gpu, name_of(*what, in->type, out->type));
+  const auto size = static_cast<double>(n);
+  const double seconds = 2 * size * size * size / (tflops * 1e12 * kShares.at(index - 1));
+  return fake::put(stream, [=, gpu = blas->gpu]() -> fake::Step {
+    return [=](fake::Time& now) {
+      compute(gpu, product);
+      now += fake::time_of(seconds);
+      return true;
+    };
+  });
+}
