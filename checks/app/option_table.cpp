@@ -275,6 +275,10 @@ constexpr std::array kOptions<H>{
 template <>
 constexpr std::array kOptions<D>{
     option<&D::reason>("--reason", "TEXT", "why, for everybody who looks at the node"),
+    option<&D::report>("--report",
+                       "FILE",
+                       "drain those that a report of muster-bench locate accuses, by the site's "
+                       "rules; of standard input by -"),
     kDryRun<D>,
     kRoot<D>,
     kHistory<D>,
@@ -400,9 +404,10 @@ std::vector<CommandText> command_texts() {
                            "Check this node for Slurm, and drain or resume it by the site's rules",
                            "  muster hook periodic --dry-run\n"
                            "  muster hook --check-setup\n"),
-      text_of<DrainCommand>("HOSTLIST --reason TEXT [OPTION]...",
+      text_of<DrainCommand>("HOSTLIST --reason TEXT | --report FILE [OPTION]...",
                             "Take nodes out of service, until somebody resumes them",
-                            "  muster drain gpu-[001-004] --reason 'swapping a switch'\n"),
+                            "  muster drain gpu-[001-004] --reason 'swapping a switch'\n"
+                            "  muster drain --report locate.json --dry-run\n"),
       text_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
                              "Put nodes that muster took out of service back",
                              "  muster resume gpu-0007\n"

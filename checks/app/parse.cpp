@@ -145,6 +145,10 @@ Result<void> take_some_hosts(std::vector<std::string>& nodes, const Words& words
 }
 
 Result<void> finish(DrainCommand& command, const Words& words) {
+  if (!command.report.empty()) {
+    if (words.empty() && command.reason.empty()) return {};
+    return make_error("--report tells which nodes and why, and goes with neither");
+  }
   if (trim(command.reason).empty()) return make_error("--reason is missing: say why");
   return take_some_hosts(command.nodes, words);
 }

@@ -7,9 +7,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
+#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/commands/syslog.hpp"
@@ -59,21 +63,37 @@ void tell_the_site(const slurm::TellRules& rules,
   caller.console.note(fmt::format("muster: {}", event.message));
 }
 
+// What an admin's command works with: the site's rules, Slurm, and the history where it can be
+// written.
+struct Means {
+  slurm::Rules rules;
+  std::unique_ptr<slurm::History> history;
+  std::unique_ptr<slurm::Controller> controller;
+};
+
+// The exit status where there are none.
+template <class Command>
+tl::expected<Means, int> means_of(const Command& command, const Caller& caller) {
+  auto rules = read_rules(command.root, caller.variables);
+  if (!rules) return tl::unexpected(fail(caller, bad_configuration(rules.error()).value()));
+  const auto folder = state_folder(command.state, command.root);
+  if (folder.empty()) {
+    return tl::unexpected(
+        fail(caller, undecided(Error{"below --root this needs --state for the history"}).value()));
+  }
+  auto history = open_history(folder, command.dry_run, caller);
+  auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
+  if (!controller) return tl::unexpected(fail(caller, undecided(controller.error()).value()));
+  return Means{*std::move(rules), std::move(history), *std::move(controller)};
+}
+
 template <class Command>
 int carry(const Command& command,
           const std::string& text,
           const Caller& caller,
           const Carry& carry_out) {
-  const auto rules = read_rules(command.root, caller.variables);
-  if (!rules) return fail(caller, bad_configuration(rules.error()).value());
-  const auto folder = state_folder(command.state, command.root);
-  if (folder.empty()) {
-    return fail(caller,
-                undecided(Error{"below --root this needs --state for the history"}).value());
-  }
-  const auto history = open_history(folder, command.dry_run, caller);
-  const auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
-  if (!controller) return fail(caller, undecided(controller.error()).value());
+  const auto means = means_of(command, caller);
+  if (!means) return means.error();
   std::vector<slurm::Event> events;
   const auto answers = carry_out({.nodes = command.nodes,
                                   .user = user_of(caller),
@@ -85,9 +105,9 @@ int carry(const Command& command,
                                         log_event(event);
                                         events.push_back(event);
                                       }},
-                                 **controller,
-                                 history.get());
-  tell_the_site(rules->tell, events, history.get(), caller);
+                                 *means->controller,
+                                 means->history.get());
+  tell_the_site(means->rules.tell, events, means->history.get(), caller);
   if (!answers) return fail(caller, undecided(answers.error()).value());
   std::string lines;
   for (const auto& answer : *answers) {
@@ -97,9 +117,62 @@ int carry(const Command& command,
   return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
 }
 
+Result<Report> read_report(const std::string& file) {
+  constexpr std::size_t kLargest = 64UL << 20U;
+  std::string text;
+  if (file == "-") {
+    if (read_all(STDIN_FILENO, text, kLargest) != 0) {
+      return make_error("the report cannot be read from standard input");
+    }
+  } else {
+    auto read = Root().read(std::filesystem::absolute(file).string(), kLargest);
+    if (!read) return tl::unexpected(read.error());
+    text = *std::move(read);
+  }
+  auto report = parse_report(text);
+  if (report) return report;
+  return make_error(fmt::format("{}: {}",
+                                file == "-" ? "standard input" : printable(file),
+                                printable(report.error().message, 200)));
+}
+
+// Those that a benchmark accuses, as a hook does with what it finds.
+int drain_reported(const DrainCommand& command, const Caller& caller) {
+  const auto report = read_report(command.report);
+  if (!report) return fail(caller, undecided(report.error()).value());
+  if (report->accused.empty()) {
+    caller.console.note("muster: the report accuses no node");
+    return kExitHealthy;
+  }
+  const auto means = means_of(command, caller);
+  if (!means) return means.error();
+  const auto names = means->controller->names();
+  if (!names) return fail(caller, undecided(names.error()).value());
+  std::string lines;
+  std::vector<slurm::Event> events;
+  const bool all = drain_accused(
+      *report,
+      *names,
+      means->rules,
+      {.controller = means->controller.get(),
+       .history = means->history.get(),
+       .now = wall_time,
+       .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
+       .tell =
+           [&](const slurm::Event& event) {
+             if (!command.dry_run) log_event(event);
+             lines += to_line(event);
+             events.push_back(event);
+           }},
+      command.dry_run);
+  if (!command.dry_run) tell_the_site(means->rules.tell, events, means->history.get(), caller);
+  return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
+}
+
 }  // namespace
 
 int run_drain(const DrainCommand& command, const Caller& caller) {
+  if (!command.report.empty()) return drain_reported(command, caller);
   return carry(command, command.reason, caller, slurm::drain_nodes);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "slurm/drains/enforce.hpp"
 
@@ -35,6 +36,21 @@ bool was_drained_for_it(const slurm::SweepStanding& standing, const slurm::Histo
                        *drains, [](const slurm::Event& each) { return each.context == kSweep; });
 }
 
+// What the report of a job says of one of its nodes.
+Report report_of(const Report& job, const std::string& name, const std::string& node) {
+  Report report;
+  report.node = node;
+  report.context = kSweep;
+  report.verdict = Verdict::unhealthy;
+  std::ranges::copy_if(
+      job.findings, std::back_inserter(report.findings), [&](const Finding& finding) {
+        return finding.outcome == Outcome::fail && finding.device == name;
+      });
+  // In the reason, the node is not told once more.
+  for (auto& finding : report.findings) finding.device = "node";
+  return report;
+}
+
 }  // namespace
 
 void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
@@ -52,6 +68,36 @@ void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
                                       .dry_run = dry_run},
                                      services));
   }
+}
+
+bool drain_accused(const Report& report,
+                   const std::vector<slurm::NodeName>& names,
+                   const slurm::Rules& rules,
+                   const slurm::HookServices& services,
+                   bool dry_run) {
+  bool all = true;
+  for (const auto& name : report.accused) {
+    const auto node = slurm::node_on(names, name);
+    if (!node) {
+      services.tell({.at = services.now(),
+                     .node = name,
+                     .kind = "trouble",
+                     .context = std::string(kSweep),
+                     .message = node.error().message});
+      all = false;
+      continue;
+    }
+    const auto own = report_of(report, name, *node);
+    if (own.findings.empty()) continue;
+    const auto result = slurm::enforce({.report = &own,
+                                        .node = *node,
+                                        .context = std::string(kSweep),
+                                        .rules = rules,
+                                        .dry_run = dry_run},
+                                       services);
+    all = all && (dry_run || result.drained);
+  }
+  return all;
 }
 
 }  // namespace muster::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that sweeps have confirmed to be bad are drained, where the site's rules say so.
+// Nodes that sweeps or a search among a job's nodes have confirmed to be bad are drained, where the
+// site's rules say so.
 #pragma once
 
 #include <vector>
@@ -16,5 +17,13 @@ void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
                      const slurm::Rules& rules,
                      const slurm::HookServices& services,
                      bool dry_run);
+
+// The nodes that a report of `muster-bench locate` accuses, by the same rules; of `names` are
+// those of Slurm. Whether each of them is out of service now.
+[[nodiscard]] bool drain_accused(const Report& report,
+                                 const std::vector<slurm::NodeName>& names,
+                                 const slurm::Rules& rules,
+                                 const slurm::HookServices& services,
+                                 bool dry_run);
 
 }  // namespace muster::app

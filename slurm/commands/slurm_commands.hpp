@@ -35,6 +35,7 @@ struct DrainCommand {
 
   std::vector<std::string> nodes;  // expanded
   std::string reason;
+  std::string report;  // of a benchmark, in place of nodes and reason; "-": standard input
   std::string root = "/";
   std::string state;
   bool dry_run = false;

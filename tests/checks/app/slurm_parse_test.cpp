@@ -89,6 +89,14 @@ TEST(DrainParseTest, NeedsAReason) {
   EXPECT_NE(refusal({"drain", "gpu-007", "--reason"}), "accepted");
 }
 
+TEST(DrainParseTest, AReportTellsWhichNodesAndWhy) {
+  EXPECT_EQ(parsed<DrainCommand>({"drain", "--report", "locate.json"}).report, "locate.json");
+  EXPECT_THAT(refusal({"drain", "--report", "-", "gpu-007"}),
+              StartsWith("drain: --report tells which nodes and why"));
+  EXPECT_THAT(refusal({"drain", "--report", "-", "--reason", "why"}),
+              StartsWith("drain: --report tells which nodes and why"));
+}
+
 TEST(DrainParseTest, NeedsNodesThatAreAList) {
   EXPECT_THAT(refusal({"drain", "--reason", "why"}), StartsWith("drain: expects nodes, as gpu-["));
   for (const auto* list : {"gpu-[001-", "gpu-]1", "gpu-[3-1]", "gpu-[a-b]", "", "gpu-[]"}) {

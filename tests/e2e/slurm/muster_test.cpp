@@ -162,6 +162,45 @@ TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
   for (const auto* other : {"n1", "n3", "n4"}) EXPECT_EQ(events_of(other), "") << other;
 }
 
+// What `muster-bench locate --drain` does with its report. Hooks that find nothing do not take it
+// back.
+TEST_F(MusterInSlurm, DrainsWhomASearchAccuses) {
+  begin(1, ", most_drained: 100%, clean_runs: 1");
+  ASSERT_TRUE(cluster().wait_until("n1", is_idle));
+  const auto report = trees_.path() / "locate.json";
+  const auto drain = [&](std::string_view host) {
+    cluster().run({MUSTER_BENCH_PROGRAM,
+                   "locate",
+                   "--backend=sim",
+                   "--profile=generic",
+                   "--sim=nodes=8,fault=slow_hca:3:3:0.5",
+                   "--format=json",
+                   "--output=" + report.string()});
+    auto text = content_of(report);
+    for (auto at = text.find("sim3"); at != std::string::npos; at = text.find("sim3")) {
+      text.replace(at, 4, host);
+    }
+    std::ofstream(report) << text;
+    return cluster().run({MUSTER_PROGRAM,
+                          "drain",
+                          "--report",
+                          report.string(),
+                          "--root",
+                          (trees_.path() / "healthy").string(),
+                          "--state",
+                          (trees_.path() / "admin").string()});
+  };
+  ASSERT_EQ(drain("nobody").status, 1);
+  EXPECT_TRUE(is_idle(cluster().nodes().at("n1")));
+  const auto ended = drain("localhost");
+  ASSERT_EQ(ended.status, 0) << ended.out;
+  ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << ended.out;
+  EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith("muster: bench.locate: HCA 3: 93."));
+  // Some hooks later.
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  EXPECT_TRUE(is_drained(cluster().nodes().at("n1"))) << events_of("n1");
+}
+
 TEST_F(MusterInSlurm, LeavesAnAdminsDrainWordForWord) {
   ASSERT_TRUE(render("sick", kPassing));
   begin(2, ", clean_runs: 1");

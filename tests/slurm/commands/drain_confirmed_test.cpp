@@ -98,5 +98,71 @@ TEST_F(DrainConfirmedTest, ADryRunSaysWhatItWouldDo) {
   EXPECT_THAT(told_[0].message, HasSubstr("would drain: bench.sweep"));
 }
 
+// A report of `muster-bench locate` over ten nodes, whose hosts have other names.
+class DrainAccusedTest : public DrainConfirmedTest {
+ protected:
+  [[nodiscard]] static Report report_accusing(const std::vector<std::string>& hosts) {
+    Report report;
+    report.accused = hosts;
+    for (const auto& host : hosts) {
+      report.findings.push_back({.check = "bench.locate",
+                                 .device = host,
+                                 .outcome = Outcome::fail,
+                                 .message = "HCA 3: 93.5 GB/s, 50% of what its equals reach",
+                                 .remedy = Remedy::report_to_provider});
+    }
+    report.findings.push_back({.check = "bench.locate",
+                               .device = "host008",
+                               .outcome = Outcome::warn,
+                               .message = "it still reaches the limit"});
+    return report;
+  }
+
+  bool drain(const Report& report, bool dry_run = false) {
+    std::vector<slurm::NodeName> names;
+    for (const auto& node : cluster_.nodes()) {
+      names.push_back({.node = node.name, .host = fmt::format("host{}", node.name.substr(1))});
+    }
+    return drain_accused(report,
+                         names,
+                         rules_,
+                         {.controller = &controller_,
+                          .history = &*history_,
+                          .now = [this] { return cluster_.now(); },
+                          .sleep = [this](std::chrono::milliseconds time) { cluster_.pass(time); },
+                          .tell = [this](const slurm::Event& event) { told_.push_back(event); }},
+                         dry_run);
+  }
+};
+
+TEST_F(DrainAccusedTest, TheAccusedAloneAreDrainedAndTheReasonNamesThePart) {
+  EXPECT_TRUE(drain(report_accusing({"host002"})));
+  EXPECT_EQ(cluster_.drained(), 1U);
+  EXPECT_EQ(reason("n002"),
+            "muster: bench.locate: HCA 3: 93.5 GB/s, 50% of what its equals reach; report to the "
+            "provider");
+}
+
+TEST_F(DrainAccusedTest, TheShareHoldsAndIsSaid) {
+  rules_.most_drained = "10%";
+  EXPECT_FALSE(drain(report_accusing({"host002", "host003", "host004"})));
+  EXPECT_EQ(cluster_.drained(), 2U);
+  EXPECT_EQ(std::ranges::count(told_, "refused", &slurm::Event::kind), 1);
+}
+
+TEST_F(DrainAccusedTest, AHostThatIsNoNodeIsTroubleAndTheOthersAreDrained) {
+  EXPECT_FALSE(drain(report_accusing({"login1", "host005"})));
+  EXPECT_EQ(cluster_.drained(), 1U);
+  ASSERT_FALSE(told_.empty());
+  EXPECT_EQ(told_[0].kind, "trouble");
+}
+
+TEST_F(DrainAccusedTest, ADryRunSaysWhatItWouldDo) {
+  EXPECT_TRUE(drain(report_accusing({"host002"}), true));
+  EXPECT_EQ(cluster_.drained(), 0U);
+  ASSERT_THAT(told_, SizeIs(1));
+  EXPECT_THAT(told_[0].message, HasSubstr("would drain: bench.locate"));
+}
+
 }  // namespace
 }  // namespace muster::app
