@@ -180,10 +180,11 @@ std::vector<Finding> findings_of(const Search& search, const Nodes& nodes, const
   return findings;
 }
 
-std::vector<std::string> accused_of(const Search& search, const Nodes& nodes) {
+std::vector<std::string> accused_of(const Search& search, const Nodes& nodes, const Rule& rule) {
   std::set<Node> accused;
   for (const auto& culprit : search.culprits) {
-    if (culprit.kind == Kind::node) accused.insert(culprit.nodes.begin(), culprit.nodes.end());
+    if (culprit.kind != Kind::node || outcome_of(culprit, nodes, rule) != Outcome::fail) continue;
+    accused.insert(culprit.nodes.begin(), culprit.nodes.end());
   }
   return names_of({accused.begin(), accused.end()}, nodes);
 }

@@ -26,8 +26,10 @@ inline constexpr std::string_view kLocateCheck = "bench.locate";
 
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes);
 
-// The nodes that findings accuse, in the order of `nodes`. Of a link neither is.
-[[nodiscard]] std::vector<std::string> accused_of(const Search& search, const Nodes& nodes);
+// The nodes that findings which fail accuse, in the order of `nodes`. Of a link neither is.
+[[nodiscard]] std::vector<std::string> accused_of(const Search& search,
+                                                  const Nodes& nodes,
+                                                  const Rule& rule);
 
 // Whom the next job is better off without: the accused, the nodes of a slow leaf switch, and one of
 // the two of a slow link.

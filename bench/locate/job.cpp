@@ -52,15 +52,16 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
   return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
 }
 
-Job::Job(RankContext& self, Parts& parts, const Operation& operation, int per_repeat)
+Job::Job(RankContext& self, Parts& parts, const Operation& operation, const LocateCommand& command)
     : self_(self),
       parts_(parts),
       operation_(operation),
-      per_repeat_(per_repeat),
+      command_(command),
       records_(parts.met.agreed.hosts.size()) {}
 
 std::string Job::to_text(const Task& task) {
   Writer writer;
+  writer.number(static_cast<int>(task.kind), 1);
   writer.number(task.repeats, kSmall).number(task.groups.size(), kSmall);
   for (const auto& group : task.groups) {
     writer.ranks({group.nodes.begin(), group.nodes.end()}).number(group.device, kSmall);
@@ -72,7 +73,7 @@ Job::Task Job::task_in(std::string_view text) {
   Task task;
   std::uint32_t groups = 0;
   Reader reader(text);
-  reader.number(task.repeats, kSmall).number(groups, kSmall);
+  reader.number(task.kind, 1).number(task.repeats, kSmall).number(groups, kSmall);
   for (std::uint32_t i = 0; i < groups; ++i) {
     std::vector<int> members;
     std::uint32_t device = 0;
@@ -144,7 +145,7 @@ Result<void> Job::introduce(const Backend& backend) {
 
 // An error is an answer here: a node that cannot finish is what is searched for.
 Job::Told Job::run(Backend& backend, int repeats) {
-  const Pace pace{.warm_up = kWarmUp, .iterations = repeats * per_repeat_};
+  const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
   const Patience patience(backend, *progress_, to_duration(self_.command.operation_deadline));
   const auto failed = [&](const Error& error) {
@@ -162,6 +163,23 @@ Job::Told Job::run(Backend& backend, int repeats) {
 }
 
 Result<std::vector<std::string>> Job::take_part(const Task& task) {
+  return task.kind == Task::Kind::test ? test_part(task) : measure_part(task);
+}
+
+// The first rank of each of these nodes starts its tests; the others wait.
+Result<std::vector<std::string>> Job::test_part(const Task& task) {
+  auto& group = *parts_.met.group;
+  self_.enter(group, "tests of nodes", 2 * kInsideBudget);
+  std::string text;
+  for (const auto& tested : task.groups) {
+    const auto ranks = ranks_of(tested);
+    if (ranks.front() == group.rank())
+      text = locate::to_text(test_inside(self_, command_.tests(self_.kind)));
+  }
+  return group.gather(text);
+}
+
+Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   auto& group = *parts_.met.group;
   const auto parts = parts_of(task.groups);
   auto made = make_part_backend(self_, parts_.met, parts);
@@ -194,7 +212,7 @@ Result<void> Job::serve() {
     const auto text = parts_.met.group->broadcast("");
     if (!text) return tl::unexpected(text.error());
     const auto task = task_in(*text);
-    if (task.repeats == 0) return {};
+    if (task.kind == Task::Kind::end) return {};
     if (const auto done = take_part(task); !done) return tl::unexpected(done.error());
   }
 }
@@ -245,15 +263,35 @@ Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<Told>& to
   received_.push_back(std::move(row));
   for (int repeat = 0; repeat < repeats; ++repeat) {
     constexpr double kGiga = 1e9;
-    const auto one = timing_of(operation_, count, samples_of(samples, repeat, per_repeat_));
+    const auto one = timing_of(operation_, count, samples_of(samples, repeat, command_.per_repeat));
     if (one) answer.gbps.push_back(one->judged.bus / kGiga);
   }
   return answer;
 }
 
+Result<std::vector<std::string>> Job::order(const Task& task) {
+  self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
+  if (auto sent = parts_.met.group->broadcast(to_text(task)); !sent) {
+    return tl::unexpected(sent.error());
+  }
+  return take_part(task);
+}
+
+Result<std::vector<Inside>> Job::test(const std::vector<Node>& nodes) {
+  Task task{.kind = Task::Kind::test, .repeats = 0, .groups = {}};
+  for (const auto node : nodes) task.groups.push_back({.nodes = {node}});
+  const auto texts = order(task);
+  if (!texts) return tl::unexpected(texts.error());
+  std::vector<Inside> said;
+  for (const auto& group : task.groups) {
+    said.push_back(inside_in((*texts)[static_cast<std::size_t>(ranks_of(group).front())]));
+  }
+  return said;
+}
+
 Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int repeats) {
   std::vector<Answer> answers(groups.size(), Answer{.gbps = {}, .finished = false});
-  Task task{.groups = {}, .repeats = repeats};
+  Task task{.kind = Task::Kind::measure, .repeats = repeats, .groups = {}};
   std::vector<std::size_t> of;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (is_dead(groups[i])) continue;
@@ -261,11 +299,7 @@ Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int r
     of.push_back(i);
   }
   if (of.empty()) return answers;
-  self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
-  if (auto sent = parts_.met.group->broadcast(to_text(task)); !sent) {
-    return tl::unexpected(sent.error());
-  }
-  const auto texts = take_part(task);
+  const auto texts = order(task);
   if (!texts) return tl::unexpected(texts.error());
   std::vector<Told> told;
   for (std::size_t rank = 0; rank < texts->size(); ++rank) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "bench/backends/backend.hpp"
+#include "bench/locate/inside.hpp"
+#include "bench/locate/locate_command.hpp"
 #include "bench/locate/measurer.hpp"
 #include "bench/locate/nodes.hpp"
 #include "bench/results/row.hpp"
@@ -22,13 +24,16 @@ namespace muster::bench::locate {
 
 class Job final : public Measurer {
  public:
-  // All must live longer. Each repeat is the median of `per_repeat` operations.
-  Job(RankContext& self, Parts& parts, const Operation& operation, int per_repeat);
+  // All must live longer.
+  Job(RankContext& self, Parts& parts, const Operation& operation, const LocateCommand& command);
 
   // On rank 0. A group whose back end does not come back within the operation deadline has not
   // finished. A node with which none of three others has ever finished is not asked again.
   [[nodiscard]] Result<std::vector<Answer>> measure(const std::vector<Group>& groups,
                                                     int repeats) override;
+  // On rank 0: each of these nodes tests itself, all at once, by the tests of `muster-bench node`
+  // that the command names. What they say, in the same order.
+  [[nodiscard]] Result<std::vector<Inside>> test(const std::vector<Node>& nodes);
   // On rank 0: there are no more rounds.
   [[nodiscard]] Result<void> end();
   // On the other ranks: takes part in all rounds.
@@ -43,8 +48,10 @@ class Job final : public Measurer {
  private:
   // What all ranks do at once.
   struct Task {
-    std::vector<Group> groups;
-    int repeats = 0;  // 0: the search is over
+    enum class Kind : std::uint8_t { measure, test, end };
+    Kind kind = Kind::end;
+    int repeats = 0;
+    std::vector<Group> groups;  // to test, one of single nodes
   };
 
   // What one rank has to say of it.
@@ -59,8 +66,12 @@ class Job final : public Measurer {
   [[nodiscard]] static std::string to_text(const Told& told);
   [[nodiscard]] static Result<Told> told_in(std::string_view text, int rank);
 
+  // On rank 0: tells all ranks what to do, and does its part. The texts of all ranks.
+  [[nodiscard]] Result<std::vector<std::string>> order(const Task& task);
   // The texts of all ranks on rank 0; elsewhere nothing.
   [[nodiscard]] Result<std::vector<std::string>> take_part(const Task& task);
+  [[nodiscard]] Result<std::vector<std::string>> measure_part(const Task& task);
+  [[nodiscard]] Result<std::vector<std::string>> test_part(const Task& task);
   [[nodiscard]] Told run(Backend& backend, int repeats);
   [[nodiscard]] Result<void> introduce(const Backend& backend);
   // The ranks of each group, and behind them each of the others alone.
@@ -81,7 +92,7 @@ class Job final : public Measurer {
   RankContext& self_;
   Parts& parts_;
   Operation operation_;
-  int per_repeat_;
+  const LocateCommand& command_;
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   bool introduced_ = false;
   std::vector<Record> records_;

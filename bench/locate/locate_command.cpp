@@ -46,9 +46,22 @@ constexpr std::array kOptions{
     option<&C::csv>("--csv", "FILE", "the same as CSV"),
     option<&C::exclude>(
         "--exclude", "FILE", "the accused nodes, as a list for srun and sbatch --exclude"),
+    option<&C::node_tests>("--node-tests",
+                           "TEST,...|none",
+                           "what a slow node is tested by from within, of muster-bench node "
+                           "(default on GPUs gpu.*,ib.*; else none)"),
+    option<&C::drain>("--drain",
+                      "",
+                      "drain the accused nodes by the rules of muster.yaml: muster drain --report"),
 };
 
 }  // namespace
+
+std::string LocateCommand::tests(BackendKind kind) const {
+  if (node_tests == "none") return "";
+  if (!node_tests.empty()) return node_tests;
+  return kind == BackendKind::nccl ? "gpu.*,ib.*" : "";
+}
 
 CommandText command_text() {
   auto texts = texts_of(job_options());
@@ -75,6 +88,9 @@ Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* con
         if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
         if (command.model && command.backend != BackendKind::sim) {
           return make_error("--sim goes with --backend sim");
+        }
+        if (command.drain && command.backend == BackendKind::sim) {
+          return make_error("--drain goes with no model");
         }
         if (command.strategy == Strategy::fabric && command.topology.empty() &&
             command.backend != BackendKind::sim) {

@@ -28,6 +28,11 @@ struct LocateCommand : BenchCommand {
   int per_repeat = 5;                 // operations of which a repeat is the median
   std::optional<BytesPerSecond> floor;
   std::string matrix, csv, exclude;  // files
+  std::string node_tests;            // as their option; empty: by the back end
+  bool drain = false;
+
+  // Those of `muster-bench node` that a slow node runs, as its --only takes them; empty for none.
+  [[nodiscard]] std::string tests(BackendKind kind) const;
 };
 
 // The text of --help, or what is to be done. `arguments` without "locate"; an error is bad usage.

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iterator>
 #include <utility>
 
 #include "bench/locate/figures.hpp"
 #include "bench/locate/findings.hpp"
+#include "bench/locate/inside.hpp"
 #include "bench/locate/job.hpp"
 #include "bench/locate/locate_command.hpp"
 #include "bench/locate/pair_table.hpp"
@@ -21,8 +23,11 @@
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
+#include "lib/process/program.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/report/verdict.hpp"
 
 namespace muster::bench::locate {
@@ -84,20 +89,22 @@ class Run {
     report_.started = utc_now();
   }
 
-  [[nodiscard]] Result<void> search(Measurer& measurer) {
+  // Slow nodes, tested from within. None for a model.
+  using Test = std::function<Result<std::vector<Inside>>(const std::vector<Node>& nodes)>;
+
+  [[nodiscard]] Result<void> search(Measurer& measurer, const Test& test = {}) {
     Plan plan{.strategy = command_.strategy};
     plan.rule.floor_gbps = floor_;
-    if (shows_progress()) {
-      plan.watch = [this](const std::string& title, std::size_t groups) {
-        (void)input_.console.out(fmt::format("\r\033[K{} ({} groups)", title, groups));
-      };
-    }
+    plan.watch = [this](const std::string& title, std::size_t groups) {
+      progress(fmt::format("{} ({} groups)", title, groups));
+    };
     auto search = locate(nodes_, measurer, plan);
-    if (shows_progress()) (void)input_.console.out("\r\033[K");
+    progress("");
     if (!search) return tl::unexpected(search.error());
     search_ = *std::move(search);
+    if (auto tested = test_slow_nodes(test); !tested) return tested;
     report_.findings = findings_of(search_, nodes_, plan.rule);
-    report_.accused = accused_of(search_, nodes_);
+    report_.accused = accused_of(search_, nodes_, plan.rule);
     excluded_ = names_of(left_out(search_), nodes_);
     if (auto together = together_finding(search_, nodes_, plan.rule)) {
       together_ = together->message;
@@ -129,10 +136,48 @@ class Run {
       }
       return kExitUndecided;
     }
+    if (command_.drain && !report_.accused.empty()) drain();
     return exit_status(report_.verdict);
   }
 
  private:
+  [[nodiscard]] Result<void> test_slow_nodes(const Test& test) {
+    std::vector<Node> slow;
+    for (const auto& culprit : search_.culprits) {
+      if (culprit.kind == Culprit::Kind::node) slow.push_back(culprit.nodes[0]);
+    }
+    if (slow.empty() || !test) return {};
+    progress(fmt::format("the tests of {} from within", fold_hostlist(names_of(slow, nodes_))));
+    const auto said = test(slow);
+    progress("");
+    if (!said) return tl::unexpected(said.error());
+    auto next = said->begin();
+    for (auto& culprit : search_.culprits) {
+      if (culprit.kind == Culprit::Kind::node) add_evidence(*next++, culprit);
+    }
+    return {};
+  }
+
+  // By the program and the rules that drain what hooks find.
+  void drain() const {
+    constexpr std::chrono::seconds kDeadline{120};
+    const auto ended =
+        run_program({.program = companion("muster"),
+                     .arguments = {"drain", "--report", "-"},
+                     .environment = input_.variables,
+                     .deadline = Clock::now() + kDeadline,
+                     .input = row_of(Format::json).render(report_, {.verbose = true})});
+    if (!ended) return input_.console.note(fmt::format("muster-bench: {}", ended.error().message));
+    for (const auto* text : {&ended->out, &ended->err}) {
+      for (const auto line : split_lines(*text)) input_.console.note(std::string(line));
+    }
+  }
+
+  // On a terminal, in place of what stood there.
+  void progress(std::string_view what) const {
+    if (shows_progress()) (void)input_.console.out(fmt::format("\r\033[K{}", what));
+  }
+
   [[nodiscard]] bool shows_progress() const {
     return input_.console.width > 0 && !command_.quiet && command_.output.empty() &&
            command_.format == Format::text;
@@ -242,7 +287,11 @@ Result<int> lead(const LocateCommand& command,
   }
   if (const auto can = can_write(command, self.input); !can) return tl::unexpected(can.error());
   Run run(command, self.input, self.reporter.record().choice, *std::move(nodes), floor);
-  if (const auto done = run.search(job); !done) return tl::unexpected(done.error());
+  Run::Test test;
+  if (!command.tests(self.kind).empty()) {
+    test = [&job](const std::vector<Node>& slow) { return job.test(slow); };
+  }
+  if (const auto done = run.search(job, test); !done) return tl::unexpected(done.error());
   if (const auto ended = job.end(); !ended) return tl::unexpected(ended.error());
   const auto held = self.emergency.hold();
   self.emergency.mark_reported();
@@ -256,7 +305,7 @@ Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& p
   // The profiles of ranks differ where their nodes do: rank 0's counts.
   const auto bytes = broadcast(*parts.met.group, size_for(command, self.kind, limit));
   if (!bytes) return tl::unexpected(bytes.error());
-  Job job(self, parts, {.bytes = *bytes}, command.per_repeat);
+  Job job(self, parts, {.bytes = *bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
     const auto led = lead(command, self, parts, job, floor_of(command, limit, *bytes));

@@ -8,11 +8,10 @@
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/node/tests.hpp"
+#include "bench/run/own_run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
-#include "lib/process/program.hpp"
-#include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench::node {
@@ -57,26 +56,9 @@ Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& mor
   // The ranks meet, NCCL starts, and a large message goes round some dozen times.
   constexpr auto kStart = std::chrono::seconds(45);
   const auto time = std::chrono::duration_cast<Clock::duration>(2 * input.time);
-  auto environment = input.variables;
-  for (const auto& [name, value] : more) environment[name] = value;
-  // A launcher's word about a job is not about this run.
-  std::erase_if(environment, [](const auto& variable) {
-    constexpr std::array<std::string_view, 6> kLaunchers{
-        "SLURM_", "OMPI_COMM_", "PMI_", "PMIX_", "RANK", "WORLD_SIZE"};
-    return std::ranges::any_of(
-        kLaunchers, [&](std::string_view name) { return variable.first.starts_with(name); });
-  });
-  const auto ended = run_program({.program = companion("muster-bench"),
-                                  .arguments = words_of(input, gpus),
-                                  .environment = std::move(environment),
-                                  .deadline = Clock::now() + time + kStart});
-  if (!ended) return tl::unexpected(ended.error());
-  auto report = parse_report(ended->out);
-  if (report) return report;
-  const auto lines = split_lines(ended->err);
-  return make_error(fmt::format("the all-reduce ended with status {}: {}",
-                                ended->status,
-                                printable(lines.empty() ? "it said nothing" : lines.back(), 300)));
+  auto variables = input.variables;
+  for (const auto& [name, value] : more) variables[name] = value;
+  return run_own(words_of(input, gpus), std::move(variables), Clock::now() + time + kStart);
 }
 
 // Out of place, as nccl-tests' headline has it.

@@ -69,6 +69,7 @@ class Locate : public ::testing::Test {
                               faults));
     Words words{"--backend=nccl",
                 "--per-repeat=1",
+                "--node-tests=none",
                 fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
                 fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
     if (!size.empty()) words.push_back("--size=" + size);
@@ -100,6 +101,36 @@ TEST_F(Locate, ASlowHcaIsToldFromItsGpuAndItsNode) {
   EXPECT_THAT(report["accused"], ElementsAre("node4"));
   EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node4");
   EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("HCA 1: 93.5 GB/s, 50% of"));
+}
+
+// The links inside a node are slow for every measurement among nodes; its own tests say which.
+TEST_F(Locate, ASlowNodeIsTestedFromWithin) {
+  nodes = 4;
+  start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5},
+                 "node": {"pcie": {"1": 12}})",
+              {"--node-tests=gpu.copy", "--set=bench.host_copy.fail_below=20 GB/s"});
+  const auto report = end(1);
+  EXPECT_THAT(report["accused"], ElementsAre("node2"));
+  EXPECT_THAT(message_of(report, "bench.locate"),
+              HasSubstr("tested from within: bench.host_copy gpu1: "));
+}
+
+TEST_F(Locate, WhatANodesOwnTestsPassIsRuledOut) {
+  nodes = 4;
+  start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})",
+              {"--node-tests=gpu.copy", "--set=bench.host_copy.fail_below=20 GB/s"});
+  EXPECT_THAT(message_of(end(1), "bench.locate"),
+              HasSubstr("what 1 of its own tests measure, from within"));
+}
+
+TEST_F(Locate, ATestThatThereIsNotIsSaidAndTheSearchHolds) {
+  nodes = 4;
+  start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})",
+              {"--node-tests=gpu.copies"});
+  const auto report = end(1);
+  EXPECT_THAT(report["accused"], ElementsAre("node2"));
+  EXPECT_THAT(message_of(report, "bench.locate"),
+              HasSubstr("not tested from within: it ended with status 64"));
 }
 
 TEST_F(Locate, ASlowGpuIsToldFromItsHca) {
