@@ -122,12 +122,10 @@ TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
   EXPECT_EQ(ended.status, kExitHealthy);
   EXPECT_THAT(ended.out, HasSubstr("sim5"));
   EXPECT_THAT(ended.out, Not(HasSubstr("is unhealthy")));
-  const auto report = nlohmann::json::parse(run_locate({"--sim",
-                                                        "nodes=64,fault=slow_node:5:0.8",
-                                                        "--min-busbw",
-                                                        "100 GB/s",
-                                                        "--format=json"})
-                                                .out);
+  const auto report = nlohmann::json::parse(
+      run_locate(
+          {"--sim", "nodes=64,fault=slow_node:5:0.8", "--min-busbw", "100 GB/s", "--format=json"})
+          .out);
   EXPECT_FALSE(report.contains("accused"));
 }
 
