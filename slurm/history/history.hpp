@@ -92,8 +92,11 @@ class History {
   // number of the run.
   [[nodiscard]] Result<std::int64_t> begin_sweep(const SweepRun& run);
   [[nodiscard]] Result<void> note_sweep_job(std::int64_t id, std::string_view job);
-  // Writes the end of a run and its events, together or not at all.
-  [[nodiscard]] Result<void> end_sweep(const SweepRun& run, const std::vector<Event>& events);
+  // Writes the end of a run and its events, together or not at all; with the nodes that the run is
+  // about now, and further runs that it comes to for the others.
+  [[nodiscard]] Result<void> end_sweep(const SweepRun& run,
+                                       const std::vector<Event>& events,
+                                       const std::vector<SweepRun>& further = {});
   // In the order in which they ended, and then those that are open.
   [[nodiscard]] Result<std::vector<SweepRun>> sweeps() const;
 

@@ -26,6 +26,22 @@ SweepRun run_of(const Statement& row) {
   return run;
 }
 
+Result<void> insert_sweep(Connection& connection, const SweepRun& run) {
+  return connection
+      .prepare(
+          "INSERT INTO sweeps (kind, partition, nodes, token, job, submitted, ended, outcome) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind(run.kind)
+      .bind(run.partition)
+      .bind(fmt::format("{}", fmt::join(run.nodes, " ")))
+      .bind(run.token)
+      .bind(run.job)
+      .bind(to_number(run.submitted))
+      .bind(to_number(run.ended))
+      .bind(to_string(run.outcome))
+      .run();
+}
+
 }  // namespace
 
 Result<std::int64_t> History::begin_sweep(const SweepRun& run) {
@@ -36,18 +52,7 @@ Result<std::int64_t> History::begin_sweep(const SweepRun& run) {
                    .bind(kMostRows)
                    .run();
     if (!old) return old;
-    auto added = connection
-                     .prepare(
-                         "INSERT INTO sweeps (kind, partition, nodes, token, job, submitted, "
-                         "ended, outcome) VALUES (?, ?, ?, ?, ?, ?, 0, 'open')")
-                     .bind(run.kind)
-                     .bind(run.partition)
-                     .bind(fmt::format("{}", fmt::join(run.nodes, " ")))
-                     .bind(run.token)
-                     .bind(run.job)
-                     .bind(to_number(run.submitted))
-                     .run();
-    if (!added) return added;
+    if (auto added = insert_sweep(connection, run); !added) return added;
     const auto last = connection.ask_number("SELECT last_insert_rowid()");
     if (!last) return tl::unexpected(last.error());
     id = *last;
@@ -64,14 +69,22 @@ Result<void> History::note_sweep_job(std::int64_t id, std::string_view job) {
       .run();
 }
 
-Result<void> History::end_sweep(const SweepRun& run, const std::vector<Event>& events) {
+Result<void> History::end_sweep(const SweepRun& run,
+                                const std::vector<Event>& events,
+                                const std::vector<SweepRun>& further) {
   auto& connection = database_->connection;
   return in_transaction(connection, [&]() -> Result<void> {
-    auto ended = connection.prepare("UPDATE sweeps SET ended = ?, outcome = ? WHERE id = ?")
-                     .bind(to_number(run.ended))
-                     .bind(to_string(run.outcome))
-                     .bind(run.id)
-                     .run();
+    auto ended =
+        connection.prepare("UPDATE sweeps SET nodes = ?, ended = ?, outcome = ? WHERE id = ?")
+            .bind(fmt::format("{}", fmt::join(run.nodes, " ")))
+            .bind(to_number(run.ended))
+            .bind(to_string(run.outcome))
+            .bind(run.id)
+            .run();
+    for (const auto& each : further) {
+      if (!ended) return ended;
+      ended = insert_sweep(connection, each);
+    }
     for (const auto& event : events) {
       if (!ended) return ended;
       ended = insert_event(connection, event);

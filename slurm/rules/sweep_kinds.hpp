@@ -13,12 +13,15 @@ namespace muster::slurm {
 
 struct SweepKind {
   std::string_view name;     // in muster.yaml, in events and in the name of its jobs
-  std::size_t nodes;         // of one job
+  std::size_t nodes;         // of one job; the fewest where `several`
   std::string_view command;  // of muster-bench: a collective, or "node"
   bool by_default;           // whether a site that names no kinds is swept by it
   // One process does all, by the limits of the profile: the site's options for collectives are not
   // for it.
   bool one_process = false;
+  // As many nodes as are idle, up to `most_nodes` of the site; its report says which of them are
+  // bad.
+  bool several = false;
 };
 
 // Everything there is to say about a kind: another kind is another row.
@@ -27,6 +30,8 @@ inline constexpr std::array kSweepKinds{
     SweepKind{.name = "single", .nodes = 1, .command = "all_reduce", .by_default = true},
     SweepKind{
         .name = "node", .nodes = 1, .command = "node", .by_default = false, .one_process = true},
+    SweepKind{
+        .name = "locate", .nodes = 4, .command = "locate", .by_default = false, .several = true},
 };
 
 [[nodiscard]] inline std::vector<std::string> default_sweep_kinds() {

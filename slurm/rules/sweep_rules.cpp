@@ -47,6 +47,7 @@ BrokenValue check_ranges(const SweepRules& rules) {
       Range{"start_within", rules.start_within.value, kMinute, 7 * kDay, "1 min to 7 d"},
       Range{"partners", static_cast<double>(rules.partners), 2, 20, "2 to 20"},
       Range{"most_jobs", static_cast<double>(rules.most_jobs), 1, 1000, "1 to 1000"},
+      Range{"most_nodes", static_cast<double>(rules.most_nodes), 4, 4096, "4 to 4096"},
       Range{"nice", static_cast<double>(rules.nice), 0, kLargestNice, "0 to 2147483645"},
   };
   for (const auto& range : ranges) {

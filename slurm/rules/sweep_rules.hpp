@@ -18,6 +18,7 @@ struct SweepRules {
   std::vector<std::string> partitions;  // empty: the only one that Slurm has
   int partners = 3;                     // this many different ones confirm a suspect
   int most_jobs = 4;                    // of the sweep, queued or running
+  int most_nodes = 32;                  // of one job that searches among many
   Seconds time{15.0 * 60};              // limit of one job
   Seconds start_within{10.0 * 60};      // a job that did not start by then is taken away by Slurm
   int nice = 10'000;
@@ -36,6 +37,7 @@ struct SweepRules {
                 MUSTER_FIELD(partitions, "partitions that are swept"),
                 MUSTER_FIELD(partners, "failures with so many partners confirm a suspect"),
                 MUSTER_FIELD(most_jobs, "jobs of the sweep that are queued or running at once"),
+                MUSTER_FIELD(most_nodes, "nodes of one job that searches among many"),
                 MUSTER_FIELD(time, "time limit of one job"),
                 MUSTER_FIELD(start_within, "a job that has not started by then goes away"),
                 MUSTER_FIELD(nice, "how much the priority of its jobs is lowered"),

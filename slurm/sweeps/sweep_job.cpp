@@ -28,6 +28,8 @@ constexpr std::array<std::string_view, 9> kNodeChecks{"bench.stream",
                                                       "bench.gpu_truth",
                                                       "bench.hca_write"};
 
+constexpr std::string_view kSearch = "bench.locate";
+
 constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
 
 // Slurm counts a job's time in minutes.
@@ -85,7 +87,9 @@ Result<std::vector<std::string>> sbatch_arguments(const SweepRun& run, const Swe
   arguments.emplace_back(kind->command);
   arguments.emplace_back("--format=json");
   arguments.push_back(fmt::format("--output={}", sweep_result_file(run, rules).string()));
-  if (!kind->one_process) std::ranges::copy(rules.bench, std::back_inserter(arguments));
+  if (!kind->one_process && !kind->several) {
+    std::ranges::copy(rules.bench, std::back_inserter(arguments));
+  }
   return arguments;
 }
 
@@ -102,8 +106,16 @@ bool judges_bandwidth(const Report& report) {
   return std::ranges::any_of(report.checks, [](const CheckResult& check) {
     const bool judged = check.outcome == Outcome::pass || check.outcome == Outcome::warn;
     return judged && (std::ranges::count(kBandwidthChecks, check.id) > 0 ||
-                      std::ranges::count(kNodeChecks, check.id) > 0);
+                      std::ranges::count(kNodeChecks, check.id) > 0 || check.id == kSearch);
   });
+}
+
+std::vector<std::string> hosts_to_blame(const Report& report) {
+  const bool theirs = std::ranges::all_of(report.findings, [&](const Finding& finding) {
+    return finding.outcome != Outcome::fail ||
+           std::ranges::count(report.accused, finding.device) > 0;
+  });
+  return theirs ? report.accused : std::vector<std::string>{};
 }
 
 }  // namespace muster::slurm

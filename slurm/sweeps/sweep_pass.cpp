@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -38,7 +39,34 @@ struct Ending {
   SweepOutcome outcome = SweepOutcome::undecided;
   std::string what;
   std::string check, device;
+  std::vector<std::string> blamed{};  // nodes that a search among many accuses; the others are good
 };
+
+// A part of the nodes of a run, and what became of it.
+struct Part {
+  SweepRun run;
+  Ending ending;
+};
+
+// What a search found is a result for those whom it blames, each alone, and one for all others.
+std::vector<Part> parts_of(const SweepRun& run, const Ending& ending) {
+  if (ending.blamed.empty()) return {{run, ending}};
+  std::vector<Part> parts;
+  auto rest = run;
+  for (const auto& node : ending.blamed) {
+    std::erase(rest.nodes, node);
+    auto alone = run;
+    alone.nodes = {node};
+    parts.push_back({std::move(alone), ending});
+  }
+  if (rest.nodes.empty()) return parts;
+  auto passed = ending;
+  passed.outcome = SweepOutcome::healthy;
+  passed.what = fmt::format("healthy without {}", fold_hostlist(ending.blamed));
+  passed.check = passed.device = "";
+  parts.insert(parts.begin(), {std::move(rest), std::move(passed)});
+  return parts;
+}
 
 SweepOutcome outcome_of(Verdict verdict) {
   if (verdict == Verdict::healthy) return SweepOutcome::healthy;
@@ -144,7 +172,9 @@ class Pass {
   [[nodiscard]] std::optional<Ending> ending_in_queue(SweepRun& run);
   [[nodiscard]] bool ask_queue();
   [[nodiscard]] const QueuedJob* find_job(const SweepRun& run) const;
-  [[nodiscard]] bool settle(SweepRun& run, const Ending& ending, SweepBook& book);
+  [[nodiscard]] Ending ending_of_search(const SweepRun& run, const Report& report);
+  // Adds what the run comes to.
+  [[nodiscard]] bool settle(const SweepRun& run, const Ending& ending, SweepBook& book);
   [[nodiscard]] std::vector<Event> events_of(const SweepRun& run,
                                              const Ending& ending,
                                              const SweepBook& before,
@@ -192,7 +222,6 @@ bool Pass::take_in() {
       continue;
     }
     if (!settle(run, *ending, book)) return false;
-    situation_.runs.push_back(std::move(run));
   }
   std::ranges::move(still_open, std::back_inserter(situation_.runs));
   return true;
@@ -201,7 +230,11 @@ bool Pass::take_in() {
 // Nothing while it may still run.
 std::optional<Ending> Pass::ending_of_run(SweepRun& run) {
   const auto report = read_sweep_result(sweep_result_file(run, request_.rules));
-  if (report) return ending_of(*report);
+  if (report) {
+    const auto* kind = find_sweep_kind(run.kind);
+    const bool search = kind != nullptr && kind->several && report->verdict == Verdict::unhealthy;
+    return search ? ending_of_search(run, *report) : ending_of(*report);
+  }
   if (!report.error().missing) {
     return undecided(fmt::format("its result cannot be read: {}",
                                  harmless(report.error().message, kLongestSummary)));
@@ -295,12 +328,39 @@ std::vector<Event> Pass::events_of(const SweepRun& run,
   return events;
 }
 
-bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
-  run.outcome = ending.outcome;
-  run.ended = request_.now;
-  const SweepBook before = book;
-  if (counts(run, request_.rules)) book.add(run);
-  const auto events = events_of(run, ending, before, book);
+// A report names hosts, which may be called otherwise in Slurm.
+Ending Pass::ending_of_search(const SweepRun& run, const Report& report) {
+  auto ending = ending_of(report);
+  for (const auto& host : hosts_to_blame(report)) {
+    auto node = host;
+    if (std::ranges::count(run.nodes, node) == 0) {
+      const auto names = services_.controller->names();
+      const auto found = names ? node_on(*names, host) : Result<std::string>(make_error(""));
+      if (found) node = *found;
+    }
+    if (std::ranges::count(run.nodes, node) > 0) ending.blamed.push_back(std::move(node));
+  }
+  if (!ending.blamed.empty()) return ending;
+  ending.outcome = SweepOutcome::undecided;
+  ending.what = fmt::format("undecided: no node is to blame alone: {}", ending.what);
+  return ending;
+}
+
+bool Pass::settle(const SweepRun& run, const Ending& ending, SweepBook& book) {
+  std::vector<SweepRun> runs;
+  std::vector<Event> events;
+  auto parts = parts_of(run, ending);
+  for (auto& [part, became] : parts) {
+    part.outcome = became.outcome;
+    part.ended = request_.now;
+    const SweepBook before = book;
+    if (counts(part, request_.rules)) book.add(part);
+    std::ranges::move(events_of(part, became, before, book), std::back_inserter(events));
+    runs.push_back(std::move(part));
+  }
+  const bool healthy = std::ranges::all_of(
+      runs, [](const SweepRun& each) { return each.outcome == SweepOutcome::healthy; });
+  std::ranges::copy(runs, std::back_inserter(situation_.runs));
   if (request_.dry_run) {
     for (auto noted_event : events) {
       noted_event.message =
@@ -310,11 +370,12 @@ bool Pass::settle(SweepRun& run, const Ending& ending, SweepBook& book) {
     }
     return true;
   }
-  if (const auto written = services_.history->end_sweep(run, events); !written) {
+  const std::vector<SweepRun> further(runs.begin() + 1, runs.end());
+  if (const auto written = services_.history->end_sweep(runs.front(), events, further); !written) {
     return fail(written.error().message);
   }
   for (const auto& noted_event : events) services_.tell(noted_event);
-  if (run.outcome != SweepOutcome::healthy) return true;
+  if (!healthy) return true;
   // The others are kept for whoever looks into it.
   std::error_code ignored;
   fs::remove(sweep_result_file(run, request_.rules), ignored);

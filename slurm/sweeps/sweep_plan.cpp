@@ -125,11 +125,14 @@ class Planner {
 
   std::optional<SweepJob> job_of(const Proposal& proposal) {
     std::vector<std::size_t> members{proposal.node};
-    while (members.size() < proposal.kind->nodes) {
+    const auto least = proposal.kind->nodes;
+    const auto most = proposal.kind->several ? static_cast<std::size_t>(rules_.most_nodes) : least;
+    while (members.size() < most) {
       const auto partner = partner_of(proposal, members);
-      if (!partner) return std::nullopt;
+      if (!partner) break;
       members.push_back(*partner);
     }
+    if (members.size() < least) return std::nullopt;
     SweepJob job{.kind = std::string(proposal.kind->name),
                  .partition = candidates_[proposal.node].partition,
                  .nodes = {}};

@@ -175,6 +175,24 @@ TEST(SweepJobTest, IsOfLowPriorityAndGoesAwayByItself) {
   EXPECT_EQ(sbatch_arguments(run, rules).error().message, "\"n[2-9]\" is not the name of one node");
 }
 
+// It judges by the profile's limits: what the site says of collectives is not for it.
+TEST(SweepJobTest, ASearchRunsAllRanksWithoutTheSitesOptionsOfCollectives) {
+  auto run = run_of({0, "n1 n2 n3 n4 open"});
+  run.kind = "locate";
+  run.token = "locate-1";
+  SweepRules rules;
+  rules.results = "/shared/sweep";
+  rules.bench = {"--sizes=8GiB"};
+  rules.script = "sweep.sbatch";
+  const auto arguments = sbatch_arguments(run, rules);
+  ASSERT_TRUE(arguments) << arguments.error().message;
+  const std::vector<std::string> last(arguments->end() - 4, arguments->end());
+  EXPECT_THAT(
+      last,
+      ElementsAre(
+          "sweep.sbatch", "locate", "--format=json", "--output=/shared/sweep/locate-1.json"));
+}
+
 // One process takes the whole node, and what the site says of collectives is not for it.
 TEST(SweepJobTest, TheTestsOfANodeAreOneProcess) {
   auto run = run_of({0, "n1 open"});

@@ -33,7 +33,10 @@ class FakeQueue final : public Queue {
  public:
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
     EXPECT_THAT(names,
-                ElementsAre("muster-sweep-pair", "muster-sweep-single", "muster-sweep-node"));
+                ElementsAre("muster-sweep-pair",
+                            "muster-sweep-single",
+                            "muster-sweep-node",
+                            "muster-sweep-locate"));
     if (!trouble.empty()) return make_error(trouble);
     return queued;
   }
@@ -217,6 +220,69 @@ TEST_F(SweepPassTest, ConfirmsANodeOnceAndClearsItWhenItPasses) {
   answer = run({"n001", "n002"}, Verdict::healthy);
   EXPECT_THAT(told, Contains("cleared n001 : pair with n002: it passed"));
   EXPECT_EQ(confirmed(), 0);
+}
+
+// A report of `muster-bench locate`: who is accused, and what failed beside.
+std::string report_of_search(const std::vector<std::string>& accused, std::string_view other = "") {
+  Report report{.node = "whoever", .context = "manual", .accused = accused, .checks = {}};
+  for (const auto& node : accused) {
+    report.findings.push_back({.check = "bench.locate",
+                               .device = node,
+                               .outcome = Outcome::fail,
+                               .message = "HCA 3: 93.5 GB/s"});
+  }
+  if (!other.empty()) {
+    report.findings.push_back({.check = "bench.locate",
+                               .device = std::string(other),
+                               .outcome = Outcome::fail,
+                               .message = "the path between the two is slow"});
+  }
+  if (report.findings.empty()) {
+    report.findings.push_back({.check = "bench.locate", .device = "job"});
+    report.findings.back().outcome = Outcome::pass;
+  }
+  conclude(report, {"bench.locate"});
+  return to_json(report);
+}
+
+TEST_F(SweepPassTest, ASearchBlamesTheAccusedAloneAndTwoOfThemConfirm) {
+  rules.kinds = {"locate"};
+  pass();
+  ASSERT_THAT(told, ElementsAre("submitted n[001-004] 101: locate in gpu"));
+  EXPECT_THAT(queue.submitted[0], AllOf(Contains("locate"), Not(Contains("--min-busbw=1GB/s"))));
+  dir.write("results/locate-1.json", report_of_search({"n003"}));
+  cluster.pass(60s);
+  auto answer = pass();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(told,
+              AllOf(Contains("sweep n001 101: locate with n002, n004: healthy without n003"),
+                    Contains(HasSubstr("sweep n003 101: locate: unhealthy: bench.locate n003"))));
+  EXPECT_TRUE(exists("locate-1.json"));
+  EXPECT_EQ(answer.standings[0].trust, Trust::good);
+  EXPECT_EQ(answer.standings[2].trust, Trust::suspect);
+  // The suspect is searched for again, with the others; what was taken in holds after a restart.
+  EXPECT_THAT(queue.submitted[1], Contains("--nodelist=n003,n001,n002,n004"));
+  dir.write("results/locate-2.json", report_of_search({"n003"}));
+  cluster.pass(60s);
+  answer = pass();
+  EXPECT_THAT(told, Contains(StartsWith("confirmed n003")));
+  EXPECT_EQ(answer.standings[2].trust, Trust::confirmed);
+  EXPECT_EQ(answer.standings[3].trust, Trust::good);
+}
+
+TEST_F(SweepPassTest, ASearchThatFindsALinkOrNothingBlamesNobody) {
+  rules.kinds = {"locate"};
+  pass();
+  dir.write("results/locate-1.json", report_of_search({}, "n001-n002"));
+  cluster.pass(60s);
+  const auto answer = pass();
+  EXPECT_THAT(told, Contains(HasSubstr("undecided: no node is to blame alone: unhealthy")));
+  for (const auto& standing : answer.standings) EXPECT_EQ(standing.trust, Trust::untested);
+  cluster.pass(2h);
+  pass();
+  dir.write("results/locate-2.json", report_of_search({}));
+  cluster.pass(60s);
+  for (const auto& standing : pass().standings) EXPECT_EQ(standing.trust, Trust::good);
 }
 
 TEST_F(SweepPassTest, WhatAJobLeavesIsNotTrusted) {

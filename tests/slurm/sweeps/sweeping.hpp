@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "slurm/rules/sweep_kinds.hpp"
 #include "slurm/sweeps/sweep_plan.hpp"
 
 namespace muster::slurm {
@@ -19,7 +20,7 @@ inline constexpr Time kMonday{std::chrono::seconds(1'800'000'000)};
 
 inline Time hour(int hours) { return kMonday + std::chrono::hours(hours); }
 
-// "n1 n2 healthy" at that hour.
+// "n1 n2 healthy" at that hour; or "n1 n2 n3 n4 healthy locate".
 struct Past {
   int hours;
   std::string_view words;
@@ -29,9 +30,12 @@ struct Past {
 inline SweepRun run_of(const Past& past) {
   SweepRun run{.kind = "", .partition = "main", .nodes = {}, .token = "", .job = "4711"};
   for (const auto word : split_words(past.words)) run.nodes.emplace_back(word);
+  const auto last = run.nodes.back();
+  const auto kind = find_sweep_kind(last) == nullptr ? std::string() : last;
+  if (!kind.empty()) run.nodes.pop_back();
   const auto outcome = run.nodes.back();
   run.nodes.pop_back();
-  run.kind = run.nodes.size() == 1 ? "single" : "pair";
+  run.kind = !kind.empty() ? kind : run.nodes.size() == 1 ? "single" : "pair";
   run.token = fmt::format("{}-{}", run.kind, past.hours);
   run.ended = run.submitted = hour(past.hours);
   for (const auto each : {SweepOutcome::open,
