@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "checks/app/inspect.hpp"
+#include "checks/app/run_benchmarks.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::app {
@@ -65,6 +66,14 @@ Attempt<CheckedNode> check_node(const HookCommand& command,
   auto inspected = inspect(check, caller, deadline);
   if (!inspected) return tl::unexpected(inspected.error());
   if (!command.dry_run) remember(inspected->observed, caller, deadline);
+  Clock::duration tested{};
+  if (!command.tests.empty() && command.root == "/") {
+    tested = add_node_tests(inspected->report,
+                            inspected->observed.snapshot,
+                            command.tests,
+                            to_duration(command.tests_budget),
+                            bench_for(check, caller));
+  }
   const auto shared = std::make_shared<const Inspected>(*std::move(inspected));
   const auto& snapshot = shared->observed.snapshot;
   // Process ids of another root are not of this machine.
@@ -76,7 +85,8 @@ Attempt<CheckedNode> check_node(const HookCommand& command,
                          [shared, context = command.context](const std::string& drained_check) {
                            return judge_drained(*shared, context, drained_check);
                          },
-                     .left_on_gpus = is_here ? left_on_gpus(snapshot) : std::vector<LeftOnGpus>()};
+                     .left_on_gpus = is_here ? left_on_gpus(snapshot) : std::vector<LeftOnGpus>(),
+                     .tested = tested};
 }
 
 }  // namespace muster::app

@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "checks/nhc_conf/judging.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
+#include "lib/report/report.hpp"
+#include "lib/report/verdict.hpp"
 
 namespace muster::app {
 namespace {
@@ -67,6 +71,51 @@ class Runner {
   Clock::duration left_;  // for what comes after the benchmarks
 };
 
+constexpr std::string_view kNoTests = "bench.completion";
+
+Finding of_no_test(Outcome outcome, std::string message) {
+  return {.check = std::string(kNoTests),
+          .device = "node",
+          .outcome = outcome,
+          .message = std::move(message)};
+}
+
+// "python (4242) works on gpu3"; empty for nobody.
+std::string work_on_gpus(const Snapshot& snapshot) {
+  for (const auto& gpu : snapshot.nvml->gpus) {
+    if (!gpu.processes || gpu.processes->empty()) continue;
+    const auto& process = gpu.processes->front();
+    return fmt::format(
+        "{} ({}) works on gpu{}", printable(process.name, 40), process.pid, gpu.index);
+  }
+  return {};
+}
+
+// Of a run that printed no report: what it said first.
+Finding of_failed_run(const Ended& ended) {
+  const auto lines = split_lines(ended.err);
+  return of_no_test(Outcome::unknown,
+                    fmt::format("muster-bench ended with status {} and without a report: {}",
+                                ended.status,
+                                printable(lines.empty() ? "" : lines.front(), 200)));
+}
+
+std::vector<std::string> ids_of(const Report& report) {
+  std::vector<std::string> ids;
+  for (const auto& check : report.checks) ids.push_back(check.id);
+  return ids;
+}
+
+// What is undecided already counts as it did, and so do the tests that the site asked for.
+void add(Report& report, std::vector<Finding> findings, const std::vector<std::string>& checks) {
+  auto ids = ids_of(report);
+  ids.insert(ids.end(), checks.begin(), checks.end());
+  auto counting = report.undecided;
+  counting.insert(counting.end(), checks.begin(), checks.end());
+  std::ranges::move(findings, std::back_inserter(report.findings));
+  conclude(report, ids, counting);
+}
+
 }  // namespace
 
 Bench bench_for(const CheckCommand& command, const Caller& caller) {
@@ -94,6 +143,46 @@ nhc::Measured run_benchmarks(const nhc::Config& config,
         benchmark ? runner.run(*benchmark) : Findings{nhc::not_judged(benchmark.error().message)};
   }
   return measured;
+}
+
+Clock::duration add_node_tests(Report& report,
+                               const Snapshot& snapshot,
+                               const std::string& tests,
+                               Clock::duration budget,
+                               const Bench& bench) {
+  const auto begin = Clock::now();
+  if (report.verdict == Verdict::unhealthy) return {};
+  if (const auto work = work_on_gpus(snapshot); !work.empty()) {
+    add(report,
+        {of_no_test(Outcome::skip, fmt::format("the node's tests are not run: {}", work))},
+        {std::string(kNoTests)});
+    return {};
+  }
+  // Starting and ending take their part.
+  const auto own = std::chrono::duration<double>(budget).count() - 1;
+  std::vector<std::string> words{"node",
+                                 "--level=quick",
+                                 fmt::format("--only={}", tests),
+                                 fmt::format("--budget={:.1f} s", own),
+                                 "--format=json",
+                                 "--verbose"};
+  words.insert(words.end(), bench.arguments.begin(), bench.arguments.end());
+  const auto ended = run_program({.program = bench.program,
+                                  .arguments = std::move(words),
+                                  .environment = bench.environment,
+                                  .deadline = begin + budget,
+                                  .most_output = kMostOutput});
+  auto answer = ended ? parse_report(ended->out) : Result<Report>(tl::unexpected(ended.error()));
+  if (answer) {
+    add(report, std::move(answer->findings), ids_of(*answer));
+  } else {
+    add(report,
+        {ended ? of_failed_run(*ended)
+               : of_no_test(Outcome::unknown,
+                            fmt::format("muster-bench: {}", ended.error().message))},
+        {std::string(kNoTests)});
+  }
+  return Clock::now() - begin;
 }
 
 }  // namespace muster::app

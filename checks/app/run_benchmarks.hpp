@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmarks that lines of NHC's configuration ask for, run on request.
+// The benchmarks that lines of NHC's configuration and a site's hooks ask for.
 #pragma once
 
 #include <chrono>
@@ -31,5 +31,14 @@ struct Bench {
                                            const Snapshot& snapshot,
                                            const Bench& bench,
                                            Deadline& deadline);
+
+// Adds to the report what `muster-bench node` finds with these tests, as its --only has them,
+// within this time. They are not run on a node that is unhealthy already, or on whose GPUs somebody
+// works. How long that took.
+Clock::duration add_node_tests(Report& report,
+                               const Snapshot& snapshot,
+                               const std::string& tests,
+                               Clock::duration budget,
+                               const Bench& bench);
 
 }  // namespace muster::app

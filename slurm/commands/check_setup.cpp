@@ -15,6 +15,7 @@
 #include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
+#include "lib/process/startup.hpp"
 #include "slurm/cluster/config.hpp"
 #include "slurm/cluster/node_memory.hpp"
 #include "slurm/commands/setup_lines.hpp"
@@ -175,8 +176,20 @@ class Setup {
     lines_.ok("tell.program", printable(rules_.tell.program));
   }
 
+  void check_tests() {
+    if (rules_.epilog_tests.empty() && rules_.boot_tests.empty()) return;
+    const auto* const key = rules_.epilog_tests.empty() ? "boot_tests" : "epilog_tests";
+    const auto program = caller_.bench.empty() ? companion("muster-bench") : caller_.bench;
+    if (::access(program.c_str(), X_OK) == 0) {
+      lines_.ok(key, program.string());
+    } else {
+      lines_.fail(key, fmt::format("{} cannot be run: no node could be tested", program.string()));
+    }
+  }
+
   void check_files() {
     check_tell();
+    check_tests();
     if (!rules_.nhc_conf.empty()) {
       const auto file = below_root(rules_.nhc_conf);
       if (::access(file.c_str(), R_OK) == 0) {

@@ -210,12 +210,32 @@ class Hook {
     // Nobody works on a new node, and a health check accepts it as well as the one after a boot.
     is_new_ = rules_.gate_new_nodes && history_ && is_new(*history_, node_);
     if (is_new_ && command.context == "periodic") command.context = "boot";
-    const auto checked = check_node_(command, drained_for(), caller_, observing);
+    command.tests = tests();
+    command.tests_budget = rules_.tests_budget;
+    const auto checked = check_and_test(command, observing);
     if (!checked) return trouble(checked.error().message);
     if (!end_leftovers(checked->left_on_gpus)) return act(*checked);
     Deadline again(Clock::now() + (deadline_.when() - Clock::now()) / 2);
-    const auto clean = check_node_(command, drained_for(), caller_, again);
+    const auto clean = check_and_test(command, again);
     return act(clean ? *clean : *checked);
+  }
+
+  // A health check that accepts a new node has no time for them.
+  [[nodiscard]] const std::string& tests() const {
+    static const std::string none;
+    if (command_.context == "epilog") return rules_.epilog_tests;
+    return command_.context == "boot" ? rules_.boot_tests : none;
+  }
+
+  // The hook's own time stands still while the tests run.
+  Attempt<CheckedNode> check_and_test(const HookCommand& command, Deadline& observing) {
+    const auto budget =
+        command.tests.empty() ? Clock::duration{} : to_duration(command.tests_budget);
+    const auto end = deadline_.when();
+    deadline_.move(end + budget);
+    auto checked = check_node_(command, drained_for(), caller_, observing);
+    deadline_.move(end + (checked ? checked->tested : Clock::duration{}));
+    return checked;
   }
 
   // Where the site says so, of the job's own user. Whether one of them is gone by now.

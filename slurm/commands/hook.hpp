@@ -36,10 +36,12 @@ struct CheckedNode {
   // leaves out, and since nobody works on the node, it is judged as strictly as after a job.
   std::function<Report(const std::string& check)> judge_drained;
   std::vector<LeftOnGpus> left_on_gpus = {};  // after a job, not of root
+  Clock::duration tested{};                   // how long the tests that were asked for took
 };
 
 // Observes and judges this node as `command` says, and what the check `drained_for` needs with it
-// (empty for none). The run is remembered, unless it is a dry one. All of it ends by the deadline.
+// (empty for none). The run is remembered, unless it is a dry one. All of it ends by the deadline,
+// but for the tests that `command` asks for, which have a time of their own.
 using CheckNode = std::function<Attempt<CheckedNode>(const HookCommand& command,
                                                      const std::string& drained_for,
                                                      const Caller& caller,

@@ -181,7 +181,9 @@ void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& 
   constexpr std::uint64_t kNone = 65534;
   constexpr std::string_view kKey = "PrologEpilogTimeout";
   const auto allowed = number_of(config, kKey);
-  const auto longest = std::max(rules.prolog_budget, rules.epilog_budget);
+  const Seconds tests{rules.epilog_tests.empty() ? 0 : rules.tests_budget.value};
+  const auto longest =
+      std::max(rules.prolog_budget, Seconds{rules.epilog_budget.value + tests.value});
   if (!allowed || *allowed >= kNone) {
     return lines.warn(kKey,
                       "is not set: a prolog that the kernel will not let end holds its job for "

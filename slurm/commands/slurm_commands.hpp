@@ -28,6 +28,8 @@ struct HookCommand {
   std::string state;
   bool dry_run = false;
   bool check_setup = false;  // in place of a context
+  std::string tests;         // of `muster-bench node`, as the site says; empty: none
+  Seconds tests_budget{0};
 };
 
 struct DrainCommand {

@@ -78,6 +78,11 @@ BrokenValue check_values(const Rules& rules) {
     if (time.value >= 3 && time.value <= kLongestHook) continue;
     return {std::string(key), fmt::format("is {}; it must be 3 s to 55 s", to_string(time))};
   }
+  constexpr double kLongestTests = 600;
+  if (rules.tests_budget.value < 5 || rules.tests_budget.value > kLongestTests) {
+    return {"tests_budget",
+            fmt::format("is {}; it must be 5 s to 10 min", to_string(rules.tests_budget))};
+  }
   if (rules.spread.value > rules.health_budget.value / 2) {
     return {"spread", "is more than half of health_budget"};
   }

@@ -39,6 +39,10 @@ struct Rules {
   std::string memory = "extra";  // the field of a node in Slurm in which muster remembers, or none
   std::string nhc_conf;  // hooks judge by the lines of this file; empty: by the context's checks
   bool nhc_conf_strict = false;  // Azure's checks in that file are judged to the letter
+  // Tests of `muster-bench node`, as its --only has them, that a hook runs on an idle and healthy
+  // node; empty: none. They end within `tests_budget`, which is beside the hook's own time.
+  std::string epilog_tests, boot_tests;
+  Seconds tests_budget{30};
   TellRules tell;
   SweepRules sweep;
 
@@ -72,6 +76,9 @@ struct Rules {
       MUSTER_FIELD(nhc_conf,
                    "hooks judge by this configuration of NHC in place of the context's checks"),
       MUSTER_FIELD(nhc_conf_strict, "judge Azure's checks in it to the letter"),
+      MUSTER_FIELD(epilog_tests, "tests of `muster-bench node` that an epilog runs, as --only"),
+      MUSTER_FIELD(boot_tests, "the same of the check after a boot"),
+      MUSTER_FIELD(tests_budget, "these tests end within, beside the hook's own time"),
       MUSTER_FIELD(tell, "the site's program that is told what muster did"),
       MUSTER_FIELD(sweep, "what `muster sweep` does"));
 };

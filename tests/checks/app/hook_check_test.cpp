@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes an epilog may end.
+// What a hook observes: which processes an epilog may end, and the tests of the node.
 #include "checks/app/hook_check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
@@ -42,6 +45,36 @@ TEST(LeftOnGpusTest, NothingOfOtherJobsOfOtherGpusOfTheSystemOrOfNobodyKnown) {
   auto no_job = after_job(nobodys);
   no_job.environment->job.clear();
   EXPECT_THAT(left_on_gpus(no_job), IsEmpty());
+}
+
+// A line that holds on every machine is all that is judged, and a script stands for muster-bench.
+TEST(HookCheckTest, TheTestsThatASiteNamesAreJudgedWithTheNode) {
+  const TempDir dir;
+  dir.write("nhc.conf", "* || check_file_test -e /\n");
+  dir.write("muster-bench", "#!/bin/sh\nexit 3\n");
+  const auto program = dir.path() / "muster-bench";
+  ::chmod(program.c_str(), 0755);
+  TestCaller test;
+  auto caller = test.caller();
+  caller.bench = program;
+  HookCommand command{.context = "epilog",
+                      .profile = "generic",
+                      .nhc_conf = (dir.path() / "nhc.conf").string(),
+                      .nvml = "/nowhere",
+                      .state = dir.path().string(),
+                      .dry_run = true};
+  const auto verdict_of = [&] {
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    const auto checked = check_node(command, "", caller, deadline);
+    EXPECT_TRUE(checked);
+    return checked ? checked->report.verdict : Verdict::unhealthy;
+  };
+  EXPECT_EQ(verdict_of(), Verdict::healthy);
+  command.tests = "gpu.copy";
+  command.tests_budget = Seconds{20};
+  EXPECT_EQ(verdict_of(), Verdict::unknown) << "the script is no muster-bench";
+  command.root = "/proc/self/root";
+  EXPECT_EQ(verdict_of(), Verdict::healthy) << "another root's node cannot be tested";
 }
 
 }  // namespace

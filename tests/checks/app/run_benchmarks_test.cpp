@@ -12,6 +12,7 @@
 #include <string>
 
 #include "lib/report/format.hpp"
+#include "lib/report/verdict.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -189,6 +190,93 @@ TEST_F(MeasureTest, ALongDeadlineIsEachBenchmarksToo) {
   EXPECT_EQ(bench_for({}, test.caller()).longest, minutes(5));
   EXPECT_EQ(bench_for({.deadline = Seconds{2}}, test.caller()).longest, minutes(5));
   EXPECT_EQ(bench_for({.deadline = Seconds{900}}, test.caller()).longest, minutes(15));
+}
+
+// What a hook judges a node by beside its own checks.
+class NodeTestsTest : public MeasureTest {
+ protected:
+  void answering_about_copies(Outcome outcome) {
+    Report answer{.node = "n3", .profile = "generic", .context = "manual"};
+    answer.findings = {{.check = "bench.host_copy",
+                        .device = outcome == Outcome::pass ? "node" : "gpu3",
+                        .outcome = outcome,
+                        .message = "host to device 27.5 GB/s"}};
+    conclude(answer, {"bench.host_copy"});
+    dir_.write("report.json", to_json(answer, {.verbose = true}));
+    script(
+        fmt::format("printf '%s\\n' \"$@\" >{}\nwhile IFS= read -r line; do printf '%s\\n' "
+                    "\"$line\"; done <{}\n"
+                    "exit {}",
+                    path("words"),
+                    path("report.json"),
+                    exit_status(answer.verdict)));
+  }
+
+  // The node was healthy, or not.
+  Report after_tests(Outcome before = Outcome::pass, Clock::duration budget = seconds(20)) {
+    Report report{.node = "n3", .profile = "generic", .context = "epilog"};
+    report.findings = {{.check = "gpu.present", .device = "node", .outcome = before}};
+    conclude(report, {"gpu.present"});
+    TestCaller test;
+    auto caller = test.caller();
+    caller.bench = path("muster-bench");
+    const Snapshot snapshot{.nvml = observed(nvml_)};
+    const auto bench = bench_for({.profile = "generic"}, caller);
+    took_ = add_node_tests(report, snapshot, "gpu.copy,gpu.truth", budget, bench);
+    return report;
+  }
+
+  Nvml nvml_;
+  Clock::duration took_{};
+};
+
+TEST_F(NodeTestsTest, AGpuThatFailsItsTestMakesTheNodeUnhealthy) {
+  answering_about_copies(Outcome::fail);
+  const auto report = after_tests();
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_EQ(report.findings.front().check, "bench.host_copy");
+  EXPECT_EQ(report.findings.front().device, "gpu3");
+  EXPECT_GT(took_, Clock::duration{});
+  EXPECT_EQ(content("words"),
+            "node\n--level=quick\n--only=gpu.copy,gpu.truth\n--budget=19.0 s\n--format=json\n"
+            "--verbose\n--profile=generic\n");
+}
+
+TEST_F(NodeTestsTest, TestsThatPassAreAmongTheChecksThatWereJudged) {
+  answering_about_copies(Outcome::pass);
+  const auto report = after_tests();
+  EXPECT_EQ(report.verdict, Verdict::healthy);
+  ASSERT_EQ(report.checks.size(), 2U);
+  EXPECT_EQ(report.checks[1].id, "bench.host_copy");
+  EXPECT_EQ(report.checks[1].outcome, Outcome::pass);
+}
+
+TEST_F(NodeTestsTest, WhatCouldNotBeTestedIsUnknown) {
+  script("echo 'muster-bench: no test is called \"gpu.cpy\"' >&2\nexit 64");
+  auto report = after_tests();
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_EQ(report.findings.front().message,
+            "muster-bench ended with status 64 and without a report: muster-bench: no test is "
+            "called \"gpu.cpy\"");
+  script("sleep 60");
+  report = after_tests(Outcome::pass, std::chrono::milliseconds(300));
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_THAT(report.findings.front().message, HasSubstr("did not answer within"));
+}
+
+TEST_F(NodeTestsTest, NothingIsRunOnASickNodeOrWhereSomebodyWorks) {
+  answering_about_copies(Outcome::fail);
+  EXPECT_EQ(after_tests(Outcome::fail).findings.size(), 1U);
+  nvml_.gpus.resize(2);
+  nvml_.gpus[1].index = 1;
+  nvml_.gpus[1].processes = std::vector<GpuProcess>{{.pid = 7, .name = "python"}};
+  const auto report = after_tests();
+  EXPECT_EQ(report.verdict, Verdict::healthy);
+  EXPECT_EQ(report.findings.back().outcome, Outcome::skip);
+  EXPECT_EQ(report.findings.back().message,
+            "the node's tests are not run: python (7) works on gpu1");
+  EXPECT_EQ(content("words"), "");
+  EXPECT_EQ(took_, Clock::duration{});
 }
 
 }  // namespace

@@ -71,6 +71,11 @@ TEST_F(ValidateTest, WhatOnlySeveralKeysShowIsFound) {
               HasSubstr("muster.yaml:3: 'slurm.spread' is more than half of health_budget\n"));
 }
 
+TEST_F(ValidateTest, TestsOfAHookHaveATimeThatCanBe) {
+  EXPECT_THAT(troubles_of("slurm:\n  tests_budget: 1 h\n"),
+              HasSubstr("muster.yaml:2: 'slurm.tests_budget' is 1 h; it must be 5 s to 10 min\n"));
+}
+
 TEST_F(ValidateTest, OverridesAndProfilesAreReadAsARunReadsThem) {
   EXPECT_THAT(troubles_of("overrides:\n  host: {dsik: {fail_above: 90%}}\n"),
               HasSubstr("muster.yaml:2: unknown key 'host.dsik'; did you mean 'disk'?\n"));

@@ -183,6 +183,15 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"SlurmEndsHooksFirst",
                    [](T& setup) { setup.config_["PrologEpilogTimeout"] = "20"; },
                    "failure   PrologEpilogTimeout: is 20 s, and a hook may take 25 s"},
+        BrokenCase{"SlurmEndsTestsFirst",
+                   [](T& setup) {
+                     setup.config_["PrologEpilogTimeout"] = "50";
+                     setup.write_site("  epilog_tests: gpu.copy\n");
+                   },
+                   "failure   PrologEpilogTimeout: is 50 s, and a hook may take 55 s"},
+        BrokenCase{"NobodyRunsTheTests",
+                   [](T& setup) { setup.write_site("  boot_tests: gpu.*\n"); },
+                   "muster-bench cannot be run: no node could be tested"},
         BrokenCase{"StateFolderOfEverybody",
                    [](T& setup) { fs::permissions(setup.path("state"), fs::perms(0777)); },
                    "failure   state folder: "},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -166,6 +167,51 @@ TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {
   EXPECT_EQ(hook("prolog"), 0);
   EXPECT_THAT(caller_.out(),
               HasSubstr("muster.yaml:3: 'slurm.nhc_conf' is \"nhc.conf\"; write the whole path"));
+}
+
+// Which tests a hook asks for, and until when it may then take.
+TEST_F(HookNhcConfTest, AnEpilogAndTheCheckAfterABootAskForTheSitesTestsInATimeOfTheirOwn) {
+  lines(kLine);
+  site("  epilog_tests: gpu.copy\n  boot_tests: gpu.*\n  tests_budget: 40 s\n");
+
+  struct Asked {
+    std::string tests;
+    double seconds = 0;
+  };
+
+  std::map<std::string, Asked> asked;
+  for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
+    auto caller = caller_.caller();
+    caller.variables["SLURM_CONF"] = path("slurm.conf");
+    caller.variables["SLURMD_NODENAME"] = "n7";
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    const CheckNode look = [&](const HookCommand& command,
+                               const std::string& drained_for,
+                               const Caller& by,
+                               Deadline& until) {
+      asked[command.context] = {
+          command.tests, std::chrono::duration<double>(deadline.when() - caller.started).count()};
+      auto plain = command;
+      plain.tests.clear();
+      auto checked = check_node(plain, drained_for, by, until);
+      if (checked) checked->tested = std::chrono::seconds(7);
+      return checked;
+    };
+    const HookCommand command{.context = context,
+                              .profile = "generic",
+                              .root = path("root"),
+                              .state = path("state"),
+                              .dry_run = true};
+    EXPECT_EQ(run_hook(command, caller, deadline, look), 0);
+    const double left = std::chrono::duration<double>(deadline.when() - caller.started).count();
+    const bool tests = !asked[context].tests.empty();
+    EXPECT_NEAR(asked[context].seconds - left, tests ? 33 : -7, 0.01) << context;
+  }
+  EXPECT_EQ(asked["prolog"].tests, "");
+  EXPECT_EQ(asked["periodic"].tests, "");
+  EXPECT_EQ(asked["epilog"].tests, "gpu.copy");
+  EXPECT_EQ(asked["boot"].tests, "gpu.*");
+  EXPECT_NEAR(asked["epilog"].seconds, 25 + 40, 0.01);
 }
 
 }  // namespace
