@@ -121,7 +121,7 @@ Result<void> Gemm::describe() {
 
 Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first) {
   const auto bytes = n_ * n_ * kind_.in.bytes();
-  const auto memory = gpu_.allocate(bytes);
+  auto memory = gpu_.allocate(bytes);
   if (!memory) return memory;
   numbers_ = varied_numbers(kind_.in, first, std::min(kTable, n_ * n_));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {

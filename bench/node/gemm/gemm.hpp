@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/backends/nccl/library.hpp"
@@ -53,8 +54,8 @@ class Gemm {
  private:
   using Algorithm = cublas::Algorithm;
 
-  Gemm(NodeGpu& gpu, const cublas::Library& library, const GemmKind& kind, std::uint64_t n)
-      : gpu_(gpu), library_(library), kind_(kind), n_(n) {}
+  Gemm(NodeGpu& gpu, cublas::Library library, const GemmKind& kind, std::uint64_t n)
+      : gpu_(gpu), library_(std::move(library)), kind_(kind), n_(n) {}
 
   [[nodiscard]] Result<void> describe();
   [[nodiscard]] Result<void> fill();

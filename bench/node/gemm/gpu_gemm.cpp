@@ -95,7 +95,7 @@ class GemmTest {
             .tolerance = 0.05};
   }
 
-  void add(Series& series, const NodeGpu& gpu, const std::vector<double>& rates) {
+  static void add(Series& series, const NodeGpu& gpu, const std::vector<double>& rates) {
     series.iterations = std::ssize(rates);
     series.values.push_back(value_of(gpu.name(), rates));
   }

@@ -54,7 +54,7 @@ Sizes sizes_for(const TestInput& input, std::size_t hcas) {
   if (bytes == 0) {
     bytes = input.level == Level::quick ? kQuick : kFull;
     const auto available = memory_available(Root());
-    if (available != 0) bytes = std::min(bytes, available / (16 * 2 * hcas));
+    if (available != 0) bytes = std::min(bytes, available / (std::uint64_t{32} * hcas));
   }
   bytes = std::max(bytes, kLeastBytes);
   const auto wanted = static_cast<std::uint64_t>(input.limit.size.value_or(kMessage));

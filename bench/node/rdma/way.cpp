@@ -112,7 +112,7 @@ Result<void> Way::set_up() {
   return {};
 }
 
-Result<ibv_qp*> Way::make_pair(const Hca& hca, ibv_cq* completions) {
+Result<ibv_qp*> Way::make_pair(const Hca& hca, ibv_cq* completions) const {
   ibv_qp_init_attr attributes{};
   attributes.send_cq = completions;
   attributes.recv_cq = completions;

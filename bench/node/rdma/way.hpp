@@ -40,7 +40,7 @@ class Way {
       : from_(from), to_(to), patience_(patience) {}
 
   [[nodiscard]] Result<void> set_up();
-  [[nodiscard]] Result<ibv_qp*> make_pair(const Hca& hca, ibv_cq* completions);
+  [[nodiscard]] Result<ibv_qp*> make_pair(const Hca& hca, ibv_cq* completions) const;
   [[nodiscard]] Result<void> post(const Transfers& transfers, std::uint64_t index);
   // How many have completed since.
   [[nodiscard]] Result<std::uint64_t> poll();

@@ -39,7 +39,9 @@ struct Asked {
 const Asked kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
 
 // A test in a process of its own, with the scenario in its environment.
-Result<TestResult> run_on(const std::string& scenario, std::string_view name, Asked asked = {}) {
+Result<TestResult> run_on(const std::string& scenario,
+                          std::string_view name,
+                          const Asked& asked = {}) {
   const TempDir folder;
   folder.write("scenario.json", scenario);
   Children children;
@@ -61,7 +63,9 @@ Result<TestResult> run_on(const std::string& scenario, std::string_view name, As
 }
 
 // What the report says of it under a profile of eight H100.
-std::vector<Finding> judged(const std::string& scenario, std::string_view name, Asked asked = {}) {
+std::vector<Finding> judged(const std::string& scenario,
+                            std::string_view name,
+                            const Asked& asked = {}) {
   Profile profile;
   profile.name = "x";
   profile.bench->host_copy.fail_below = BytesPerSecond{48e9};

@@ -108,22 +108,27 @@ node::NumberType numbers_of(int type) {
   }
 }
 
-// As profiles name it; empty where it is no product that the library has.
+// What the library can multiply, as profiles name it.
+struct Known {
+  std::string_view name;
+  int in, out, compute, scale;
+};
+
+constexpr std::array kKnown{
+    Known{"bf16", cublas::kBf16, cublas::kBf16, cublas::kComputeFp32, cublas::kFp32},
+    Known{"fp16", cublas::kFp16, cublas::kFp16, cublas::kComputeFp32, cublas::kFp32},
+    Known{"fp8", cublas::kFp8, cublas::kBf16, cublas::kComputeFp32, cublas::kFp32},
+    Known{"tf32", cublas::kFp32, cublas::kFp32, cublas::kComputeTf32, cublas::kFp32},
+    Known{"fp32", cublas::kFp32, cublas::kFp32, cublas::kComputeFp32, cublas::kFp32},
+    Known{"fp64", cublas::kFp64, cublas::kFp64, cublas::kComputeFp64, cublas::kFp64}};
+
+// Empty where it is no product that the library has.
 std::string_view name_of(const Operation& operation, int in, int out) {
-  const bool wide = operation.compute == cublas::kComputeFp64;
-  if (operation.scale != (wide ? cublas::kFp64 : cublas::kFp32)) return {};
-  if (in == cublas::kFp8) {
-    return out == cublas::kBf16 && operation.transposed && operation.compute == cublas::kComputeFp32
-               ? "fp8"
-               : "";
-  }
-  if (in != out) return {};
-  if (wide) return in == cublas::kFp64 ? "fp64" : "";
-  if (operation.compute == cublas::kComputeTf32) return in == cublas::kFp32 ? "tf32" : "";
-  if (operation.compute != cublas::kComputeFp32) return {};
-  if (in == cublas::kBf16) return "bf16";
-  if (in == cublas::kFp16) return "fp16";
-  return in == cublas::kFp32 ? "fp32" : "";
+  const auto* const found = std::ranges::find_if(kKnown, [&](const Known& known) {
+    return known.in == in && known.out == out && known.compute == operation.compute &&
+           known.scale == operation.scale && operation.transposed;
+  });
+  return found == kKnown.end() ? std::string_view() : found->name;
 }
 
 double tflops_of(int gpu, std::string_view name) {
@@ -144,7 +149,7 @@ std::uint64_t bits_of(const node::NumberType& type, double value) {
   const double share = std::frexp(std::abs(value), &exponent);  // 0.5 up to 1
   auto mantissa = static_cast<std::uint64_t>(
       std::nearbyint(std::ldexp(share, static_cast<int>(type.mantissa) + 1)));
-  auto biased = static_cast<std::uint64_t>(exponent - 1 + type.bias);
+  auto biased = static_cast<std::uint64_t>(exponent) + static_cast<std::uint64_t>(type.bias) - 1;
   mantissa -= std::uint64_t{1} << type.mantissa;
   const std::uint64_t bits = (biased << type.mantissa) + mantissa;
   return (value < 0 ? std::uint64_t{1} << (type.bits - 1) : 0) | bits;

@@ -58,12 +58,13 @@ void clock_end(std::uint32_t transfers) {
 
 }  // namespace muster::fakes::verbs
 
-extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t which,
-                                                                    timespec* now) noexcept {
+extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock_id,
+                                                                    timespec* tp) noexcept {
   using muster::fakes::verbs::kSecond;
-  if (which != CLOCK_MONOTONIC) return static_cast<int>(::syscall(SYS_clock_gettime, which, now));
+  if (clock_id != CLOCK_MONOTONIC)
+    return static_cast<int>(::syscall(SYS_clock_gettime, clock_id, tp));
   const double shown = muster::fakes::verbs::read_clock();
-  now->tv_sec = static_cast<time_t>(shown / kSecond);
-  now->tv_nsec = static_cast<long>(shown - kSecond * static_cast<double>(now->tv_sec));
+  tp->tv_sec = static_cast<time_t>(shown / kSecond);
+  tp->tv_nsec = static_cast<long>(shown - kSecond * static_cast<double>(tp->tv_sec));
   return 0;
 }
