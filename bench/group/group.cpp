@@ -87,6 +87,13 @@ class TcpGroup final : public Group {
     monitor_->enter(phase, limit, std::move(counters));
   }
 
+  [[nodiscard]] std::vector<int> awaited() override {
+    std::vector<int> ranks;
+    if (options_.rank != 0) return ranks;
+    for (const auto source : monitor_->awaited()) ranks.push_back(static_cast<int>(source) + 1);
+    return ranks;
+  }
+
   void give_up(GivingUp reason) override {
     monitor_->give_up(std::move(reason), 2 * options_.grace);
   }

@@ -41,6 +41,8 @@ struct JoinOptions {
   std::function<void(const Trouble&)> on_trouble;
   // Rank 0: told of each stranger that was turned away, a sentence. On the group's own thread.
   std::function<void(std::string_view)> note;
+  // Rank 0: told of the ranks that are missing yet, whenever some have come. On the same thread.
+  std::function<void(const std::vector<int>&)> missing;
   // How long a process may take to say where it is, and rank 0 to report, once there is trouble.
   Clock::duration grace = std::chrono::seconds(2);
   // How long somebody who has connected may take to say who it is.
@@ -77,6 +79,9 @@ class Group {
   virtual void enter(std::string_view phase,
                      Clock::duration limit,
                      ProgressCounters counters = {}) = 0;
+
+  // The ranks whose texts this process waits for at this moment; any thread may ask.
+  [[nodiscard]] virtual std::vector<int> awaited() { return {}; }
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
   // Returns once they are told and rank 0 has ended, or after twice the grace.

@@ -111,6 +111,15 @@ Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
   return result;
 }
 
+std::vector<std::size_t> PhaseMonitor::awaited() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::size_t> sources;
+  for (std::size_t i = 0; stage_.waits && i < inboxes_.size(); ++i) {
+    if (inboxes_[i].messages.empty() && !inboxes_[i].left) sources.push_back(i);
+  }
+  return sources;
+}
+
 void PhaseMonitor::give_up(GivingUp reason, Clock::duration patience) {
   std::unique_lock lock(mutex_);
   if (!giving_up_) giving_up_ = std::move(reason);

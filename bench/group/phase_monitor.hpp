@@ -31,6 +31,8 @@ class PhaseMonitor {
   [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
   // One text from each source, in their order.
   [[nodiscard]] Result<std::vector<std::string>> collect(Kind kind);
+  // The sources that the process waits for in this moment.
+  [[nodiscard]] std::vector<std::size_t> awaited();
   void give_up(GivingUp reason, Clock::duration patience);
   void leave();
 

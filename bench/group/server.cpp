@@ -53,8 +53,19 @@ void Server::run() {
 }
 
 void Server::admit_arrivals() {
+  const int before = missing_;
   for (auto& arrival : listener_->serve(poller_)) admit(std::move(arrival));
-  if (missing_ == 0) start();
+  if (missing_ == 0) return start();
+  if (missing_ < before) tell_missing();
+}
+
+void Server::tell_missing() const {
+  if (!options_.missing) return;
+  std::vector<int> ranks;
+  for (int rank = 1; rank < options_.world; ++rank) {
+    if (!peers_[static_cast<std::size_t>(rank)].socket) ranks.push_back(rank);
+  }
+  options_.missing(ranks);
 }
 
 void Server::wait() {

@@ -38,6 +38,7 @@ class Server {
   void admit_arrivals();
   void admit(Arrival arrival);
   void start();
+  void tell_missing() const;
   void hear(int rank);
   void take(int rank, const Message& message);
   void lose(int rank);

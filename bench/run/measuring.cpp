@@ -7,6 +7,7 @@
 
 #include "bench/run/messages.hpp"
 #include "bench/run/plan.hpp"
+#include "bench/run/ticker.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
 
@@ -133,11 +134,7 @@ Result<void> Measuring::run_variant(OperationTimer& timer,
 
 Result<void> Measuring::time_into(OperationTimer& timer, const Operation& operation, Row& row) {
   self_.phase.set(describe(operation));
-  if (self_.leads()) {
-    self_.reporter.progress(
-        fmt::format("{}{}{}", describe(operation), operation.in_place ? " in place" : "", left_));
-  }
-  auto measured = timer.run(operation);
+  auto measured = run_shown(timer, operation);
   if (!measured) return tl::unexpected(measured.error());
   if (!self_.leads()) return {};
   if (measured->cut_short) {
@@ -151,6 +148,24 @@ Result<void> Measuring::time_into(OperationTimer& timer, const Operation& operat
   timing->wrong = std::move(measured->wrong);
   placement_of(row, operation) = *std::move(timing);
   return {};
+}
+
+Result<Measured> Measuring::run_shown(OperationTimer& timer, const Operation& operation) {
+  if (!self_.leads() || !self_.reporter.shows_progress()) return timer.run(operation);
+  const auto& command = self_.command;
+  const auto all =
+      static_cast<std::uint64_t>(command.warm_up) + static_cast<std::uint64_t>(command.iterations);
+  const Ticker ticker(
+      [&](Clock::duration since) {
+        return progress_line({.what = describe(operation),
+                              .left = left_,
+                              .done = timer.progress()->finished.load(),
+                              .all = all,
+                              .since = since,
+                              .awaited = group_.awaited()});
+      },
+      [this](std::string_view line) { self_.reporter.progress(line); });
+  return timer.run(operation);
 }
 
 // What the library says of the ways that the data took, in a pass of its own.

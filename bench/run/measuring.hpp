@@ -43,6 +43,8 @@ class Measuring {
                                          std::vector<Operation> operations,
                                          std::uint64_t size);
   [[nodiscard]] Result<void> time_into(OperationTimer& timer, const Operation& operation, Row& row);
+  // For somebody at a terminal a line says every second how far it is.
+  [[nodiscard]] Result<Measured> run_shown(OperationTimer& timer, const Operation& operation);
   [[nodiscard]] Result<void> gather_transport();
   [[nodiscard]] Result<void> repeat(OperationTimer& timer);
 

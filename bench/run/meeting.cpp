@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -13,6 +14,7 @@
 
 #include "bench/backends/mpi_module.hpp"
 #include "bench/group/reachability.hpp"
+#include "bench/group/trouble.hpp"
 #include "bench/launch/random.hpp"
 #include "bench/run/agreement.hpp"
 #include "bench/run/backend_choice.hpp"
@@ -77,6 +79,15 @@ Result<void> find_rank_0(const RankContext& self, const Met& met, JoinOptions& o
   return {};
 }
 
+// Of many ranks a list would say less than their number.
+void show_wait(RankContext& self, const std::vector<int>& missing, Clock::duration patience) {
+  constexpr std::size_t kFew = 12;
+  const auto who =
+      missing.size() > kFew ? fmt::format("{} ranks", missing.size()) : ranks_in_words(missing);
+  self.reporter.progress(
+      fmt::format("waiting for {} of {}, {} at most", who, self.place.world, in_words(patience)));
+}
+
 Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::string secret) {
   const auto patience = to_duration(self.command.join_deadline);
   std::optional<TimeLimit> limit;
@@ -91,10 +102,14 @@ Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::s
       .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
       .patience = patience,
       .on_trouble = [&self](const Trouble& trouble) { self.emergency.end(trouble); },
-      .note = [&self](std::string_view line) { self.say(line); }};
+      .note = [&self](std::string_view line) { self.say(line); },
+      .missing = [&self,
+                  patience](const std::vector<int>& ranks) { show_wait(self, ranks, patience); }};
   if (auto found = find_rank_0(self, met, options); !found) return found;
   if (self.leads() && self.place.world > 1) {
-    self.reporter.progress(fmt::format("waiting for {} other ranks", self.place.world - 1));
+    std::vector<int> others(static_cast<std::size_t>(self.place.world - 1));
+    std::iota(others.begin(), others.end(), 1);
+    show_wait(self, others, patience);
   }
   auto group = Group::join(std::move(options));
   if (!group) return tl::unexpected(group.error());

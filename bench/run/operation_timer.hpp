@@ -43,6 +43,9 @@ class OperationTimer {
   // The next operation makes the connections.
   void reconnect() { connected_ = false; }
 
+  // How far the operation is that runs now.
+  [[nodiscard]] std::shared_ptr<const Progress> progress() const { return progress_; }
+
   // Verifies and times one operation. An error is this process' own: the others wait for it.
   [[nodiscard]] Result<Measured> run(const Operation& operation);
 

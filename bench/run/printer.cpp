@@ -42,13 +42,17 @@ void Printer::say(std::string_view lines) {
 }
 
 void Printer::progress(std::string_view what) {
-  if (console_.width == 0 || command_.format != Format::text || command_.quiet || !said_) return;
-  shows_progress_ = true;
+  if (!shows_progress() || !said_) return;
+  has_progress_ = true;
   said_ = console_.out(fmt::format("\r\033[K# {}", printable(what, console_.width - 3)));
 }
 
+bool Printer::shows_progress() const {
+  return console_.width > 0 && command_.format == Format::text && !command_.quiet;
+}
+
 void Printer::clear_progress() {
-  if (std::exchange(shows_progress_, false) && said_) said_ = console_.out("\r\033[K");
+  if (std::exchange(has_progress_, false) && said_) said_ = console_.out("\r\033[K");
 }
 
 void Printer::remark(std::string_view line) { say(commented(line)); }

@@ -31,6 +31,7 @@ class Printer {
   // What is being done, on the last line of a terminal until something else is said; elsewhere
   // nothing.
   void progress(std::string_view what);
+  [[nodiscard]] bool shows_progress() const;
   // The report, and with it everything that was said goes to its file. What cannot be written there
   // goes to standard output, and is an error all the same.
   [[nodiscard]] Result<void> finish(const Report& report);
@@ -45,7 +46,7 @@ class Printer {
   const BenchCommand& command_;
   const Console& console_;
   std::string kept_;
-  bool shows_progress_ = false;
+  bool has_progress_ = false;  // on the last line
   Result<void> said_;
 };
 

@@ -45,7 +45,10 @@ class Reporter {
   void begin_parts(const std::vector<RankPart>& parts);
   void add_parts(std::vector<Row> rows);
   void remark(std::string_view line);
-  // What is being done, for somebody at a terminal.
+
+  // What is being done, for somebody at a terminal, and whether there is one.
+  [[nodiscard]] bool shows_progress() const { return printer_.shows_progress(); }
+
   void progress(std::string_view what);
 
   [[nodiscard]] std::optional<Operation> to_repeat() const;

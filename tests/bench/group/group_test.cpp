@@ -7,6 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
 
 #include "bench/group/message_socket.hpp"
 #include "tests/bench/group/harness.hpp"
@@ -14,6 +17,7 @@
 namespace muster::bench {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -141,6 +145,41 @@ TEST(GroupTest, RanksMayComeBeforeRank0Listens) {
   Listener none{.addresses = addresses};
   live(options_for(setting, none, ranks[0]), ranks[0], work);
   early.join();
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, Rank0IsToldWhoIsMissing) {
+  auto listener = listen_here();
+  auto ranks = first_ranks(3);
+  std::promise<std::vector<int>> told;
+  auto first = options_for({.world = 3}, listener, ranks[0]);
+  first.missing = [&](const std::vector<int>& missing) { told.set_value(missing); };
+  const Work nothing = [](Group& /*group*/) {};
+  std::thread zero([&] { live(std::move(first), ranks[0], nothing); });
+  std::thread one([&] { live(options_for({.world = 3}, listener, ranks[1]), ranks[1], nothing); });
+  EXPECT_THAT(told.get_future().get(), ElementsAre(2));
+  std::thread two([&] { live(options_for({.world = 3}, listener, ranks[2]), ranks[2], nothing); });
+  for (auto* thread : {&zero, &one, &two}) thread->join();
+  expect_calm(ranks);
+}
+
+TEST(GroupTest, Rank0KnowsWhoIsAwaited) {
+  std::promise<void> seen;
+  const auto was_seen = seen.get_future().share();
+  const auto ranks = run_threads({.world = 3}, [&](Group& group) {
+    std::thread looks;
+    if (group.rank() == 0) {
+      EXPECT_TRUE(group.awaited().empty());
+      looks = std::thread([&] {
+        while (group.awaited() != std::vector<int>{2}) std::this_thread::yield();
+        seen.set_value();
+      });
+    }
+    if (group.rank() == 2) was_seen.wait();
+    EXPECT_TRUE(group.gather("done"));
+    if (looks.joinable()) looks.join();
+    EXPECT_TRUE(group.awaited().empty());
+  });
   expect_calm(ranks);
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line for somebody at a terminal, anew every second while one operation runs.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lib/base/clock.hpp"
+
+namespace muster::bench {
+
+// How far an operation is.
+struct Going {
+  std::string what;         // "all_reduce of 8 GiB"
+  std::string left;         // of the whole run, as "; about 40 s left"; may be empty
+  std::uint64_t done = 0;   // iterations
+  std::uint64_t all = 0;    // with those that warm up
+  Clock::duration since{};  // its begin
+  std::vector<int> awaited;
+};
+
+// "all_reduce of 8 GiB: 12 of 25 iterations; about 9 s left", "…; waiting for rank 5".
+[[nodiscard]] std::string progress_line(const Going& going);
+
+class Ticker {
+ public:
+  // `line` is asked at once, and then every second on a thread of its own, and `show` given it.
+  Ticker(std::function<std::string(Clock::duration since)> line,
+         std::function<void(std::string_view)> show);
+  Ticker(const Ticker&) = delete;
+  Ticker(Ticker&&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+  Ticker& operator=(Ticker&&) = delete;
+  ~Ticker();
+
+ private:
+  void run();
+
+  std::function<std::string(Clock::duration since)> line_;
+  std::function<void(std::string_view)> show_;
+  Clock::time_point begin_ = Clock::now();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::bench
