@@ -111,8 +111,8 @@ struct Run {
     const auto run =
         supervise(caller.started, caller.started + kHookBudget, [&](Deadline& deadline) {
           deadline.answer_if_lost(kHookPassed);
-          const int ended =
-              guarded(caller, [&] { return run_hook(command, caller, deadline, check_node); });
+          const int ended = guarded(
+              caller, [&] { return run_hook(command, caller, deadline, check_node, sweep_node); });
           return ended == kHookPassed || ended == kHookFailed ? ended : deadline.if_lost();
         });
     static_cast<void>(write_in_time(STDOUT_FILENO, run.out + run.err, Clock::now() + kLongest));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "checks/app/inspect.hpp"
 #include "checks/app/run_benchmarks.hpp"
+#include "lib/process/program.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::app {
@@ -87,6 +89,28 @@ Attempt<CheckedNode> check_node(const HookCommand& command,
                          },
                      .left_on_gpus = is_here ? left_on_gpus(snapshot) : std::vector<LeftOnGpus>(),
                      .tested = tested};
+}
+
+Result<Report> sweep_node(const HookCommand& command,
+                          const std::string& level,
+                          const Caller& caller,
+                          Clock::time_point until) {
+  constexpr std::size_t kMostOutput = 8UL * 1024 * 1024;
+  if (command.root != "/") return make_error("below --root there is nothing to measure");
+  const auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
+  std::vector<std::string> arguments{"node",
+                                     fmt::format("--level={}", level),
+                                     fmt::format("--budget={}s", std::max<long>(left.count(), 1)),
+                                     "--format=json"};
+  arguments.insert(arguments.end(), bench.arguments.begin(), bench.arguments.end());
+  const auto ended = run_program({.program = bench.program,
+                                  .arguments = std::move(arguments),
+                                  .environment = bench.environment,
+                                  .deadline = until,
+                                  .most_output = kMostOutput});
+  if (!ended) return tl::unexpected(ended.error());
+  return parse_report(ended->out);
 }
 
 }  // namespace muster::app

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -38,17 +39,25 @@ std::string slurm_node(const std::map<std::string, std::string>& variables) {
   return std::string(without_domain(host_name()));
 }
 
+// A sweep of each level, with time for what it says that it takes.
+Clock::duration longest_sweep(std::string_view level) {
+  if (level == "soak") return std::chrono::minutes(40);
+  return level == "full" ? std::chrono::minutes(10) : std::chrono::minutes(3);
+}
+
 // Every step of one run of a hook.
 class Hook {
  public:
   Hook(const HookCommand& command,
        const Caller& caller,
        Deadline& deadline,
-       const CheckNode& check_node)
+       const CheckNode& check_node,
+       const SweepNode& sweep_node)
       : command_(command),
         caller_(caller),
         deadline_(deadline),
         check_node_(check_node),
+        sweep_node_(sweep_node),
         node_(slurm_node(caller.variables)) {}
 
   // The time that there is comes first: whatever is opened after that may hang.
@@ -282,7 +291,9 @@ class Hook {
   }
 
   // What is done to a node of which nobody knows anything yet.
-  Gate at_the_gate(const CheckedNode& checked, slurm::Controller& controller) {
+  Gate at_the_gate(const CheckedNode& checked,
+                   slurm::Controller& controller,
+                   const Report* sweep = nullptr) {
     const auto say_of_gate = [&](std::string_view kind, std::string message) {
       const slurm::Event event{.at = wall_time(),
                                .node = node_,
@@ -299,16 +310,58 @@ class Hook {
                       .boot_id = checked.boot_id,
                       .report = &checked.report,
                       .accepts = command_.context == "boot" || command_.context == "periodic",
+                      .needs_sweep = rules_.gate_sweep != "none",
+                      .can_sweep = may_sweep(),
+                      .sweep = sweep,
                       .dry_run = command_.dry_run},
                      {.controller = &controller, .history = &*history_, .say = say_of_gate});
   }
 
-  int act(const CheckedNode& checked) {
+  [[nodiscard]] Report not_swept(std::string why) const {
+    Report report;
+    report.node = node_;
+    report.verdict = Verdict::unknown;
+    report.findings.push_back({.check = "bench.node",
+                               .device = "node",
+                               .outcome = Outcome::unknown,
+                               .message = std::move(why)});
+    return report;
+  }
+
+  // A health check has no time for it: the hook of the boot has.
+  [[nodiscard]] bool may_sweep() const {
+    return command_.context == "boot" && sweep_node_ && !command_.dry_run;
+  }
+
+  // The time that a sweep takes is its own: what comes after it has what was left before.
+  Gate sweep_at_the_gate(const CheckedNode& checked) {
+    const auto left = deadline_.when() - Clock::now();
+    const auto until = Clock::now() + longest_sweep(rules_.gate_sweep);
+    deadline_.move(until + left);
+    const auto swept = sweep_node_(command_, rules_.gate_sweep, caller_, until);
+    deadline_.move(Clock::now() + left);
+    const auto report = swept ? *swept : not_swept(swept.error().message);
     const auto controller = reach();
+    return controller ? at_the_gate(checked, **controller, &report) : Gate::closed;
+  }
+
+  // Whether the node is in service, as far as new nodes are let in; the answer of the hook if not.
+  [[nodiscard]] std::optional<int> held_at_the_gate(const CheckedNode& checked,
+                                                    slurm::Controller& controller) {
+    auto gate = at_the_gate(checked, controller);
+    // One that was drained just now is looked at again.
+    if (gate == Gate::sweep) gate = at_the_gate(checked, controller);
+    if (gate == Gate::sweep) gate = sweep_at_the_gate(checked);
+    if (gate == Gate::open) return std::nullopt;
+    if (gate == Gate::others) return kHookPassed;
+    return hold_back("the node is new, and not accepted yet", true);
+  }
+
+  int act(const CheckedNode& checked) {
+    auto controller = reach();
     if (is_new_ && controller && !checked.boot_id.empty()) {
-      const auto gate = at_the_gate(checked, **controller);
-      if (gate == Gate::others) return kHookPassed;
-      if (gate == Gate::closed) return hold_back("the node is new, and not accepted yet", true);
+      if (const auto answer = held_at_the_gate(checked, **controller)) return *answer;
+      controller = reach();  // a sweep took the other's time
     }
     std::optional<Report> of_drained;
     const auto judge_again = [&](const slurm::OwnDrain& drain) {
@@ -427,6 +480,7 @@ class Hook {
   const Caller& caller_;
   Deadline& deadline_;
   const CheckNode& check_node_;
+  const SweepNode& sweep_node_;
   std::string node_;      // as Slurm calls it
   std::string nameless_;  // why Slurm did not say so, where it was asked
   slurm::Rules rules_;
@@ -441,8 +495,9 @@ class Hook {
 int run_hook(const HookCommand& command,
              const Caller& caller,
              Deadline& deadline,
-             const CheckNode& check_node) {
-  return Hook(command, caller, deadline, check_node).run();
+             const CheckNode& check_node,
+             const SweepNode& sweep_node) {
+  return Hook(command, caller, deadline, check_node, sweep_node).run();
 }
 
 void report_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message) {

@@ -47,12 +47,20 @@ using CheckNode = std::function<Attempt<CheckedNode>(const HookCommand& command,
                                                      const Caller& caller,
                                                      Deadline& deadline)>;
 
+// Benchmarks this node, on which nobody works, as `muster-bench node --level LEVEL`; all of it ends
+// by then.
+using SweepNode = std::function<Result<Report>(const HookCommand& command,
+                                               const std::string& level,
+                                               const Caller& caller,
+                                               Clock::time_point until)>;
+
 // Checks the node and does to it what the policy decides. Returns 0 or 1, and never anything else:
 // a node is not failed because muster is broken, unless the site says so.
 [[nodiscard]] int run_hook(const HookCommand& command,
                            const Caller& caller,
                            Deadline& deadline,
-                           const CheckNode& check_node);
+                           const CheckNode& check_node,
+                           const SweepNode& sweep_node = {});
 
 // Reports a hook that crashed or missed its deadline to syslog and to the history; nothing in a dry
 // run.

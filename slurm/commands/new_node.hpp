@@ -16,7 +16,10 @@ struct NewNode {
   std::string name;  // as Slurm calls it
   std::string boot_id;
   const Report* report = nullptr;
-  bool accepts = false;  // the report is such as a node is accepted by
+  bool accepts = false;           // the report is such as a node is accepted by
+  bool needs_sweep = false;       // before it is accepted
+  bool can_sweep = false;         // here and now
+  const Report* sweep = nullptr;  // what came of it, where it was run
   bool dry_run = false;
 };
 
@@ -30,14 +33,16 @@ struct GateServices {
 enum class Gate {
   open,    // the node is in service, or was accepted just now
   closed,  // it is drained as a new node
+  sweep,   // as closed, and nothing but a clean sweep is missing
   others,  // somebody else drained it, or it is away
 };
 
 // A node is new while nobody has asked Slurm about it from here: its history says so.
 [[nodiscard]] bool is_new(const slurm::History& history, std::string_view node);
 
-// Drains a new node, resumes it once a clean report is there, and leaves alone one that somebody
-// else drained. One that somebody put back into service counts as accepted.
+// Drains a new node, resumes it once a clean report is there, and where it is wanted a clean sweep,
+// and leaves alone one that somebody else drained. One that somebody put back into service counts
+// as accepted.
 [[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
 
 }  // namespace muster::app

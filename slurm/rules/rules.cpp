@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -64,6 +65,12 @@ std::chrono::seconds whole(Seconds seconds) {
 BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_words(rules); !broken.key.empty()) return broken;
   if (auto broken = check_shares(rules); !broken.key.empty()) return broken;
+  constexpr std::array<std::string_view, 4> kLevels{"none", "quick", "full", "soak"};
+  if (std::ranges::find(kLevels, rules.gate_sweep) == kLevels.end()) {
+    return {"gate_sweep",
+            fmt::format("must be none, quick, full or soak, not \"{}\"",
+                        printable(rules.gate_sweep, 40))};
+  }
   if (rules.clean_runs < 1) return {"clean_runs", "must be at least 1"};
   if (rules.flaps < 1) return {"flaps", "must be at least 1"};
 

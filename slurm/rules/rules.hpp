@@ -16,8 +16,9 @@ namespace muster::slurm {
 struct Rules {
   bool drain = true;  // false: report only
   bool resume = true;
-  bool gate_new_nodes = false;  // a new node stays drained until it was accepted
-  bool end_leftovers = false;   // an epilog ends what its job left on the GPUs
+  bool gate_new_nodes = false;      // a new node stays drained until it was accepted
+  std::string gate_sweep = "none";  // level of the sweep that a new node must pass, too
+  bool end_leftovers = false;       // an epilog ends what its job left on the GPUs
   // Shares of a partition: see count_nodes. At least one node each.
   std::string most_drained = "min(10%, 20 nodes)";  // within `drain_window`
   Seconds drain_window{3600};
@@ -51,6 +52,7 @@ struct Rules {
       MUSTER_FIELD(drain, "drain nodes at all"),
       MUSTER_FIELD(resume, "resume nodes at all"),
       MUSTER_FIELD(gate_new_nodes, "keep new nodes drained until a clean boot check"),
+      MUSTER_FIELD(gate_sweep, "and until a clean sweep of this level: none, quick, full or soak"),
       MUSTER_FIELD(end_leftovers, "an epilog ends the processes that its job left on the GPUs"),
       MUSTER_FIELD(most_drained,
                    "nodes of a partition that may be drained within drain_window, at least one"),

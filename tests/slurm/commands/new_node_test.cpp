@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
@@ -28,10 +30,13 @@ class NewNodeTest : public ::testing::Test {
  protected:
   NewNodeTest() { write_site("true"); }
 
-  void write_site(std::string_view gate) const {
-    slurm_.site(fmt::format("  conf: {}\n  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n",
-                            (dir_.path() / "slurm.conf").string(),
-                            gate));
+  void write_site(std::string_view gate, std::string_view sweep = "none") const {
+    slurm_.site(
+        fmt::format("  conf: {}\n  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n  "
+                    "gate_sweep: {}\n",
+                    (dir_.path() / "slurm.conf").string(),
+                    gate,
+                    sweep));
   }
 
   int hook(const std::string& context, Verdict verdict, bool dry_run = false) {
@@ -52,7 +57,19 @@ class NewNodeTest : public ::testing::Test {
                               .root = (dir_.path() / "root").string(),
                               .state = (dir_.path() / "state").string(),
                               .dry_run = dry_run};
-    return run_hook(command, caller, deadline, check_node);
+    const SweepNode sweep_node = [&](const HookCommand& /*command*/,
+                                     const std::string& level,
+                                     const Caller& /*caller*/,
+                                     Clock::time_point until) -> Result<Report> {
+      sweeps_.push_back(level);
+      EXPECT_GT(until, Clock::now() + std::chrono::seconds(60));
+      EXPECT_TRUE(is_drained_as_new()) << slurm_.node();
+      if (!sweep_) return make_error("muster-bench is not there");
+      Report report;
+      report.verdict = *sweep_;
+      return report;
+    };
+    return run_hook(command, caller, deadline, check_node, sweep_node);
   }
 
   [[nodiscard]] bool is_drained_as_new() const {
@@ -75,6 +92,8 @@ class NewNodeTest : public ::testing::Test {
   FakeSlurm slurm_{dir_};
   TestCaller caller_;
   std::string judged_;
+  std::optional<Verdict> sweep_;  // nothing: it cannot be run
+  std::vector<std::string> sweeps_;
 };
 
 TEST_F(NewNodeTest, StaysDrainedUntilACleanBootCheck) {
@@ -121,6 +140,57 @@ TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {
   slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("prolog", Verdict::healthy), 1);  // still new
   EXPECT_TRUE(is_drained_as_new());
+}
+
+TEST_F(NewNodeTest, WhereTheSiteWantsThatACleanSweepMustBeInToo) {
+  write_site("true", "quick");
+  EXPECT_EQ(hook("prolog", Verdict::healthy), 1);
+  EXPECT_TRUE(is_drained_as_new());
+  EXPECT_EQ(hook("boot", Verdict::unhealthy), 0);
+  EXPECT_THAT(sweeps_, IsEmpty());  // a sick node needs none
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_THAT(sweeps_, IsEmpty());  // nor has a health check the time
+  for (const auto verdict : {std::optional<Verdict>(),
+                             std::optional(Verdict::unknown),
+                             std::optional(Verdict::unhealthy)}) {
+    sweep_ = verdict;
+    EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+    EXPECT_TRUE(is_drained_as_new());
+  }
+  sweep_ = Verdict::healthy;
+  EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_THAT(sweeps_, ElementsAre("quick", "quick", "quick", "quick"));
+  EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_EQ(sweeps_.size(), 4U);  // it is no new node any more
+  EXPECT_THAT(
+      events(),
+      ElementsAre(
+          "drained prolog: a new node, drained until a clean boot check and a clean sweep are in",
+          StartsWith("kept boot: not accepted: "),
+          "kept periodic: not accepted: a clean sweep is missing, which muster hook boot runs",
+          ::testing::AllOf(StartsWith("kept boot: not accepted: its sweep: "),
+                           HasSubstr("muster-bench is not there")),
+          StartsWith("kept boot: not accepted: its sweep: "),
+          StartsWith("kept boot: not accepted: its sweep: "),
+          "resumed boot: accepted: a clean boot check and a clean sweep are in"));
+}
+
+TEST_F(NewNodeTest, TheFirstHookOfTheBootDrainsAndSweepsAtOnceUnlessJobsStillRun) {
+  write_site("true", "full");
+  sweep_ = Verdict::healthy;
+  EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_THAT(sweeps_, ElementsAre("full"));
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+}
+
+TEST_F(NewNodeTest, ANodeOnWhichJobsStillRunIsNotSwept) {
+  write_site("true", "quick");
+  sweep_ = Verdict::healthy;
+  slurm_.nodes(fmt::format("n7|main|draining|root|1795326230|{}\n", slurm::kNewNode));
+  EXPECT_EQ(hook("boot", Verdict::healthy), 0);
+  EXPECT_THAT(sweeps_, IsEmpty());
+  EXPECT_THAT(slurm_.node(), HasSubstr("|draining|"));
 }
 
 // The gate is put up in a cluster at work.
