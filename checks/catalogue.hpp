@@ -72,6 +72,7 @@
   X(ib, address)              \
   X(ib, mtu)                  \
   X(ib, errors)               \
+  X(ib, ber)                  \
   X(ib, flaps)                \
   X(ib, netdev)               \
   X(ib, verbs)                \

@@ -2,7 +2,8 @@
 # On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
 #   full   (the default) the sanitizers and a short run of the fuzz targets, then every test of `dev`
 #   quick  every test of `dev`
-#   deep   clang-tidy on every file first, then `full`, then the packages
+#   deep   clang-tidy on every file first, then `full`, then every system call of every hook and of
+#          `muster check` spoilt in turn (hours), then the packages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,4 +43,8 @@ if [[ $mode != quick ]]; then
   build_with_oldest
 fi
 run_preset dev
-if [[ $mode == deep ]]; then tools/package.sh --test; fi
+if [[ $mode == deep ]]; then
+  printf '\n== every system call spoilt (%s)\n' "$(date +%T)"
+  tools/call-faults.sh
+  tools/package.sh --test
+fi

@@ -144,6 +144,7 @@ Report judge_as_asked(const CheckCommand& command,
 Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
   const auto lines = nhc_conf_of(command, size_of(command));
   if (!lines) return tl::unexpected(lines.error());
+  const auto needs = *lines ? nhc::needs_of(**lines) : nhc::Needs();
   auto wanted = on_request(command, caller, *lines);
   if (!wanted) return tl::unexpected(wanted.error());
   const ObservationRequest request{
@@ -155,7 +156,8 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       .context = command.context,
       .deadline = command.deadline,
       .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
-      .files = *lines ? nhc::needs_of(**lines).files : std::vector<std::string>(),
+      .files = needs.files,
+      .contents = needs.contents,
       .on_request = *std::move(wanted),
       .parts = parts_for(command, *lines)};
   auto observed = observe_node(request, caller.variables, caller.started, deadline);

@@ -34,11 +34,19 @@ std::map<std::string, std::string> variables_of(const Root& root,
 Wanted wanted_by(const ObservationRequest& request, const Profile& profile) {
   auto wanted = wanted_of(profile);
   wanted.files.insert(wanted.files.end(), request.files.begin(), request.files.end());
+  wanted.contents = request.contents;
   return wanted;
 }
 
 // Some facts take long to read, and nobody waits for these.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
+
+// What costs the firmware of each HCA a question is not asked while a job waits.
+OnRequest on_request_of(const ObservationRequest& request) {
+  OnRequest wanted = request.on_request;
+  wanted.link_errors = request.context != "prolog" && request.context != "epilog";
+  return wanted;
+}
 
 NvmlParts parts_for(const ObservationRequest& request) {
   NvmlParts parts = request.parts;
@@ -94,7 +102,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                .probes = request.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .nvml = {.library = request.nvml, .parts = parts_for(request)},
-                               .on_request = request.on_request,
+                               .on_request = on_request_of(request),
                                .state_file = state_file,
                                .variables = variables_of(*root, variables),
                                .meanwhile = *name ? std::function<void()>() : read_them};

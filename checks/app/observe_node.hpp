@@ -29,7 +29,8 @@ struct ObservationRequest {
   std::optional<Seconds> deadline;
   // What to observe, once the profile is known, and before that.
   std::function<ProbeSet(const Profile*)> probes;
-  std::vector<std::string> files = {};  // to look for, beside those of the profile
+  std::vector<std::string> files = {};     // to look for, beside those of the profile
+  std::vector<std::string> contents = {};  // those of them to read
   OnRequest on_request = {};
   NvmlParts parts = NvmlParts::all();  // what to ask GPUs for, if they are observed at all
 };

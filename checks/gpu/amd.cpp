@@ -12,6 +12,7 @@
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/rates.hpp"
 
 namespace muster::checks {
 namespace {
@@ -69,6 +70,32 @@ std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
       gpu::reset_remedy(snapshot));
 }
 
+// PCI Express allows one wrong bit in 10^12, at the fastest that the link can be.
+std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
+  constexpr double kBitErrorRate = 1e-12;
+  constexpr double kMinuteS = 60;
+  const PciDevice* device = pci::device_at(snapshot, gpu.address);
+  if (device == nullptr || !gpu.replays || !snapshot.identity->uptime_s) return std::nullopt;
+  const auto& speed = device->link_speed_max_gts;
+  const auto& width = device->link_width ? device->link_width : device->link_width_max;
+  if (!speed || !width) return std::nullopt;
+  const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
+  const auto rise = rise_of(snapshot, key, *gpu.replays, kHourS);
+  const double most = kBitErrorRate * *speed * 1e9 * kMinuteS * *width;
+  const double seen = rise ? static_cast<double>(rise->increments) * kMinuteS / rise->seconds : 0;
+  if (seen <= most) return std::nullopt;
+  auto finding =
+      about(gpu,
+            Outcome::warn,
+            fmt::format("sends {:.1f} PCIe packets a minute again, limit {:.1f}", seen, most),
+            Remedy::watch);
+  finding.observed = seen;
+  finding.limit = most;
+  finding.unit = "per minute";
+  finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
+  return finding;
+}
+
 // A limit that was set to the same for all GPUs is a site's own.
 bool share_a_cap(const Gpus& gpus) {
   return gpus.size() > 1 && std::ranges::all_of(gpus, [&](const AmdGpu& each) {
@@ -123,14 +150,27 @@ std::map<unsigned, Gpus> by_kind(const Snapshot& snapshot) {
   return kinds;
 }
 
-void compare_all(const Snapshot& snapshot, const Gpus& gpus, Findings& findings) {
-  const Finding set{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-  const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
+// gpu.ras judges the memory where the profile says how much it is.
+bool has_a_limit_of_memory(const Profile& profile) {
+  const auto& present = profile.gpu->present;
+  return present.memory && present.vendor && *present.vendor == GpuVendor::amd;
+}
+
+void compare_memory(const Gpus& gpus, const Finding& broken, Findings& findings) {
   compare(gpus, "memory", broken, findings, [](const AmdGpu& gpu) {
     const auto& bytes = gpu.memory_bytes;
     return bytes ? Fact<std::string>(in_gib(static_cast<double>(*bytes)))
                  : Fact<std::string>::unreadable(bytes.why());
   });
+}
+
+void compare_all(const Snapshot& snapshot,
+                 const Profile& profile,
+                 const Gpus& gpus,
+                 Findings& findings) {
+  const Finding set{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+  const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
+  if (!has_a_limit_of_memory(profile)) compare_memory(gpus, broken, findings);
   compare(gpus, "xGMI hive", broken, findings, [](const AmdGpu& gpu) { return gpu.hive; });
   compare(gpus, "VBIOS", set, findings, [](const AmdGpu& gpu) { return gpu.vbios; });
   compare(gpus, "compute partition", set, findings, [](const AmdGpu& gpu) {
@@ -167,11 +207,12 @@ Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Contex
     auto found = heat_of(snapshot, gpu);
     if (!found) found = pages_of(snapshot, gpu);
     if (!found && !shared_cap) found = power_of(gpu);
+    if (!found) found = replays_of(snapshot, gpu);
     if (!found && context.gpus_idle) found = left_in_memory(gpu, profile.gpu->memory_used);
     if (found) findings.push_back(*std::move(found));
   }
   for (const auto& [device, sisters] : by_kind(snapshot)) {
-    compare_all(snapshot, sisters, findings);
+    compare_all(snapshot, profile, sisters, findings);
   }
   return or_pass(std::move(findings),
                  fmt::format("{} cool, whole and set up alike", counted(gpus.size(), "AMD GPU")));
@@ -193,7 +234,8 @@ constinit const Check gpu_amd{
         "divided. At its limit a GPU slows down; a page that waits for a reset is the next error. "
         "The GPUs of one node are compared: one with another VBIOS, partition or performance level "
         "is slow or unusable for a job that takes them all, one with less memory or in another "
-        "hive (the GPUs that xGMI links join) is broken. Where GPUs should be idle, memory in use "
+        "hive (the GPUs that xGMI links join) is broken. A PCIe link that sends packets again and "
+        "again is about to fail. Where GPUs should be idle, memory in use "
         "warns. What the driver does not tell, as in virtual machines, is not judged.",
     .fix =
         "Heat: look at fans and air flow. Pages: reset the GPU (amd-smi reset --gpureset) or "

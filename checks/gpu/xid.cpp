@@ -16,6 +16,7 @@
 #include "checks/shared/kernel_window.hpp"
 #include "checks/shared/nvml_view.hpp"
 #include "checks/xid/findings.hpp"
+#include "checks/xid/nvlink_registers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
@@ -24,7 +25,8 @@ namespace {
 
 constexpr unsigned kFallenOffTheBus = 79;
 constexpr unsigned kCleanUp = 45;
-constexpr std::size_t kRepeated = 3;  // clean-ups without another error
+constexpr unsigned kNvlink = 74;
+constexpr std::size_t kRepeated = 3;  // clean-ups without another error, errors of one link
 
 // NVML's number for the GPU at an address; the address where NVML does not list it.
 std::string device_at(const Snapshot& snapshot, const std::string& address) {
@@ -104,6 +106,50 @@ void judge_repeats(const Snapshot& snapshot,
     finding.remedy = Remedy::restart_service;
     finding.message += "; repeated without another error: look at the Fabric Manager";
   }
+}
+
+// How often an NVLink of this GPU had an XID 74, over resets and reboots: lines within seconds are
+// one time.
+std::size_t times_on_link(const Snapshot& snapshot,
+                          const XidLog& log,
+                          const XidLimits& limits,
+                          const xid::XidGroup& group) {
+  const std::string& link = group.newest().lead().meaning.link;
+  const auto on_link = [&](const std::string& text) {
+    return xid::decode_registers(limits, text).link == link;
+  };
+  std::size_t times = 0;
+  std::uint64_t last_us = 0;
+  for (const auto& event : log.events) {
+    if (event.nvswitch || event.address != group.address || event.code != kNvlink) continue;
+    if (!on_link(event.text)) continue;
+    const auto apart_us = static_cast<double>(event.first_us) - static_cast<double>(last_us);
+    if (times == 0 || apart_us > limits.coalesce.value * 1e6) ++times;
+    last_us = event.last_us;
+  }
+  const std::string uuid = uuid_of(snapshot, log, group.address);
+  const auto in_other_boots = std::ranges::count_if(snapshot.earlier.xids, [&](const auto& xid) {
+    const bool same_gpu =
+        uuid.empty() || xid.uuid.empty() ? xid.address == group.address : xid.uuid == uuid;
+    return !xid.nvswitch && same_gpu && xid.code == kNvlink &&
+           xid.boot_id != snapshot.identity->boot_id.value_or("") &&
+           (limits.of_programs || !xid.of_program) && on_link(xid.text);
+  });
+  return times + static_cast<std::size_t>(in_other_boots);
+}
+
+// A reset clears the error and not its cause, where that is the link itself.
+void judge_bad_link(const Snapshot& snapshot,
+                    const XidLog& log,
+                    const XidLimits& limits,
+                    const xid::XidGroup& group,
+                    Finding& finding) {
+  const auto& meaning = group.newest().lead().meaning;
+  if (group.cause != kNvlink || !meaning.hardware || meaning.kind != xid::kFatal) return;
+  const auto times = times_on_link(snapshot, log, limits, group);
+  if (meaning.link.empty() || times < kRepeated) return;
+  finding.remedy = hardware_remedy(snapshot);
+  finding.message += fmt::format("; {} times on link {}", times, meaning.link);
 }
 
 // Nothing else happened to the GPU.
@@ -225,6 +271,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .job = job_of(snapshot, *group.newest().lead().event),
                                      .now_us = window.now_us});
     judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
+    judge_bad_link(snapshot, log, limits, group, finding);
     add_witnesses(snapshot, profile, log, group, finding);
     findings.push_back(std::move(finding));
   }
@@ -243,7 +290,8 @@ constinit const Check gpu_xid{
         "Fatal ones mean that the GPU needs a reset, a reboot or a replacement, and count until "
         "the node was rebooted, the driver loaded again or the GPU reset, however old they are. "
         "What each number "
-        "means stands in xids.yaml; 144 to 150 are decoded by unit and status, and 154 by the "
+        "means stands in xids.yaml; 74 is read by its link's registers, 144 to 150 by unit and "
+        "status, and 154 by the "
         "recovery that the driver calls for. XIDs of one GPU within seconds are one incident, "
         "named by its cause. A program's error that comes in several jobs on the same GPU is a "
         "warning about the GPU. Where another check finds the same fault in the GPU's own facts, "

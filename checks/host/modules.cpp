@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,12 +26,38 @@ std::string plain(std::string_view name) {
   return text;
 }
 
-Finding failed(const std::string& module, std::string message, bool loaded) {
+// Families of protocols and ciphers that the kernel loads for whoever opens such a socket, with or
+// without more words behind the name (can_raw, algif_hash).
+constexpr std::array<std::string_view, 31> kLoadedForUsers{
+    "af_alg", "af_key", "algif",  "appletalk",  "atm",   "ax25",  "bluetooth", "caif",
+    "can",    "dccp",   "decnet", "ieee802154", "ipx",   "kcm",   "l2tp",      "llc2",
+    "mctp",   "netrom", "nfc",    "phonet",     "pppoe", "pppox", "qrtr",      "rds",
+    "rose",   "rxrpc",  "sctp",   "smc",        "tipc",  "vsock", "x25"};
+
+bool may_be_a_users(std::string_view module) {
+  return std::ranges::any_of(kLoadedForUsers, [&](std::string_view family) {
+    return module == family ||
+           (module.starts_with(family) && module.substr(family.size()).starts_with('_'));
+  });
+}
+
+Finding unwanted(const std::string& name, bool of_users) {
+  return {.device = name,
+          .outcome = of_users ? Outcome::warn : Outcome::fail,
+          .message = fmt::format("kernel module {} is loaded, and must not be{}",
+                                 name,
+                                 of_users ? "; any user can have it loaded" : ""),
+          .observed = true,
+          .limit = false,
+          .remedy = Remedy::fix_config};
+}
+
+Finding failed(const std::string& module, std::string message) {
   return {.device = module,
           .outcome = Outcome::fail,
           .message = std::move(message),
-          .observed = loaded,
-          .limit = !loaded,
+          .observed = false,
+          .limit = true,
           .remedy = Remedy::fix_config};
 }
 
@@ -54,12 +81,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const auto alternatives = split(names, '|');
     if (std::ranges::any_of(alternatives, is_loaded)) continue;
     const std::string text = fmt::format("{}", fmt::join(alternatives, " or "));
-    findings.push_back(failed(names, fmt::format("kernel module {} is not loaded", text), false));
+    findings.push_back(failed(names, fmt::format("kernel module {} is not loaded", text)));
   }
   for (const auto& name : limits.forbidden) {
-    if (is_loaded(name))
-      findings.push_back(
-          failed(name, fmt::format("kernel module {} is loaded, and must not be", name), true));
+    if (is_loaded(name)) findings.push_back(unwanted(name, may_be_a_users(plain(name))));
   }
   return or_pass(
       std::move(findings),
@@ -76,7 +101,8 @@ constinit const Check host_modules{
         "Looks for the kernel modules that the profile requires, loaded or built in, and for those "
         "it forbids. Without nvidia_uvm CUDA does not start, without ib_uverbs no RDMA, without "
         "nvidia_peermem (or dma-buf in its place) GPUs and InfiniBand talk through host memory at "
-        "a fraction of the speed.",
+        "a fraction of the speed. A forbidden module that the kernel loads for any user who opens "
+        "such a socket (sctp, tipc, can …) warns.",
     .fix =
         "modprobe NAME; if that fails, dmesg says why (driver and kernel versions that do not fit, "
         "DKMS build missing after a kernel update). Keep it in /etc/modules-load.d; forbid a "

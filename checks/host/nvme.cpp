@@ -5,10 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/sisters.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
@@ -147,6 +154,90 @@ void judge_count(const Snapshot& snapshot, int expected, Findings& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Drives of one model are sisters: the one that is smaller, slower to reach or of other firmware
+// stands out, and so does another model among drives of one size, as after a repair. What is split
+// into namespaces is the site's own doing.
+class EqualDisks {
+ public:
+  explicit EqualDisks(const Snapshot& snapshot) : snapshot_(snapshot) {
+    std::map<std::string, std::size_t> namespaces;
+    for (const auto& nvme : snapshot.disks->nvme) ++namespaces[nvme.controller];
+    for (const auto& nvme : snapshot.disks->nvme) {
+      const bool live = !nvme.state || *nvme.state == "live";
+      const bool of_one_kind = nvme.model && !nvme.model->starts_with("QEMU");
+      if (live && of_one_kind && namespaces[nvme.controller] == 1) disks_.push_back(&nvme);
+    }
+  }
+
+  // `by_size`: no limit judges that.
+  [[nodiscard]] Findings differences(bool by_size) const {
+    Findings findings;
+    const auto add = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
+    const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot_)};
+    // A hypervisor may give its guest disks of any size.
+    const bool virtual_disks = snapshot_.identity->hypervisor;
+    const Finding other_size =
+        virtual_disks ? Finding{.outcome = Outcome::warn, .remedy = Remedy::report_to_provider}
+                      : broken;
+    if (by_size) {
+      const auto size = sisters_by([](const Nvme& nvme) -> std::optional<double> {
+        if (!nvme.size_bytes) return std::nullopt;
+        return static_cast<double>(*nvme.size_bytes) / 1e9;
+      });
+      add(size.differences({"size", kDisks}, " GB", other_size));
+    }
+    const auto lanes = sisters_by([](const Nvme& nvme) { return nvme.link_width; });
+    add(lanes.differences({"lanes", kDisks}, "", broken));
+    const auto speed = sisters_by([](const Nvme& nvme) { return nvme.link_speed_gts; });
+    add(speed.differences({"link speed", kDisks}, " GT/s", broken));
+    add(other_texts());
+    // Where no majority is clear nobody stands out.
+    std::erase_if(findings, [](const Finding& finding) { return finding.device == kNode; });
+    return findings;
+  }
+
+ private:
+  static constexpr std::string_view kDisks = "NVMe drives like it";
+
+  template <class Value>
+  [[nodiscard]] Sisters sisters_by(Value value_of) const {
+    Sisters sisters;
+    for (const auto* nvme : disks_) {
+      const auto value = value_of(*nvme);
+      if (value) sisters.add({*nvme->model, nvme->name, static_cast<double>(*value)});
+    }
+    return sisters;
+  }
+
+  [[nodiscard]] Findings other_texts() const {
+    const Finding odd{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+    std::map<std::string, std::vector<Said>> firmware;
+    std::map<std::uint64_t, std::vector<Said>> models;
+    for (const auto* nvme : disks_) {
+      if (nvme->firmware) {
+        firmware[*nvme->model].push_back({nvme->name, printable(*nvme->firmware)});
+      }
+      if (nvme->size_bytes) {
+        models[*nvme->size_bytes].push_back({nvme->name, printable(*nvme->model)});
+      }
+    }
+    Findings findings;
+    const auto compare = [&](const std::vector<Said>& said, std::string_view what) {
+      std::vector<std::string> values;
+      for (const auto& each : said) values.push_back(each.value);
+      if (!usual(values)) return;
+      auto more = disagreements(said, {what, kDisks}, odd);
+      std::ranges::move(more, std::back_inserter(findings));
+    };
+    for (const auto& [model, said] : firmware) compare(said, "firmware");
+    for (const auto& [size, said] : models) compare(said, "model");
+    return findings;
+  }
+
+  const Snapshot& snapshot_;
+  std::vector<const Nvme*> disks_;
+};
+
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const NvmeLimits& limits = profile.host->nvme;
   const Disks& disks = *snapshot.disks;
@@ -168,6 +259,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (limits.count) judge_count(snapshot, *limits.count, findings);
   judge_controllers(snapshot, findings);
   for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
+  std::ranges::move(EqualDisks(snapshot).differences(!limits.size), std::back_inserter(findings));
   for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
   return or_pass(std::move(findings),
                  fmt::format("{} and {} in order",
@@ -182,7 +274,9 @@ constinit const Check host_nvme{
     .title = "Local NVMe devices are complete and writable, and RAID arrays are whole",
     .why =
         "Counts local NVMe devices and looks at their size, the state of their controllers and "
-        "whether the kernel lets them be written, and at the state of md arrays. A device that "
+        "whether the kernel lets them be written, and at the state of md arrays. Drives of one "
+        "model are compared by size, PCIe link and firmware, those of one size by model, where "
+        "three or more agree. A device that "
         "dropped off the bus or an array that lost a member leaves jobs without scratch space, or "
         "with data about to be lost.",
     .fix =

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "checks/folding.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
@@ -364,6 +365,10 @@ Needs needs_of(const Config& config, bool active) {
     auto files = row->judge == judge_file_test   ? tested_files(line.arguments)
                  : row->judge == judge_file_stat ? stat_files(line.arguments)
                                                  : std::vector<std::string>();
+    if (row->judge == judge_file_contents && argument(line.arguments, 0).starts_with('/')) {
+      files.push_back(line.arguments.front());
+      needs.contents.push_back(line.arguments.front());
+    }
     std::ranges::move(files, std::back_inserter(needs.files));
   }
   if (checks.empty()) return needs;
@@ -395,6 +400,7 @@ Report judge(const Snapshot& snapshot,
   const auto& own = lines.findings();
   report.findings.insert(report.findings.end(), own.begin(), own.end());
   conclude(report, ids, counting);
+  report.groups = fold(report.findings, snapshot);
   return report;
 }
 

@@ -16,8 +16,9 @@ namespace muster::nhc {
 struct Needs {
   ProbeSet probes;
   NvmlParts parts;
-  std::vector<std::string> files;  // that check_file_test and check_file_stat name
-  bool processes = false;          // all of them
+  std::vector<std::string> files;     // that check_file_test, _stat and _contents name
+  std::vector<std::string> contents;  // those of them whose text is compared
+  bool processes = false;             // all of them
   bool sockets = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -49,7 +50,20 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 
 // files.cpp
 [[nodiscard]] Findings judge_file_stat(const Snapshot& snapshot, const Arguments& arguments);
+// contents.cpp
+[[nodiscard]] Findings judge_file_contents(const Snapshot& snapshot, const Arguments& arguments);
+// lineage.cpp
+[[nodiscard]] Findings judge_unauth_users(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_userproc_lineage(const Snapshot& snapshot, const Arguments& arguments);
+[[nodiscard]] Findings judge_kswapd(const Snapshot& snapshot, const Arguments& arguments);
 // resources.cpp
+// Users of the system have numbers up to here, on Debian as on Red Hat.
+inline constexpr std::uint64_t kLastSystemUser = 999;
+// `owner`: a number, or a match string for the name that the user has in etc/passwd; an error where
+// there is no such name.
+[[nodiscard]] Result<bool> is_owned_by(const Processes& processes,
+                                       const RunningProcess& process,
+                                       const std::string& owner);
 [[nodiscard]] Findings judge_ps_cpu(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_ps_mem(const Snapshot& snapshot, const Arguments& arguments);
 [[nodiscard]] Findings judge_ps_physmem(const Snapshot& snapshot, const Arguments& arguments);

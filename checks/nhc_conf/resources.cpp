@@ -12,9 +12,6 @@
 namespace muster::nhc {
 namespace {
 
-// Users of the system have numbers up to here, on Debian as on Red Hat.
-constexpr std::uint64_t kLastSystemUser = 999;
-
 // What a process uses, and how to say it; nothing where that is not known.
 using Usage = std::optional<double> (*)(const Snapshot&, const RunningProcess&);
 using Words = std::string (*)(double);
@@ -94,21 +91,6 @@ Result<Limit> time_limit(std::string_view word) {
       seconds_words};
 }
 
-// Numbers, or names as etc/passwd has them; an error where the user has no name there.
-Result<bool> is_owned_by(const Processes& processes,
-                         const RunningProcess& process,
-                         const std::string& owner) {
-  if (owner.empty()) return true;
-  if (!process.user) return make_error(fmt::format("the user of {}", process.pid));
-  if (const auto id = parse_unsigned(owner)) return *process.user == *id;
-  if (processes.users) {
-    for (const auto& [name, id] : *processes.users) {
-      if (id == *process.user) return matches(owner, name);
-    }
-  }
-  return make_error(fmt::format("the name of user {}", *process.user));
-}
-
 // Who is looked for.
 struct Search {
   bool system_too = false;
@@ -169,6 +151,20 @@ Findings judge_usage(const Snapshot& snapshot,
 }
 
 }  // namespace
+
+Result<bool> is_owned_by(const Processes& processes,
+                         const RunningProcess& process,
+                         const std::string& owner) {
+  if (owner.empty()) return true;
+  if (!process.user) return make_error(fmt::format("the user of {}", process.pid));
+  if (const auto id = parse_unsigned(owner)) return *process.user == *id;
+  if (processes.users) {
+    for (const auto& [name, id] : *processes.users) {
+      if (id == *process.user) return matches(owner, name);
+    }
+  }
+  return make_error(fmt::format("the name of user {}", *process.user));
+}
 
 Findings judge_ps_cpu(const Snapshot& snapshot, const Arguments& arguments) {
   return judge_usage(snapshot, arguments, cpu_limit);

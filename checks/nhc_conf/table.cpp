@@ -9,9 +9,6 @@
 namespace muster::nhc {
 namespace {
 
-constexpr std::string_view kNoProcesses =
-    "who may use the node, and which processes Slurm started, is not observed";
-constexpr std::string_view kNoContents = "contents of files are not observed";
 constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
 constexpr std::string_view kOnRequest = "a benchmark, which is run with --active only";
 constexpr std::string_view kOtherBench =
@@ -71,6 +68,12 @@ Row of_processes(std::string_view name, Judge judge, std::size_t least, std::siz
   return row;
 }
 
+Row of_services(std::string_view name, Judge judge, std::size_t least, std::size_t most = kAny) {
+  auto row = judged(name, judge, Probe::services | Probe::processes, least, most);
+  row.all_processes = true;
+  return row;
+}
+
 Row unjudged(std::string_view name, std::string_view why) { return {.name = name, .why = why}; }
 
 Row unmeasured(std::string_view name) {
@@ -113,18 +116,18 @@ std::vector<Row> lbnl_rows() {
       judged("check_fs_ifree", judge_fs_ifree, Probe::mounts, 2, 2),
       judged("check_fs_iused", judge_fs_iused, Probe::mounts, 2, 2),
       judged("check_ps_loadavg", judge_loadavg, Probe::processes, 1, 3),
-      judged("check_ps_service", judge_service, Probe::services, 1),
-      judged("check_ps_daemon", judge_daemon, Probe::services, 1, 3),
+      of_services("check_ps_service", judge_service, 1),
+      of_services("check_ps_daemon", judge_daemon, 1, 3),
       of_processes("check_ps_blacklist", judge_ps_blacklist, 1, 3),
       of_processes("check_ps_cpu", judge_ps_cpu, 1),
       of_processes("check_ps_mem", judge_ps_mem, 1),
       of_processes("check_ps_physmem", judge_ps_physmem, 1),
       of_processes("check_ps_time", judge_ps_time, 1),
-      unjudged("check_ps_kswapd", kNoProcesses),
-      unjudged("check_ps_unauth_users", kNoProcesses),
-      unjudged("check_ps_userproc_lineage", kNoProcesses),
+      of_processes("check_ps_kswapd", judge_kswapd, 2),
+      of_processes("check_ps_unauth_users", judge_unauth_users, 0),
+      of_processes("check_ps_userproc_lineage", judge_userproc_lineage, 0),
       judged("check_file_test", judge_file_test, Probe::environment, 2),
-      unjudged("check_file_contents", kNoContents),
+      judged("check_file_contents", judge_file_contents, Probe::environment, 2),
       judged("check_file_stat", judge_file_stat, Probe::environment, 1),
       judged("check_net_ping", judge_ping, Probe::environment, 1),
       judged("check_net_socket", judge_net_socket, Probe::network, 1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_ps_loadavg, check_ps_service and check_ps_daemon as far as systemd tells, check_file_test.
+// check_ps_loadavg, check_ps_service and check_ps_daemon by units and processes, check_file_test.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "checks/nhc_conf/judging.hpp"
+#include "checks/nhc_conf/match.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -35,6 +36,61 @@ std::string unit_of(const Services& services, const std::string& name) {
 // Whether a process of the unit is certainly this user's, whom NHC takes for a match string.
 bool is_of(const Services& services, const std::string& unit, std::string_view owner) {
   return (owner == "root" || owner == "0") && lists(services.of_root, unit);
+}
+
+// Who is looked for: NHC takes the first word of a command, or all of it, for the service.
+struct ServiceSearch {
+  std::string name;    // of the service
+  std::string match;   // a match string; empty: the name stands in the command
+  bool whole = false;  // of the whole command
+  std::string owner;   // a match string or a number; empty for anybody
+};
+
+Result<bool> is_wanted(const Processes& processes,
+                       const RunningProcess& process,
+                       const ServiceSearch& search) {
+  if (search.match.empty()) {
+    if (process.command.find(search.name) == std::string::npos) return false;
+  } else {
+    const auto program = process.command.substr(0, process.command.find(' '));
+    const auto found = matches(search.match, search.whole ? process.command : program);
+    if (!found || !*found) return found;
+  }
+  return is_owned_by(processes, process, search.owner);
+}
+
+// The first of its processes; nothing where none runs, an error where that cannot be told.
+Result<std::optional<RunningProcess>> find_service(const Processes& processes,
+                                                   const ServiceSearch& search) {
+  std::optional<Error> doubt;
+  for (const auto& process : *processes.all) {
+    const auto wanted = is_wanted(processes, process, search);
+    if (!wanted) doubt = wanted.error();
+    if (wanted && *wanted) return process;
+  }
+  if (doubt) return make_error(fmt::format("{} is not known", doubt->message));
+  return std::optional<RunningProcess>();
+}
+
+std::string words_for(const RunningProcess& process) {
+  return fmt::format("process {} ({})", process.pid, printable(process.command, 80));
+}
+
+// As NHC judges, by the list of processes. `forbidden`: none of them may run.
+Finding by_processes(const Processes& processes, const ServiceSearch& search, bool forbidden) {
+  const auto found = find_service(processes, search);
+  const auto device = printable(search.name, 80);
+  if (!found) return not_judged(found.error().message, device);
+  const bool runs = found->has_value();
+  const auto whose =
+      search.owner.empty() ? std::string() : fmt::format(" of {}", printable(search.owner, 40));
+  const auto words = runs ? fmt::format("{} runs", words_for(**found))
+                          : fmt::format("no process {}{} runs", device, whose);
+  if (runs != forbidden) return checks::passed(words, device);
+  return {.device = device,
+          .outcome = Outcome::fail,
+          .message = forbidden ? fmt::format("{}, and must not", words) : words,
+          .remedy = forbidden ? Remedy::fix_config : Remedy::restart_service};
 }
 
 Finding not_its_owner(const std::string& unit) {
@@ -67,7 +123,13 @@ Finding unwanted_service(const Snapshot& snapshot,
           .remedy = Remedy::fix_config};
 }
 
-// NHC looks at processes; muster knows the units of systemd.
+// A unit's name without its kind, which no process has.
+std::string plain_name(const std::string& name) {
+  constexpr std::string_view kKind = ".service";
+  return name.ends_with(kKind) ? name.substr(0, name.size() - kKind.size()) : name;
+}
+
+// NHC looks at processes; muster asks the units of systemd first, and then the processes.
 Finding service_finding(const Snapshot& snapshot, const std::string& name, std::string_view owner) {
   const auto& services = *snapshot.services;
   const auto unit = unit_of(services, name);
@@ -240,20 +302,46 @@ Findings judge_service(const Snapshot& snapshot, const Arguments& arguments) {
   const auto options = read_options(arguments, "0E:SVcd:e:fkm:rsu:v");
   if (!options) return {not_judged(options.error().message)};
   if (options->rest.size() != 1) return {not_judged("expects one service")};
-  if (options->has('m')) {
+  const bool listed = snapshot.processes->all.known();
+  if (options->has('m') && !listed) {
     return {not_judged("processes are not observed, so -m cannot be told", options->rest.front())};
   }
   const auto& name = options->rest.front();
-  const auto owner = options->has('u') ? options->values('u').back() : std::string();
+  const auto last = [&](char letter) {
+    return options->has(letter) ? options->values(letter).back() : std::string();
+  };
+  ServiceSearch search{
+      .name = name, .match = last('m'), .whole = options->has('f'), .owner = last('u')};
+  if (search.match.empty()) {
+    search.match = fmt::format("*{}", options->has('d') ? last('d') : plain_name(name));
+  }
   const bool unwanted = options->has('s') || options->has('k') || options->has('E');
   auto finding = unwanted ? unwanted_service(snapshot, name, *options)
-                          : service_finding(snapshot, name, owner);
+                          : service_finding(snapshot, name, search.owner);
+  // What the units do not tell, or the line does not ask them.
+  const bool by_match = options->has('m') || options->has('d');
+  if (listed && (finding.outcome == Outcome::unknown || by_match)) {
+    finding = by_processes(*snapshot.processes, search, unwanted);
+    // NHC would end it, look again, and pass.
+    const bool verified = options->has('v') || options->has('V');
+    if (unwanted && verified && finding.outcome == Outcome::fail) {
+      finding = not_judged(fmt::format("{}; muster ends nothing", finding.message), finding.device);
+    }
+  }
   if (options->has('0') && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
   return {std::move(finding)};
 }
 
 Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments) {
-  return {service_finding(snapshot, std::string(argument(arguments, 0)), argument(arguments, 1))};
+  const std::string name(argument(arguments, 0));
+  const std::string owner(argument(arguments, 1));
+  const auto more = argument(arguments, 2);
+  const auto finding = service_finding(snapshot, name, owner);
+  if (!snapshot.processes->all || (finding.outcome != Outcome::unknown && more.empty())) {
+    return {finding};
+  }
+  const auto wanted = more.empty() ? name : fmt::format("{} {}", name, more);
+  return {by_processes(*snapshot.processes, {.name = wanted, .owner = owner}, false)};
 }
 
 std::vector<std::string> tested_files(const Arguments& arguments) {

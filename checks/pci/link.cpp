@@ -39,6 +39,32 @@ struct Property {
   bool certain = false;  // by the profile or by most devices like it, and not by its own maximum
 };
 
+constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // by generation, from 1
+
+// The speed now of a GPU that computes at its highest performance state, as NVML tells both at one
+// time; empty for one that may have slowed its link down.
+Fact<double> busy_speed_of(const Snapshot& snapshot, const PciDevice& device) {
+  constexpr unsigned kBusyPercent = 50;
+  const auto idle = Fact<double>::absent("the GPU is not at work");
+  if (device.kind != PciKind::gpu || !snapshot.nvml.ok()) return idle;
+  const auto& gpus = snapshot.nvml->gpus;
+  const auto gpu = std::ranges::find(gpus, device.address, &Gpu::address);
+  if (gpu == gpus.end() || gpu->utilisation.value_or(0) < kBusyPercent) return idle;
+  if (gpu->clocks.performance_state.value_or(1) != 0) return idle;
+  const unsigned generation = gpu->link.generation.value_or(0);
+  return generation == 0 || generation > kSpeeds.size() ? idle : kSpeeds.at(generation - 1);
+}
+
+// The same where it is less than what GPU and slot can do together; below a hypervisor the slot is
+// none of this node's.
+Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
+  const Gpu* gpu = snapshot.nvml.ok() ? gpu_at(snapshot, device.address) : nullptr;
+  const auto most = gpu == nullptr ? 0 : gpu->link.generation_max.value_or(kSpeeds.size());
+  const auto now = busy_speed_of(snapshot, device);
+  const bool could_be_faster = now && *gpu->link.generation < most;
+  return could_be_faster ? now : Fact<double>::absent("the GPU is not at work");
+}
+
 // Devices of one make that do the same work, and what most of them have: an HCA beside GPUs is no
 // sister of one that is not.
 class LinkSisters {
@@ -53,6 +79,9 @@ class LinkSisters {
       if (device.link_speed_gts && device.kind != PciKind::gpu) {
         speeds_.add({kind, device.address, *device.link_speed_gts});
       }
+      if (const auto busy = busy_speed_of(snapshot, device)) {
+        busy_speeds_.add({kind, device.address, *busy});
+      }
     }
   }
 
@@ -62,6 +91,11 @@ class LinkSisters {
 
   [[nodiscard]] std::optional<double> speed_of(const PciDevice& device) const {
     return speeds_.usual_of(kind_of(device));
+  }
+
+  // Of GPUs at work.
+  [[nodiscard]] std::optional<double> busy_speed_of_most(const PciDevice& device) const {
+    return busy_speeds_.usual_of(kind_of(device));
   }
 
  private:
@@ -75,6 +109,7 @@ class LinkSisters {
   const Snapshot& snapshot_;
   Sisters widths_;
   Sisters speeds_;
+  Sisters busy_speeds_;
 };
 
 // The profile's limit; else what most devices like it have, where this one has less; else the most
@@ -115,8 +150,6 @@ Property<double> speed_of(const PciDevice& device,
   return property_of(observed, wanted, sisters.speed_of(device), device.link_speed_max_gts);
 }
 
-constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // by generation, from 1
-
 // The device with what NVML tells of its link where the kernel does not know, as below some
 // hypervisors.
 PciDevice completed(const Snapshot& snapshot, const PciDevice& device) {
@@ -131,23 +164,6 @@ PciDevice completed(const Snapshot& snapshot, const PciDevice& device) {
     known.link_speed_max_gts = kSpeeds.at(generation - 1);
   }
   return known;
-}
-
-// The speed now of a GPU that computes at its highest performance state, as NVML tells both at one
-// time; empty for one that may have slowed its link down.
-Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
-  constexpr unsigned kBusyPercent = 50;
-  const auto idle = Fact<double>::absent("the GPU is not at work");
-  if (device.kind != PciKind::gpu || !snapshot.nvml.ok()) return idle;
-  const auto& gpus = snapshot.nvml->gpus;
-  const auto gpu = std::ranges::find(gpus, device.address, &Gpu::address);
-  if (gpu == gpus.end() || gpu->utilisation.value_or(0) < kBusyPercent) return idle;
-  if (gpu->clocks.performance_state.value_or(1) != 0 || !gpu->link.generation) return idle;
-  const unsigned generation = *gpu->link.generation;
-  // What GPU and slot can do together it has; below a hypervisor the slot is none of this node's.
-  if (generation >= gpu->link.generation_max.value_or(kSpeeds.size())) return idle;
-  if (generation == 0 || generation > kSpeeds.size()) return idle;
-  return kSpeeds.at(generation - 1);
 }
 
 // False, with what to say, where the property or the device's word for its limit cannot be
@@ -238,8 +254,12 @@ void judge_link(const Snapshot& snapshot,
   const auto width = width_of(device, limit, sisters);
   const auto speed = speed_of(device, limit, sisters);
   const Fact<double> now = speed_at_work(snapshot, device);
-  const Property<double> at_work{
-      .observed = now, .expected = speed.expected, .certain = speed.certain};
+  const auto usual = sisters.busy_speed_of_most(device);
+  Property<double> at_work{.observed = now, .expected = speed.expected, .certain = speed.certain};
+  if (now && usual && *now + kRounding < *usual && !speed.certain) {
+    at_work.expected = *usual;
+    at_work.certain = true;
+  }
   if (below(at_work, kRounding) && !below(speed, kRounding)) {
     ++links.judged;
     links.findings.push_back(narrow_or_slow(device, width, at_work, remedy));

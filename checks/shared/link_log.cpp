@@ -33,7 +33,7 @@ std::string_view interface_in(std::string_view text) {
   return {};
 }
 
-// "mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN", "mlx5_core 0101:00:00.0 ib0: Link down",
+// "mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN", also without the name, "mlx5_core 0101:00:00.0 ib0: Link down",
 // "ib6: Lost carrier".
 std::optional<LinkDown> parse_link_down(std::string_view text) {
   const auto lower = lower_case(text);
@@ -49,7 +49,7 @@ std::optional<LinkDown> parse_link_down(std::string_view text) {
   if (words.size() < 4) return std::nullopt;
   const bool of_port = lower.find(" port: ") != std::string::npos;
   return LinkDown{.writer = of_port ? LinkWriter::port : LinkWriter::interface,
-                  .address = std::string(words[1]),
+                  .address = std::string(words[1].substr(0, words[1].find_last_not_of(':') + 1)),
                   .name = std::string(words[2].substr(0, words[2].find(':')))};
 }
 

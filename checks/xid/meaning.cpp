@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "checks/xid/nvlink.hpp"
+#include "checks/xid/nvlink_registers.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks::xid {
@@ -16,16 +19,15 @@ constexpr unsigned kFirstNvlink5 = 144;
 constexpr unsigned kLastNvlink5 = 150;
 constexpr unsigned kRecovery = 154;
 
-// "NVLink: fatal error detected on link 14(0x…, …)". A line that does not say is taken for fatal.
-void decode_nvlink_up_to_hopper(const XidEvent& event, XidMeaning& meaning) {
-  // From the driver's own words on: a program may be called anything.
-  const auto begin = event.text.rfind("NVLink: ");
-  const std::string said = begin == std::string::npos ? "" : event.text.substr(begin);
-  const bool harmless = said.find("non-fatal") != std::string::npos ||
-                        said.find("nonfatal") != std::string::npos ||
-                        said.find("Non-fatal") != std::string::npos;
-  meaning.kind = harmless ? kDegraded : kFatal;
-  if (harmless) meaning.remedy = "watch";
+void decode_nvlink_up_to_hopper(const XidLimits& limits,
+                                const XidEvent& event,
+                                XidMeaning& meaning) {
+  NvlinkFault fault = decode_registers(limits, event.text);
+  meaning.kind = std::move(fault.kind);
+  if (meaning.kind != kFatal) meaning.remedy = "watch";
+  meaning.hardware = fault.hardware;
+  meaning.link = std::move(fault.link);
+  if (!fault.context.empty()) meaning.context = std::move(fault.context);
 }
 
 void decode_nvlink5(const XidLimits& limits, const XidEvent& event, XidMeaning& meaning) {
@@ -118,7 +120,7 @@ void XidRules::decode(const XidEvent& event, XidMeaning& meaning) const {
   if (event.code >= kFirstNvlink5 && event.code <= kLastNvlink5) {
     return decode_nvlink5(*limits_, event, meaning);
   }
-  if (event.code == kNvlink) return decode_nvlink_up_to_hopper(event, meaning);
+  if (event.code == kNvlink) return decode_nvlink_up_to_hopper(*limits_, event, meaning);
   meaning.kind = kFatal;
 }
 

@@ -23,6 +23,8 @@ struct XidMeaning {
   std::string meaning;
   std::string remedy;
   std::string context{};
+  bool hardware = false;          // when it comes again and again on the link of the NVLink
+  std::string link{};             // of an XID 74
   bool all_is_well = false;       // the driver says that nothing is left to do
   bool calls = false;             // the driver calls for a recovery
   const XidRule* rule = nullptr;  // none for a number that no rule names

@@ -15,19 +15,25 @@ struct Nvme {
   std::string name;        // nvme0n1: one namespace
   std::string controller;  // nvme0
   Fact<std::string> model;
+  Fact<std::string> firmware;
   Fact<std::string> state;  // of the controller: live, resetting, dead …
   Fact<std::uint64_t> size_bytes;
   Fact<bool> read_only;
-  Fact<std::string> address;  // PCI address
+  Fact<std::string> address;    // PCI address
+  Fact<double> link_speed_gts;  // of its PCIe link
+  Fact<unsigned> link_width;
 
   MUSTER_FIELDS(Nvme,
                 MUSTER_FIELD(name, "namespace, as nvme0n1"),
                 MUSTER_FIELD(controller, "controller, as nvme0"),
                 MUSTER_FIELD(model, "model"),
+                MUSTER_FIELD(firmware, "revision of the firmware"),
                 MUSTER_FIELD(state, "state of the controller: live, resetting, dead"),
                 MUSTER_FIELD(size_bytes, "size"),
                 MUSTER_FIELD(read_only, "the kernel allows reads only"),
-                MUSTER_FIELD(address, "PCI address of the controller"));
+                MUSTER_FIELD(address, "PCI address of the controller"),
+                MUSTER_FIELD(link_speed_gts, "speed of its PCIe link in GT/s"),
+                MUSTER_FIELD(link_width, "lanes of its PCIe link"));
 };
 
 struct Raid {

@@ -28,7 +28,8 @@ struct FileFact {
   Fact<bool> link;
   Fact<std::uint64_t> owner, group;  // of what a link leads to, as the times are
   Fact<std::uint64_t> accessed_s, modified_s, changed_s;
-  Fact<Space> space;  // of the file system it lies on
+  Fact<Space> space;           // of the file system it lies on
+  Fact<std::string> contents;  // read only where somebody asks for them
 
   MUSTER_FIELDS(
       FileFact,
@@ -48,7 +49,8 @@ struct FileFact {
       MUSTER_FIELD(accessed_s, "last access, seconds since 1970"),
       MUSTER_FIELD(modified_s, "last change of its contents"),
       MUSTER_FIELD(changed_s, "last change of its inode"),
-      MUSTER_FIELD(space, "of the file system it lies on"));
+      MUSTER_FIELD(space, "of the file system it lies on"),
+      MUSTER_FIELD(contents, "its text; absent where nobody asked for it"));
 };
 
 struct NcclSetting {

@@ -26,6 +26,7 @@ struct IbPort {
   Fact<std::string> gid0;
   std::map<std::string, Fact<std::uint64_t>> counters;
   std::map<std::string, Fact<std::uint64_t>> hw_counters;
+  std::map<std::string, std::uint64_t> link_errors;
 
   MUSTER_FIELDS(IbPort,
                 MUSTER_FIELD(number, "port number"),
@@ -41,7 +42,10 @@ struct IbPort {
                 MUSTER_FIELD(pkeys, "partition keys by index"),
                 MUSTER_FIELD(gid0, "first GID"),
                 MUSTER_FIELD(counters, "port counters; they saturate"),
-                MUSTER_FIELD(hw_counters, "counters of the function"));
+                MUSTER_FIELD(hw_counters, "counters of the function"),
+                MUSTER_FIELD(link_errors,
+                             "bits corrected and symbols lost on the link, as its network "
+                             "interface counts them (ethtool -S); empty where none does"));
 };
 
 struct Hca {

@@ -49,6 +49,11 @@ template <class T>
                                             std::string_view path,
                                             std::size_t max_bytes);
 
+// "32.0 GT/s PCIe" and "16" of a PCI device's link; absent where the kernel says that it does not
+// know, as in many guests.
+[[nodiscard]] Fact<double> read_link_speed(const Root& root, const std::string& path);
+[[nodiscard]] Fact<unsigned> read_link_width(const Root& root, const std::string& path);
+
 // The PCI function that a `device` link leads to or sits below (virtio), as "0001:00:00.0"; missing
 // when there is none.
 [[nodiscard]] Result<std::string> read_pci_address(const Root& root, std::string_view device_link);

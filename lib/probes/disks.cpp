@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 
@@ -75,13 +76,16 @@ bool is_controller(std::string_view name) {
 }
 
 // A controller whose transport cannot be told is taken as local: a broken one must not disappear.
-// Azure's remote disks sit behind a PCIe controller, too, which only its model tells.
+// The clouds' remote disks sit behind a PCIe controller, too, which only its model tells.
+constexpr std::array<std::string_view, 3> kRemote{
+    "MSFT NVMe Accelerator", "Amazon Elastic Block Store", "nvme_card-pd"};
+
 bool is_local(const Root& root, std::string_view controller) {
   const auto folder = fmt::format("{}/{}", kNvme, controller);
   if (read_text(root, fmt::format("{}/transport", folder)).value_or("pcie") != "pcie") return false;
-  return !read_text(root, fmt::format("{}/model", folder))
-              .value_or("")
-              .starts_with("MSFT NVMe Accelerator");
+  const auto model = read_text(root, fmt::format("{}/model", folder)).value_or("");
+  return std::ranges::none_of(kRemote,
+                              [&](std::string_view remote) { return model.starts_with(remote); });
 }
 
 Result<void> read_controller(const Root& root, const std::string& controller, Disks& disks) {
@@ -97,13 +101,18 @@ Result<void> read_controller(const Root& root, const std::string& controller, Di
     const bool known = std::ranges::find(disks.nvme, *block, &Nvme::name) != disks.nvme.end();
     if (known) continue;  // a second path to it
     const auto device = fmt::format("{}/{}", kBlock, *block);
-    disks.nvme.push_back({.name = *block,
-                          .controller = controller,
-                          .model = read_text(root, fmt::format("{}/model", folder)),
-                          .state = required(read_text(root, fmt::format("{}/state", folder))),
-                          .size_bytes = required(read_size(root, device)),
-                          .read_only = required(read_flag(root, fmt::format("{}/ro", device))),
-                          .address = read_pci_address(root, fmt::format("{}/device", folder))});
+    disks.nvme.push_back(
+        {.name = *block,
+         .controller = controller,
+         .model = read_text(root, fmt::format("{}/model", folder)),
+         .firmware = read_text(root, fmt::format("{}/firmware_rev", folder)),
+         .state = required(read_text(root, fmt::format("{}/state", folder))),
+         .size_bytes = required(read_size(root, device)),
+         .read_only = required(read_flag(root, fmt::format("{}/ro", device))),
+         .address = read_pci_address(root, fmt::format("{}/device", folder)),
+         .link_speed_gts =
+             read_link_speed(root, fmt::format("{}/device/current_link_speed", folder)),
+         .link_width = read_link_width(root, fmt::format("{}/device/current_link_width", folder))});
   }
   if (!any) disks.dead_controllers.push_back(controller);
   return {};

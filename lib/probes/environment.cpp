@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -34,6 +35,7 @@ using Variables = std::map<std::string, std::string>;
 constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
 constexpr std::size_t kMaxValue = 4096;
+constexpr std::size_t kMaxContents = 256UL * 1024;
 constexpr std::array<std::string_view, 8> kJobVariables{"SLURM_JOB_ID",
                                                         "SLURM_JOB_START_TIME",
                                                         "SLURM_SCRIPT_CONTEXT",
@@ -141,6 +143,18 @@ Fact<bool> is_link(const Root& root, const std::string& path) {
       fmt::format("stat {}: {}", path, std::generic_category().message(errno)));
 }
 
+// JSON takes no bytes that are no text; tabs and ends of lines are.
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of("\n\t"), text.size());
+    lines += printable(text.substr(0, end), kMaxContents);
+    if (end < text.size()) lines += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 FileFact read_file(const Root& root, const std::string& path) {
   FileFact file;
   file.path = path;
@@ -231,7 +245,13 @@ Section<Environment> probe_environment(const Root& root,
   Environment environment;
   environment.nccl = read_nccl(root, variables);
   environment.nccl_topology = read_topology(root, topology_file(wanted, environment.nccl));
-  for (const auto& path : wanted.files) environment.files.push_back(read_file(root, path));
+  for (const auto& path : wanted.files) {
+    environment.files.push_back(read_file(root, path));
+    if (std::ranges::find(wanted.contents, path) == wanted.contents.end()) continue;
+    auto& contents = environment.files.back().contents;
+    contents = Fact<std::string>(root.read(path, kMaxContents));
+    if (contents) contents = printable_lines(*contents);
+  }
   environment.libraries = read_libraries(root, wanted.libraries);
   for (const auto name : kJobVariables) {
     const auto found = variables.find(std::string(name));

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/link_errors.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -176,6 +177,28 @@ bool is_virtual_function(const Root& root, const std::string& device) {
   return vendor && id && *vendor == 0x15b3 && std::ranges::count(kVirtualFunctionIds, *id) > 0;
 }
 
+// The interface of a port; of several, as of one with partitions (ib0, ib0.8015), the shortest.
+std::string interface_of(const Root& root, const Hca& hca, const IbPort& port) {
+  std::string found;
+  if (!hca.netdevs || !hca.ports) return found;
+  for (const auto& name : *hca.netdevs) {
+    const auto number =
+        read_and_parse(root, fmt::format("/sys/class/net/{}/dev_port", name), parse_unsigned);
+    const bool of_port = number ? *number + 1 == port.number : hca.ports->size() == 1;
+    if (of_port && (found.empty() || name.size() < found.size())) found = name;
+  }
+  return found;
+}
+
+// Of a virtual function each question is refused, with a line in the kernel's log.
+void add_link_errors(const Root& root, Hca& hca) {
+  if (root.foreign() || hca.virtual_function || !hca.ports) return;
+  for (auto& port : *hca.ports) {
+    const auto name = interface_of(root, hca, port);
+    if (!name.empty()) port.link_errors = read_link_errors(name);
+  }
+}
+
 Hca read_hca(const Root& root, const std::string& name) {
   const std::string device = fmt::format("{}/{}", kClass, name);
   Hca hca;
@@ -193,7 +216,7 @@ Hca read_hca(const Root& root, const std::string& name) {
 
 }  // namespace
 
-Section<Infiniband> probe_infiniband(const Root& root) {
+Section<Infiniband> probe_infiniband(const Root& root, bool link_errors) {
   Section<Infiniband> section;
   const auto names = root.list(kClass);
   if (!names) {
@@ -204,7 +227,10 @@ Section<Infiniband> probe_infiniband(const Root& root) {
     return section;
   }
   Infiniband facts;
-  for (const std::string& name : *names) facts.hcas.push_back(read_hca(root, name));
+  for (const std::string& name : *names) {
+    facts.hcas.push_back(read_hca(root, name));
+    if (link_errors) add_link_errors(root, facts.hcas.back());
+  }
   facts.umad = Fact<std::string>(root.read_line(kUmad));
   // By address, as Azure's images number them; devices that are not on the bus come last, by name.
   std::ranges::sort(facts.hcas, {}, [](const Hca& hca) {

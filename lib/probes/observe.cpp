@@ -158,7 +158,7 @@ class Observation {
       case Probe::pci:
         return section_to_json(probe_pci(root_));
       case Probe::infiniband:
-        return section_to_json(probe_infiniband(root_));
+        return section_to_json(probe_infiniband(root_, options_.on_request.link_errors));
       case Probe::verbs:
         return section_to_json(probe_verbs(root_));
       case Probe::topology:

@@ -19,6 +19,7 @@ namespace muster {
 struct Wanted {
   std::vector<std::string> sysctls;    // "vm.zone_reclaim_mode"
   std::vector<std::string> files;      // programs and paths whose existence and space matter
+  std::vector<std::string> contents;   // those of them whose text matters
   std::vector<std::string> libraries;  // sonames to open
   std::string nccl_topology;           // the topology file the profile names; empty when none
   std::chrono::milliseconds statfs_deadline{2000};
@@ -41,6 +42,7 @@ struct WantedCommands {
 struct OnRequest {
   bool processes = false;  // all of them
   bool sockets = false;
+  bool link_errors = false;  // of HCAs: the firmware is asked for each
   WantedCommands commands = {};
 };
 
@@ -67,7 +69,7 @@ struct NvmlOptions {
 [[nodiscard]] Section<Services> probe_services(const Root& root);
 [[nodiscard]] Section<Network> probe_network(const Root& root, bool sockets = false);
 [[nodiscard]] Section<Pci> probe_pci(const Root& root);
-[[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root);
+[[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root, bool link_errors = false);
 [[nodiscard]] Section<Verbs> probe_verbs(const Root& root);
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);
 // `variables` is the caller's environment; only what the section names is kept of it.

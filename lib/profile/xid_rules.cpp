@@ -76,11 +76,32 @@ std::optional<BrokenLimit> judge_rules(const std::string& path, const Limits& li
   return std::nullopt;
 }
 
+// Bits of the seven registers of 32 bits.
+std::optional<BrokenLimit> judge_registers(const XidLimits& xid) {
+  constexpr int kRegisters = 7;
+  constexpr std::uint64_t kBits = 32;
+  for (std::size_t i = 0; i < xid.nvlink_bits.size(); ++i) {
+    const auto& row = xid.nvlink_bits[i];
+    const std::string place = fmt::format("gpu.xid.nvlink_bits.{}", i);
+    if (row.number < 1 || row.number > kRegisters) {
+      return BrokenLimit{place, fmt::format("{} is none of the seven registers", row.number)};
+    }
+    for (const auto& bit : row.bits) {
+      if (const auto number = parse_unsigned(bit); number && *number < kBits) continue;
+      return BrokenLimit{place, fmt::format("\"{}\" is no bit of 32", printable(bit, 60))};
+    }
+    if (auto broken = judge_class(fmt::format("{}.class", place), "gpu.xid", xid, row.kind)) {
+      return broken;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<BrokenLimit> judge_nvlink(const XidLimits& xid) {
   for (std::size_t i = 0; i < xid.nvlink_units.size(); ++i) {
     const auto& unit = xid.nvlink_units[i];
     const std::string place = fmt::format("gpu.xid.nvlink_units.{}", i);
-    for (const auto* words : {&unit.reset, &unit.evaluate, &unit.ignore}) {
+    for (const auto* words : {&unit.reset, &unit.reset_if_flagged, &unit.evaluate, &unit.ignore}) {
       if (auto broken = judge_bits(place, *words)) return broken;
     }
   }
@@ -88,7 +109,7 @@ std::optional<BrokenLimit> judge_nvlink(const XidLimits& xid) {
     const std::string place = fmt::format("gpu.xid.nvlink_reasons.{}", i);
     if (auto broken = judge_bits(place, xid.nvlink_reasons[i].reasons)) return broken;
   }
-  return std::nullopt;
+  return judge_registers(xid);
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
   }
 }
 
+void add_link_errors(Counters& counters, const std::string& hca, const IbPort& port) {
+  for (const auto& [name, value] : port.link_errors) {
+    counters.emplace(fmt::format("ib.{}.{}.{}", hca, port.number, name), value);
+  }
+}
+
 void add_device(Counters& counters, const PciDevice& device) {
   if (!device.aer) return;
   const std::string prefix = fmt::format("pci.{}", device.address);
@@ -68,7 +74,10 @@ std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
   Counters counters;
   for (const auto& hca : snapshot.infiniband->hcas) {
     if (!hca.ports) continue;
-    for (const auto& port : *hca.ports) add_port(counters, hca.name, port);
+    for (const auto& port : *hca.ports) {
+      add_port(counters, hca.name, port);
+      add_link_errors(counters, hca.name, port);
+    }
   }
   for (const auto& device : snapshot.pci->devices) add_device(counters, device);
   for (const auto& interface : snapshot.network->interfaces) {
@@ -77,6 +86,10 @@ std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
                      *interface.carrier_down_count);
   }
   for (const auto& gpu : snapshot.nvml->gpus) add_gpu(counters, gpu);
+  for (const auto& gpu : snapshot.pci->amd_gpus) {
+    if (gpu.replays)
+      counters.emplace(fmt::format("gpu.{}.pcie_replays", gpu.address), *gpu.replays);
+  }
   if (snapshot.kernel->edac) add_memory(counters, *snapshot.kernel->edac);
   return counters;
 }

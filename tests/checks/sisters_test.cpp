@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices of one node are compared where no limit is set: the odd one out is found, and no device
 // that only looks like a sister is accused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -182,6 +183,34 @@ TEST(SistersTest, AnIdleGpuMaySlowItsLinkDownBesideBusyOnes) {
   auto node = eight_on_bus();
   node.pci->devices[0].link_speed_gts = 2.5;
   EXPECT_THAT(ask(checks::pci_link, node, Profile{}), ElementsAre(is(Outcome::pass, "node")));
+}
+
+TEST(SistersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
+  Snapshot node;
+  node.identity = observed(Identity{.hypervisor = true});
+  node.pci = observed(Pci{});
+  node.nvml = observed(Nvml{});
+  for (unsigned i = 0; i < 8; ++i) {
+    auto device = pci_device(fmt::format("000{}:00:00.0", i), PciKind::gpu);
+    device.link_speed_max_gts = 32.0;
+    device.link_width = device.link_width_max = 16U;
+    node.pci->devices.push_back(device);
+    Gpu gpu{.address = device.address};
+    gpu.utilisation = 97U;
+    gpu.clocks.performance_state = 0U;
+    gpu.link.generation = i == 3 ? 3U : 5U;
+    gpu.link.generation_max = 5U;
+    node.nvml->gpus.push_back(gpu);
+  }
+  const auto judged = [&] { return ask(checks::pci_link, node, Profile{}); };
+  ASSERT_EQ(judged().size(), 1U);
+  EXPECT_EQ(judged().front().device, "0003:00:00.0");
+  EXPECT_EQ(judged().front().outcome, Outcome::fail);
+  // Beside idle ones nobody but itself says what it could do.
+  for (unsigned i = 0; i < 8; ++i) {
+    if (i != 3) node.nvml->gpus[i].utilisation = 0U;
+  }
+  EXPECT_EQ(judged().front().outcome, Outcome::warn);
 }
 
 Findings nvlinks_of(const Snapshot& node) { return ask(checks::gpu_nvlink_state, node, Profile{}); }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checks/run.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/report/summary.hpp"
 #include "tests/support/printers.hpp"
@@ -35,9 +36,11 @@ const Snapshot& healthy_node() {
 }
 
 Profile profile_of_node() {
-  return load_profile({.shipped = fmt::format("{}/configs/profiles", MUSTER_SOURCE_DIR)},
-                      "nd96isr_h100_v5")
-      .value_or(Profile{});
+  auto profile = load_profile({.shipped = fmt::format("{}/configs/profiles", MUSTER_SOURCE_DIR)},
+                              "nd96isr_h100_v5")
+                     .value_or(Profile{});
+  profile.host->modules.forbidden = {"sctp", "tipc"};
+  return profile;
 }
 
 double uptime_of(const Snapshot& node) { return node.identity->uptime_s.value_or(0); }
@@ -194,6 +197,34 @@ const std::vector<Act>& acts() {
          if (node.memory->huge_pages) {
            for (auto& pages : *node.memory->huge_pages) pages.free = 0U;
          }
+       }},
+      {"sockets on every port that is free",
+       [](Snapshot& node) {
+         std::vector<Socket> all;
+         for (unsigned port = 1024; port < 65536; port += 64) {
+           all.push_back({.protocol = "tcp",
+                          .state = "LISTEN",
+                          .local = fmt::format("0.0.0.0:{}", port),
+                          .remote = "0.0.0.0:0",
+                          .user = kUser,
+                          .programs = std::vector<std::string>{"slurmd"}});
+         }
+         node.network->sockets = std::move(all);
+       }},
+      {"kernel modules that a socket or a mount loads",
+       [](Snapshot& node) {
+         if (!node.kernel->modules) return;
+         for (const auto* name :
+              {"sctp", "dccp", "tipc", "vfat", "isofs", "overlay", "algif_hash"}) {
+           node.kernel->modules->emplace_back(name);
+         }
+       },
+       "host.modules",
+       "any user can have it loaded"},
+      {"cgroups of his own with the names of services",
+       [](Snapshot& node) {
+         if (!node.services->failed) node.services->failed = std::vector<std::string>();
+         node.services->failed->emplace_back("user@1001.service");
        }},
       {"so much load that probes miss their deadlines",
        [](Snapshot& node) {

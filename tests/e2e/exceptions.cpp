@@ -59,6 +59,8 @@ constexpr std::array kExceptions{
     Exception{"*/net/*/speed", "*", "no limit is set"},
     Exception{"*/net/*/type", "*", "not judged"},
     Exception{"*/nvme/nvme0/model", "*", "a label"},
+    Exception{"*/nvme/nvme0/firmware_rev", "*", "compared among those that tell"},
+    Exception{"*/pci6460:00/6460:00:00.0/current_link_*", "*", "compared among those that tell"},
     Exception{"*/nvme/nvme0/nvme0n1/size", "*", "the profile sets no size"},
     Exception{"sys/devices/virtual/block/md0/md/level", "*", "a label"},
     Exception{"sys/devices/virtual/block/md0/md/raid_disks", "*", "a label"},

@@ -208,6 +208,8 @@ TEST(FaultTableTest, HasAFaultForEveryCheckThatItCovers) {
       "gpu.memory_used",
       "gpu.xid",
       "gpu.sxid",
+      "gpu.amd",
+      "gpu.ras",
       "ib.present",
       "ib.state",
       "ib.rate",

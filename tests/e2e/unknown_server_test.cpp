@@ -32,6 +32,9 @@ nodes::NodeDescription unknown_server() {
 // hold anywhere.
 const std::set<std::string_view>& with_sisters() {
   static const std::set<std::string_view> names{"firmware_differs",
+                                                "nvme_narrow",
+                                                "nvme_other_firmware",
+                                                "nvme_small",
                                                 "nvlink_down",
                                                 "nvlink_slow",
                                                 "port_down",

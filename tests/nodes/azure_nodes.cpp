@@ -131,6 +131,34 @@ GpuDescription gpu(const Family& family, unsigned index) {
           .facts = family.gpu_facts(index)};
 }
 
+AmdGpuDescription mi300x(Slot slot, unsigned index) {
+  constexpr unsigned kAmd = 0x1002;
+  constexpr unsigned kAccelerator = 0x120000;
+  auto pci = with_link(virtual_function(slot, kAmd, 0x74b5, kAccelerator), 32, 16);
+  pci.driver = "amdgpu";
+  AmdGpu facts;
+  facts.memory_bytes = std::uint64_t{196'592} << 20U;
+  facts.memory_used_bytes = std::uint64_t{283} << 20U;
+  facts.ras = std::map<std::string, RasCounts>{
+      {"umc", {}}, {"gfx", {}}, {"sdma", {}}, {"mmhub", {}}, {"xgmi_wafl", {}}};
+  facts.bad_pages = AmdBadPages{};
+  facts.vbios = std::string("113-M3000100-102");
+  facts.serial = fmt::format("5f1c0e527a5c{:04x}", 0x3300 + index);
+  facts.compute_partition = std::string("SPX");
+  facts.memory_partition = std::string("NPS1");
+  facts.performance_level = std::string("auto");
+  facts.hive = std::string("10467912390210465921");
+  facts.utilisation = 0U;
+  facts.replays = std::uint64_t{0};
+  facts.temperatures =
+      std::vector<AmdSensor>{{.name = "junction", .now_c = 41, .critical_c = 100.0},
+                             {.name = "mem", .now_c = 37, .critical_c = 105.0}};
+  facts.power_w = 138;
+  facts.power_cap_w = 750;
+  facts.power_cap_default_w = 750;
+  return {.pci = std::move(pci), .facts = std::move(facts)};
+}
+
 HcaDescription hca(
     const std::string& rate, unsigned device, Slot slot, unsigned index, double gts) {
   auto pci = with_link(virtual_function(slot, kMellanox, device, kInfiniband), gts, 16);
@@ -376,6 +404,25 @@ NodeDescription nd96isr_h100_v5() {
   give_gpus(node, hopper());
   give_nccl(node, "ndv5", 1);
   node.site = kSite;
+  return node;
+}
+
+NodeDescription nd96isr_mi300x_v5() {
+  auto node = azure_machine("nd96isr_mi300x_v5");
+  node.cpu_model = {
+      .name = "Intel(R) Xeon(R) Platinum 8480C", .cores_per_l3 = 48, .l3_kib = 107520};
+  give_processors(node, 2, 48, 1, 2);
+  give_memory(node, 1'915'059ULL * 1024);
+  node.kernel_log = boot_log(node.cpu_model.name);
+  for (unsigned i = 0; i < 8; ++i) {
+    const int numa = i < 4 ? 0 : 1;
+    node.amd_gpus.push_back(mi300x({0x2 + i, numa}, i));
+    node.hcas.push_back(hca("400 Gb/sec (4X NDR)", 0x101e, {0x101 + i, numa}, i, 32));
+    node.nvme.push_back(scratch_disk(i, numa, 7'501'476'528));
+  }
+  node.hcas.push_back(accelerated_networking(0x101a, 100'000));
+  node.raid = {{.disks = 8}};
+  node.system.modules.emplace_back("amdgpu");
   return node;
 }
 

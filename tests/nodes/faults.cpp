@@ -20,6 +20,7 @@ const std::vector<Fault>& all_faults() {
                               system_faults(),
                               device_faults(),
                               gpu_faults(),
+                              amd_faults(),
                               gpu_link_faults(),
                               infiniband_faults(),
                               incident_faults()}) {

@@ -19,6 +19,7 @@ namespace muster::nodes {
 inline constexpr std::string_view kV100 = "nd40rs_v2";
 inline constexpr std::string_view kA100 = "nd96asr_v4";
 inline constexpr std::string_view kH100 = "nd96isr_h100_v5";
+inline constexpr std::string_view kMi300x = "nd96isr_mi300x_v5";
 inline constexpr std::string_view kBareMetal = "bare_metal_h100";
 
 // What the finding says in values.
@@ -63,6 +64,7 @@ struct Fault {
 [[nodiscard]] std::vector<Fault> system_faults();
 [[nodiscard]] std::vector<Fault> device_faults();
 [[nodiscard]] std::vector<Fault> gpu_faults();
+[[nodiscard]] std::vector<Fault> amd_faults();
 [[nodiscard]] std::vector<Fault> gpu_memory_faults();  // part of gpu_faults()
 [[nodiscard]] std::vector<Fault> gpu_link_faults();
 [[nodiscard]] std::vector<Fault> infiniband_faults();

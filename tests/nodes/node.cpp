@@ -56,6 +56,7 @@ const std::vector<NamedNode>& all_nodes() {
       {"nd96asr_v4", nd96asr_v4},
       {"nd96amsr_a100_v4", nd96amsr_a100_v4},
       {"nd96isr_h100_v5", nd96isr_h100_v5},
+      {"nd96isr_mi300x_v5", nd96isr_mi300x_v5},
       {"bare_metal_h100", bare_metal_h100},
       {"hb176rs_v4", hb176rs_v4},
       {"laptop", laptop},

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/node/gpu.hpp"
+#include "lib/node/pci.hpp"
 
 namespace muster::nodes {
 
@@ -62,6 +63,12 @@ struct GpuDescription {
   bool listed = true;  // NVML knows it
 };
 
+// What the amdgpu driver tells of it stands in its PCI folder.
+struct AmdGpuDescription {
+  PciDescription pci;
+  AmdGpu facts;
+};
+
 // The driver that the node has installed, as NVML shows it.
 struct NvmlDescription {
   unsigned branch = 580;  // of the fake library: 470, 535 or 580
@@ -106,6 +113,8 @@ struct NvmeDescription {
   std::string state = "live";
   std::uint64_t sectors = 0;  // of 512 bytes; 0: a controller without a namespace
   bool read_only = false;
+  std::string model = "Microsoft NVMe Direct Disk v2";
+  std::string firmware = "NVMDV002";
 };
 
 struct RaidDescription {
@@ -201,6 +210,7 @@ struct NodeDescription {
   std::uint64_t swap_kib = 0;
   std::vector<HugePagesDescription> huge_pages;
   std::vector<GpuDescription> gpus;
+  std::vector<AmdGpuDescription> amd_gpus;
   NvmlDescription nvml;
   std::vector<HcaDescription> hcas;        // those with an Ethernet link layer too
   std::vector<NetdevDescription> netdevs;  // those that belong to no HCA
@@ -230,6 +240,7 @@ void give_memory(NodeDescription& node, std::uint64_t total_kib);
 [[nodiscard]] NodeDescription nd96asr_v4();
 [[nodiscard]] NodeDescription nd96amsr_a100_v4();
 [[nodiscard]] NodeDescription nd96isr_h100_v5();
+[[nodiscard]] NodeDescription nd96isr_mi300x_v5();
 // Bare metal, PCI switches in sight, EDAC and AER; judged by the profile `generic` and the site's
 // own limits.
 [[nodiscard]] NodeDescription bare_metal_h100();

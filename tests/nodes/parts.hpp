@@ -14,6 +14,7 @@ namespace muster::nodes {
 void render_processors(const NodeDescription& node, Tree& tree);
 void render_memory(const NodeDescription& node, Tree& tree);
 void render_pci(const NodeDescription& node, Tree& tree);
+void render_amd(const NodeDescription& node, Tree& tree);
 void render_infiniband(const NodeDescription& node, Tree& tree);
 void render_network(const NodeDescription& node, Tree& tree);
 void render_disks(const NodeDescription& node, Tree& tree);

@@ -15,6 +15,7 @@ Tree render(const NodeDescription& node) {
   render_processors(node, tree);
   render_memory(node, tree);
   render_pci(node, tree);
+  render_amd(node, tree);
   render_infiniband(node, tree);
   render_network(node, tree);
   render_disks(node, tree);

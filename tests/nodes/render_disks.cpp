@@ -20,9 +20,9 @@ void add_nvme(const NvmeDescription& disk, std::size_t index, Tree& tree) {
   const auto controller = fmt::format("{}/nvme/nvme{}", pci, index);
   attribute(tree, controller, "state", disk.state);
   // Padded with blanks to 40 bytes, as the controller gives it.
-  attribute(tree, controller, "model", fmt::format("{:<40}", "Microsoft NVMe Direct Disk v2"));
+  attribute(tree, controller, "model", fmt::format("{:<40}", disk.model));
   attribute(tree, controller, "serial", fmt::format("{:<20}", fmt::format("6A2F{:08}", index)));
-  attribute(tree, controller, "firmware_rev", "NVMDV002");
+  attribute(tree, controller, "firmware_rev", disk.firmware);
   attribute(tree, controller, "transport", "pcie");
   attribute(tree, controller, "address", disk.pci.address);
   attribute(tree, controller, "numa_node", fmt::format("{}", disk.pci.numa));

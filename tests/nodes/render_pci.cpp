@@ -162,6 +162,7 @@ std::string device_path(const PciDescription& pci) {
 std::vector<const PciDescription*> functions_of(const NodeDescription& node) {
   std::vector<const PciDescription*> result;
   for (const auto& gpu : node.gpus) result.push_back(&gpu.pci);
+  for (const auto& gpu : node.amd_gpus) result.push_back(&gpu.pci);
   for (const auto& hca : node.hcas) result.push_back(&hca.pci);
   for (const auto& disk : node.nvme) result.push_back(&disk.pci);
   return result;

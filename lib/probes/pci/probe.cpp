@@ -76,38 +76,6 @@ bool is_address(std::string_view name) {
          parts[2].size() == 2 && parse_hex(parts[2]) && parse_hex(name.substr(dot + 1));
 }
 
-// "32.0 GT/s PCIe"; the kernel says Unknown where it cannot know, as in many guests.
-Fact<double> read_speed(const Root& root, std::string_view address, std::string_view name) {
-  const std::string path = file_of(address, name);
-  const auto line = root.read_line(path);
-  if (!line) return Fact<double>::failed(line.error());
-  if (line->starts_with("Unknown"))
-    return Fact<double>::absent(fmt::format("{} says {}", path, printable(*line)));
-  const auto words = split_words(*line);
-  const auto value =
-      words.size() >= 2 && words[1] == "GT/s" ? parse_number(words[0]) : make_error("");
-  if (!value || *value <= 0) {
-    return Fact<double>::unreadable(
-        fmt::format("read {}: \"{}\" is not a link speed", path, printable(*line)));
-  }
-  return *value;
-}
-
-Fact<unsigned> read_width(const Root& root, std::string_view address, std::string_view name) {
-  const std::string path = file_of(address, name);
-  const auto line = root.read_line(path);
-  if (!line) return Fact<unsigned>::failed(line.error());
-  const auto value = parse_unsigned(*line);
-  if (value && (*value == 0 || *value == 63 || *value == 255)) {
-    return Fact<unsigned>::absent(fmt::format("{} says {}, which means not known", path, *value));
-  }
-  if (!value || *value > 32) {
-    return Fact<unsigned>::unreadable(
-        fmt::format("read {}: \"{}\" is not a link width", path, printable(*line)));
-  }
-  return static_cast<unsigned>(*value);
-}
-
 Fact<int> read_numa_node(const Root& root, std::string_view address) {
   const std::string path = file_of(address, "numa_node");
   const auto line = root.read_line(path);
@@ -212,10 +180,10 @@ std::vector<std::string> read_upstream(const Root& root, std::string_view addres
 }
 
 void read_link(const Root& root, PciDevice& device) {
-  device.link_speed_gts = read_speed(root, device.address, "current_link_speed");
-  device.link_speed_max_gts = read_speed(root, device.address, "max_link_speed");
-  device.link_width = read_width(root, device.address, "current_link_width");
-  device.link_width_max = read_width(root, device.address, "max_link_width");
+  device.link_speed_gts = read_link_speed(root, file_of(device.address, "current_link_speed"));
+  device.link_speed_max_gts = read_link_speed(root, file_of(device.address, "max_link_speed"));
+  device.link_width = read_link_width(root, file_of(device.address, "current_link_width"));
+  device.link_width_max = read_link_width(root, file_of(device.address, "max_link_width"));
 }
 
 void read_config_and_errors(const Root& root, PciDevice& device) {

@@ -100,6 +100,20 @@ struct IbErrorLimits {
                 MUSTER_FIELD(counters, "limits by the counter's name"));
 };
 
+struct IbBerLimits {
+  Limit<double> symbol_warn_above, symbol_fail_above, raw_warn_above, sisters_warn_above;
+  Limit<double> sisters_times;
+
+  MUSTER_FIELDS(IbBerLimits,
+                MUSTER_FIELD(symbol_warn_above, "symbol errors after correction, per bit"),
+                MUSTER_FIELD(symbol_fail_above, "symbol errors after correction, per bit"),
+                MUSTER_FIELD(raw_warn_above, "corrected bits, per bit"),
+                MUSTER_FIELD(sisters_warn_above,
+                             "corrected bits, per bit, of one that has sisters_times as many as "
+                             "most HCAs like it"),
+                MUSTER_FIELD(sisters_times, "how many times as many"));
+};
+
 struct IbFlapLimits {
   Limit<int> max;
   Seconds window{}, ignore_after_boot{};
@@ -118,6 +132,7 @@ struct IbLimits {
   IbAddressLimits address;
   IbMtuLimits mtu;
   IbErrorLimits errors;
+  IbBerLimits ber;
   IbFlapLimits flaps;
 
   MUSTER_FIELDS(IbLimits,
@@ -128,6 +143,7 @@ struct IbLimits {
                 MUSTER_FIELD(address, ""),
                 MUSTER_FIELD(mtu, ""),
                 MUSTER_FIELD(errors, ""),
+                MUSTER_FIELD(ber, ""),
                 MUSTER_FIELD(flaps, ""));
 };
 

@@ -66,6 +66,22 @@ struct NvlinkReason {
                 MUSTER_FIELD(context, "where to look"));
 };
 
+// What bits of the registers mean that follow an error of NVLink up to Hopper (XID 74).
+struct NvlinkBits {
+  int number = 1;
+  Words bits;
+  std::string kind;
+  bool hardware = false;
+  std::string context;
+
+  MUSTER_FIELDS(NvlinkBits,
+                field("register", &Self::number, "which of the seven, from 1"),
+                MUSTER_FIELD(bits, "from 0, the least"),
+                field("class", &Self::kind, "fatal or degraded, where the line says fatal"),
+                MUSTER_FIELD(hardware, "three times on one link: replace"),
+                MUSTER_FIELD(context, "where to look"));
+};
+
 struct XidLimits {
   Seconds window{}, coalesce{}, jobs_window{};
   int jobs = 0;
@@ -75,6 +91,7 @@ struct XidLimits {
   std::map<std::string, XidAction> actions;
   std::vector<NvlinkUnit> nvlink_units;
   std::vector<NvlinkReason> nvlink_reasons;
+  std::vector<NvlinkBits> nvlink_bits;
 
   MUSTER_FIELDS(
       XidLimits,
@@ -89,7 +106,8 @@ struct XidLimits {
       MUSTER_FIELD(rules, "what each number means"),
       MUSTER_FIELD(actions, "what an XID 154 calls for, by its value"),
       MUSTER_FIELD(nvlink_units, "XIDs 144 to 150, by unit and status"),
-      MUSTER_FIELD(nvlink_reasons, "XID 149, by reason of a link that is down"));
+      MUSTER_FIELD(nvlink_reasons, "XID 149, by reason of a link that is down"),
+      MUSTER_FIELD(nvlink_bits, "XID 74, by the bits of its registers"));
 };
 
 struct SxidLimits {

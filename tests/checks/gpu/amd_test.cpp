@@ -101,6 +101,28 @@ TEST(GpuAmdTest, OneWithALowerPowerLimitWarnsAndALimitOfAllIsTheSites) {
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
 }
 
+TEST(GpuAmdTest, WarnsOfALinkThatSendsPacketsAgainAndAgain) {
+  auto snapshot = node();
+  snapshot.identity->uptime_s = 86400.0;
+  snapshot.earlier.last_uptime_s = 82800;
+  for (auto& each : snapshot.pci->amd_gpus) {
+    each.replays = std::uint64_t{100};
+    snapshot.pci->devices.push_back({.address = each.address,
+                                     .kind = PciKind::gpu,
+                                     .link_speed_max_gts = 32.0,
+                                     .link_width = 16U});
+    snapshot.earlier.counters[fmt::format("gpu.{}.pcie_replays", each.address)] = {
+        {.uptime_s = 82800, .value = 100}};
+  }
+  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+  gpu(snapshot, 3).replays = std::uint64_t{100 + 1800};  // 30 a minute, below 30.7
+  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
+  gpu(snapshot, 3).replays = std::uint64_t{100 + 1900};
+  ASSERT_EQ(judge(snapshot).size(), 1U);
+  EXPECT_EQ(judge(snapshot).front().device, "0003:00:00.0");
+  EXPECT_EQ(judge(snapshot).front().outcome, Outcome::warn);
+}
+
 TEST(GpuAmdTest, TheOddOneOutIsFound) {
   auto snapshot = node();
   gpu(snapshot, 7).hive = Fact<std::string>::absent("no such file");

@@ -473,6 +473,41 @@ TEST(GpuXidTest, AMemoryErrorIsOneFaultWithWhatBecameOfIt) {
   }
 }
 
+TEST(GpuXidTest, ALinkThatFailsAgainAfterEachResetIsReplaced) {
+  const auto on_link = [](unsigned link, std::string_view first) {
+    return fmt::format(
+        "74, NVLink: fatal error detected on link {}({}, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
+        link,
+        first);
+  };
+  const auto loaded = line(8 * kHour, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.65.06");
+  const auto node_with = [&](const std::string& first, const std::string& last) {
+    return bare_metal({xid(5 * kHour, first),
+                       xid(5 * kHour + 2, first),
+                       xid(6 * kHour, first),
+                       loaded,
+                       xid(9 * kHour, last)});
+  };
+  const Finding again = only(node_with(on_link(4, "0x10"), on_link(4, "0x10")));
+  EXPECT_EQ(again.remedy, Remedy::reseat_or_replace);
+  EXPECT_THAT(again.message, HasSubstr("; 3 times on link 4"));
+  // Another link, and one that only follows its peer.
+  EXPECT_EQ(only(node_with(on_link(5, "0x10"), on_link(4, "0x10"))).remedy, kReset);
+  EXPECT_EQ(only(node_with(on_link(4, "0x2"), on_link(4, "0x2"))).remedy, kReset);
+
+  Snapshot rebooted = bare_metal({xid(9 * kHour, on_link(4, "0x10"))});
+  EXPECT_EQ(only(rebooted).remedy, kReset);
+  for (const double hours_ago : {20.0, 30.0}) {
+    rebooted.earlier.xids.push_back({.address = "0001:00:00.0",
+                                     .code = 74,
+                                     .boot_id = "boot-0",
+                                     .wall_s = kNow - hours_ago * kHour,
+                                     .lines = 1,
+                                     .text = on_link(4, "0x10").substr(4)});
+  }
+  EXPECT_EQ(only(rebooted).remedy, Remedy::reseat_or_replace);
+}
+
 TEST(GpuXidTest, WhatTheGpuItselfShowsIsNotSaidTwice) {
   Snapshot snapshot = bare_metal({xid(9 * kHour, "64, failed")});
   snapshot.nvml->gpus[0].remapped_rows->failed = true;

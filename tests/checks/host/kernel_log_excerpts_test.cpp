@@ -179,7 +179,8 @@ const std::vector<Excerpt> kExcerpts{
     {"Memory of an AMD GPU that was corrected",
      "amdgpu 0000:12:00.0: amdgpu: socket: 2, die: 0 17 new correctable hardware errors detected "
      "in umc block\n"
-     "amdgpu 0000:12:00.0: amdgpu: 0 uncorrectable hardware errors detected in umc block",
+     "amdgpu 0000:12:00.0: amdgpu: 0 uncorrectable hardware errors detected in umc block\n"
+     "amdgpu 0000:12:00.0: amdgpu: {17}0 uncorrectable hardware errors detected in umc block",
      {}},
     {"A program that hung an AMD GPU",
      "amdgpu 0000:12:00.0: amdgpu: GPU reset begin!\n"

@@ -61,6 +61,20 @@ TEST(HostModulesTest, FailsAForbiddenModule) {
                                   .remedy = Remedy::fix_config}));
 }
 
+TEST(HostModulesTest, WarnsOfAForbiddenOneThatAnyUserCanHaveLoaded) {
+  const std::vector<std::string> loaded{"sctp", "can_raw", "cannery"};
+  EXPECT_THAT(judge(loaded, {.forbidden = {"sctp"}}),
+              ElementsAre(Finding{.device = "sctp",
+                                  .outcome = Outcome::warn,
+                                  .message = "kernel module sctp is loaded, and must not be; any "
+                                             "user can have it loaded",
+                                  .observed = true,
+                                  .limit = false,
+                                  .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(loaded, {.forbidden = {"can-raw"}}).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge(loaded, {.forbidden = {"cannery"}}).front().outcome, Outcome::fail);
+}
+
 TEST(HostModulesTest, IsUndecidedWithoutTheList) {
   EXPECT_THAT(
       judge(Fact<std::vector<std::string>>::unreadable("list sys/module: Permission denied"),

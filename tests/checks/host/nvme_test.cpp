@@ -122,6 +122,75 @@ TEST(HostNvmeTest, FailsABrokenArray) {
           failure("md0", "the array is broken, expected clean or active", "broken", "clean")));
 }
 
+// Eight drives of one model, and two others that the machine boots from.
+Snapshot ten_drives() {
+  Snapshot node{.disks = observed(Disks{})};
+  for (unsigned i = 0; i < 10; ++i) {
+    auto disk = nvme(i);
+    const bool boots = i >= 8;
+    disk.model = std::string(boots ? "BOOT 960" : "DATA 3840");
+    disk.firmware = std::string(boots ? "B1" : "D7");
+    if (boots) disk.size_bytes = 894 * kGib;
+    disk.address = fmt::format("0000:{:02x}:00.0", 0x20 + i);
+    disk.link_speed_gts = boots ? 8.0 : 32.0;
+    disk.link_width = boots ? 2U : 4U;
+    node.disks->nvme.push_back(disk);
+  }
+  return node;
+}
+
+Findings compare(const Snapshot& node, const NvmeLimits& limits = {}) {
+  return ask(checks::host_nvme, node, {.host = HostLimits{.nvme = limits}});
+}
+
+TEST(HostNvmeTest, EqualDrivesAreComparedWhereNoLimitIsSet) {
+  EXPECT_EQ(compare(ten_drives()).front().outcome, Outcome::pass);
+  auto node = ten_drives();
+  node.disks->nvme[3].link_width = 1U;
+  EXPECT_THAT(
+      compare(node),
+      ElementsAre(failure("nvme3n1", "lanes 1, but 4 on 7 of 8 NVMe drives like it", "1", "4")));
+  node = ten_drives();
+  node.disks->nvme[3].link_speed_gts = 8.0;
+  EXPECT_THAT(compare(node),
+              ElementsAre(failure("nvme3n1",
+                                  "link speed 8 GT/s, but 32 GT/s on 7 of 8 NVMe drives like it",
+                                  "8 GT/s",
+                                  "32 GT/s")));
+  node = ten_drives();
+  node.disks->nvme[5].size_bytes = std::uint64_t{1'900'000'000'000};
+  ASSERT_EQ(compare(node).size(), 1U);
+  EXPECT_EQ(compare(node).front().outcome, Outcome::fail);
+  EXPECT_EQ(compare(node).front().device, "nvme5n1");
+  node = ten_drives();
+  node.disks->nvme[5].firmware = std::string("D6");
+  EXPECT_THAT(compare(node),
+              ElementsAre(Finding{.device = "nvme5n1",
+                                  .outcome = Outcome::warn,
+                                  .message = "firmware D6, but D7 on 7 of 8 NVMe drives like it",
+                                  .observed = "D6",
+                                  .limit = "D7",
+                                  .remedy = Remedy::fix_config}));
+  node = ten_drives();
+  node.disks->nvme[5].model = std::string("OTHER 3840");
+  ASSERT_EQ(compare(node).size(), 1U);
+  EXPECT_EQ(compare(node).front().message,
+            "model OTHER 3840, but DATA 3840 on 7 of 8 NVMe drives like it");
+}
+
+TEST(HostNvmeTest, NobodyIsAccusedAmongTwoDrivesOrForTheSitesNamespaces) {
+  auto node = ten_drives();
+  node.disks->nvme[9].firmware = std::string("B2");
+  node.disks->nvme[9].link_width = 1U;
+  for (const auto& finding : compare(node)) EXPECT_NE(finding.outcome, Outcome::fail);
+  node = ten_drives();
+  node.disks->nvme[5].size_bytes = 1000 * kGib;
+  auto second = node.disks->nvme[5];
+  second.name = "nvme5n2";
+  node.disks->nvme.push_back(second);
+  EXPECT_EQ(compare(node).front().outcome, Outcome::pass);
+}
+
 TEST(HostNvmeTest, IsUndecidedAboutStatesThatCouldNotBeReadOrUnderstood) {
   Nvme silent = nvme(0);
   silent.state = Fact<std::string>::unreadable("state: Input/output error");

@@ -65,6 +65,18 @@ TEST(IbFlapsTest, FailsALinkThatWentDownTooOften) {
   EXPECT_THAT(judge(node), ElementsAre(flapped(5, "link_downed")));
 }
 
+// Some drivers write the address alone.
+TEST(IbFlapsTest, KnowsAnAdapterByItsAddress) {
+  Snapshot node = ib_node::node();
+  for (int i = 0; i < 5; ++i) {
+    node.kernel_log->records.push_back(link_down(50000 + i * 600));
+    node.kernel_log->records.back().text = "mlx5_core 0102:00:00.0: Port: 1 Link DOWN";
+  }
+  EXPECT_THAT(judge(node),
+              ElementsAre(::testing::AllOf(Field(&Finding::device, "mlx5_ib1"),
+                                           Field(&Finding::outcome, Outcome::fail))));
+}
+
 TEST(IbFlapsTest, BelievesThePortsCounterMoreThanItsInterface) {
   Snapshot node = ib_node::node();
   ib_node::seen_before(node, kKey, 0);

@@ -65,6 +65,17 @@ Verdict verdict(const Snapshot& snapshot, std::string_view line) {
   return judged(snapshot, line).verdict;
 }
 
+TEST(NhcAzureTest, OneFaultOfAllGpusIsOneFindingWhateverLineFindsIt) {
+  auto snapshot = node();
+  for (unsigned i = 0; i < 2; ++i)
+    gpu(snapshot, i).ecc_aggregate.dram_corrected = std::uint64_t{100};
+  const auto config =
+      parse_config("nhc.conf", "* || check_gpu_ecc 20000000 10000\n* || check_gpu_ecc 10 10\n");
+  const auto report = judge(snapshot, {}, config, "manual");
+  ASSERT_EQ(report.groups.size(), 1U);
+  EXPECT_EQ(report.groups.front().subject, "2 of 2 GPUs");
+}
+
 TEST(NhcAzureTest, RetiredPagesAreMemoryErrors) {
   auto snapshot = node();
   EXPECT_EQ(verdict(snapshot, "check_gpu_ecc"), Verdict::healthy);

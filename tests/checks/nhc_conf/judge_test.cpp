@@ -209,6 +209,11 @@ TEST(NhcNeedsTest, AreThoseOfEveryLine) {
   EXPECT_EQ(needs.probes, Probe::identity | Probe::cpu | Probe::disks | Probe::environment);
   EXPECT_THAT(needs.files, ElementsAre("/etc/x"));
   EXPECT_THAT(needs_of(parse_config("nhc.conf", "")).files, IsEmpty());
+  const auto contents =
+      needs_of(parse_config("nhc.conf", "* || check_file_contents /etc/y '*z*'\n"));
+  EXPECT_THAT(contents.contents, ElementsAre("/etc/y"));
+  EXPECT_THAT(contents.files, ElementsAre("/etc/y"));
+  EXPECT_TRUE(needs_of(parse_config("nhc.conf", "* || check_ps_service sshd\n")).processes);
 }
 
 }  // namespace

@@ -59,6 +59,9 @@ Snapshot node() {
   conf.group = std::uint64_t{0};
   conf.modified_s = std::uint64_t{1'700'000'000};
   conf.changed_s = std::uint64_t{1'700'003'600};
+  conf.contents = std::string(
+      "# the cluster\n  SlurmctldHost=head\nProctrackType=proctrack/cgroup\n"
+      "Name=a\\\nb\nlast line");
   FileFact gone{.path = "/gone"};
   gone.space = Fact<Space>::absent("No such file or directory");
   Environment environment;
@@ -74,6 +77,7 @@ Snapshot node() {
           .processes = observed(Processes{
               .all = std::vector<RunningProcess>{systems, busy},
               .users = std::map<std::string, std::uint64_t>{{"root", 0U}, {"ann", 1001U}}}),
+          .services = observed(Services{.active = std::vector<std::string>{}}),
           .network = observed(Network{.sockets = sockets()}),
           .environment = observed(std::move(environment))};
 }
@@ -90,9 +94,92 @@ struct Case {
 
 class NhcSystemTest : public ::testing::TestWithParam<Case> {};
 
+// A job's processes hang below its step's, which is root's: anybody can call a program so.
+TEST(NhcLineageTest, GoesByTheStepsOfSlurm) {
+  auto snapshot = node();
+  auto& all = *snapshot.processes->all;
+  auto step = process(250, 0, "slurmstepd: [4711.0]");
+  step.parent = 200;
+  auto shell = process(260, 1001, "/bin/bash job.sh");
+  shell.parent = 250;
+  all.push_back(step);
+  all.push_back(shell);
+  EXPECT_EQ(outcome(snapshot, "check_ps_unauth_users"), "pass");
+  EXPECT_EQ(outcome(snapshot, "check_ps_userproc_lineage"), "unknown");  // the other one
+  for (auto& each : all) {
+    if (each.user == std::uint64_t{1001}) each.parent = each.pid == 260 ? 250 : 260;
+  }
+  EXPECT_EQ(outcome(snapshot, "check_ps_userproc_lineage"), "pass");
+  for (auto& each : all) {
+    if (each.pid == 250) each.user = std::uint64_t{1001};
+  }
+  EXPECT_EQ(outcome(snapshot, "check_ps_userproc_lineage"), "unknown");
+}
+
+TEST(NhcKswapdTest, ComparesTheThreadsOfTheNumaNodes) {
+  auto snapshot = node();
+  for (unsigned i = 0; i < 2; ++i) {
+    snapshot.processes->all->push_back(process(90 + i, 0, fmt::format("[kswapd{}]", i)));
+    snapshot.processes->all->back().cpu_s = i == 0 ? 10 : 50;
+  }
+  EXPECT_EQ(outcome(snapshot, "check_ps_kswapd 100 10"), "pass");
+  EXPECT_EQ(outcome(snapshot, "check_ps_kswapd 100 4"), "fail");
+  EXPECT_EQ(outcome(snapshot, "check_ps_kswapd 40 10"), "fail");
+  EXPECT_EQ(outcome(snapshot, "check_ps_kswapd 40 10 log"), "warn");
+}
+
 TEST_P(NhcSystemTest, IsJudgedAsNhcDoes) {
   EXPECT_EQ(outcome(node(), GetParam().line), GetParam().outcome) << GetParam().line;
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Contents,
+    NhcSystemTest,
+    ::testing::Values(
+        Case{"check_file_contents /etc/slurm/slurm.conf SlurmctldHost=head", "pass"},
+        Case{"check_file_contents /etc/slurm/slurm.conf '/^ProctrackType=.*cgroup$/' '*Host*'",
+             "pass"},
+        Case{"check_file_contents /etc/slurm/slurm.conf SlurmctldHost=other", "fail"},
+        Case{"check_file_contents /etc/slurm/slurm.conf '*Host*' TaskPlugin=*", "fail"},
+        Case{"check_file_contents /etc/slurm/slurm.conf '!*linuxproc*'", "pass"},
+        Case{"check_file_contents /etc/slurm/slurm.conf '*Host*' '!Proctrack*'", "fail"},
+        Case{"check_file_contents /etc/slurm/slurm.conf Name=ab", "pass"},
+        Case{"check_file_contents /etc/slurm/slurm.conf 'last line'", "pass"},
+        Case{"check_file_contents /etc/slurm/slurm.conf '/[/'", "unknown"},
+        Case{"check_file_contents /gone x", "fail"},
+        Case{"check_file_contents /unseen x", "unknown"}));
+
+INSTANTIATE_TEST_SUITE_P(Services,
+                         NhcSystemTest,
+                         ::testing::Values(Case{"check_ps_service -u root slurmd", "pass"},
+                                           Case{"check_ps_service slurmd.service", "pass"},
+                                           Case{"check_ps_service -u ann slurmd", "fail"},
+                                           Case{"check_ps_service munged", "fail"},
+                                           Case{"check_ps_service -0 munged", "warn"},
+                                           Case{"check_ps_service -d slurmd slurm", "pass"},
+                                           Case{"check_ps_service -m '/slurm[d]$/' slurm", "pass"},
+                                           Case{"check_ps_service -f -m '*slurmd -D' slurm",
+                                                "pass"},
+                                           Case{"check_ps_service -m '*slurmd -D' slurm", "fail"},
+                                           Case{"check_ps_service -s slurmd", "fail"},
+                                           Case{"check_ps_service -s munged", "pass"},
+                                           Case{"check_ps_service -k -v slurmd", "unknown"},
+                                           Case{"check_ps_service -k -v munged", "pass"},
+                                           Case{"check_ps_daemon slurmd root", "pass"},
+                                           Case{"check_ps_daemon slurmd root -D", "pass"},
+                                           Case{"check_ps_daemon slurmd root -X", "fail"},
+                                           Case{"check_ps_daemon nscd", "fail"}));
+
+// The user's program is of no step.
+INSTANTIATE_TEST_SUITE_P(Strangers,
+                         NhcSystemTest,
+                         ::testing::Values(Case{"check_ps_userproc_lineage", "unknown"},
+                                           Case{"check_ps_userproc_lineage log syslog", "warn"},
+                                           Case{"check_ps_unauth_users log", "warn"},
+                                           Case{"check_ps_unauth_users -n ann die", "pass"},
+                                           Case{"check_ps_unauth_users -c /usr/bin/train", "pass"},
+                                           Case{"check_ps_kswapd 1800 100 log", "pass"},
+                                           Case{"check_ps_kswapd much", "unknown"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Mounts,

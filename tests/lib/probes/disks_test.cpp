@@ -30,10 +30,13 @@ TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
             observed(Disks{.nvme = {{.name = "nvme0n1",
                                      .controller = "nvme0",
                                      .model = std::string("Microsoft NVMe Direct Disk v2"),
+                                     .firmware = std::string("NVMDV002"),
                                      .state = std::string("live"),
                                      .size_bytes = 2000UL * 512,
                                      .read_only = false,
-                                     .address = std::string("0001:00:00.0")}},
+                                     .address = std::string("0001:00:00.0"),
+                                     .link_speed_gts = 32.0,
+                                     .link_width = 4U}},
                            .dead_controllers = {},
                            .raid = {{.name = "md0",
                                      .level = std::string("raid1"),
@@ -150,10 +153,18 @@ TEST(EmptyRootTest, IsAnErrorForTheDisksProbe) {
             (Section<Disks>{.status = Status::error, .reason = "there is no /sys"}));
 }
 
-TEST_F(DisksProbeTest, LeavesOutAzuresRemoteDisksBehindAPcieController) {
-  write_controller("model", "MSFT NVMe Accelerator v1.0              \n");
-  EXPECT_THAT(probe()->nvme, IsEmpty());
-  EXPECT_THAT(probe()->dead_controllers, IsEmpty());
+TEST_F(DisksProbeTest, LeavesOutTheCloudsRemoteDisksBehindAPcieController) {
+  for (const auto* model : {"MSFT NVMe Accelerator v1.0              \n",
+                            "Amazon Elastic Block Store              \n",
+                            "nvme_card-pd                            \n"}) {
+    write_controller("model", model);
+    EXPECT_THAT(probe()->nvme, IsEmpty()) << model;
+    EXPECT_THAT(probe()->dead_controllers, IsEmpty()) << model;
+  }
+  for (const auto* model : {"Amazon EC2 NVMe Instance Storage\n", "nvme_card\n"}) {
+    write_controller("model", model);
+    EXPECT_EQ(probe()->nvme.size(), 1U) << model;
+  }
 }
 
 }  // namespace

@@ -39,6 +39,15 @@ class EnvironmentTest : public ::testing::Test {
   TempDir dir_;
 };
 
+TEST_F(EnvironmentTest, ReadsTheTextOfAFileOnlyWhereItIsAskedFor) {
+  dir_.write("etc/slurm/slurm.conf", "a\tb\n\x01\xff\n");
+  const auto asked = probe({.files = {"/etc/slurm/slurm.conf", "/gone"},
+                            .contents = {"/etc/slurm/slurm.conf", "/gone"}});
+  EXPECT_EQ(asked.files.at(0).contents, std::string("a\tb\n\\x01\\xff\n"));
+  EXPECT_TRUE(asked.files.at(1).contents.is_absent());
+  EXPECT_FALSE(probe({.files = {"/etc/slurm/slurm.conf"}}).files.at(0).contents.known());
+}
+
 TEST(NcclConfTest, ReadsLinesAsNcclDoes) {
   EXPECT_THAT(parse_nccl_conf("# comment\n"
                               "NCCL_A=1\n"

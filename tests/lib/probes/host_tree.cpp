@@ -70,6 +70,9 @@ void write_disks(const TempDir& tree) {
   tree.write(fmt::format("{}/vendor", device), "0x1414\n");
   tree.write(fmt::format("{}/nvme/nvme0/state", device), "live\n");
   tree.write(fmt::format("{}/nvme/nvme0/model", device), "Microsoft NVMe Direct Disk v2     \n");
+  tree.write(fmt::format("{}/nvme/nvme0/firmware_rev", device), "NVMDV002\n");
+  tree.write(fmt::format("{}/current_link_speed", device), "32.0 GT/s PCIe\n");
+  tree.write(fmt::format("{}/current_link_width", device), "4\n");
   tree.write(fmt::format("{}/nvme/nvme0/transport", device), "pcie\n");
   tree.write(fmt::format("{}/nvme/nvme0/nvme0n1/size", device), "2000\n");
   tree.write(fmt::format("{}/nvme/nvme0/nvme0n1/ro", device), "0\n");

@@ -238,6 +238,10 @@ TEST_F(ProfileErrorTest, XidRulesThatCannotBeMeant) {
             "profiles/x.yaml:2: 'gpu.xid.classes.ecc' \"ecc\" is no number of an XID");
   EXPECT_EQ(error("nvlink_units: [{units: [TREX], reset: [0x1, bit1]}]"),
             "profiles/x.yaml:2: 'gpu.xid.nvlink_units.0' \"bit1\" is no word of 32 bits");
+  EXPECT_EQ(error("nvlink_bits: [{register: 8, bits: [1], class: fatal}]"),
+            "profiles/x.yaml:2: 'gpu.xid.nvlink_bits.0' 8 is none of the seven registers");
+  EXPECT_EQ(error("nvlink_bits: [{register: 1, bits: [32], class: fatal}]"),
+            "profiles/x.yaml:2: 'gpu.xid.nvlink_bits.0' \"32\" is no bit of 32");
   EXPECT_EQ(files.error_in("gpu: {sxid: {classes: {\"20034\": none}}}\n"),
             "profiles/x.yaml:2: 'gpu.sxid.classes.20034' is \"none\", which is not among "
             "'gpu.sxid.kinds'");
