@@ -33,8 +33,8 @@ std::string_view interface_in(std::string_view text) {
   return {};
 }
 
-// "mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN", also without the name, "mlx5_core 0101:00:00.0 ib0: Link down",
-// "ib6: Lost carrier".
+// "mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN", where the name may be missing,
+// "mlx5_core 0101:00:00.0 ib0: Link down", "ib6: Lost carrier".
 std::optional<LinkDown> parse_link_down(std::string_view text) {
   const auto lower = lower_case(text);
   if (lower.find("lost carrier") != std::string::npos) {

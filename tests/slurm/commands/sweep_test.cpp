@@ -304,9 +304,10 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"kind",
                  "kinds: [pear]",
                  "'slurm.sweep.kinds' has \"pear\"; write pair or single or node or locate"},
-        RuleCase{"no_kind",
-                 "kinds: []",
-                 "'slurm.sweep.kinds' is empty; write pair or single or node or locate, or several"},
+        RuleCase{
+            "no_kind",
+            "kinds: []",
+            "'slurm.sweep.kinds' is empty; write pair or single or node or locate, or several"},
         RuleCase{"kind_twice", "kinds: [pair, pair]", "'slurm.sweep.kinds' has \"pair\" twice"},
         RuleCase{"partition", "partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
         RuleCase{"account", "account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
