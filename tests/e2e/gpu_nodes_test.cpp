@@ -52,6 +52,7 @@ const Ids& hidden_from_guests() {
                        "gpu.amd",
                        "gpu.ras",
                        "gpu.sxid",
+                       "ib.ber",
                        "ib.mtu",
                        "ib.verbs",
                        "env.libraries"};
