@@ -52,7 +52,7 @@ fi
 # shellcheck disable=SC2016 # expanded by the inner shell
 inside() {
   unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" bash -c '
-    mount --bind "$0" "$0" # which other mount namespaces can be made of
+    mount --rbind "$0" "$0" # which other mount namespaces can be made of
     mount --rbind --make-rslave /dev "$0/dev"
     mount --rbind --make-rslave /sys "$0/sys"
     exec chroot "$0" env --ignore-environment HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
