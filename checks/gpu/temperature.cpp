@@ -66,7 +66,9 @@ std::optional<Finding> slowdown(const Snapshot& snapshot,
     return hot(snapshot,
                gpu,
                Outcome::fail,
-               fmt::format("{} C above the point where the GPU slows itself down", -*margin),
+               *margin == 0
+                   ? "at the point where the GPU slows itself down"
+                   : fmt::format("{} C above the point where the GPU slows itself down", -*margin),
                *margin,
                0);
   }

@@ -45,8 +45,8 @@ inline constexpr std::array kBenchChecks{
                "The all-reduce of several nodes reaches its bandwidth",
                "The bus bandwidth of the whole job against the limit of the profile for its number "
                "of nodes and NCCL's algorithm. The verdict is the job's: it accuses no node.",
-               "Look at bench.transport first. Then halve the nodes and run both halves; go on "
-               "with the slow half."},
+               "Look at bench.transport first. Then run `muster-bench locate` among the same "
+               "nodes: it names the node, HCA, GPU, link or switch that holds all others back."},
     BenchCheck{"bench.job_all_gather",
                "The all-gather of several nodes reaches its bandwidth",
                "As bench.job_all_reduce, for all_gather.",

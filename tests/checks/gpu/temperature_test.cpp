@@ -68,9 +68,9 @@ TEST(GpuTemperatureTest, FailsAtAndAboveTheGpusOwnSlowdown) {
     EXPECT_EQ(judge(node, profile).front(),
               (Finding{.device = "gpu1",
                        .outcome = Outcome::fail,
-                       .message = fmt::format("{} C above the point where the GPU slows itself "
-                                              "down (serial 165092301)",
-                                              above),
+                       .message = fmt::format(
+                           "{} the point where the GPU slows itself down (serial 165092301)",
+                           above == 0 ? "at" : fmt::format("{} C above", above)),
                        .observed = std::int64_t{-above},
                        .limit = 0.0,
                        .unit = "C",
