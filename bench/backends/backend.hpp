@@ -42,6 +42,7 @@ struct Pace {
   // Back to back, as programs do; else each one is waited for by itself.
   bool pipelined = false;
   bool graph = false;  // captured once as a CUDA graph; only where the back end has them
+  int together = 1;    // operations in one group of NCCL; times are of one of them
 };
 
 // The seconds of each iteration on one rank. Pipelined back ends that cannot tell one from the

@@ -3,6 +3,7 @@
 // and what each back end calls for it. Each has a file of its own, which defines one of these.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -23,6 +24,11 @@ struct Participant {
   [[nodiscard]] int next() const { return (rank + 1) % ranks; }
 
   [[nodiscard]] int previous() const { return (rank + ranks - 1) % ranks; }
+
+  // In pairs the first half of the ranks begins, each with the rank so much further on.
+  [[nodiscard]] bool begins() const { return rank < ranks / 2; }
+
+  [[nodiscard]] int partner() const { return begins() ? rank + ranks / 2 : rank - ranks / 2; }
 };
 
 // What is in a receive buffer after a collective.
@@ -60,6 +66,8 @@ struct NcclUse {
   void (*sends)(NcclCalls& nccl) = nullptr;  // sends and receives, which are one group
   bool in_place = true;
   std::string_view log_name = {};  // in NCCL's log; empty where it has no algorithms for it
+
+  [[nodiscard]] bool is_there() const { return call != nullptr || sends != nullptr; }
 };
 
 // The functions of MPI, with the operation's buffers. They return MPI's result codes.
@@ -74,6 +82,11 @@ class MpiCalls {
   [[nodiscard]] virtual int sendrecv() const = 0;  // to the next rank, from the previous one
   [[nodiscard]] virtual int gather() const = 0;
   [[nodiscard]] virtual int scatter() const = 0;
+  [[nodiscard]] virtual int pingpong() const = 0;
+  // A window of messages from those that begin to their partners, and their word that all came.
+  [[nodiscard]] virtual int uniband() const = 0;
+  [[nodiscard]] virtual int biband() const = 0;  // a window each way
+  [[nodiscard]] virtual int barrier() const = 0;
 
  protected:
   ~MpiCalls() = default;
@@ -119,6 +132,9 @@ struct CollectiveDefinition {
   bool has_root = false;    // --root counts
   bool one_buffer = false;  // on host memory out of place, too
   bool exchanges = false;   // in place, what a rank has sent is overwritten by what it receives
+  bool in_pairs = false;    // of ranks, whose number must be even; out of place alone
+  bool no_data = false;     // nothing moves, and there is one size: 0
+  int (*messages)(std::uint64_t bytes) = nullptr;  // see messages_of(); null for 1
   // What differs from sending and receiving everything; null for nothing.
   void (*shape)(Shape& shape, const Participant& self) = nullptr;
   Received received;
@@ -135,6 +151,25 @@ struct CollectiveDefinition {
 [[nodiscard]] constexpr double factor_of_parts(double ranks) { return (ranks - 1) / ranks; }
 
 [[nodiscard]] constexpr double factor_of_one(double /*ranks*/) { return 1; }
+
+// The messages of a window: as many as OSU's, fewer of long ones.
+inline constexpr int kWindow = 64;
+
+[[nodiscard]] constexpr int window_of(std::uint64_t bytes) {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{64} << 20U;
+  constexpr std::uint64_t kLeast = 4;
+  return static_cast<int>(
+      std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kLeast, kWindow));
+}
+
+// Of those between pairs of ranks.
+inline constexpr Received kFromPartner{
+    .what = Received::What::one_rank,
+    .from = [](const Participant& self) { return self.partner(); }};
+
+[[nodiscard]] inline Participant participant_of(const HostAlgorithms& peers) {
+  return {.rank = peers.rank(), .ranks = peers.ranks()};
+}
 
 namespace collectives {
 

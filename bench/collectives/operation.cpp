@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collectives/operation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "bench/collectives/definition.hpp"
@@ -96,6 +98,27 @@ bool reduces(Collective collective) { return definition_of(collective).reduces; 
 
 bool has_root(Collective collective) { return definition_of(collective).has_root; }
 
+bool moves_data(Collective collective) { return !definition_of(collective).no_data; }
+
+Result<void> can_run(const Operation& operation, int ranks) {
+  const auto& definition = definition_of(operation.collective);
+  if (operation.in_place && (definition.in_pairs || definition.no_data)) {
+    return make_error(fmt::format("there is no {} in place", definition.name));
+  }
+  if (definition.in_pairs && ranks % 2 != 0) {
+    return make_error(
+        fmt::format("{} runs between pairs of ranks, and {} is no even number of them",
+                    definition.name,
+                    ranks));
+  }
+  return {};
+}
+
+int messages_of(const Operation& operation) {
+  const auto messages = definition_of(operation.collective).messages;
+  return messages == nullptr ? 1 : messages(operation.bytes);
+}
+
 bool is_repeatable(const Operation& operation) {
   if (!operation.in_place) return true;
   const auto& definition = definition_of(operation.collective);
@@ -107,7 +130,7 @@ bool is_repeatable(const Operation& operation) {
 Shape shape_of(const Operation& operation, int rank, int ranks) {
   const auto& definition = definition_of(operation.collective);
   const auto size = size_of(operation.type);
-  const auto elements = operation.bytes / size;
+  const auto elements = definition.no_data ? 0 : operation.bytes / size;
   const auto parts = definition.in_parts ? static_cast<std::uint64_t>(ranks) : 1;
   const auto count = definition.in_parts ? part_of(elements, size, parts) : elements;
   const auto all = count * parts;

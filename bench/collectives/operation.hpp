@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/result.hpp"
+
 namespace muster::bench {
 
 // The table of collectives, a row for each, in the order of help texts. What a row stands for is
@@ -23,7 +25,11 @@ namespace muster::bench {
   ROW(alltoall)                 \
   ROW(sendrecv)                 \
   ROW(gather)                   \
-  ROW(scatter)
+  ROW(scatter)                  \
+  ROW(pingpong)                 \
+  ROW(uniband)                  \
+  ROW(biband)                   \
+  ROW(barrier)
 
 #define MUSTER_COLLECTIVE(name) name,
 enum class Collective { MUSTER_COLLECTIVES(MUSTER_COLLECTIVE) };
@@ -64,6 +70,15 @@ struct Operation {
 [[nodiscard]] std::size_t size_of(Type type);
 [[nodiscard]] bool reduces(Collective collective);   // all_reduce, reduce_scatter, reduce
 [[nodiscard]] bool has_root(Collective collective);  // broadcast, reduce, gather, scatter
+
+[[nodiscard]] bool moves_data(Collective collective);  // all but barrier
+
+// What so many ranks cannot do: in pairs an odd one, or some things in place. A sentence.
+[[nodiscard]] Result<void> can_run(const Operation& operation, int ranks);
+
+// The messages that one operation is made of, one after the other or under way together: all times
+// are divided by their number. 1 but for those between pairs of ranks.
+[[nodiscard]] int messages_of(const Operation& operation);
 
 // Whether the operation gives the same result when it is run again on the buffers that it left: not
 // where it adds up in place, or exchanges what ranks have.

@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 #include <limits>
+#include <utility>
 
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/command/bench_options.hpp"
@@ -83,6 +84,11 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
 
 Result<void> sizes_fit(const BenchCommand& command) {
   const bool range = command.min || command.max;
+  const bool sized = range || !command.sizes.empty() || command.step;
+  if (!moves_data(command.collective) && (sized || command.min_busbw || command.acceptance)) {
+    return make_error(fmt::format("{} moves no data: it has neither sizes nor a bandwidth",
+                                  to_string(command.collective)));
+  }
   if (!command.sizes.empty() && range) {
     return make_error("--sizes and --min or --max exclude each other");
   }
@@ -152,12 +158,19 @@ Result<void> finish(const BenchCommand& command) {
   if (!command.split && command.split_order != SplitOrder::at_once) {
     return make_error("--split-order goes with --split");
   }
+  if (command.split && (command.cycles > 1 || command.soak)) {
+    return make_error("--split runs all sizes once: it excludes --cycles and --soak");
+  }
   if (command.split && command.acceptance) {
     return make_error("--split and --acceptance exclude each other");
   }
-  if (command.graph && command.backend != BackendKind::nccl &&
-      command.backend != BackendKind::automatic) {
-    return make_error("--graph goes with --backend nccl");
+  const bool may_be_nccl =
+      command.backend == BackendKind::nccl || command.backend == BackendKind::automatic;
+  for (const auto& [asked, option] : {std::pair(command.graph, "--graph"),
+                                      std::pair(command.registered, "--registered"),
+                                      std::pair(command.together > 1, "--together")}) {
+    if (asked && !may_be_nccl)
+      return make_error(fmt::format("{} goes with --backend nccl", option));
   }
   return {};
 }

@@ -56,6 +56,10 @@ struct BenchCommand {
   std::optional<Percent> precision;  // until the median is known this well
   bool pipelined = false;
   bool graph = false;
+  bool registered = false;      // buffers, with NCCL
+  int together = 1;             // operations in one group of NCCL
+  int cycles = 1;               // of all sizes, at the least
+  std::optional<Seconds> soak;  // and as many more as begin in this time
 
   // With what, and among whom.
   BackendKind backend = BackendKind::automatic;

@@ -163,6 +163,14 @@ constexpr std::array kOptions{
     option<&C::pipelined>(
         "--pipelined", "", "start operations back to back; without it each one is waited for"),
     option<&C::graph>("--graph", "", "run them as a CUDA graph"),
+    option<&C::registered>(
+        "--registered", "", "take NCCL's memory for buffers, and register it (NCCL 2.19)"),
+    option<&C::together, AtLeast<1>{}>(
+        "--together",
+        "N",
+        "start N operations at a time, in one group of NCCL; times are of one (default 1)"),
+    option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
+    option<&C::soak>("--soak", "TIME", "run all sizes again until so much time is over"),
     option<&C::sim>("--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
     option<&C::split, take_split>(
         "--split",

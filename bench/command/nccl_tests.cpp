@@ -18,6 +18,7 @@ enum class Use {
   option,     // it is the value of an option of ours
   count,      // GPUs or threads of a process: ranks on this node, multiplied
   flag,       // 0: nothing, else a flag of ours
+  one_flag,   // 0: nothing, 1: a flag of ours
   waits,      // 0: back to back, else each operation is waited for
   no_matter,  // what is done anyhow, or makes no difference here
   only,       // one value means what is done anyhow, any other is refused
@@ -52,11 +53,11 @@ constexpr std::array kForeign{
     Foreign{'a', "--average", Use::no_matter, "", ""},        // the JSON report has all of them
     Foreign{'p', "--parallel_init", Use::no_matter, "", ""},  // ranks begin side by side
     Foreign{'T', "--timeout", Use::no_matter, "", ""},        // --operation-deadline
-    Foreign{'m', "--agg_iters", Use::only, "1", "operations are started back to back, one by one"},
-    Foreign{'N', "--run_cycles", Use::only, "1", kNotHere},
+    Foreign{'m', "--agg_iters", Use::option, "--together", ""},
+    Foreign{'N', "--run_cycles", Use::option, "--cycles", ""},
     Foreign{'y', "--stream_null", Use::only, "0", kNotHere},
     Foreign{'C', "--report_cputime", Use::only, "0", kNotHere},
-    Foreign{'R', "--local_register", Use::only, "0", kNotHere}};
+    Foreign{'R', "--local_register", Use::one_flag, "--registered", kNotHere}};
 
 struct Asked {
   const Foreign* option = nullptr;
@@ -111,6 +112,10 @@ Result<void> take(const Asked& asked, const std::string& value, Translation& tra
     }
     case Use::flag:
       if (value != "0") translation.words.emplace_back(option);
+      break;
+    case Use::one_flag:
+      if (value != "0" && value != "1") return refused(instead);
+      if (value == "1") translation.words.emplace_back(option);
       break;
     case Use::waits:
       translation.waits = value != "0";

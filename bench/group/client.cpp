@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/group/bytes.hpp"
 #include "bench/group/trouble.hpp"
 #include "lib/base/text.hpp"
 
@@ -36,7 +35,7 @@ bool Client::arrive() {
   }
   if (!*welcome) {
     end({.kind = Trouble::Kind::absent,
-         .phase = "rendezvous",
+         .phase = kRendezvous,
          .what = fmt::format("rank 0 did not come to the rendezvous within {}; {}",
                              in_words(options_.patience),
                              caller.last_failure()),
@@ -120,11 +119,11 @@ void Client::closed() {
   socket_.reset();
   if (giving_up_) return end_quietly(*giving_up_);
   if (trouble_) return end(*trouble_);
-  const auto phase = joined_ ? monitor_.stage().phase : std::string("rendezvous");
+  const auto phase = joined_ ? monitor_.stage().phase : kRendezvous;
   end({.kind = Trouble::Kind::lost,
        .phase = phase,
        .what = fmt::format("rank 0 ended without a word, or its node is gone, in the phase \"{}\"",
-                           phase),
+                           phase.name),
        .ranks = {0},
        .without_rank_0 = true});
 }
@@ -134,7 +133,7 @@ void Client::watch_times() {
   if (now >= report_ends_) return closed();
   if (now >= start_ends_) {
     return end({.kind = Trouble::Kind::absent,
-                .phase = "rendezvous",
+                .phase = kRendezvous,
                 .what = "rank 0 let this rank in, and then neither started nor answered",
                 .ranks = {0},
                 .arrived = {options_.rank},
@@ -163,12 +162,7 @@ void Client::watch_times() {
 void Client::give_up(const GivingUp& reason) {
   giving_up_ = reason.why;
   if (!socket_) return end_quietly(reason.why);
-  socket_->send(pack(Kind::give_up,
-                     Writer()
-                         .text(monitor_.stage().phase)
-                         .text(reason.why)
-                         .text(reason.stopped ? kStopped : "")
-                         .take()));
+  socket_->send(pack(Kind::give_up, to_bytes(trouble_of(reason, monitor_.stage().phase))));
   report_ends_ = after(2 * options_.grace);
 }
 

@@ -83,8 +83,8 @@ class TcpGroup final : public Group {
     return options_.rank == 0 ? monitor_->post(Kind::barrier, {}) : Result<void>{};
   }
 
-  void enter(std::string_view phase, Clock::duration limit, ProgressCounters counters) override {
-    monitor_->enter(phase, limit, std::move(counters));
+  void enter(Phase phase, Clock::duration limit, ProgressCounters counters) override {
+    monitor_->enter(std::move(phase), limit, std::move(counters));
   }
 
   [[nodiscard]] std::vector<int> awaited() override {
@@ -93,6 +93,10 @@ class TcpGroup final : public Group {
     for (const auto source : monitor_->awaited()) ranks.push_back(static_cast<int>(source) + 1);
     return ranks;
   }
+
+  void go_on_without_the_lost() override { monitor_->go_on_without_the_lost(); }
+
+  [[nodiscard]] std::vector<Trouble> losses() override { return monitor_->losses(); }
 
   void give_up(GivingUp reason) override {
     monitor_->give_up(std::move(reason), 2 * options_.grace);

@@ -76,12 +76,18 @@ class Group {
   // everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank enters
   // the same phases in the same order: who has entered fewer is behind. Where there are `counters`,
   // the limit begins anew whenever another operation is finished.
-  virtual void enter(std::string_view phase,
-                     Clock::duration limit,
-                     ProgressCounters counters = {}) = 0;
+  virtual void enter(Phase phase, Clock::duration limit, ProgressCounters counters = {}) = 0;
 
   // The ranks whose texts this process waits for at this moment; any thread may ask.
   [[nodiscard]] virtual std::vector<int> awaited() { return {}; }
+
+  // On rank 0: from here on the run goes on without ranks that are lost. gather() then has an empty
+  // text of each.
+  virtual void go_on_without_the_lost() {}
+
+  // On rank 0: what the run has gone on without since then, each with what is known of it. Any
+  // thread may ask.
+  [[nodiscard]] virtual std::vector<Trouble> losses() { return {}; }
 
   // Tells everybody that the run ends, and why. Their `on_trouble` is called; this process' is not.
   // Returns once they are told and rank 0 has ended, or after twice the grace.

@@ -17,7 +17,7 @@ namespace muster::bench {
 namespace {
 
 constexpr std::string_view kMagic = "mstrbnch";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::size_t kNonce = 32;
 constexpr std::size_t kMostName = 120;
 

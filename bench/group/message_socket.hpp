@@ -32,9 +32,6 @@ enum class Kind : std::uint8_t {
   goodbye,    // both ways: the end of this connection is no loss
 };
 
-// The last word of `give_up` where a signal is the reason.
-inline constexpr std::string_view kStopped = "stopped";
-
 // The largest text that ranks exchange, and the largest message of somebody not yet known.
 inline constexpr std::size_t kMaxText = 64UL * 1024 * 1024;
 inline constexpr std::size_t kMaxGreeting = 512;

@@ -30,10 +30,10 @@ void PhaseMonitor::woken() {
   [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
 }
 
-void PhaseMonitor::enter(std::string_view phase, Clock::duration limit, ProgressCounters counters) {
+void PhaseMonitor::enter(Phase phase, Clock::duration limit, ProgressCounters counters) {
   const std::lock_guard lock(mutex_);
   ++stage_.number;
-  stage_.phase = phase;
+  stage_.phase = std::move(phase);
   stage_.limit = limit;
   stage_.deadline = after(limit);
   counters_ = std::move(counters);
@@ -84,7 +84,7 @@ Result<void> PhaseMonitor::post(Kind kind, std::string_view text) {
 }
 
 bool PhaseMonitor::can_collect() const {
-  return trouble_ || filled_ == inboxes_.size() || spent_ > 0;
+  return trouble_ || filled_ + lost_ == inboxes_.size() || spent_ > 0;
 }
 
 Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
@@ -97,12 +97,17 @@ Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
   std::vector<std::string> result;
   result.reserve(inboxes_.size());
   for (auto& inbox : inboxes_) {
+    if (inbox.messages.empty()) {  // lost
+      result.emplace_back();
+      continue;
+    }
     auto message = std::move(inbox.messages.front());
     inbox.messages.pop_front();
     inbox.bytes -= message.payload.size();
     if (inbox.messages.empty()) {
       --filled_;
       if (inbox.left) ++spent_;
+      if (inbox.lost) ++lost_;
     }
     if (message.kind != kind)
       return make_error("the ranks do not do the same: a bug in muster-bench");
@@ -115,9 +120,32 @@ std::vector<std::size_t> PhaseMonitor::awaited() {
   const std::lock_guard lock(mutex_);
   std::vector<std::size_t> sources;
   for (std::size_t i = 0; stage_.waits && i < inboxes_.size(); ++i) {
-    if (inboxes_[i].messages.empty() && !inboxes_[i].left) sources.push_back(i);
+    const auto& inbox = inboxes_[i];
+    if (inbox.messages.empty() && !inbox.left && !inbox.lost) sources.push_back(i);
   }
   return sources;
+}
+
+void PhaseMonitor::go_on_without_the_lost() {
+  const std::lock_guard lock(mutex_);
+  goes_on_ = true;
+}
+
+std::vector<Trouble> PhaseMonitor::losses() {
+  const std::lock_guard lock(mutex_);
+  return losses_;
+}
+
+bool PhaseMonitor::pass_over(const Trouble& loss, const std::vector<std::size_t>& sources) {
+  const std::lock_guard lock(mutex_);
+  if (!goes_on_) return false;
+  losses_.push_back(loss);
+  for (const auto source : sources) {
+    inboxes_[source].lost = true;
+    if (inboxes_[source].messages.empty()) ++lost_;
+  }
+  changed_.notify_all();
+  return true;
 }
 
 void PhaseMonitor::give_up(GivingUp reason, Clock::duration patience) {

@@ -26,13 +26,15 @@ class PhaseMonitor {
   [[nodiscard]] static Result<std::unique_ptr<PhaseMonitor>> make(std::size_t sources);
 
   // For the process. Whatever waits returns an error once the run cannot go on.
-  void enter(std::string_view phase, Clock::duration limit, ProgressCounters counters = {});
+  void enter(Phase phase, Clock::duration limit, ProgressCounters counters = {});
   [[nodiscard]] Result<void> wait_joined();
   [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
   // One text from each source, in their order.
   [[nodiscard]] Result<std::vector<std::string>> collect(Kind kind);
   // The sources that the process waits for in this moment.
   [[nodiscard]] std::vector<std::size_t> awaited();
+  void go_on_without_the_lost();
+  [[nodiscard]] std::vector<Trouble> losses();
   void give_up(GivingUp reason, Clock::duration patience);
   void leave();
 
@@ -52,6 +54,8 @@ class PhaseMonitor {
   // False if the source has sent more than any rank may send ahead.
   [[nodiscard]] bool deliver(std::size_t source, Message message);
   void mark_left(std::size_t source);
+  // The run goes on without the ranks of this loss, whose sources these are. False: it may not.
+  [[nodiscard]] bool pass_over(const Trouble& loss, const std::vector<std::size_t>& sources);
   void mark_joined();
   void fail(std::string why);
   void mark_ended();  // the thread is about to end
@@ -61,6 +65,7 @@ class PhaseMonitor {
     std::deque<Message> messages;
     std::size_t bytes = 0;
     bool left = false;
+    bool lost = false;  // and passed over
   };
 
   PhaseMonitor(std::size_t sources, Descriptor wake) : wake_(std::move(wake)), inboxes_(sources) {}
@@ -77,6 +82,9 @@ class PhaseMonitor {
   std::vector<Inbox> inboxes_;
   std::size_t filled_ = 0;  // inboxes that hold something
   std::size_t spent_ = 0;   // empty inboxes whose source has left
+  std::size_t lost_ = 0;    // empty inboxes whose source is passed over
+  bool goes_on_ = false;
+  std::vector<Trouble> losses_;
   std::vector<PackedMessage> posts_;
   Stage stage_;
   ProgressCounters counters_;  // may be unset

@@ -91,7 +91,7 @@ void Server::handle_process() {
   const bool leaving = monitor_.is_leaving();
   for (const auto& message : monitor_.take_posts()) send_all(message);
   if (const auto reason = monitor_.giving_up()) {
-    return give_up(0, monitor_.stage().phase, *reason);
+    return give_up(0, trouble_of(*reason, monitor_.stage().phase));
   }
   if (leaving) say_goodbye();
 }
@@ -145,14 +145,13 @@ void Server::take(int rank, const Message& message) {
     case Kind::overdue:
       if (const auto stage = read_stage(message.payload)) ask_where(*stage);
       break;
-    case Kind::give_up: {
-      std::string phase;
-      std::string why;
-      std::string kind;
-      Reader(message.payload).text(phase).text(why).text(kind);
-      give_up(rank, printable(phase), {.why = printable(why, 4096), .stopped = kind == kStopped});
+    case Kind::give_up:
+      if (auto trouble = read_trouble(message.payload)) {
+        give_up(rank, *std::move(trouble));
+      } else {
+        lose(rank);
+      }
       break;
-    }
     case Kind::goodbye:
       if (listener_) return lose(rank);  // it has not waited for the others
       peer.left = true;
@@ -202,14 +201,14 @@ void Server::declare_late() {
   std::vector<Answer> answers{{.rank = 0, .name = peers_.front().name, .stage = monitor_.stage()}};
   for (int rank = 1; rank < options_.world; ++rank) {
     const auto& peer = peers_[static_cast<std::size_t>(rank)];
-    if (peer.left) continue;
+    if (peer.left || peer.told) continue;
     answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
   }
   end(late_trouble(*overdue_, answers));
 }
 
 void Server::declare_absent() {
-  Trouble trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous"};
+  Trouble trouble{.kind = Trouble::Kind::absent, .phase = kRendezvous};
   for (int rank = 0; rank < options_.world; ++rank) {
     const bool here = rank == 0 || peers_[static_cast<std::size_t>(rank)].socket;
     (here ? trouble.arrived : trouble.ranks).push_back(rank);
@@ -225,24 +224,30 @@ void Server::declare_absent() {
 
 void Server::declare_lost() {
   Trouble trouble{.kind = Trouble::Kind::lost,
-                  .phase = listener_ ? "rendezvous" : monitor_.stage().phase};
+                  .phase = listener_ ? kRendezvous : monitor_.stage().phase};
+  std::vector<std::size_t> sources;
   for (int rank = 1; rank < options_.world; ++rank) {
-    if (peers_[static_cast<std::size_t>(rank)].lost) trouble.ranks.push_back(rank);
+    auto& peer = peers_[static_cast<std::size_t>(rank)];
+    if (!peer.lost || std::exchange(peer.told, true)) continue;
+    trouble.ranks.push_back(rank);
+    sources.push_back(static_cast<std::size_t>(rank - 1));
+    if (overdue_ && !peer.answer) --unanswered_;
   }
   const bool one = trouble.ranks.size() == 1;
   trouble.what = fmt::format("{} ended without a word, or {} gone, in the phase \"{}\"",
                              one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
                              one ? "its node is" : "their nodes are",
-                             trouble.phase);
-  end(trouble);
+                             trouble.phase.name);
+  losses_end_ = Clock::time_point::max();
+  if (!monitor_.pass_over(trouble, sources)) end(trouble);
 }
 
-void Server::give_up(int rank, std::string_view phase, const GivingUp& reason) {
-  end({.kind = reason.stopped ? Trouble::Kind::stopped : Trouble::Kind::given_up,
-       .phase = std::string(phase),
-       .what = reason.why,
-       .ranks = {rank}},
-      rank == 0);
+void Server::give_up(int rank, Trouble trouble) {
+  constexpr std::size_t kMostWords = 4096;
+  trouble.phase.name = printable(trouble.phase.name);
+  trouble.what = printable(trouble.what, kMostWords);
+  trouble.ranks = {rank};
+  end(trouble, rank == 0);
 }
 
 void Server::end(const Trouble& trouble, bool own_doing) {

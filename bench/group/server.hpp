@@ -28,6 +28,7 @@ class Server {
     std::size_t slot = 0;
     bool left = false;  // said goodbye
     bool lost = false;
+    bool told = false;  // as lost
     std::optional<Stage> answer{};
 
     [[nodiscard]] bool is_here() const { return socket && !left && !lost; }
@@ -47,7 +48,7 @@ class Server {
   void declare_late();
   void declare_absent();
   void declare_lost();
-  void give_up(int rank, std::string_view phase, const GivingUp& reason);
+  void give_up(int rank, Trouble trouble);
   // Tells everybody, and this process unless it is its own doing.
   void end(const Trouble& trouble, bool own_doing = false);
   void say_goodbye();

@@ -18,10 +18,12 @@ namespace {
 
 constexpr auto kTroubleFields = [](auto& bytes, auto& trouble) {
   bytes.number(trouble.kind, 1)
-      .text(trouble.phase)
+      .text(trouble.phase.name)
+      .number(trouble.phase.part, 1)
       .text(trouble.what)
       .ranks(trouble.ranks)
-      .ranks(trouble.arrived);
+      .ranks(trouble.arrived)
+      .number(trouble.broken, 1);
 };
 
 constexpr auto kStageFields = [](auto& bytes, auto& stage) {
@@ -32,7 +34,8 @@ constexpr auto kStageFields = [](auto& bytes, auto& stage) {
       .number(stage.finished)
       .text(stage.unit)
       .duration(stage.limit)
-      .text(stage.phase);
+      .text(stage.phase.name)
+      .number(stage.phase.part, 1);
 };
 
 constexpr std::size_t kMostNamed = 8;
@@ -57,7 +60,7 @@ std::string state_of(const Answer& answer, const Stage& overdue) {
                ? fmt::format("{} {}", name_of(answer), progress_text(*answer.stage))
                : fmt::format("{} keeps the others waiting in it", name_of(answer));
   }
-  return fmt::format("{} is still in the phase \"{}\"", name_of(answer), answer.stage->phase);
+  return fmt::format("{} is still in the phase \"{}\"", name_of(answer), answer.stage->phase.name);
 }
 
 // How far somebody is: the phase, and in it who waits is further than who works.
@@ -111,20 +114,28 @@ std::vector<bool> find_culprits(const std::vector<Answer>& answers) {
 
 }  // namespace
 
+Trouble trouble_of(const GivingUp& reason, const Phase& phase) {
+  return {.kind = reason.stopped ? Trouble::Kind::stopped : Trouble::Kind::given_up,
+          .phase = phase,
+          .what = reason.why,
+          .broken = reason.broken};
+}
+
 std::string to_bytes(const Trouble& trouble) { return encoded(kTroubleFields, trouble); }
 
 std::optional<Trouble> read_trouble(std::string_view bytes) {
   Trouble trouble;
   const bool complete = decode(kTroubleFields, bytes, trouble);
-  return complete && trouble.kind <= Trouble::Kind::stopped ? std::optional(trouble) : std::nullopt;
+  const bool known = trouble.kind <= Trouble::Kind::stopped && trouble.phase.part <= Part::running;
+  return complete && known ? std::optional(trouble) : std::nullopt;
 }
 
 std::string to_bytes(const Stage& stage) { return encoded(kStageFields, stage); }
 
 std::optional<Stage> read_stage(std::string_view bytes) {
   Stage stage;
-  if (!decode(kStageFields, bytes, stage)) return std::nullopt;
-  stage.phase = printable(stage.phase);
+  if (!decode(kStageFields, bytes, stage) || stage.phase.part > Part::running) return std::nullopt;
+  stage.phase.name = printable(stage.phase.name);
   stage.unit = printable(stage.unit);
   return stage;
 }
@@ -165,7 +176,7 @@ Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers) {
   trouble.what = fmt::format(
       "{} \"{}\" takes longer than {}: {}",
       overdue.unit.empty() ? "the phase" : fmt::format("an {} of the phase", overdue.unit),
-      overdue.phase,
+      overdue.phase.name,
       in_words(overdue.limit),
       fmt::join(sentences, ", "));
   return trouble;

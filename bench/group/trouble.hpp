@@ -7,11 +7,35 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace muster::bench {
 
 using Clock = std::chrono::steady_clock;
+
+// How far a run has come.
+enum class Part : std::uint8_t {
+  meeting,   // its ranks do not know each other yet
+  starting,  // they do, and nothing has been run
+  running,
+};
+
+// What a process does, and the part of the run that it belongs to.
+struct Phase {
+  // From its name alone: a phase of a run that is under way.
+  Phase(const char* words) : name(words) {}  // NOLINT(google-explicit-constructor)
+
+  Phase(std::string words, Part in_part = Part::running)  // NOLINT(google-explicit-constructor)
+      : name(std::move(words)), part(in_part) {}
+
+  std::string name;  // "rendezvous", "start of NCCL", "all_reduce of 8 MiB"
+  Part part = Part::running;
+
+  bool operator==(const Phase&) const = default;
+};
+
+inline const Phase kRendezvous{"rendezvous", Part::meeting};
 
 // Why a run cannot go on.
 struct Trouble {
@@ -23,19 +47,24 @@ struct Trouble {
     stopped,   // this process was told to end by a signal
   };
   Kind kind = Kind::lost;
-  std::string phase;         // "rendezvous", "start NCCL", "all_reduce of 8 MiB"
+  Phase phase = "";
   std::string what;          // a sentence: what is known
   std::vector<int> ranks;    // who is missing, gone or late; may be empty
   std::vector<int> arrived;  // who was there, or further; for absent and late
   // Rank 0 is gone or silent, and this process found that out by itself: rank 0 reports nothing.
   bool without_rank_0 = false;
+  bool broken = false;  // a device of the rank that gave up does not work, by its own word
 };
 
 // Why a rank ends the run.
 struct GivingUp {
   std::string why;
   bool stopped = false;  // it was told to end by a signal, which says nothing about its node
+  bool broken = false;   // a device says that it does not work
 };
+
+// Of a rank that ends the run in this phase; which one it is, is left open.
+[[nodiscard]] Trouble trouble_of(const GivingUp& reason, const Phase& phase);
 
 // The phase that a process is in: its number, counted from the start of the process, and its name.
 struct Stage {
@@ -46,7 +75,7 @@ struct Stage {
   bool counted = false;
   std::uint64_t started = 0, finished = 0;
   std::string unit = {};  // "operation"; empty where the phase is one
-  std::string phase = "start";
+  Phase phase{"start", Part::starting};
   Clock::duration limit{};
   Clock::time_point deadline = Clock::time_point::max();
 };

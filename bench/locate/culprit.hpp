@@ -42,6 +42,7 @@ struct Culprit {
   int leaf = kNoLeaf;
   std::size_t together = 2;  // the fewest nodes in whose all-reduce it shows
   bool hung = false;         // it did not finish
+  std::string loss{};        // of a node whose processes have ended: how; says nothing of its parts
   bool of_device = false;    // what follows are rates of one device, not of all of a node
   double gbps = 0;           // the best that was measured
   double share = 0;          // of what the healthy reach

@@ -37,6 +37,7 @@ std::string device_of(const Culprit& culprit, const Nodes& nodes) {
 }
 
 std::string how(const Culprit& culprit) {
+  if (!culprit.loss.empty()) return culprit.loss;
   if (culprit.hung) return "does not finish";
   return fmt::format("{} GB/s, {:.0f}% of what its equals reach",
                      rate_text(culprit.gbps),
@@ -87,7 +88,10 @@ std::string what(const Culprit& culprit, const Nodes& nodes) {
                  : fmt::format("leaf switch {} is slow only while all nodes work",
                                nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)]);
     case Kind::everyone:
-      return fmt::format("no node stands out, and all reach {} GB/s", rate_text(culprit.gbps));
+      return culprit.hung
+                 ? std::string("no pair of nodes finishes")
+                 : fmt::format("no node stands out, and the median of all pairs is {} GB/s",
+                               rate_text(culprit.gbps));
     case Kind::not_enough_data:
       break;
   }
@@ -134,7 +138,9 @@ Finding finding_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule)
                   .outcome = outcome_of(culprit, nodes, rule),
                   .message = std::move(message)};
   if (culprit.kind == Kind::not_enough_data) return finding;
-  finding.remedy = culprit.kind == Kind::congestion ? Remedy::watch : Remedy::report_to_provider;
+  finding.remedy = culprit.kind == Kind::congestion ? Remedy::watch
+                   : culprit.loss.empty()           ? Remedy::report_to_provider
+                                                    : Remedy::restart_app;
   if (!culprit.hung && culprit.gbps > 0) {
     finding.observed = culprit.gbps;
     finding.unit = "GB/s";
@@ -184,6 +190,7 @@ std::vector<std::string> accused_of(const Search& search, const Nodes& nodes, co
   std::set<Node> accused;
   for (const auto& culprit : search.culprits) {
     if (culprit.kind != Kind::node || outcome_of(culprit, nodes, rule) != Outcome::fail) continue;
+    if (!culprit.loss.empty()) continue;  // most processes that end so are killed
     accused.insert(culprit.nodes.begin(), culprit.nodes.end());
   }
   return names_of({accused.begin(), accused.end()}, nodes);
@@ -221,17 +228,24 @@ std::optional<Finding> together_finding(const Search& search,
         fmt::format(", {:.0f}% of what healthy pairs reach", kPercent * search.scale->share(*gbps));
   }
   const bool fails = !gbps || (rule.floor_gbps && *gbps < *rule.floor_gbps);
+  // Larger groups may be somewhat slower than pairs. Where they are slower than this, only a limit
+  // can call them healthy.
+  constexpr double kMuch = 0.75;
+  const bool unjudged = !rule.floor_gbps && gbps && behind && search.culprits.empty() &&
+                        search.scale->share(*gbps) < kMuch;
+  if (unjudged) message += "; no limit tells whether that is enough (--min-busbw)";
   Finding finding{.check = std::string(kLocateCheck),
                   .device = "job",
-                  .outcome = fails    ? Outcome::fail
-                             : behind ? Outcome::warn
-                                      : Outcome::pass,
+                  .outcome = fails      ? Outcome::fail
+                             : unjudged ? Outcome::unknown
+                             : behind   ? Outcome::warn
+                                        : Outcome::pass,
                   .message = std::move(message),
                   .observed = gbps.value_or(0),
                   .unit = "GB/s"};
   if (rule.floor_gbps) finding.limit = *rule.floor_gbps;
   if (fails) finding.remedy = Remedy::report_to_provider;
-  if (!fails && behind) finding.remedy = Remedy::watch;
+  if (finding.outcome == Outcome::warn) finding.remedy = Remedy::watch;
   return finding;
 }
 

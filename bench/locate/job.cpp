@@ -93,6 +93,7 @@ std::string Job::to_text(const Told& told) {
 
 Result<Job::Told> Job::told_in(std::string_view text, int rank) {
   Told told;
+  if (text.empty()) return Told{.finished = false, .trouble = {}, .batch = {}};  // it is lost
   std::string batch;
   Reader reader(text);
   reader.number(told.finished, 1).text(told.trouble).text(batch);
@@ -130,17 +131,23 @@ std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
 
 Result<void> Job::introduce(const Backend& backend) {
   introduced_ = true;
-  auto told = gather(*parts_.met.group, backend.members());
+  const auto told = parts_.met.group->gather(to_message(backend.members()));
   if (!told) return tl::unexpected(told.error());
   std::vector<Member> members;
   for (std::size_t rank = 0; rank < told->size(); ++rank) {
-    auto member = (*told)[rank].front();
-    member.rank = static_cast<int>(rank);  // in its group, a rank has another number
-    members.push_back(std::move(member));
+    const auto number = static_cast<int>(rank);
+    auto& member = members.emplace_back();
+    if (!(*told)[rank].empty()) {
+      auto own = from_message<std::vector<Member>>((*told)[rank], number);
+      if (!own) return tl::unexpected(own.error());
+      member = std::move(own->front());
+    }
+    member.rank = number;  // in its group, a rank has another number
   }
   self_.reporter.set_members(
       std::move(members), backend.library(), self_.kind == BackendKind::nccl);
-  return {};
+  // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
+  return parts_.met.group->barrier();
 }
 
 // An error is an answer here: a node that cannot finish is what is searched for.
@@ -182,18 +189,16 @@ Result<std::vector<std::string>> Job::test_part(const Task& task) {
 Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   auto& group = *parts_.met.group;
   const auto parts = parts_of(task.groups);
-  auto made = make_part_backend(self_, parts_.met, parts);
+  const auto limit = to_duration(self_.command.operation_deadline);
+  auto made = make_part_backend(self_, parts_.met, parts, limit);
   if (!made) return tl::unexpected(made.error());
   parts_.backend = *std::move(made);
   self_.emergency.watch(parts_.backend.get());
   if (!introduced_) {
     if (auto done = introduce(*parts_.backend); !done) return tl::unexpected(done.error());
   }
-  // A back end that can be aborted ends sooner.
-  self_.enter(group,
-              describe(operation_),
-              2 * to_duration(self_.command.operation_deadline),
-              counters_of(progress_));
+  // A back end that can be aborted ends sooner. Others may still wait for their communicator.
+  self_.enter(group, describe(operation_), 2 * limit, counters_of(progress_));
   Told told;
   if (parts_.backend->ranks() > 1) {
     if (auto reserved = parts_.backend->reserve(operation_); !reserved) {
@@ -223,7 +228,21 @@ Result<void> Job::end() {
   return told ? Result<void>() : tl::unexpected(told.error());
 }
 
+void Job::note_losses() {
+  const auto losses = parts_.met.group->losses();
+  const auto& nodes = parts_.met.agreed.nodes;
+  for (; losses_ < losses.size(); ++losses_) {
+    const auto& loss = losses[losses_];
+    troubles_.push_back(loss.what);
+    for (const int rank : loss.ranks) {
+      records_[static_cast<std::size_t>(nodes[static_cast<std::size_t>(rank)])].loss = loss.what;
+    }
+  }
+}
+
 bool Job::is_dead(const Group& group) const {
+  const auto has_loss = [this](Node node) { return !records_[node].loss.empty(); };
+  if (std::ranges::any_of(group.nodes, has_loss)) return true;
   return group.nodes.size() > 1 && std::ranges::any_of(group.nodes, [this](Node node) {
            return !records_[node].finished && records_[node].hung_with.size() >= kHungWith;
          });
@@ -307,6 +326,7 @@ Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int r
     if (!one) return tl::unexpected(one.error());
     told.push_back(*std::move(one));
   }
+  note_losses();
   for (std::size_t i = 0; i < of.size(); ++i) {
     auto& answer = answers[of[i]];
     answer = answer_of(ranks_of(task.groups[i]), told, repeats);

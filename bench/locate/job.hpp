@@ -28,9 +28,13 @@ class Job final : public Measurer {
   Job(RankContext& self, Parts& parts, const Operation& operation, const LocateCommand& command);
 
   // On rank 0. A group whose back end does not come back within the operation deadline has not
-  // finished. A node with which none of three others has ever finished is not asked again.
+  // finished, nor one of which a rank is lost. A node with a lost rank is not asked again, nor one
+  // with which none of three others has ever finished.
   [[nodiscard]] Result<std::vector<Answer>> measure(const std::vector<Group>& groups,
                                                     int repeats) override;
+
+  [[nodiscard]] std::string loss_of(Node node) const override { return records_[node].loss; }
+
   // On rank 0: each of these nodes tests itself, all at once, by the tests of `muster-bench node`
   // that the command names. What they say, in the same order.
   [[nodiscard]] Result<std::vector<Inside>> test(const std::vector<Node>& nodes);
@@ -81,12 +85,15 @@ class Job final : public Measurer {
                                  const std::vector<Told>& told,
                                  int repeats);
   void note_end(const Group& group, bool finished);
+  // The nodes of ranks that were lost since.
+  void note_losses();
   [[nodiscard]] bool is_dead(const Group& group) const;
 
   // Of a node, what its groups came to.
   struct Record {
     bool finished = false;
     std::vector<Node> hung_with;
+    std::string loss = {};  // of a rank of it; a sentence, empty where none is lost
   };
 
   RankContext& self_;
@@ -96,6 +103,7 @@ class Job final : public Measurer {
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   bool introduced_ = false;
   std::vector<Record> records_;
+  std::size_t losses_ = 0;  // that are noted
   std::vector<Row> received_;
   std::vector<std::string> troubles_;
 };

@@ -5,16 +5,22 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/locate/bisect.hpp"
 #include "bench/locate/explain.hpp"
+#include "bench/results/statistics.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
 constexpr std::size_t kFewNodes = 16;
 constexpr double kPercent = 100;
+constexpr double kApart = 0.9;  // a rate below so much of another one is no noise of it
 
 // A loss that must be seen; where the noise hides it, nothing is said to be healthy.
 constexpr double kVisibleLoss = 0.15;
@@ -23,22 +29,99 @@ Culprit not_enough(std::string why) {
   return {.kind = Culprit::Kind::not_enough_data, .evidence = {std::move(why)}};
 }
 
-// Nobody stands out: what is said of all of them.
-std::optional<Culprit> judge_all(const Search& search, const Suspicion& found, const Rule& rule) {
+// Of the rates at which half or more are too slow, those that are as expected, if the others are
+// far below them: a median of all would be that of neither.
+std::vector<double> clearly_good(const std::vector<double>& values, const Rule& rule) {
+  std::vector<double> good;
+  double best_of_bad = 0;
+  for (const double value : values) {
+    if (rule.floor_gbps && value >= *rule.floor_gbps) {
+      good.push_back(value);
+    } else {
+      best_of_bad = std::max(best_of_bad, value);
+    }
+  }
+  const bool most = good.size() * 2 > values.size();
+  if (most || good.size() < rule.enough) return {};
+  return best_of_bad < kApart * std::ranges::min(good) ? good : std::vector<double>{};
+}
+
+// Where pairs reach one of two rates, which lie further from each other than their values do: which
+// pairs do what; else empty.
+std::string two_rates(const Search& search, const Nodes& nodes) {
+  constexpr std::ptrdiff_t kLeast = 2;
+  std::vector<PairRate> sorted;
+  std::ranges::copy_if(search.pairs, std::back_inserter(sorted), [](const PairRate& each) {
+    return each.gbps.has_value();
+  });
+  std::ranges::sort(sorted, {}, [](const PairRate& each) { return *each.gbps; });
+  const auto gap = std::ranges::adjacent_find(
+      sorted,
+      [](const PairRate& one, const PairRate& next) { return *one.gbps < kApart * *next.gbps; });
+  if (gap == sorted.end() || gap - sorted.begin() + 1 < kLeast || sorted.end() - gap - 1 < kLeast) {
+    return {};
+  }
+  const std::span slow(sorted.begin(), gap + 1);
+  const std::span fast(gap + 1, sorted.end());
+  const double apart = *slow.back().gbps / *fast.front().gbps;
+  const auto is_one_rate = [apart](std::span<const PairRate> all) {
+    return *all.front().gbps > *all.back().gbps * (1 + apart) / 2;
+  };
+  if (!is_one_rate(slow) || !is_one_rate(fast)) return {};
+  std::vector<std::string> names;
+  for (const auto& [pair, gbps] : slow) {
+    names.insert(names.end(), {nodes.names.at(pair.first), nodes.names.at(pair.second)});
+  }
+  return fmt::format(
+      "{} pairs reach {} GB/s and {} reach {}: only a limit tells which is right (--min-busbw); "
+      "the "
+      "slower are among {}",
+      slow.size(),
+      rate_text(*slow[slow.size() / 2].gbps),
+      fast.size(),
+      rate_text(*fast[fast.size() / 2].gbps),
+      fold_hostlist(names));
+}
+
+// Of pairs that finished; nothing where none did.
+std::optional<double> measured_median(const Search& search) {
+  std::vector<double> rates;
+  for (const auto& each : search.pairs) {
+    if (each.gbps) rates.push_back(*each.gbps);
+  }
+  if (rates.empty()) return {};
+  return median_of(std::move(rates));
+}
+
+// Nobody stands out: what is said of all of them. `alike`: no pair is meant to be faster.
+std::optional<Culprit> judge_all(const Search& search,
+                                 const Suspicion& found,
+                                 const Rule& rule,
+                                 const Nodes& nodes,
+                                 bool alike) {
   if (!search.scale) {
     return not_enough(fmt::format(
         "fewer than {} rates to compare, and no limit to compare them with", rule.enough));
   }
   const auto& scale = *search.scale;
   if (found.proven.empty() || (rule.floor_gbps && scale.median < *rule.floor_gbps)) {
+    // The scale may be what is expected.
+    const auto measured = measured_median(search);
+    const double gbps = measured.value_or(search.pairs.empty() ? scale.median : 0);
     return Culprit{.kind = Culprit::Kind::everyone,
-                   .gbps = scale.median,
-                   .share = rule.floor_gbps ? scale.median / *rule.floor_gbps : 0,
+                   .hung = gbps == 0,
+                   .gbps = gbps,
+                   .share = rule.floor_gbps ? gbps / *rule.floor_gbps : 0,
                    .probability = 0,
                    .evidence = {"no pair reaches what is expected, and none is proven good"}};
   }
   const double visible = 1 - scale.limit / scale.median;
-  if (visible <= kVisibleLoss) return {};
+  const bool hidden = visible > kVisibleLoss;
+  const bool nobody = found.slow.empty() && found.pairs.empty();
+  if (hidden || (nobody && alike)) {
+    if (auto rates = two_rates(search, nodes); !rates.empty()) return not_enough(std::move(rates));
+  }
+  if (!hidden) return {};
   return not_enough(
       fmt::format("the rates of healthy pairs vary by {:.1f}%: a loss of less than {:.0f}% cannot "
                   "be told from that",
@@ -105,6 +188,15 @@ Result<std::vector<Culprit>> common_causes(const std::optional<Culprit>& general
   return found;
 }
 
+// A node that did not finish since its processes have ended.
+void note_loss(const Measurer& measurer, Culprit& culprit) {
+  culprit.loss = measurer.loss_of(culprit.nodes[0]);
+  if (culprit.loss.empty()) return;
+  culprit.evidence = {"why is not known here: its kernel log may tell (memory, an XID)"};
+  culprit.ruled_out.clear();
+  culprit.probability = 0;
+}
+
 bool is_common(const Culprit& culprit) {
   return culprit.kind == Culprit::Kind::rail || culprit.kind == Culprit::Kind::level;
 }
@@ -114,6 +206,8 @@ bool is_common(const Culprit& culprit) {
 std::optional<Scale> first_scale(const std::vector<double>& values,
                                  double noise,
                                  const Rule& rule) {
+  const auto good = clearly_good(values, rule);
+  if (const auto scale = good.empty() ? std::nullopt : scale_of(good, noise, rule)) return scale;
   if (const auto scale = scale_of(values, noise, rule)) return scale;
   if (!rule.floor_gbps || values.empty()) return {};
   constexpr double kLeastDeviation = 0.005;
@@ -138,7 +232,7 @@ Result<Search> locate(const Nodes& nodes, Measurer& measurer, const Plan& plan) 
   auto found = suspect(strategy, nodes, rounds, search);
   if (!found) return tl::unexpected(found.error());
   const auto rule = found->of_device ? rule_of_device(plan.rule, nodes.devices) : plan.rule;
-  const auto general = judge_all(search, *found, rule);
+  const auto general = judge_all(search, *found, rule, nodes, strategy != Strategy::fabric);
   if (plan.strategy == Strategy::automatic) {
     auto common = common_causes(general, *found, nodes, rounds);
     if (!common) return tl::unexpected(common.error());
@@ -161,6 +255,9 @@ Result<Search> locate(const Nodes& nodes, Measurer& measurer, const Plan& plan) 
   }
   search.rounds = rounds.count();
   search.operations = rounds.operations();
+  for (auto& culprit : search.culprits) {
+    if (culprit.kind == Culprit::Kind::node) note_loss(measurer, culprit);
+  }
   return search;
 }
 

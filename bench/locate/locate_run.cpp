@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -142,9 +143,12 @@ class Run {
 
  private:
   [[nodiscard]] Result<void> test_slow_nodes(const Test& test) {
+    const auto is_tested = [](const Culprit& culprit) {
+      return culprit.kind == Culprit::Kind::node && culprit.loss.empty();
+    };
     std::vector<Node> slow;
     for (const auto& culprit : search_.culprits) {
-      if (culprit.kind == Culprit::Kind::node) slow.push_back(culprit.nodes[0]);
+      if (is_tested(culprit)) slow.push_back(culprit.nodes[0]);
     }
     if (slow.empty() || !test) return {};
     progress(fmt::format("the tests of {} from within", fold_hostlist(names_of(slow, nodes_))));
@@ -153,7 +157,7 @@ class Run {
     if (!said) return tl::unexpected(said.error());
     auto next = said->begin();
     for (auto& culprit : search_.culprits) {
-      if (culprit.kind == Culprit::Kind::node) add_evidence(*next++, culprit);
+      if (is_tested(culprit)) add_evidence(*next++, culprit);
     }
     return {};
   }
@@ -230,6 +234,11 @@ class Run {
 
 // Nothing is measured for a report that cannot be written.
 Result<void> can_write(const LocateCommand& command, const RunInput& input) {
+  for (const auto& name : {command.matrix, command.csv, command.exclude}) {
+    if (name.empty()) continue;
+    const auto file = FileReplacement::begin(name, kReportMode);
+    if (!file) return tl::unexpected(file.error());
+  }
   const auto open = Destination::open(input.console, command.output);
   return open ? Result<void>() : tl::unexpected(open.error());
 }
@@ -291,6 +300,8 @@ Result<int> lead(const LocateCommand& command,
   if (!command.tests(self.kind).empty()) {
     test = [&job](const std::vector<Node>& slow) { return job.test(slow); };
   }
+  // NCCL alone can give up what waits for a rank that is gone.
+  if (self.kind == BackendKind::nccl) parts.met.group->go_on_without_the_lost();
   if (const auto done = run.search(job, test); !done) return tl::unexpected(done.error());
   if (const auto ended = job.end(); !ended) return tl::unexpected(ended.error());
   const auto held = self.emergency.hold();

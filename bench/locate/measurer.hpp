@@ -44,6 +44,9 @@ class Measurer {
   // groups share a device. An error ends the search; a group that does not finish is no error.
   [[nodiscard]] virtual Result<std::vector<Answer>> measure(const std::vector<Group>& groups,
                                                             int repeats) = 0;
+
+  // Why a node takes part no longer: a sentence; empty where it does.
+  [[nodiscard]] virtual std::string loss_of(Node /*node*/) const { return {}; }
 };
 
 }  // namespace muster::bench::locate

@@ -14,12 +14,28 @@ namespace {
 
 constexpr std::size_t kControls = 32;
 
+std::vector<Node> met_by(const Suspect& suspect) {
+  std::vector<Node> met;
+  for (const auto& meeting : suspect.meetings) met.push_back(meeting.partner);
+  return met;
+}
+
 }  // namespace
 
-Result<void> Retry::measure_some(const std::vector<Suspect>& suspects, std::vector<Node> partners) {
-  std::vector<Node> seekers(suspects.size());
-  std::ranges::transform(suspects, seekers.begin(), &Suspect::node);
-  auto pairs = pair_with(seekers, partners, nodes_);
+// Of two measurements with one partner, a slow path between the two would make a slow node.
+Result<void> Retry::measure_some(std::vector<Suspect> suspects, std::vector<Node> partners) {
+  std::vector<Pair> pairs;
+  std::erase_if(suspects, [&](Suspect& suspect) {
+    const auto partner = partner_of(suspect.node, partners, met_by(suspect), nodes_);
+    if (partner == partners.end()) {
+      waiting_.push_back(std::move(suspect));
+      return true;
+    }
+    pairs.emplace_back(suspect.node, *partner);
+    partners.erase(partner);
+    return false;
+  });
+  if (pairs.empty()) return {};
   const auto count = pairs.size();
   std::ranges::move(take_controls(partners, kControls, nodes_), std::back_inserter(pairs));
   const auto round = rounds_.measure("suspects with proven partners", groups_of(pairs));
@@ -27,7 +43,7 @@ Result<void> Retry::measure_some(const std::vector<Suspect>& suspects, std::vect
   search_.keep(*round);
   const auto scale = scale_from(*round, count, suspicion_.scale, rounds_.rule());
   for (std::size_t i = 0; i < count; ++i) {
-    auto suspect = suspects[i];
+    auto& suspect = suspects[i];
     suspect.meetings.push_back({pairs[i].second, round->gbps[i], scale});
     if (is_low(round->gbps[i], scale)) {
       suspicion_.slow.push_back(std::move(suspect));
@@ -45,9 +61,13 @@ Result<void> Retry::measure(std::vector<Suspect> suspects) {
   while (!suspects.empty() && !proven.empty()) {
     const auto end =
         suspects.begin() + static_cast<std::ptrdiff_t>(std::min(suspects.size(), proven.size()));
-    const std::vector<Suspect> now(suspects.begin(), end);
+    std::vector<Suspect> now(suspects.begin(), end);
     suspects.erase(suspects.begin(), end);
-    if (auto done = measure_some(now, proven); !done) return done;
+    const auto asked = now.size();
+    if (auto done = measure_some(std::move(now), proven); !done) return done;
+    // They have met everybody, or others have taken whom they had not.
+    auto& to = waiting_.size() == asked ? unclear_ : suspects;
+    std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(to));
   }
   return {};
 }
@@ -65,7 +85,7 @@ Result<void> Retry::run(std::vector<Suspect> suspects) {
     search_.culprits.push_back(
         {.kind = Culprit::Kind::not_enough_data,
          .nodes = {suspect.node},
-         .evidence = {fmt::format("{} is neither slow nor fine with {} partners",
+         .evidence = {fmt::format("{} is neither slow nor fine with two partners: it has met {}",
                                   nodes_.names[suspect.node],
                                   suspect.meetings.size())}});
   }

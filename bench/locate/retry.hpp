@@ -22,7 +22,7 @@ class Retry {
 
  private:
   [[nodiscard]] Result<void> measure(std::vector<Suspect> suspects);
-  [[nodiscard]] Result<void> measure_some(const std::vector<Suspect>& suspects,
+  [[nodiscard]] Result<void> measure_some(std::vector<Suspect> suspects,
                                           std::vector<Node> partners);
 
   const Nodes& nodes_;
@@ -30,6 +30,7 @@ class Retry {
   Search& search_;
   Suspicion& suspicion_;
   std::vector<Suspect> unclear_;
+  std::vector<Suspect> waiting_;  // for whom there was no partner that they had not met
 };
 
 }  // namespace muster::bench::locate

@@ -59,15 +59,23 @@ std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {
   return pairs;
 }
 
+std::vector<Node>::iterator partner_of(Node node,
+                                       std::vector<Node>& partners,
+                                       const std::vector<Node>& met,
+                                       const Nodes& nodes) {
+  const auto is_new = [&](Node other) { return std::ranges::find(met, other) == met.end(); };
+  const auto far = std::ranges::find_if(
+      partners, [&](Node other) { return is_new(other) && !nodes.share_leaf(node, other); });
+  return far != partners.end() ? far : std::ranges::find_if(partners, is_new);
+}
+
 std::vector<Pair> pair_with(const std::vector<Node>& seekers,
                             std::vector<Node>& partners,
                             const Nodes& nodes) {
   std::vector<Pair> pairs;
   for (const auto node : seekers) {
-    if (partners.empty()) break;
-    auto partner =
-        std::ranges::find_if(partners, [&](Node other) { return !nodes.share_leaf(node, other); });
-    if (partner == partners.end()) partner = partners.begin();
+    const auto partner = partner_of(node, partners, {}, nodes);
+    if (partner == partners.end()) break;
     pairs.emplace_back(node, *partner);
     partners.erase(partner);
   }

@@ -29,6 +29,13 @@ using Pair = std::pair<Node, Node>;
 [[nodiscard]] std::size_t tournament_rounds(std::size_t nodes);
 [[nodiscard]] std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round);
 
+// One of `partners` that is none of `met`, of another leaf switch where there is such a one; else
+// their end.
+[[nodiscard]] std::vector<Node>::iterator partner_of(Node node,
+                                                     std::vector<Node>& partners,
+                                                     const std::vector<Node>& met,
+                                                     const Nodes& nodes);
+
 // A partner for each of `seekers`, each from `partners` and none twice; of another leaf switch
 // where there is one. Takes those out of `partners` that it uses; who finds none is left out.
 [[nodiscard]] std::vector<Pair> pair_with(const std::vector<Node>& seekers,

@@ -92,7 +92,14 @@ std::string message_of(const std::vector<Row>& rows,
                           collective,
                           size_text(limits.bytes),
                           values.front().placement);
-  if (values.size() > 1) {
+  constexpr std::size_t kFew = 8;
+  if (values.size() > kFew) {
+    const auto [least, most] = std::ranges::minmax(values, {}, &Value::bus);
+    text.append(fmt::format(", the median of {} runs from {} to {}",
+                            values.size(),
+                            in_gbps(least.bus, limits),
+                            in_gbps(most.bus, limits)));
+  } else if (values.size() > 1) {
     std::vector<std::string> runs(values.size());
     std::ranges::transform(
         values, runs.begin(), [&](const Value& value) { return in_gbps(value.bus, limits); });
@@ -155,6 +162,19 @@ Finding compare(const std::vector<Row>& rows,
     return finding;
   }
   if (limits.warn_below) take(limits.warn_below, Outcome::warn, Remedy::watch);
+  // More than are repeated beside a limit: cycles, of which a single slow one is news.
+  const bool cycles = values.size() > kRepeats + 1;
+  if (cycles && limits.fail_below && finding.outcome == Outcome::pass) {
+    const auto slow = std::ranges::count_if(
+        runs, [&](double run) { return is_below(run, limits.fail_below->value); });
+    if (slow > 0) {
+      finding.outcome = Outcome::warn;
+      finding.remedy = Remedy::watch;
+      finding.limit = limits.fail_below->value / kGiga;
+      finding.message.append(
+          fmt::format("; {} of {} runs were below the limit", slow, runs.size()));
+    }
+  }
   if (!limits.fail_below && !limits.warn_below) {
     finding.outcome = Outcome::unknown;
     finding.message.append("; not judged: there is no limit to fail or warn below");

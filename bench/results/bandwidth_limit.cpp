@@ -155,6 +155,10 @@ class Search {
 
   // What nobody judged is not healthy.
   [[nodiscard]] Finding no_limit() const {
+    if (!moves_data(collective())) {
+      return unknown(
+          fmt::format("not judged: no limit is set for the time of a {}", to_string(collective())));
+    }
     return unknown(
         fmt::format("not judged: profile {} has no limit for {} on {}; give one with --min-busbw",
                     profile_.name,

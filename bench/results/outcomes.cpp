@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -131,7 +130,7 @@ Finding data_is_right(const std::vector<Row>& rows) {
   std::size_t checked = 0;
   for (const auto& row : rows) {
     for (const auto* timing : {&row.out_of_place, &row.in_place}) {
-      if (!*timing) continue;
+      if (!*timing || !moves_data(row.operation.collective)) continue;
       ++results;
       if ((*timing)->checked) ++checked;
     }
@@ -193,43 +192,9 @@ Remedy remedy_for(Trouble::Kind kind) {
   return Remedy::restart_app;
 }
 
-// As the program names the phases before anything is run.
-bool before_operations(std::string_view phase) {
-  constexpr std::array<std::string_view, 4> kBefore{
-      "rendezvous", "meeting", "introduction", "reservation of memory"};
-  return phase.starts_with("start") || std::ranges::find(kBefore, phase) != kBefore.end();
-}
-
 // What keeps ranks from meeting (a secret, a port, a name, a launcher) says nothing about a node.
 bool before_meeting(const Trouble& trouble) {
-  constexpr std::array<std::string_view, 3> kBefore{"rendezvous", "meeting", "start of MPI"};
-  return trouble.kind == Trouble::Kind::absent ||
-         std::ranges::find(kBefore, trouble.phase) != kBefore.end();
-}
-
-// The driver's words for hardware that does not work, and for NVSwitches that are not set up.
-bool is_device_error(std::string_view what) {
-  constexpr std::array<std::string_view, 5> kWords{"uncorrectable ECC error",
-                                                   "uncorrectable NVLink error",
-                                                   "hardware stack error",
-                                                   "unspecified launch failure",
-                                                   "system not yet initialized"};
-  constexpr std::array kCodes{214, 220, 714, 719, 802};
-  const auto has = [&](std::string_view word) { return what.find(word) != std::string_view::npos; };
-  return std::ranges::any_of(kWords, has) || std::ranges::any_of(kCodes, [&](int code) {
-           return has(fmt::format("(CUDA {},", code)) || has(fmt::format("(CUDA {})", code)) ||
-                  has(fmt::format("Cuda failure {} ", code));
-         });
-}
-
-// A back end says whose words these are: "rank 5 on gpu-0007 (gpu5): "; the sentence has that.
-std::string_view without_speaker(const Trouble& trouble) {
-  const std::string_view what = trouble.what;
-  const auto speaker =
-      trouble.ranks.size() == 1 ? fmt::format("rank {} on ", trouble.ranks.front()) : std::string();
-  const auto end = what.find("): ");
-  if (speaker.empty() || !what.starts_with(speaker) || end == std::string_view::npos) return what;
-  return what.substr(end + 3);
+  return trouble.kind == Trouble::Kind::absent || trouble.phase.part == Part::meeting;
 }
 
 // "ib and gdr were not used: CAUSE": what has one cause is told together, in the order of the
@@ -301,19 +266,19 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
 
 Outcome outcome_of(const Trouble& trouble) {
   if (trouble.kind == Trouble::Kind::stopped || before_meeting(trouble)) return Outcome::unknown;
-  const bool tried = trouble.kind != Trouble::Kind::given_up || !before_operations(trouble.phase);
-  return tried || is_device_error(trouble.what) ? Outcome::fail : Outcome::unknown;
+  const bool tried = trouble.kind != Trouble::Kind::given_up || trouble.phase.part == Part::running;
+  return tried || trouble.broken ? Outcome::fail : Outcome::unknown;
 }
 
 Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {
   auto message = fmt::format("{} {} {}",
                              who(trouble.ranks, members),
                              verb_of(trouble.kind, trouble.ranks.size() > 1),
-                             trouble.phase);
-  if (trouble.kind == Trouble::Kind::absent && trouble.what.starts_with("rank")) {
+                             trouble.phase.name);
+  if (trouble.kind == Trouble::Kind::absent && !trouble.what.empty()) {
     message = trouble.what;  // says who, and where
   } else if (!trouble.what.empty()) {
-    message.append(fmt::format(": {}", without_speaker(trouble)));
+    message.append(fmt::format(": {}", trouble.what));
   }
   if (before_meeting(trouble)) message.insert(0, "the ranks could not meet: ");
   if (!trouble.arrived.empty() && !trouble.ranks.empty()) {
@@ -326,8 +291,7 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
           .device = node_of(trouble.ranks, members),
           .outcome = outcome,
           .message = std::move(message),
-          .remedy = is_device_error(trouble.what) ? Remedy::report_to_provider
-                                                  : remedy_for(trouble.kind)};
+          .remedy = trouble.broken ? Remedy::report_to_provider : remedy_for(trouble.kind)};
 }
 
 Finding completed(int ranks) {

@@ -75,10 +75,11 @@ Measurement measurement_of(const Row& row,
                            const RunFacts& run) {
   const auto& [count, median, p5, p95, min, mean, confidence] = timing.statistics;
   const auto& operation = row.operation;
+  const bool moves = moves_data(operation.collective);
   Measurement measurement{
-      .quantity = "busbw",
-      .value = timing.judged.bus / kGiga,
-      .unit = "GB/s",
+      .quantity = moves ? "busbw" : "latency",
+      .value = moves ? timing.judged.bus / kGiga : median * kMicro,
+      .unit = moves ? "GB/s" : "us",
       .conditions = {.collective = std::string(to_string(operation.collective)),
                      .type = std::string(to_string(operation.type)),
                      .reduction = std::string(
@@ -115,9 +116,11 @@ Result<Timing> timing_of(const Operation& operation,
                          std::size_t shared) {
   if (auto fit = check(ranks, samples); !fit) return tl::unexpected(fit.error());
   Timing timing;
+  const auto messages = static_cast<double>(messages_of(operation));
   timing.seconds = slowest(samples);
+  for (auto& each : timing.seconds) each /= messages;
   timing.statistics = statistics_of(timing.seconds, shared);
-  timing.mean_of_ranks = mean_of_ranks(samples);
+  timing.mean_of_ranks = mean_of_ranks(samples) / messages;
   const auto bytes = shape_of(operation, 0, ranks).bytes;
   const double factor = bus_factor(operation.collective, ranks);
   timing.judged = bandwidth_of(bytes, timing.statistics.median, factor);

@@ -77,7 +77,7 @@ std::string table_header(const TableHead& head) {
   std::string text = fmt::format(
       "# muster-bench {}, {}\n"
       "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: "
-      "1 validation: {} graph: {}\n#\n# Using devices\n",
+      "{} validation: {} graph: {}\n#\n# Using devices\n",
       to_string(head.collective),
       printable(head.library),
       head.min_bytes,
@@ -85,6 +85,7 @@ std::string table_header(const TableHead& head) {
       step,
       head.pace.warm_up,
       head.pace.iterations,
+      head.pace.together,
       head.check ? 1 : 0,
       head.pace.graph ? 1 : 0);
   for (const auto& member : head.members) text += device_line(member);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "bench/backends/mpi_module.hpp"
@@ -26,18 +24,6 @@ std::string why_not_mpi(const Place& place) {
   if (!place.mpi) return ", and no MPI launcher";
   const auto module = open_mpi_module(mpi_module_path());
   return module ? "" : fmt::format(", and no MPI: {}", module.error().message);
-}
-
-// No driver, or one that finds no GPU, or the library that programs are built with: other errors
-// may be those of a GPU that is there.
-bool has_none(const Error& error) {
-  constexpr std::array<std::string_view, 2> kCodes{"(CUDA 100", "(CUDA 34"};
-  return error.missing || std::ranges::any_of(kCodes, [&](std::string_view code) {
-           const auto found = error.message.find(code);
-           const auto next = found == std::string::npos ? found : found + code.size();
-           return next < error.message.size() &&
-                  (error.message[next] == ',' || error.message[next] == ')');
-         });
 }
 
 Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
@@ -78,6 +64,8 @@ Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
        // As programs call it. A call that hangs is reported by another thread,
        // and ends with the process.
        .blocking = true,
+       .forming_limit = parts.forming_limit,
+       .registered = parts.command->registered,
        .bind = parts.command->bind == Bind::gpu,
        .log = true});
 }
@@ -112,7 +100,7 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
   }
   const auto why = gpus ? std::string("CUDA finds none") : gpus.error().message;
   const bool expected = expects_gpus(profile);
-  if (expected || !(gpus || has_none(gpus.error()))) {
+  if (expected || !(gpus || gpus.error().missing)) {
     const auto where = expected ? fmt::format(", where profile {} expects {}",
                                               profile.name,
                                               profile.gpu->present.count.value_or(0))

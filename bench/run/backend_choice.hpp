@@ -2,6 +2,7 @@
 // Which back end runs the collectives here, and how it is made.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,8 @@ struct BackendParts {
   std::string host;
   // Called before the ranks meet in the back end's own library, with how far this one is in it.
   std::function<void(ProgressCounters)> before_meeting;
+  // See NcclOptions.
+  std::optional<std::chrono::nanoseconds> forming_limit = {};
 };
 
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const BackendParts& parts);

@@ -28,7 +28,7 @@ void stop(RankContext& self, const StopSignal& signal) {
   constexpr auto kReportFirst = std::chrono::seconds(2);
   if (signal.lost) {
     self.emergency.end({.kind = Trouble::Kind::lost,
-                        .phase = self.phase.name(),
+                        .phase = self.phase.get(),
                         .what = fmt::format("rank {} has ended before all had met", *signal.lost),
                         .ranks = {*signal.lost},
                         .arrived = {},
@@ -39,7 +39,7 @@ void stop(RankContext& self, const StopSignal& signal) {
   if (!self.leads()) std::this_thread::sleep_for(kReportFirst);
   self.emergency.end(
       {.kind = Trouble::Kind::stopped,
-       .phase = self.phase.name(),
+       .phase = self.phase.get(),
        .what = fmt::format("it was told to end by the signal {}", signal_name(signal.number)),
        .ranks = {self.place.rank},
        .arrived = {}});
@@ -62,17 +62,17 @@ int give_up(RankContext& self, Parts& parts, const Error& error) {
   auto* const group = parts.met.group.get();
   if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
   if (!self.leads() || group == nullptr) {
-    const bool named = error.message.starts_with(fmt::format("rank {} on ", self.place.rank));
-    self.say(fmt::format("{}{}", named ? "" : self.prefix(), error.message));
+    self.say(fmt::format("{}{}", self.prefix(), error.message));
   }
   if (group == nullptr) return kExitUndecided;
   const Trouble trouble{.kind = Trouble::Kind::given_up,
-                        .phase = self.phase.name(),
+                        .phase = self.phase.get(),
                         .what = error.message,
                         .ranks = {self.place.rank},
-                        .arrived = {}};
+                        .arrived = {},
+                        .broken = error.broken};
   if (self.leads()) self.emergency.report(trouble);
-  group->give_up({.why = error.message});
+  group->give_up({.why = error.message, .broken = error.broken});
   replay_nccl_log();
   return exit_status_of(trouble);
 }

@@ -92,14 +92,19 @@ void Emergency::end(const Trouble& trouble) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const bool echo = is_echo(trouble);
-  if (!echo) tell(trouble);
+  // A launcher that ends all because one was lost is not what went wrong.
+  const auto losses = trouble.kind == Trouble::Kind::stopped && group_ != nullptr
+                          ? group_->losses()
+                          : std::vector<Trouble>{};
+  const auto& cause = losses.empty() ? trouble : losses.front();
+  if (!echo) tell(cause);
   if (trouble.kind == Trouble::Kind::stopped && group_ != nullptr) {
     group_->give_up({.why = trouble.what, .stopped = true});
   }
   if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
   if (reporter_.before_exit) call_within(patience_, reporter_.before_exit);
   if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
-  ::_exit(echo ? kExitUndecided : exit_status_of(trouble));
+  ::_exit(echo ? kExitUndecided : exit_status_of(cause));
 }
 
 }  // namespace muster::bench

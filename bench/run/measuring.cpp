@@ -71,7 +71,8 @@ Failure Measuring::first_refusal(const std::vector<std::string>& refusals) const
 
 Result<void> Measuring::run() {
   const auto& command = self_.command;
-  self_.enter(group_, "reservation of memory", to_duration(command.operation_deadline));
+  self_.enter(
+      group_, {"reservation of memory", Part::starting}, to_duration(command.operation_deadline));
   // Out of place where both are run: it needs the most.
   for (const auto& operations : largest_) {
     if (auto reserved = backend_.reserve(operations.front()); !reserved) return reserved;
@@ -85,6 +86,18 @@ Result<void> Measuring::run() {
                         .shared = shared(),
                         .operation_deadline = command.operation_deadline,
                         .join_deadline = command.join_deadline});
+  const auto begin = Clock::now();
+  for (int cycles = 1;; ++cycles) {
+    if (auto ran = run_sizes(timer); !ran) return ran;
+    const auto more = goes_on(cycles, begin);
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+  }
+  if (auto gathered = gather_transport(); !gathered) return gathered;
+  return repeat(timer);
+}
+
+Result<void> Measuring::run_sizes(OperationTimer& timer) {
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
     left_ = time_left(i);
     const auto begin = Clock::now();
@@ -92,8 +105,17 @@ Result<void> Measuring::run() {
     last_ = Clock::now() - begin;
   }
   left_.clear();
-  if (auto gathered = gather_transport(); !gathered) return gathered;
-  return repeat(timer);
+  return {};
+}
+
+Result<bool> Measuring::goes_on(int cycles, Clock::time_point begin) {
+  const auto& command = self_.command;
+  if (command.cycles == 1 && !command.soak) return false;
+  const auto time = to_duration(command.soak.value_or(Seconds{0}));
+  const bool more = cycles < command.cycles || Clock::now() - begin < time;
+  const auto word = broadcast(group_, more ? 1 : 0);
+  if (!word) return tl::unexpected(word.error());
+  return *word != 0;
 }
 
 std::string Measuring::time_left(std::size_t next) const {

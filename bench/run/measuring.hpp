@@ -35,6 +35,9 @@ class Measuring {
   // How long the sizes from this place on will take, judged by the one before, as "about 40 s
   // left"; empty where that cannot be told.
   [[nodiscard]] std::string time_left(std::size_t next) const;
+  [[nodiscard]] Result<void> run_sizes(OperationTimer& timer);
+  // Rank 0's word, for all.
+  [[nodiscard]] Result<bool> goes_on(int cycles, Clock::time_point begin);
   // A row for each variant of the command, or of the first one alone.
   [[nodiscard]] Result<void> run_size(OperationTimer& timer,
                                       std::uint64_t size,

@@ -92,7 +92,8 @@ Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::s
   const auto patience = to_duration(self.command.join_deadline);
   std::optional<TimeLimit> limit;
   // MPI says where rank 0 listens, and watches nobody.
-  if (met.mpi != nullptr) limit.emplace(self.emergency, self.place.rank, "meeting", 2 * patience);
+  if (met.mpi != nullptr)
+    limit.emplace(self.emergency, self.place.rank, Phase{"meeting", Part::meeting}, 2 * patience);
   JoinOptions options{
       .rank = self.place.rank,
       .world = self.place.world,
@@ -134,7 +135,8 @@ void take_part_in_loss(RankContext& self, const Agreement& agreed) {
 
 // Every process says who it is, and rank 0 tells all what comes of it.
 Result<void> introduce(RankContext& self, Met& met) {
-  self.enter(*met.group, "introduction", to_duration(self.command.operation_deadline));
+  self.enter(
+      *met.group, {"introduction", Part::starting}, to_duration(self.command.operation_deadline));
   Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
                             .pid = ::getpid(),
                             .backend = std::string(to_string(self.kind)),
@@ -224,8 +226,10 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
 
 Result<void> meet(RankContext& self, Met& met, Descriptor listener, std::string secret) {
   if (self.kind != BackendKind::sim) {
-    const TimeLimit limit(
-        self.emergency, self.place.rank, "start of MPI", to_duration(self.command.join_deadline));
+    const TimeLimit limit(self.emergency,
+                          self.place.rank,
+                          {"start of MPI", Part::meeting},
+                          to_duration(self.command.join_deadline));
     auto mpi = join_mpi(self.place, self.kind == BackendKind::mpi);
     if (!mpi) return tl::unexpected(mpi.error());
     met.mpi = *std::move(mpi);

@@ -30,6 +30,7 @@ std::uint64_t buffers_of(const BenchCommand& command) {
 
 // The least size with an element for each rank.
 std::uint64_t least_size(const BenchCommand& command, int ranks) {
+  if (!moves_data(command.collective)) return 0;
   Operation operation{.collective = command.collective, .type = command.type, .bytes = 1};
   const auto is_empty = [&](std::uint64_t bytes) {
     operation.bytes = bytes;
@@ -77,7 +78,8 @@ Pace pace_of(const BenchCommand& command) {
   return {.warm_up = command.warm_up,
           .iterations = command.iterations,
           .pipelined = command.pipelined,
-          .graph = command.graph};
+          .graph = command.graph,
+          .together = command.together};
 }
 
 Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
@@ -95,6 +97,7 @@ Sizes sizes_of(const BenchCommand& command,
                const Profile& profile,
                const RunFacts& facts,
                const std::optional<Room>& room) {
+  if (!moves_data(command.collective)) return {.bytes = {0}, .remark = {}};
   const auto limit = facts.gpus ? largest_limit(profile, command.collective, facts.nodes) : 0;
   const auto usual = facts.gpus ? kLargestOnGpu : kLargestOnHost;
   const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, facts.ranks)));
@@ -165,7 +168,9 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
                               .root = command.root,
                               .in_place = in_place,
                               .bytes = largest};
-    if (auto can = backend.supports(operation, pace_of(command)); can) {
+    auto can = can_run(operation, backend.ranks());
+    if (can) can = backend.supports(operation, pace_of(command));
+    if (can) {
       operations.push_back(operation);
     } else if (!refused) {
       refused = can.error();

@@ -22,11 +22,14 @@ Exchange exchange_of(Group& group) {
 BackendParts begin(RankContext& self, Met& met) {
   const auto limit =
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
-  const auto phase = fmt::format("start of {}", to_string(self.kind));
+  const Phase phase{fmt::format("start of {}", to_string(self.kind)), Part::starting};
   self.enter(*met.group, phase, limit);
   // Called again where the back end makes its connections anew.
   const auto meet = [&self, &group = *met.group, phase, limit](ProgressCounters counters) {
-    self.enter(group, fmt::format("{}'s communicator", phase), limit, std::move(counters));
+    self.enter(group,
+               {fmt::format("{}'s communicator", phase.name), Part::starting},
+               limit,
+               std::move(counters));
   };
   return {.command = &self.command,
           .kind = self.kind,
@@ -47,11 +50,13 @@ Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Met& met)
 
 Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
                                                    Met& met,
-                                                   const std::vector<RankPart>& parts) {
+                                                   const std::vector<RankPart>& parts,
+                                                   std::optional<std::chrono::nanoseconds> limit) {
   auto made_of = begin(self, met);
   const auto part = part_with(parts, made_of.rank);
   const auto& ranks = parts[part].ranks;
   made_of.exchange = exchange_within(*met.group, parts);
+  made_of.forming_limit = limit;
   made_of.colour = static_cast<int>(part);
   made_of.rank = static_cast<int>(std::ranges::find(ranks, made_of.rank) - ranks.begin());
   made_of.ranks = static_cast<int>(ranks.size());

@@ -3,7 +3,9 @@
 // same of these in the same order.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bench/backends/backend.hpp"
@@ -15,8 +17,13 @@ namespace muster::bench {
 
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Met& met);
 
+// Of the part that this rank is in. With a limit, a communicator of NCCL that does not form in that
+// time is an error of its operations, and the other parts go on.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_part_backend(
-    RankContext& self, Met& met, const std::vector<RankPart>& parts);
+    RankContext& self,
+    Met& met,
+    const std::vector<RankPart>& parts,
+    std::optional<std::chrono::nanoseconds> forming_limit = {});
 
 // Where each rank is.
 [[nodiscard]] std::vector<RankPlace> places_of(const Agreement& agreed);

@@ -30,11 +30,11 @@ std::string RankContext::prefix() const {
 }
 
 void RankContext::enter(Group& group,
-                        const std::string& name_of_phase,
+                        const Phase& phase_to_enter,
                         Clock::duration limit,
                         ProgressCounters counters) {
-  phase.set(name_of_phase);
-  group.enter(name_of_phase, limit, std::move(counters));
+  phase.set(phase_to_enter);
+  group.enter(phase_to_enter, limit, std::move(counters));
 }
 
 }  // namespace muster::bench

@@ -13,22 +13,22 @@
 
 namespace muster::bench {
 
-// The name of the phase that this process is in; any thread may ask for it.
+// The phase that this process is in; any thread may ask for it.
 class CurrentPhase {
  public:
-  void set(std::string name) {
+  void set(Phase phase) {
     const std::lock_guard lock(mutex_);
-    name_ = std::move(name);
+    phase_ = std::move(phase);
   }
 
-  [[nodiscard]] std::string name() const {
+  [[nodiscard]] Phase get() const {
     const std::lock_guard lock(mutex_);
-    return name_;
+    return phase_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::string name_ = "start";
+  Phase phase_{"start", Part::starting};
 };
 
 struct RankContext {
@@ -45,7 +45,7 @@ struct RankContext {
   [[nodiscard]] std::string name() const;
   // From here on this process is in that phase, and must enter the next one within `limit`.
   void enter(Group& group,
-             const std::string& name_of_phase,
+             const Phase& phase_to_enter,
              Clock::duration limit,
              ProgressCounters counters = {});
 

@@ -54,7 +54,9 @@ Result<int> SplitMeasuring::prepare() {
 }
 
 Result<void> SplitMeasuring::run() {
-  self_.enter(group_, "reservation of memory", to_duration(self_.command.operation_deadline));
+  self_.enter(group_,
+              {"reservation of memory", Part::starting},
+              to_duration(self_.command.operation_deadline));
   for (const auto& [part, backend] : own_) {
     if (auto reserved = backend->reserve(largest_.front()); !reserved) return reserved;
   }

@@ -14,7 +14,7 @@ constexpr auto kRank0First = std::chrono::seconds(2);
 
 }  // namespace
 
-TimeLimit::TimeLimit(Emergency& emergency, int rank, std::string phase, Clock::duration limit)
+TimeLimit::TimeLimit(Emergency& emergency, int rank, Phase phase, Clock::duration limit)
     : emergency_(emergency),
       rank_(rank),
       phase_(std::move(phase)),

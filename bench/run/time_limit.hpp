@@ -17,7 +17,7 @@ namespace muster::bench {
 class TimeLimit {
  public:
   // On other ranks than 0 a moment later: rank 0 may be there, and then it reports.
-  TimeLimit(Emergency& emergency, int rank, std::string phase, Clock::duration limit);
+  TimeLimit(Emergency& emergency, int rank, Phase phase, Clock::duration limit);
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();
@@ -27,7 +27,7 @@ class TimeLimit {
 
   Emergency& emergency_;
   int rank_;
-  std::string phase_;
+  Phase phase_;
   Clock::duration limit_;
   std::mutex mutex_;
   std::condition_variable changed_;

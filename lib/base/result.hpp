@@ -11,6 +11,7 @@ namespace muster {
 struct Error {
   std::string message;   // operation, object, cause: "read /sys/…/rate: Permission denied"
   bool missing = false;  // the object does not exist, as opposed to: it exists and cannot be used
+  bool broken = false;   // a device, or its driver, says that the hardware does not work
 
   bool operator==(const Error&) const = default;
 };

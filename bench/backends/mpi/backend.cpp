@@ -52,6 +52,7 @@ class MpiBackend : public Backend {
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
     if (pace.graph) return make_error("MPI on host memory has no CUDA graphs");
+    if (pace.together > 1) return make_error("MPI on host memory has no groups of operations");
     return can_count(operation, rank_, ranks_, most_);
   }
 

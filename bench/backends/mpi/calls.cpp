@@ -126,6 +126,71 @@ int Plan::scatter() const {
                      parts_.communicator);
 }
 
+int Plan::send_one() const {
+  return MPI_Send(
+      parts_.send, count(), parts_.datatype, parts_.self.partner(), 0, parts_.communicator);
+}
+
+int Plan::receive_one() const {
+  return MPI_Recv(parts_.receive,
+                  count(),
+                  parts_.datatype,
+                  parts_.self.partner(),
+                  0,
+                  parts_.communicator,
+                  MPI_STATUS_IGNORE);
+}
+
+int Plan::pingpong() const {
+  const bool first = parts_.self.begins();
+  const int code = first ? send_one() : receive_one();
+  if (code != MPI_SUCCESS) return code;
+  return first ? receive_one() : send_one();
+}
+
+int Plan::window(bool sends, bool receives) const {
+  std::array<MPI_Request, 2 * static_cast<std::size_t>(kWindow)> requests{};
+  int started = 0;
+  int code = MPI_SUCCESS;
+  const int partner = parts_.self.partner();
+  for (int i = 0; receives && code == MPI_SUCCESS && i < parts_.messages; ++i) {
+    code = MPI_Irecv(parts_.receive,
+                     count(),
+                     parts_.datatype,
+                     partner,
+                     0,
+                     parts_.communicator,
+                     &requests.at(static_cast<std::size_t>(started++)));
+  }
+  for (int i = 0; sends && code == MPI_SUCCESS && i < parts_.messages; ++i) {
+    code = MPI_Isend(parts_.send,
+                     count(),
+                     parts_.datatype,
+                     partner,
+                     0,
+                     parts_.communicator,
+                     &requests.at(static_cast<std::size_t>(started++)));
+  }
+  if (code != MPI_SUCCESS) return code;
+  return MPI_Waitall(started, requests.data(), MPI_STATUSES_IGNORE);
+}
+
+int Plan::uniband() const {
+  constexpr int kWord = 1;  // the tag of the receiver's word
+  const bool sends = parts_.self.begins();
+  const int code = window(sends, !sends);
+  if (code != MPI_SUCCESS) return code;
+  char word = 0;
+  const int partner = parts_.self.partner();
+  return sends
+             ? MPI_Recv(&word, 1, MPI_CHAR, partner, kWord, parts_.communicator, MPI_STATUS_IGNORE)
+             : MPI_Send(&word, 1, MPI_CHAR, partner, kWord, parts_.communicator);
+}
+
+int Plan::biband() const { return window(true, true); }
+
+int Plan::barrier() const { return MPI_Barrier(parts_.communicator); }
+
 int Plan::in_chunks() const {
   auto chunk = *this;
   for (std::uint64_t left = parts_.count; left != 0; left -= chunk.parts_.count) {
@@ -247,6 +312,7 @@ Plan plan_of(const Operation& operation,
                   .datatype = Types::datatype(operation.type),
                   .op = types.op(operation.type, operation.reduction),
                   .self = {.rank = rank, .ranks = ranks, .root = operation.root},
+                  .messages = messages_of(operation),
                   .averages = averages && shape.receive != 0,
                   .received = shape.receive,
                   .type = operation.type};

@@ -28,6 +28,7 @@ struct PlanParts {
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
   Participant self;
+  int messages = 1;
 
   // Averages are divided here.
   bool averages = false;
@@ -55,12 +56,22 @@ class Plan final : public MpiCalls {
   [[nodiscard]] int sendrecv() const override;
   [[nodiscard]] int gather() const override;
   [[nodiscard]] int scatter() const override;
+  [[nodiscard]] int pingpong() const override;
+  [[nodiscard]] int uniband() const override;
+  [[nodiscard]] int biband() const override;
+  [[nodiscard]] int barrier() const override;
 
  private:
   // One call, or as many as its counts, which are ints, make necessary.
   [[nodiscard]] int call() const { return (this->*parts_.use->call)(); }
 
   [[nodiscard]] int in_chunks() const;
+
+  // To and from the partner.
+  [[nodiscard]] int send_one() const;
+  [[nodiscard]] int receive_one() const;
+  // Starts a window of sends or receives, and waits for them.
+  [[nodiscard]] int window(bool sends, bool receives) const;
 
   [[nodiscard]] const void* sent() const {
     return parts_.send_in_place ? MPI_IN_PLACE : parts_.send;

@@ -37,6 +37,7 @@ inline constexpr int kInvalidHandle = 400;
 inline constexpr int kNotFound = 500;
 inline constexpr int kNotReady = 600;
 inline constexpr int kIllegalAddress = 700;
+inline constexpr int kHardwareStack = 714;
 inline constexpr int kLaunchFailed = 719;
 inline constexpr int kSystemNotReady = 802;
 inline constexpr int kSystemDriverMismatch = 803;

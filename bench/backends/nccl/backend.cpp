@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bench/backends/nccl/binding.hpp"
+#include "bench/backends/nccl/buffer_memory.hpp"
 #include "bench/backends/nccl/communicator.hpp"
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/gpu.hpp"
@@ -59,9 +60,6 @@ class NcclBackend final : public Backend {
   ~NcclBackend() override {
     communicator_.reset();  // before the memory that it uses
     if (options_.log) replay_nccl_log();
-    if (gpu_ == nullptr || !gpu_->use()) return;
-    gpu_->release(send_);
-    gpu_->release(receive_);
   }
 
   [[nodiscard]] Result<void> start();
@@ -85,7 +83,7 @@ class NcclBackend final : public Backend {
   [[nodiscard]] std::optional<std::uint64_t> memory_free() const override {
     const auto free = gpu_->memory_free();
     if (!free) return std::nullopt;
-    return *free - std::min(*free, kLeftToNccl) + send_bytes_ + receive_bytes_;
+    return *free - std::min(*free, kLeftToNccl) + memory_->send().bytes + memory_->receive().bytes;
   }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {
@@ -136,12 +134,12 @@ class NcclBackend final : public Backend {
   [[nodiscard]] Result<void> supports_graphs() const;
   [[nodiscard]] Result<Run> prepare(const Operation& operation);
   [[nodiscard]] Result<void> fill(const Run& run);
-  [[nodiscard]] Result<void> grow(cuda::Pointer& memory, std::uint64_t& has, std::uint64_t needs);
+  [[nodiscard]] Result<void> register_buffers();
   [[nodiscard]] Result<void> once(const Run& run, const Pace& pace);
   // And waits for it.
   [[nodiscard]] Result<void> once(const Run& run, const Pace& pace, Progress& progress);
   [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress);
-  [[nodiscard]] Result<void> capture(const Run& run);
+  [[nodiscard]] Result<void> capture(const Run& run, int together = 1);
   // On data filled anew.
   [[nodiscard]] Result<void> run_once(const Run& run, const Pace& pace, Progress& progress);
   [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const Run& run);
@@ -150,10 +148,11 @@ class NcclBackend final : public Backend {
     return gpu_->wait([this] { return communicator_->healthy(); });
   }
 
-  // Who and where, before what.
+  // Where, before what; the rank and its node are said by whoever tells of it.
   [[nodiscard]] tl::unexpected<Error> named(Error error) const {
-    error.message = fmt::format(
-        "rank {} on {} ({}): {}", options_.rank, options_.host, ordinal_.device_id, error.message);
+    if (!ordinal_.device_id.empty()) {
+      error.message = fmt::format("{}: {}", ordinal_.device_id, error.message);
+    }
     return tl::unexpected<Error>(std::move(error));
   }
 
@@ -166,19 +165,23 @@ class NcclBackend final : public Backend {
   std::unique_ptr<Gpu> gpu_;
   std::mutex guard_;
   std::shared_ptr<Communicator> communicator_;
-  cuda::Pointer send_ = 0;
-  cuda::Pointer receive_ = 0;
-  std::uint64_t send_bytes_ = 0;
-  std::uint64_t receive_bytes_ = 0;
+  std::optional<Error> unformed_;       // why it did not form
+  std::optional<BufferMemory> memory_;  // from the start on
 };
 
 Result<void> NcclBackend::start() {
   const int code = nccl_.version.call(&version_);
   if (code != nccl::kSuccess) return named(trouble(nccl_, nccl_.version.name, code, nullptr));
+  if (options_.registered &&
+      (nccl_.memory_take.call == nullptr || nccl_.register_memory.call == nullptr)) {
+    return make_error(
+        fmt::format("NCCL {} has no registered memory: 2.19 has", nccl_version_text(version_)));
+  }
   if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound.error());
   auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
   if (!gpu) return named(gpu.error());
   gpu_ = std::move(*gpu);
+  memory_.emplace(*gpu_, nccl_, options_.registered);
   if (ordinal_.device_id.empty()) ordinal_.device_id = gpu_->pci_address();
   return meet();
 }
@@ -190,6 +193,7 @@ Result<void> NcclBackend::meet() {
     std::swap(made, communicator_);
   }
   made.reset();  // leaves the one before
+  unformed_.reset();
   std::string id;
   if (options_.rank == 0) {
     auto unique = communicator_->make_id();
@@ -198,8 +202,12 @@ Result<void> NcclBackend::meet() {
   }
   auto shared = options_.broadcast(id);
   if (!shared) return tl::unexpected(shared.error());
-  auto joined = communicator_->join(*shared, options_.blocking);
-  if (!joined) return named(joined.error());
+  const auto& limit = options_.forming_limit;
+  auto joined = communicator_->join(*shared, options_.blocking && !limit, limit);
+  if (joined) return register_buffers();
+  auto error = named(joined.error());
+  if (!limit) return error;
+  unformed_ = std::move(error.value());
   return {};
 }
 
@@ -228,6 +236,7 @@ Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace)
     return lacks("average");
   }
   const auto& use = definition_of(operation.collective).nccl;
+  if (!use.is_there()) return lacks(to_string(operation.collective));
   if (use.sends != nullptr &&
       (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
     return lacks(
@@ -253,20 +262,17 @@ Result<void> NcclBackend::supports_graphs() const {
   return {};
 }
 
-Result<void> NcclBackend::grow(cuda::Pointer& memory, std::uint64_t& has, std::uint64_t needs) {
-  if (needs <= has) return {};
-  gpu_->release(std::exchange(memory, 0));
-  has = 0;
-  auto made = gpu_->allocate(needs);
-  if (!made) return named(made.error());
-  memory = *made;
-  has = needs;
+Result<void> NcclBackend::register_buffers() {
+  if (unformed_) return {};
+  auto done = memory_->register_with(*communicator_);
+  if (!done) return named(done.error());
   return {};
 }
 
 Result<void> NcclBackend::reserve(const Operation& largest) {
   auto used = gpu_->use();
   if (!used) return named(used.error());
+  communicator_->release_memory();
   Sizes needed{.send = sizeof(double), .receive = sizeof(double)};
   for (const bool in_place : {false, true}) {
     if (largest.in_place && !in_place) continue;
@@ -276,38 +282,36 @@ Result<void> NcclBackend::reserve(const Operation& largest) {
     needed.send = std::max(needed.send, bytes.send);
     needed.receive = std::max(needed.receive, bytes.receive);
   }
-  auto grown = grow(send_, send_bytes_, needed.send);
-  if (grown) grown = grow(receive_, receive_bytes_, needed.receive);
-  if (grown.has_value()) return {};
-  // A smaller one may follow, and has all the room.
-  gpu_->release(std::exchange(send_, 0));
-  gpu_->release(std::exchange(receive_, 0));
-  send_bytes_ = receive_bytes_ = 0;
-  return tl::unexpected(std::move(grown.error()));
+  auto grown = memory_->reserve(needed.send, needed.receive);
+  if (!grown) return named(grown.error());
+  return register_buffers();
 }
 
 Result<NcclBackend::Run> NcclBackend::prepare(const Operation& operation) {
+  if (unformed_) return tl::unexpected(*unformed_);
   auto used = gpu_->use();
   if (!used) return named(used.error());
   Run run{.operation = operation, .shape = shape_of(operation, options_.rank, options_.ranks)};
   const auto bytes = bytes_of(operation, run.shape);
-  if (bytes.send > send_bytes_ || bytes.receive > receive_bytes_) {
+  const auto& send = memory_->send();
+  const auto& receive = memory_->receive();
+  if (bytes.send > send.bytes || bytes.receive > receive.bytes) {
     return named({fmt::format("{} needs buffers of {} and {} B, and {} and {} B are reserved",
                               to_string(operation.collective),
                               bytes.send,
                               bytes.receive,
-                              send_bytes_,
-                              receive_bytes_)});
+                              send.bytes,
+                              receive.bytes)});
   }
   const auto width = size_of(operation.type);
-  run.buffers.receive = receive_ + run.shape.receive_at * width;
-  run.buffers.send = operation.in_place ? receive_ + run.shape.send_at * width : send_;
+  run.buffers.receive = receive.begin + run.shape.receive_at * width;
+  run.buffers.send = operation.in_place ? receive.begin + run.shape.send_at * width : send.begin;
   return run;
 }
 
 // What is received must have been written: nothing right is there before.
 Result<void> NcclBackend::fill(const Run& run) {
-  auto done = gpu_->poison(receive_, bytes_of(run.operation, run.shape).receive);
+  auto done = gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive);
   if (!done) return named(done.error());
   done = gpu_->fill(run.buffers.send,
                     run.shape.send,
@@ -320,7 +324,8 @@ Result<void> NcclBackend::fill(const Run& run) {
 
 Result<void> NcclBackend::once(const Run& run, const Pace& pace) {
   if (pace.graph) return gpu_->launch_graph();
-  return communicator_->enqueue(run.operation, run.shape, run.buffers, gpu_->stream());
+  return communicator_->enqueue(
+      run.operation, run.shape, run.buffers, gpu_->stream(), pace.together);
 }
 
 Result<void> NcclBackend::once(const Run& run, const Pace& pace, Progress& progress) {
@@ -348,9 +353,9 @@ Result<void> NcclBackend::warm_up(const Run& run, const Pace& pace, Progress& pr
   return {};
 }
 
-Result<void> NcclBackend::capture(const Run& run) {
+Result<void> NcclBackend::capture(const Run& run, int together) {
   auto done = gpu_->begin_capture();
-  if (done) done = once(run, {});
+  if (done) done = once(run, {.together = together});
   if (done) done = gpu_->end_capture();
   return done;
 }
@@ -366,7 +371,7 @@ Result<Batch> NcclBackend::measure(const Operation& operation,
   if (!done) return tl::unexpected(done.error());
   progress.reset();
   done = warm_up(*run, pace, progress);
-  if (done && pace.graph) done = capture(*run);
+  if (done && pace.graph) done = capture(*run, pace.together);
   if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
   if (done && pace.graph) done = wait();
   if (!done) return named(done.error());
@@ -378,11 +383,12 @@ Result<Batch> NcclBackend::measure(const Operation& operation,
   if (seconds && !is_repeatable(operation)) {
     done = fill(*run);
     if (!done) return tl::unexpected(done.error());
-    done = once(*run, pace, progress);
+    done = once(*run, {}, progress);
   }
   gpu_->drop_graph();
   if (!seconds) return named(seconds.error());
   if (!done) return named(done.error());
+  for (auto& each : *seconds) each /= pace.together;
   auto wrong = wrong_elements(*run);
   if (!wrong) return tl::unexpected(wrong.error());
   return Batch{.samples = {{.rank = options_.rank, .seconds = std::move(*seconds)}},
@@ -400,7 +406,7 @@ Result<void> NcclBackend::run_once(const Run& run, const Pace& pace, Progress& p
     done = fill(run);
     if (!done) return done;
   }
-  done = once(run, pace, progress);
+  done = once(run, {.graph = pace.graph}, progress);
   gpu_->drop_graph();
   if (!done) return named(done.error());
   return {};

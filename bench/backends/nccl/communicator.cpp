@@ -126,7 +126,10 @@ Result<std::string> Communicator::make_id() const {
   return std::string(id.bytes.data(), id.bytes.size());
 }
 
-Result<void> Communicator::join(const std::string& id, bool blocking) {
+Result<void> Communicator::join(const std::string& id,
+                                bool blocking,
+                                std::optional<std::chrono::nanoseconds> limit) {
+  const auto until = limit ? SteadyClock::now() + *limit : SteadyClock::time_point::max();
   nccl::UniqueId unique{};
   if (id.size() != unique.bytes.size()) {
     return make_error(
@@ -145,7 +148,7 @@ Result<void> Communicator::join(const std::string& id, bool blocking) {
     code = library_.init_config.call(&made, ranks_, unique, rank_, &config);
   }
   handle_.store(made);
-  return settle(what, code);
+  return settle(what, code, until);
 }
 
 int Communicator::state(int& asked) {
@@ -154,14 +157,19 @@ int Communicator::state(int& asked) {
   return library_.async_error.call(handle_.load(), &asked);
 }
 
-Result<void> Communicator::settle(std::string_view what, int code) {
+Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::time_point until) {
   int state_now = code;
   const auto begin = SteadyClock::now();
   while (state_now == nccl::kInProgress) {
     if (given_up_.load()) return make_error(fmt::format("{}: given up", what));
     code = state(state_now);
     if (code != nccl::kSuccess) state_now = code;
-    if (SteadyClock::now() - begin > std::chrono::milliseconds(1)) std::this_thread::yield();
+    const auto now = SteadyClock::now();
+    if (state_now == nccl::kInProgress && now >= until) {
+      abort();
+      return make_error(fmt::format("{}: the communicator did not form within its deadline", what));
+    }
+    if (now - begin > std::chrono::milliseconds(1)) std::this_thread::yield();
   }
   if (given_up_.load()) return make_error(fmt::format("{}: given up", what));
   if (state_now == nccl::kSuccess) return {};
@@ -183,9 +191,18 @@ Result<void> Communicator::healthy() {
 Result<void> Communicator::enqueue(const Operation& operation,
                                    const Shape& shape,
                                    const Buffers& buffers,
-                                   cuda::Stream stream) {
+                                   cuda::Stream stream,
+                                   int times) {
   if (given_up_.load()) return make_error("NCCL's communicator was given up");
-  return settle(to_string(operation.collective), call(operation, shape, buffers, stream));
+  const auto name = to_string(operation.collective);
+  if (times == 1) return settle(name, call(operation, shape, buffers, stream));
+  const auto is_fine = [](int code) { return code == nccl::kSuccess || code == nccl::kInProgress; };
+  int begun = library_.group_start.call();
+  for (int i = 0; i < times && is_fine(begun); ++i) {
+    begun = call(operation, shape, buffers, stream);
+  }
+  const int ended = library_.group_end.call();
+  return settle(name, is_fine(begun) ? ended : begun);
 }
 
 int Communicator::call(const Operation& operation,
@@ -208,7 +225,26 @@ int Communicator::call(const Operation& operation,
   return calls.end_group();
 }
 
+Result<void> Communicator::register_memory(cuda::Pointer memory, std::uint64_t bytes) {
+  void* registered = nullptr;
+  const auto& call = library_.register_memory;
+  const int code = call.call(handle_.load(), address(memory), bytes, &registered);
+  if (code != nccl::kSuccess) {
+    return tl::unexpected(trouble(library_, call.name, code, handle_.load()));
+  }
+  registered_.push_back(registered);
+  return {};
+}
+
+void Communicator::release_memory() {
+  for (auto* const registered : registered_) {
+    library_.deregister_memory.call(handle_.load(), registered);
+  }
+  registered_.clear();
+}
+
 void Communicator::leave() {
+  release_memory();
   auto* handle = handle_.exchange(nullptr);
   if (library_.finalize.call != nullptr) {
     int state_now = library_.finalize.call(handle);

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/library.hpp"
@@ -32,14 +35,21 @@ class Communicator {
 
   // 128 bytes that every rank must have; made by one.
   [[nodiscard]] Result<std::string> make_id() const;
-  // Returns when every rank has come. `blocking`: see NcclOptions.
-  [[nodiscard]] Result<void> join(const std::string& id, bool blocking);
+  // Returns when every rank has come, or the time is over. `blocking`: see NcclOptions.
+  [[nodiscard]] Result<void> join(const std::string& id,
+                                  bool blocking,
+                                  std::optional<std::chrono::nanoseconds> limit = {});
 
-  // Puts the collective on the stream, and returns when it is there.
+  // Registers memory, until the communicator is left or release_memory() is called.
+  [[nodiscard]] Result<void> register_memory(cuda::Pointer memory, std::uint64_t bytes);
+  void release_memory();
+
+  // Puts the collective on the stream, in a group so many times, and returns when it is there.
   [[nodiscard]] Result<void> enqueue(const Operation& operation,
                                      const Shape& shape,
                                      const Buffers& buffers,
-                                     cuda::Stream stream);
+                                     cuda::Stream stream,
+                                     int times = 1);
 
   // An error that came up meanwhile, or that the communicator was given up.
   [[nodiscard]] Result<void> healthy();
@@ -54,8 +64,11 @@ class Communicator {
                          cuda::Stream stream);
   // The state of the communicator, as far as it can be asked.
   [[nodiscard]] int state(int& asked);
-  // Waits until a call that answered "in progress" is done.
-  [[nodiscard]] Result<void> settle(std::string_view what, int code);
+  // Waits until a call that answered "in progress" is done; if it is not by then, gives up.
+  [[nodiscard]] Result<void> settle(
+      std::string_view what,
+      int code,
+      std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
   void leave();
 
   nccl::Library library_;
@@ -64,7 +77,8 @@ class Communicator {
   std::atomic<nccl::Communicator> handle_{nullptr};
   std::atomic<bool> given_up_{false};
   bool failed_ = false;
-  std::mutex asking_;  // held while NCCL is asked for its state, and not while it works
+  std::vector<void*> registered_;  // NCCL's handles
+  std::mutex asking_;              // held while NCCL is asked for its state, and not while it works
 };
 
 }  // namespace muster::bench

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -50,6 +53,38 @@ std::string_view cause_of_nccl(int code) {
   }
 }
 
+// The driver's words for hardware that does not work, and for NVSwitches that are not set up.
+bool is_broken(int code) {
+  constexpr std::array kCodes{cuda::kUncorrectableEcc,
+                              cuda::kNvlinkUncorrectable,
+                              cuda::kHardwareStack,
+                              cuda::kLaunchFailed,
+                              cuda::kSystemNotReady};
+  return std::ranges::find(kCodes, code) != kCodes.end();
+}
+
+// No driver, or one that finds no GPU, or the library that programs are built with: other errors
+// may be those of a GPU that is there.
+bool is_missing(int code) { return code == cuda::kNoDevice || code == cuda::kStubLibrary; }
+
+// NCCL has no code for what CUDA told it, but quotes it: "Cuda failure 719 'unspecified launch
+// failure'", and without the number before 2.20.
+bool quotes_broken(std::string_view text) {
+  constexpr std::string_view kBegin = "Cuda failure ";
+  constexpr std::array<std::string_view, 5> kWords{"uncorrectable ECC error",
+                                                   "uncorrectable NVLink error",
+                                                   "hardware stack error",
+                                                   "unspecified launch failure",
+                                                   "system not yet initialized"};
+  const auto at = text.find(kBegin);
+  if (at == std::string_view::npos) return false;
+  const auto quoted = text.substr(at + kBegin.size());
+  const auto code = parse_unsigned(quoted.substr(0, quoted.find(' ')));
+  if (code) return is_broken(static_cast<int>(*code));
+  return std::ranges::any_of(
+      kWords, [&](auto word) { return quoted.find(word) != std::string_view::npos; });
+}
+
 std::string with_cause(std::string text, std::string_view cause) {
   return cause.empty() ? text : fmt::format("{}: {}", text, cause);
 }
@@ -67,7 +102,9 @@ Error trouble(const cuda::Library& library, std::string_view call, int code) {
                                             code,
                                             name == nullptr ? "" : ", ",
                                             name == nullptr ? "" : printable(name)),
-                                cause_of_cuda(code))};
+                                cause_of_cuda(code)),
+          .missing = is_missing(code),
+          .broken = is_broken(code)};
 }
 
 Error trouble(const nccl::Library& library,
@@ -79,8 +116,10 @@ Error trouble(const nccl::Library& library,
       "{}: {} (NCCL {})", call, text == nullptr ? "unknown error" : printable(text), code);
   const char* last =
       library.last_error.call == nullptr ? nullptr : library.last_error.call(communicator);
-  if (last != nullptr && !trim(last).empty())
-    return {fmt::format("{}: {}", message, printable(trim(last)))};
+  if (last != nullptr && !trim(last).empty()) {
+    return {.message = fmt::format("{}: {}", message, printable(trim(last))),
+            .broken = quotes_broken(last)};
+  }
   return {.message = with_cause(std::move(message), cause_of_nccl(code))};
 }
 

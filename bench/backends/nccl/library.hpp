@@ -84,6 +84,10 @@ struct Symbol {
   X(reduce, true, "ncclReduce", int(const void*, void*, std::size_t, int, int, int, Communicator, cuda::Stream)) \
   X(send, false, "ncclSend", int(const void*, std::size_t, int, int, Communicator, cuda::Stream)) \
   X(receive, false, "ncclRecv", int(void*, std::size_t, int, int, Communicator, cuda::Stream)) \
+  X(memory_take, false, "ncclMemAlloc", int(void**, std::size_t)) \
+  X(memory_free, false, "ncclMemFree", int(void*)) \
+  X(register_memory, false, "ncclCommRegister", int(Communicator, void*, std::size_t, void**)) \
+  X(deregister_memory, false, "ncclCommDeregister", int(Communicator, void*)) \
   X(group_start, true, "ncclGroupStart", int()) \
   X(group_end, true, "ncclGroupEnd", int())
 

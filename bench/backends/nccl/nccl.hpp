@@ -2,8 +2,10 @@
 // The back end that runs NCCL on this process' GPU.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,8 +26,14 @@ struct NcclOptions {
   // Else NCCL's calls return before they are done, its errors are seen while it begins, and a hang
   // in a call can be given up. NCCL then starts a thread for each operation that is not part of a
   // graph, which short operations feel; blocking, only the end of the process helps against a hang
-  // in a call. A hang while NCCL begins ends with the process in either case.
+  // in a call.
   bool blocking = false;
+  // How long the ranks may take to form their communicator; one that does not form is an error of
+  // every operation then, and not of the beginning. It forms without blocking for that. Nothing:
+  // as long as it takes.
+  std::optional<std::chrono::nanoseconds> forming_limit = {};
+  // Buffers are NCCL's memory, which is registered with the communicator: from 2.19 on.
+  bool registered = false;
   bool bind = false;  // to the CPUs that are local to the GPU
   std::string root;   // in place of the machine's own, for what sysfs says of it; empty: its own
   bool log = true;    // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE

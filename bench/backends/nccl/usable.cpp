@@ -21,6 +21,23 @@ Result<int> count_gpus(const cuda::Library& library) {
   return count;
 }
 
+// How the child that asks says so: the number, or after a mark why there is none.
+constexpr char kMissing = '-';
+constexpr char kFailed = '!';
+
+std::string answer_of(const Result<int>& count) {
+  if (count) return fmt::format("{}", *count);
+  return fmt::format("{}{}", count.error().missing ? kMissing : kFailed, count.error().message);
+}
+
+Result<int> count_in(std::string_view answer) {
+  if (answer.starts_with(kMissing)) return make_missing(std::string(answer.substr(1)));
+  if (answer.starts_with(kFailed)) return make_error(std::string(answer.substr(1)));
+  const auto count = parse_unsigned(answer);
+  if (!count) return tl::unexpected(count.error());
+  return static_cast<int>(*count);
+}
+
 }  // namespace
 
 Result<int> usable_gpus(const std::string& cuda_file) {
@@ -28,16 +45,13 @@ Result<int> usable_gpus(const std::string& cuda_file) {
   if (!library) return tl::unexpected(library.error());
   Children children;
   children.start("cuda", muster::Clock::now() + kPatience, [&library] {
-    const auto count = count_gpus(*library);
-    return count ? fmt::format("{}", *count) : count.error().message;
+    return answer_of(count_gpus(*library));
   });
   const auto answer = children.next().second;
   if (answer.end != ChildAnswer::End::answered) {
     return make_error(fmt::format("the CUDA driver gives {}", answer.reason));
   }
-  const auto count = parse_unsigned(answer.bytes);
-  if (!count) return make_error(answer.bytes);
-  return static_cast<int>(*count);
+  return count_in(answer.bytes);
 }
 
 }  // namespace muster::bench

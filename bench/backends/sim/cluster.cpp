@@ -168,7 +168,7 @@ double seconds_of(const SimCluster& cluster, const Operation& operation) {
       cluster.nodes == 1 ? link
                          : std::min(link, definition_of(operation.collective).sim.bandwidth(rates));
   const auto bytes = static_cast<double>(shape_of(operation, 0, ranks).bytes);
-  return latency + bytes * factor / bandwidth;
+  return latency + messages_of(operation) * bytes * factor / bandwidth;
 }
 
 double run_factor(const SimCluster& cluster, std::uint64_t run) {

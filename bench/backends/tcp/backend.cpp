@@ -26,6 +26,7 @@ class TcpBackend : public Backend {
   [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
                                       const Pace& pace) const override {
     if (pace.graph) return make_error("TCP on host memory has no CUDA graphs");
+    if (pace.together > 1) return make_error("TCP on host memory has no groups of operations");
     return {};
   }
 

@@ -53,8 +53,9 @@ inline Result<std::vector<Wrong>> verify_once(Backend& backend,
   return backend.verify(operation, pace, progress);
 }
 
-// What is wrong with one operation, as sentences.
+// What is wrong with one operation, as sentences. Nothing where so many ranks cannot run it.
 inline std::vector<std::string> problems_of(Backend& backend, const Operation& operation) {
+  if (!can_run(operation, backend.ranks())) return {};
   if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
   const auto wrongs = verify_once(backend, operation);
   if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};

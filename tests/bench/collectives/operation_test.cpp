@@ -133,6 +133,47 @@ INSTANTIATE_TEST_SUITE_P(
         ShapeCase{of(Collective::all_gather, 16), 1, 2, {}},
         ShapeCase{of(Collective::alltoall, 31, Type::f64), 1, 2, {}}));
 
+INSTANTIATE_TEST_SUITE_P(
+    InPairs,
+    ShapeTest,
+    ::testing::Values(ShapeCase{of(Collective::pingpong, 64),
+                                3,
+                                4,
+                                {.count = 16, .send = 16, .receive = 16, .bytes = 64}},
+                      ShapeCase{of(Collective::uniband, 64),
+                                1,
+                                4,
+                                {.count = 16, .send = 16, .receive = 0, .bytes = 64}},
+                      ShapeCase{of(Collective::uniband, 64),
+                                2,
+                                4,
+                                {.count = 16, .send = 0, .receive = 16, .bytes = 64}},
+                      ShapeCase{of(Collective::barrier, 64), 1, 4, {}}));
+
+TEST(OperationTest, PairsNeedAnEvenNumberOfRanksAndTwoBuffers) {
+  for (const auto collective : {Collective::pingpong, Collective::uniband, Collective::biband}) {
+    EXPECT_TRUE(can_run(of(collective, 8), 4));
+    const auto odd = can_run(of(collective, 8), 3);
+    ASSERT_FALSE(odd);
+    EXPECT_NE(odd.error().message.find("3 is no even number"), std::string::npos);
+    EXPECT_FALSE(can_run({.collective = collective, .in_place = true, .bytes = 8}, 4));
+  }
+  EXPECT_TRUE(can_run(of(Collective::barrier, 0), 3));
+  EXPECT_FALSE(can_run({.collective = Collective::barrier, .in_place = true}, 4));
+  EXPECT_TRUE(can_run({.collective = Collective::all_reduce, .in_place = true, .bytes = 8}, 3));
+}
+
+TEST(OperationTest, CountsTheMessagesOfAnOperation) {
+  EXPECT_EQ(messages_of(of(Collective::all_reduce, 8)), 1);
+  EXPECT_EQ(messages_of(of(Collective::pingpong, 8)), 2);
+  for (const auto collective : {Collective::uniband, Collective::biband}) {
+    EXPECT_EQ(messages_of(of(collective, 8)), 64);
+    EXPECT_EQ(messages_of(of(collective, 1U << 20U)), 64);
+    EXPECT_EQ(messages_of(of(collective, 4U << 20U)), 16);
+    EXPECT_EQ(messages_of(of(collective, std::uint64_t{1} << 30U)), 4);
+  }
+}
+
 TEST(OperationTest, HasNoBusBandwidthForASingleRank) {
   for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
     EXPECT_EQ(bus_factor(static_cast<Collective>(i), 1), 0);

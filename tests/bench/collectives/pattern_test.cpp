@@ -54,6 +54,12 @@ BitRange by_definition(const AllInputs& inputs,
       return inputs.at(operation.root, part + element);
     case Collective::sendrecv:
       return inputs.at((rank + ranks - 1) % ranks, element);
+    case Collective::pingpong:
+    case Collective::uniband:
+    case Collective::biband:
+      return inputs.at((rank + ranks / 2) % ranks, element);
+    case Collective::barrier:
+      break;
     case Collective::all_gather:
     case Collective::gather:
       return inputs.at(static_cast<int>(element / count), element % count);
@@ -107,9 +113,13 @@ TEST_P(PatternTest, ExpectsWhatMovingCollectivesDoByDefinition) {
   for (const auto collective : {Collective::all_gather,
                                 Collective::broadcast,
                                 Collective::alltoall,
+                                Collective::pingpong,
+                                Collective::uniband,
+                                Collective::biband,
                                 Collective::sendrecv,
                                 Collective::gather,
                                 Collective::scatter}) {
+    if (!can_run({.collective = collective}, ranks)) continue;
     expect_definition_of_all_types({.collective = collective, .root = ranks / 2}, ranks);
   }
 }

@@ -174,6 +174,11 @@ TEST(BenchParseTest, HowOften) {
 TEST(BenchParseTest, WithWhatAndAmongWhom) {
   EXPECT_EQ(command_of({"--backend=tcp"}).backend, BackendKind::tcp);
   EXPECT_EQ(command_of({"--bind=none"}).bind, Bind::none);
+  EXPECT_EQ(command_of({"-m", "4"}).together, 4);
+  EXPECT_EQ(command_of({"-N", "4"}).cycles, 4);
+  EXPECT_TRUE(command_of({"-R", "1"}).registered);
+  EXPECT_FALSE(command_of({"-R", "0"}).registered);
+  EXPECT_EQ(command_of({"--soak=2h"}).soak->value, 7200);
   const auto model = command_of({"--backend=sim", "--sim=nodes=2,gpus=8"});
   EXPECT_EQ(model.backend, BackendKind::sim);
   EXPECT_EQ(model.sim, "nodes=2,gpus=8");
@@ -240,7 +245,8 @@ TEST_P(BadUsage, IsSaidInWords) {
 
 constexpr const char* kOneCollective =
     "expects one collective of all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
-    "alltoall, sendrecv, gather, scatter, as muster-bench all_reduce";
+    "alltoall, sendrecv, gather, scatter, pingpong, uniband, biband, barrier, as muster-bench "
+    "all_reduce";
 constexpr const char* kNotAmong = "--at: that size is not among those that are run";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -252,7 +258,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reducee", "no collective is called \"all_reducee\"; did you mean all_reduce?"},
         Bad{"xyzzy",
             "no collective is called \"xyzzy\"; there are all_reduce, all_gather, "
-            "reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter"},
+            "reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter, pingpong, "
+            "uniband, biband, barrier"},
         Bad{"all_reduce --min 0", "--min: expects a size from 1 B to 1024 TiB, got \"0\""},
         Bad{"all_reduce --max 2000TiB",
             "--max: expects a size from 1 B to 1024 TiB, got \"2000TiB\""},
@@ -305,11 +312,18 @@ INSTANTIATE_TEST_SUITE_P(
             "--sim: \"node\" is no key; did you mean nodes?"},
         Bad{"all_reduce --sizes 8 --max 16", "--sizes and --min or --max exclude each other"},
         Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
+        Bad{"barrier --max 8MiB", "barrier moves no data: it has neither sizes nor a bandwidth"},
+        Bad{"barrier --min-busbw 1GB/s",
+            "barrier moves no data: it has neither sizes nor a bandwidth"},
         Bad{"all_reduce --sim nodes=2", "--sim goes with --backend sim"},
         Bad{"all_reduce --graph --backend tcp", "--graph goes with --backend nccl"},
         Bad{"all_reduce_perf -b 8 -g x", "-g x, of nccl-tests: expects a whole number from 1 on"},
-        Bad{"all_reduce_perf -m 4",
-            "-m 4, of nccl-tests: operations are started back to back, one by one"},
+        Bad{"all_reduce_perf -N 0", "--cycles: expects a whole number from 1 on, got \"0\""},
+        Bad{"all_reduce_perf -R 2", "-R 2, of nccl-tests: there is nothing like it here"},
+        Bad{"all_reduce --registered --backend mpi", "--registered goes with --backend nccl"},
+        Bad{"all_reduce --cycles 2 --split 2",
+            "--split runs all sizes once: it excludes --cycles and --soak"},
+        Bad{"all_reduce --together 4 --backend tcp", "--together goes with --backend nccl"},
         Bad{"all_reduce --sizes 8 --step 8", "--sizes and --step exclude each other"},
         Bad{"all_reduce --max 1GiB --step 8", "--step: that makes more than 10000 sizes"},
         Bad{"all_reduce_perf -e 8X",

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr auto kShort = std::chrono::milliseconds(150);
 
@@ -26,7 +27,7 @@ void expect_trouble(const Rank& rank,
                     const std::vector<int>& ranks) {
   ASSERT_EQ(rank.troubles, 1) << "rank " << rank.rank;
   EXPECT_EQ(rank.trouble->kind, kind) << rank.trouble->what;
-  EXPECT_EQ(rank.trouble->phase, phase);
+  EXPECT_EQ(rank.trouble->phase.name, phase);
   EXPECT_EQ(rank.trouble->ranks, ranks) << rank.trouble->what;
 }
 
@@ -44,6 +45,16 @@ void work_until_trouble(Group& group) {
   while (group.rank() == 0 ? group.broadcast("").has_value() : group.gather("").has_value()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+}
+
+// Once all are at work, rank 2 gets this signal; the others are busy until there is trouble.
+Work work_until_signal(int signal) {
+  return [signal](Group& group) {
+    group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    if (group.rank() == 2) ::kill(::getpid(), signal);
+    work_until_trouble(group);
+  };
 }
 
 TEST(LateTest, TheRankThatHangsInAnEarlierPhaseIsNamed) {
@@ -154,12 +165,7 @@ TEST(LateTest, PhasesEnteredInTimeAreNoTrouble) {
 TEST(LateTest, AStoppedProcessIsNamedAsNotAnswering) {
   auto listener = listen_here();
   const Setting setting{.world = 3, .grace = std::chrono::milliseconds(500)};
-  const auto work = [](Group& group) {
-    group.enter("all_reduce", kLong);
-    EXPECT_TRUE(group.barrier());
-    if (group.rank() == 2) ::kill(::getpid(), SIGSTOP);
-    work_until_trouble(group);
-  };
+  const auto work = work_until_signal(SIGSTOP);
   Process first(setting, listener, 1, work);
   Process second(setting, listener, 2, work);
   Rank rank{.rank = 0};
@@ -214,6 +220,66 @@ TEST(LostTest, AKilledProcessIsNamed) {
   expect_trouble(rank, Trouble::Kind::lost, "all_reduce", {2});
   EXPECT_EQ(rank.trouble->what,
             "rank 2 (test) ended without a word, or its node is gone, in the phase \"all_reduce\"");
+  EXPECT_EQ(first.wait(), Process::kTold);
+  EXPECT_EQ(second.wait(), 128 + SIGKILL);
+}
+
+// What it said before counts.
+TEST(LostTest, ARunMayGoOnWithoutARankThatIsKilled) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3};
+  const auto work = [](Group& group) {
+    EXPECT_TRUE(group.barrier());
+    EXPECT_TRUE(group.gather(fmt::format("first of {}", group.rank())));
+    if (group.rank() == 2) {
+      EXPECT_TRUE(group.broadcast(""));  // both have said it
+      ::kill(::getpid(), SIGKILL);
+    }
+    EXPECT_TRUE(group.broadcast(""));
+    EXPECT_TRUE(group.gather("second of 1"));
+    EXPECT_TRUE(group.barrier());
+    EXPECT_EQ(group.broadcast("").value_or("none"), "the end");
+  };
+  Process first(setting, listener, 1, work);
+  Process second(setting, listener, 2, work);
+  Rank rank{.rank = 0};
+  live(options_for(setting, listener, rank), rank, [](Group& group) {
+    group.enter("all_reduce", kLong);
+    EXPECT_TRUE(group.barrier());
+    group.go_on_without_the_lost();
+    EXPECT_THAT(group.gather("").value(), ElementsAre("", "first of 1", "first of 2"));
+    EXPECT_TRUE(group.losses().empty());
+    EXPECT_TRUE(group.broadcast(""));
+    EXPECT_THAT(group.gather("").value(), ElementsAre("", "second of 1", ""));
+    EXPECT_TRUE(group.barrier());
+    const auto losses = group.losses();
+    ASSERT_EQ(losses.size(), 1U);
+    EXPECT_THAT(losses.front().ranks, ElementsAre(2));
+    EXPECT_THAT(losses.front().what, HasSubstr("rank 2 (test) ended without a word"));
+    EXPECT_TRUE(group.awaited().empty());
+    EXPECT_TRUE(group.broadcast("the end"));
+  });
+  EXPECT_EQ(rank.troubles, 0);
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_EQ(second.wait(), 128 + SIGKILL);
+}
+
+TEST(LostTest, ARunThatGoesOnStillSaysWhoIsLate) {
+  auto listener = listen_here();
+  const Setting setting{.world = 3};
+  const auto work = work_until_signal(SIGKILL);
+  Process first(setting, listener, 1, work);
+  Process second(setting, listener, 2, work);
+  Rank rank{.rank = 0};
+  live(options_for(setting, listener, rank), rank, [](Group& group) {
+    group.go_on_without_the_lost();
+    group.enter("all_reduce", std::chrono::milliseconds(500));
+    EXPECT_TRUE(group.barrier());
+    work_until_trouble(group);
+  });
+  ASSERT_EQ(rank.troubles, 1);
+  EXPECT_EQ(rank.trouble->kind, Trouble::Kind::late);
+  EXPECT_THAT(rank.trouble->what, Not(HasSubstr("rank 2")));
   EXPECT_EQ(first.wait(), Process::kTold);
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }

@@ -176,7 +176,7 @@ TEST(StrangerTest, ANameCannotHoldControlCharacters) {
   // As a program other than this one may send it.
   auto bytes = Writer()
                    .raw("mstrbnch")
-                   .number(1, 2)
+                   .number(2, 2)
                    .number(1, 4)
                    .number(2, 4)
                    .number(0, 1)

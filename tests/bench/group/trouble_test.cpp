@@ -108,10 +108,11 @@ TEST(LateWordsTest, OfManyOnlySomeAreDescribed) {
 
 TEST(TroubleTest, TroubleIsReadBack) {
   const Trouble trouble{.kind = Trouble::Kind::late,
-                        .phase = "all_reduce",
+                        .phase = {"start of nccl", Part::starting},
                         .what = "why",
                         .ranks = {3, 4},
-                        .arrived = {0, 1, 2}};
+                        .arrived = {0, 1, 2},
+                        .broken = true};
   const auto bytes = to_bytes(trouble);
   const auto read = read_trouble(bytes);
   ASSERT_TRUE(read);
@@ -120,6 +121,7 @@ TEST(TroubleTest, TroubleIsReadBack) {
   EXPECT_EQ(read->what, trouble.what);
   EXPECT_EQ(read->ranks, trouble.ranks);
   EXPECT_EQ(read->arrived, trouble.arrived);
+  EXPECT_TRUE(read->broken);
 }
 
 TEST(TroubleTest, BytesThatAreCutOrTooManyAreNothing) {

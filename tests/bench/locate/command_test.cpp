@@ -77,7 +77,7 @@ TEST(LocateCommandTest, HealthyTooFewAndSlowAreToldApart) {
   EXPECT_EQ(run_locate({"--sim", "nodes=2"}).status, kExitUndecided);
   const auto slow = run_locate({"--sim", "nodes=64,rate=120 GB/s", "--min-busbw", "185 GB/s"});
   EXPECT_EQ(slow.status, kExitUnhealthy);
-  EXPECT_THAT(slow.out, HasSubstr("no node stands out, and all reach"));
+  EXPECT_THAT(slow.out, HasSubstr("no node stands out, and the median of all pairs is"));
   EXPECT_THAT(slow.out, Not(HasSubstr("--exclude=")));
   const auto jam = run_locate({"--sim", "nodes=128,leaf=16,fault=congestion:2:0.7"});
   EXPECT_EQ(jam.status, kExitHealthy);
@@ -222,6 +222,13 @@ TEST(LocateTopologyTest, ErrorsNameTheFileAndTheLine) {
   EXPECT_EQ(error("a sim0 sim1"), "t.conf:1: expects a switch and the list of its nodes");
   EXPECT_EQ(error("a sim0\nb sim0"), "t.conf:2: sim0 hangs from a already");
   EXPECT_EQ(error("a gpu0"), "t.conf: it names none of the nodes of this run");
+}
+
+// Slow in large groups alone, and nobody can be told apart.
+TEST(LocateCommandTest, AJobAtHalfOfItsPairsIsNotHealthyWithoutALimit) {
+  const auto ran = run_locate({"--sim", "nodes=40,noise=1%,fault=slow_large:3:30:0.5"});
+  EXPECT_EQ(ran.status, kExitUndecided) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("no limit tells whether that is enough (--min-busbw)"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace muster::bench::locate {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -169,6 +170,62 @@ TEST(LocateTest, NoiseThatHidesALossIsSaid) {
   ASSERT_FALSE(search.culprits.empty());
   EXPECT_EQ(search.culprits[0].kind, What::not_enough_data);
   EXPECT_THAT(accused(search), IsEmpty());
+}
+
+// As much of the cluster is slow as is not: which of the two is right, no comparison tells.
+TEST(LocateTest, TwoRatesAreSaidWhereNoLimitTellsWhichIsRight) {
+  const ModelCluster cluster{
+      .nodes = 64, .nodes_per_leaf = 16, .noise = 0.01, .faults = {{Kind::slow_leaf, 2, 0, 0.7}}};
+  const auto undecided = search_on(cluster);
+  ASSERT_FALSE(undecided.culprits.empty());
+  EXPECT_EQ(undecided.culprits[0].kind, What::not_enough_data);
+  EXPECT_THAT(undecided.culprits[0].evidence[0],
+              AllOf(HasSubstr("16 pairs reach 130"), HasSubstr("and 16 reach 186")));
+  EXPECT_THAT(accused(undecided), IsEmpty());
+  Plan plan;
+  plan.rule.floor_gbps = 170;
+  const auto decided = search_on(cluster, true, plan);
+  ASSERT_FALSE(decided.culprits.empty());
+  EXPECT_EQ(decided.culprits[0].kind, What::leaf);
+}
+
+// The odd one out meets each partner once: a slow path to one of them is none of its own.
+TEST(LocateTest, ASlowLinkOfTheOddOneOutIsNoSlowNode) {
+  for (const auto kind : {Kind::slow_link, Kind::hang_link}) {
+    for (const std::size_t nodes : {17U, 33U}) {
+      for (std::size_t other = 0; other + 1 < nodes; ++other) {
+        const ModelCluster cluster{
+            .nodes = nodes, .nodes_per_leaf = 16, .faults = {{kind, nodes - 1, other, 0.5}}};
+        EXPECT_THAT(accused(search_on(cluster)), IsEmpty()) << nodes << ", " << other;
+      }
+    }
+  }
+}
+
+TEST(LocateTest, TwoNodesBelowTheLimitAreNotHealthy) {
+  Plan plan;
+  plan.rule.floor_gbps = 170;
+  const auto slow =
+      search_on({.nodes = 2, .noise = 0.01, .faults = {{Kind::slow_node, 1, 0, 0.5}}}, true, plan);
+  ASSERT_FALSE(slow.culprits.empty());
+  EXPECT_LT(slow.culprits[0].gbps, 100);
+  const auto hung = search_on({.nodes = 2, .faults = {{Kind::hang, 1, 0, 0}}}, true, plan);
+  ASSERT_FALSE(hung.culprits.empty());
+  EXPECT_TRUE(hung.culprits[0].hung);
+}
+
+// A median that is slow itself is no measure.
+TEST(LocateTest, WhereMostPairsAreSlowNobodyIsHealthy) {
+  const auto of_leaf = search_on(
+      {.nodes = 24, .nodes_per_leaf = 8, .noise = 0.01, .faults = {{Kind::slow_leaf, 0, 0, 0.6}}});
+  ASSERT_FALSE(of_leaf.culprits.empty());
+  EXPECT_EQ(of_leaf.culprits[0].kind, What::not_enough_data);
+  ModelCluster many{.nodes = 64, .noise = 0.01};
+  for (std::size_t node = 0; node < 22; ++node)
+    many.faults.push_back({Kind::slow_node, node, 0, 0.6});
+  const auto of_nodes = search_on(many);
+  ASSERT_FALSE(of_nodes.culprits.empty());
+  EXPECT_EQ(of_nodes.culprits[0].kind, What::not_enough_data);
 }
 
 TEST(LocateTest, AFullTournamentOfManyNodesNamesThem) {

@@ -165,6 +165,20 @@ TEST(JudgeTest, EveryRunIsInTheMessage) {
                                  "184.00, 184.50, 190.00;"));
 }
 
+TEST(JudgeTest, OfManyCyclesOneThatIsTooSlowIsSaid) {
+  std::vector<Row> rows;
+  for (int cycle = 0; cycle < 20; ++cycle) {
+    rows.push_back(all_reduce_at(cycle == 13 ? 120 : 189).front());
+  }
+  const auto finding = judge(rows, nd_a100(), two_nodes());
+  EXPECT_EQ(finding.outcome, Outcome::warn);
+  EXPECT_THAT(finding.message,
+              testing::AllOf(testing::HasSubstr("the median of 20 runs from 120.00 to 189.00;"),
+                             testing::HasSubstr("1 of 20 runs were below the limit")));
+  rows[13] = rows[0];
+  EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, Outcome::pass);
+}
+
 // A run that the limit of its nodes cannot be applied to must not look healthy.
 TEST(JudgeTest, ALimitThatCannotBeAppliedAndNoLimitAreUnknown) {
   struct Case {

@@ -133,12 +133,12 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                    .remedy = remedy};
   };
   const std::vector<Case> cases{
-      {{Trouble::Kind::absent, "the rendezvous", "waited 60 s", {5}, {0, 1, 2, 3, 4, 6}},
+      {{Trouble::Kind::absent, "the rendezvous", "", {5}, {0, 1, 2, 3, 4, 6}},
        finding(
            "gpu-0007",
            Outcome::unknown,
-           "the ranks could not meet: rank 5 (gpu5 on gpu-0007) did not come to the rendezvous: "
-           "waited 60 s; ranks 0-4,6 were there",
+           "the ranks could not meet: rank 5 (gpu5 on gpu-0007) did not come to the rendezvous; "
+           "ranks 0-4,6 were there",
            Remedy::fix_config)},
       {{Trouble::Kind::absent,
         "rendezvous",
@@ -161,22 +161,29 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
                Outcome::fail,
                "ranks 1,9 did not finish all_reduce of 8 MiB; rank 0 (gpu0 on gpu-0007) was there",
                Remedy::report_to_provider)},
-      {{Trouble::Kind::given_up, "start NCCL", "NCCL: unhandled system error", {0}, {}},
+      {{Trouble::Kind::given_up,
+        {"start NCCL", Part::starting},
+        "NCCL: unhandled system error",
+        {0},
+        {}},
        finding("gpu-0007",
                Outcome::unknown,
                "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: unhandled system error",
                Remedy::fix_config)},
       {{Trouble::Kind::given_up,
         "start of nccl",
-        "rank 5 on gpu-0007 (gpu5): cuDevicePrimaryCtxRetain: uncorrectable ECC error encountered "
+        "gpu5: cuDevicePrimaryCtxRetain: uncorrectable ECC error encountered "
         "(CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
         {5},
-        {}},
-       finding("gpu-0007",
-               Outcome::fail,
-               "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: cuDevicePrimaryCtxRetain: "
-               "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
-               Remedy::report_to_provider)},
+        {},
+        false,
+        true},
+       finding(
+           "gpu-0007",
+           Outcome::fail,
+           "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: gpu5: cuDevicePrimaryCtxRetain: "
+           "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
+           Remedy::report_to_provider)},
       {{Trouble::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
        finding("job",
                Outcome::unknown,
@@ -189,29 +196,31 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
 
 TEST(CompletionTest, GivingUpBeforeTheFirstOperationSaysNothingUnlessTheDeviceIsToBlame) {
   struct Case {
-    std::string phase;
-    std::string what;
+    Phase phase;
+    bool broken;
     Outcome outcome;
   };
 
   const std::vector<Case> cases{
-      {"start of MPI", "PMIx is not there", Outcome::unknown},
-      {"start of nccl", "open /none.so: No such file or directory", Outcome::unknown},
-      {"introduction", "rank 1 on b was started with other arguments", Outcome::unknown},
-      {"reservation of memory", "cuMemAlloc: out of memory (CUDA 2)", Outcome::unknown},
-      {"reservation of memory", "cuMemAlloc: x (CUDA 2141)", Outcome::unknown},
-      {"start of nccl", "cuInit: system not yet initialized (CUDA 802)", Outcome::fail},
-      {"start of nccl", "ncclCommInitRank: Cuda failure 220 'nvlink'", Outcome::fail},
-      {"reservation of memory", "cuMemAlloc: x (CUDA 719, CUDA_ERROR)", Outcome::fail},
-      {"all_reduce of 8 GiB", "NCCL: unhandled system error", Outcome::fail},
-      {"account of the transport", "NCCL: unhandled system error", Outcome::fail}};
-  for (const auto& [phase, what, outcome] : cases) {
-    EXPECT_EQ(outcome_of({Trouble::Kind::given_up, phase, what, {0}, {}}), outcome) << what;
+      {{"start of MPI", Part::meeting}, false, Outcome::unknown},
+      {{"start of nccl", Part::starting}, false, Outcome::unknown},
+      {{"start of nccl", Part::starting}, true, Outcome::fail},
+      {{"reservation of memory", Part::starting}, false, Outcome::unknown},
+      {{"reservation of memory", Part::starting}, true, Outcome::fail},
+      {"all_reduce of 8 GiB", false, Outcome::fail},
+      {"start of something", false, Outcome::fail}};
+  for (const auto& [phase, broken, outcome] : cases) {
+    const Trouble trouble{
+        .kind = Trouble::Kind::given_up, .phase = phase, .ranks = {0}, .broken = broken};
+    EXPECT_EQ(outcome_of(trouble), outcome) << phase.name;
   }
-  EXPECT_EQ(outcome_of({Trouble::Kind::late, "start of nccl", "", {0}, {}}), Outcome::fail);
-  EXPECT_EQ(outcome_of({Trouble::Kind::absent, "rendezvous", "", {0}, {}}), Outcome::unknown);
-  EXPECT_EQ(outcome_of({Trouble::Kind::lost, "rendezvous", "", {1}, {}}), Outcome::unknown);
-  EXPECT_EQ(outcome_of({Trouble::Kind::late, "start of MPI", "", {0}, {}}), Outcome::unknown);
+  const auto of = [](Trouble::Kind kind, Part part) {
+    return outcome_of({.kind = kind, .phase = {"a phase", part}, .ranks = {0}});
+  };
+  EXPECT_EQ(of(Trouble::Kind::late, Part::starting), Outcome::fail);
+  EXPECT_EQ(of(Trouble::Kind::absent, Part::meeting), Outcome::unknown);
+  EXPECT_EQ(of(Trouble::Kind::lost, Part::meeting), Outcome::unknown);
+  EXPECT_EQ(of(Trouble::Kind::late, Part::meeting), Outcome::unknown);
 }
 
 TEST(CompletionTest, RanksThatNobodyKnowsAreNumbers) {

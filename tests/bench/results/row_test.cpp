@@ -35,6 +35,15 @@ TEST(TimingTest, TheMeanIsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(timing->mean_of_ranks, 3);
 }
 
+TEST(TimingTest, TheTimeOfAWindowIsThatOfOneOfItsMessages) {
+  const Operation operation{.collective = Collective::uniband, .bytes = 1U << 20U};
+  const auto timing = timing_of(operation, 2, {{0, {64e-3, 64e-3}}, {1, {32e-3, 32e-3}}});
+  ASSERT_TRUE(timing);
+  EXPECT_DOUBLE_EQ(timing->statistics.median, 1e-3);
+  EXPECT_DOUBLE_EQ(timing->mean_of_ranks, 0.75e-3);
+  EXPECT_DOUBLE_EQ(timing->judged.bus, (1U << 20U) / 1e-3);
+}
+
 // 8 GiB over 16 ranks in 84929 us, as in a published run on ND A100 v4.
 TEST(TimingTest, BusBandwidthIsThatOfNccl) {
   const std::vector<Samples> all = [] {

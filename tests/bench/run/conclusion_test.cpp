@@ -93,7 +93,8 @@ TEST(ConclusionTest, ATroubleBeforeAnythingIsKnownIsAReport) {
 
 TEST(ConclusionTest, SomebodysSignalSaysNothingOfTheNodes) {
   const auto report = report_of(
-      two_ranks(), Trouble{.kind = Trouble::Kind::stopped, .phase = "start", .ranks = {0}});
+      two_ranks(),
+      Trouble{.kind = Trouble::Kind::stopped, .phase = {"start", Part::starting}, .ranks = {0}});
   EXPECT_EQ(report.verdict, Verdict::unknown);
 }
 

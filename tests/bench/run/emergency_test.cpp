@@ -101,10 +101,11 @@ TEST(EmergencyDeathTest, EndsWithTheStatusOfItsKind) {
   EXPECT_EXIT(end_of({.kind = Trouble::Kind::stopped, .what = "told to end"}),
               ExitedWithCode(kExitUndecided),
               "told to end");
-  EXPECT_EXIT(
-      end_of({.kind = Trouble::Kind::given_up, .phase = "start of nccl", .what = "no library"}),
-      ExitedWithCode(kExitUndecided),
-      "no library");
+  EXPECT_EXIT(end_of({.kind = Trouble::Kind::given_up,
+                      .phase = {"start of nccl", Part::starting},
+                      .what = "no library"}),
+              ExitedWithCode(kExitUndecided),
+              "no library");
   EXPECT_EXIT(
       end_of({.kind = Trouble::Kind::given_up, .phase = "all_reduce of 8 B", .what = "an error"}),
       ExitedWithCode(kExitUnhealthy),
@@ -151,9 +152,11 @@ TEST(TimeLimitDeathTest, EndsWhatTakesTooLong) {
       {
         Emergency emergency(0);
         emergency.report_through(
-            {.report = [](const Trouble& it) { fmt::print(stderr, "{}: {}\n", it.phase, it.what); },
+            {.report =
+                 [](const Trouble& it) { fmt::print(stderr, "{}: {}\n", it.phase.name, it.what); },
              .note = [](const Trouble& /*it*/) {}});
-        const TimeLimit limit(emergency, 0, "start of MPI", std::chrono::milliseconds(20));
+        const TimeLimit limit(
+            emergency, 0, {"start of MPI", Part::meeting}, std::chrono::milliseconds(20));
         for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
       },
       ExitedWithCode(kExitUndecided),
@@ -167,7 +170,8 @@ TEST(TimeLimitDeathTest, Rank1ReportsWhereRank0DoesNot) {
         emergency.report_through(
             {.report = [](const Trouble& it) { fmt::print(stderr, "report: {}\n", it.what); },
              .note = [](const Trouble& /*it*/) {}});
-        const TimeLimit limit(emergency, 1, "start of MPI", std::chrono::milliseconds(20));
+        const TimeLimit limit(
+            emergency, 1, {"start of MPI", Part::meeting}, std::chrono::milliseconds(20));
         for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
       },
       ExitedWithCode(kExitUndecided),

@@ -37,8 +37,8 @@ class Alone final : public Group {
 
   [[nodiscard]] Result<void> barrier() override { return {}; }
 
-  void enter(std::string_view phase, Clock::duration limit, ProgressCounters counters) override {
-    entered.push_back({.phase = std::string(phase),
+  void enter(Phase phase, Clock::duration limit, ProgressCounters counters) override {
+    entered.push_back({.phase = std::move(phase.name),
                        .limit = std::chrono::duration<double>(limit).count(),
                        .counters = std::move(counters)});
   }

@@ -161,6 +161,38 @@ TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
   EXPECT_THAT(pairs, AllOf(HasSubstr("node1,node4,\n"), HasSubstr("node0,node5,187")));
 }
 
+// As two nodes between which a firewall stands, or a cable is wrong.
+TEST_F(Locate, APairWhoseCommunicatorNeverFormsIsNamedAndTheRestIsMeasured) {
+  start_fakes(R"("apart": "1-4")",
+              {"--operation-deadline=4s", fmt::format("--csv={}/pairs", job.folder().string())});
+  const auto report = end(1);
+  EXPECT_FALSE(report.contains("accused")) << report.dump(1);
+  EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node1-node4");
+  EXPECT_THAT(said, HasSubstr("the communicator did not form within its deadline"));
+  EXPECT_THAT(content_of((job.folder() / "pairs").string()), HasSubstr("node0,node5,187")) << said;
+}
+
+TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
+  start_fakes(R"("dies": 3)",
+              {"--operation-deadline=4s", fmt::format("--csv={}/pairs", job.folder().string())});
+  nlohmann::json report;
+  for (std::size_t rank = 0; rank < 12; ++rank) {
+    const auto ended = job.end_of(rank);
+    EXPECT_EQ(ended.status, rank / 2 == 3 ? 128 + SIGKILL : 1) << ended.err;
+    if (rank != 0) continue;
+    report = ended.report();
+    said = ended.err;
+  }
+  EXPECT_FALSE(report.contains("accused")) << "a death may be anybody's doing";
+  const auto finding = finding_of(report, "bench.locate");
+  EXPECT_EQ(finding["device"], "node3");
+  EXPECT_EQ(finding["outcome"], "fail");
+  EXPECT_EQ(finding["remedy"], "restart_app");
+  EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("ranks 6-7 ended without a word"));
+  EXPECT_THAT(said, HasSubstr("ranks 6-7 ended without a word, or their nodes are gone"));
+  EXPECT_THAT(content_of((job.folder() / "pairs").string()), HasSubstr("node0,node5,187"));
+}
+
 // The limit of ND A100 is for 8 GiB: smaller messages may be slower.
 TEST_F(Locate, AProfilesLimitHoldsFromItsSizeOn) {
   profile = "nd96asr_v4";
@@ -177,7 +209,7 @@ TEST_F(Locate, WithoutASizeItIsThatOfTheLimit) {
   const auto report = end(1);
   EXPECT_FALSE(report.contains("accused"));
   EXPECT_THAT(message_of(report, "bench.locate"),
-              HasSubstr("no node stands out, and all reach 170.0 GB/s"));
+              HasSubstr("no node stands out, and the median of all pairs is 170.0 GB/s"));
 }
 
 TEST_F(Locate, WrongDataAreAFindingOfTheirOwn) {

@@ -21,7 +21,10 @@ constexpr std::array kCollectives{"all_reduce",
                                   "alltoall",
                                   "sendrecv",
                                   "gather",
-                                  "scatter"};
+                                  "scatter",
+                                  "pingpong",
+                                  "uniband",
+                                  "biband"};
 
 class MpiCollective : public ::testing::TestWithParam<const char*> {
  protected:
@@ -61,6 +64,30 @@ INSTANTIATE_TEST_SUITE_P(Each,
                          MpiCollective,
                          ::testing::ValuesIn(kCollectives),
                          [](const auto& it) { return std::string(it.param); });
+
+TEST(MpiRunTest, ABarrierIsATimeThatNobodyJudges) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  Job job;
+  const auto end = job.end_of(job.start(mpirun(
+      4, muster_bench({"barrier", "--iterations=5", "--profile=generic", "--format=json"}))));
+  EXPECT_EQ(end.status, 2) << end.err;
+  const auto report = end.report();
+  ASSERT_EQ(report["measurements"].size(), 1U) << end.out;
+  const auto& barrier = report["measurements"][0];
+  EXPECT_EQ(barrier["quantity"], "latency");
+  EXPECT_EQ(barrier["unit"], "us");
+  EXPECT_GT(barrier["value"], 0);
+  EXPECT_EQ(outcome_of(report, "bench.data"), "skip");
+}
+
+TEST(MpiRunTest, PairsNeedAnEvenNumberOfRanks) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
+  Job job;
+  const auto end =
+      job.end_of(job.start(mpirun(3, muster_bench({"pingpong", "--max=64", "--profile=generic"}))));
+  EXPECT_EQ(end.status, 64);
+  EXPECT_THAT(end.err, HasSubstr("3 is no even number of them"));
+}
 
 TEST(MpiRunTest, PrintsATableAndAVerdict) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";

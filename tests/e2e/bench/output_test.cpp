@@ -158,5 +158,18 @@ TEST(OutputTest, TheTableIsReadByRegularExpressions) {
   }
 }
 
+TEST(OutputCycles, EachHasItsRowsAndAllRanksEndTogether) {
+  const auto count = [](const Words& more) {
+    Job job;
+    auto words = two_ranks(more);
+    words.push_back("--format=json");
+    const auto end = job.end_of(job.start(words));
+    EXPECT_EQ(end.status, 0) << end.err;
+    return end.report()["measurements"].size();
+  };
+  EXPECT_EQ(count({"--cycles=3"}), 3 * 4U);  // of 2 sizes and 2 placements
+  EXPECT_GT(count({"--soak=300ms"}), 4U);
+}
+
 }  // namespace
 }  // namespace muster::e2e

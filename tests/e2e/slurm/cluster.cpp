@@ -130,7 +130,8 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
     trouble_ = fmt::format("slurmctld does not answer{}", ends_of_logs());
   } else {
     for (int i = 0; i < options_.nodes; ++i) start_slurmd(name_of(i));
-    if (!wait_until_all([](const auto& node) { return node.is("idle"); })) {
+    // A check of their health may be sooner.
+    if (!wait_until_all([](const auto& node) { return node.is("idle") || node.is("drained"); })) {
       trouble_ = fmt::format("not all nodes became idle{}", ends_of_logs());
     }
   }

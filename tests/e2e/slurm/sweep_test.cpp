@@ -108,6 +108,15 @@ class AllReduceSweep : public ::testing::Test {
     return text;
   }
 
+  // After write_rules(): the jobs run this script in place of muster-bench.
+  void run_instead(std::string_view script) const {
+    const auto path = cluster_->write_program("bench", fmt::format("#!/bin/bash\n{}", script));
+    auto rules = content_of(cluster_->folder() / "site/etc/muster/muster.yaml");
+    const std::string program = fmt::format("MUSTER_BENCH: {}", MUSTER_BENCH_PROGRAM);
+    rules.replace(rules.find(program), program.size(), fmt::format("MUSTER_BENCH: {}", path));
+    (void)cluster_->write("site/etc/muster/muster.yaml", rules);
+  }
+
   std::unique_ptr<Cluster> cluster_;
 };
 
@@ -184,17 +193,11 @@ TEST_F(AllReduceSweep, WhereEveryPairFailsEachIsTriedOnceAndNobodyIsConfirmed) {
 // Its program is slow wherever n3 takes part.
 TEST_F(AllReduceSweep, TheNodeThatFailsWithEverybodyIsConfirmed) {
   write_rules("    kinds: [pair]\n    partners: 2\n", "");
-  auto rules = content_of(cluster_->folder() / "site/etc/muster/muster.yaml");
-  const auto slow =
-      cluster_->write_program("slow",
-                              fmt::format("#!/bin/bash\n"
-                                          "limit=1B/s\n"
-                                          "[[ $SLURM_JOB_NODELIST != *3* ]] || limit=90000GB/s\n"
-                                          "exec {} \"$@\" --min-busbw=$limit\n",
-                                          MUSTER_BENCH_PROGRAM));
-  const std::string program = fmt::format("MUSTER_BENCH: {}", MUSTER_BENCH_PROGRAM);
-  rules.replace(rules.find(program), program.size(), fmt::format("MUSTER_BENCH: {}", slow));
-  (void)cluster_->write("site/etc/muster/muster.yaml", rules);
+  run_instead(
+      fmt::format("limit=1B/s\n"
+                  "[[ $SLURM_JOB_NODELIST != *3* ]] || limit=90000GB/s\n"
+                  "exec {} \"$@\" --min-busbw=$limit\n",
+                  MUSTER_BENCH_PROGRAM));
   std::string all;
   int status = 0;
   for (int pass = 0; pass < 8 && status == 0; ++pass) {
@@ -211,6 +214,33 @@ TEST_F(AllReduceSweep, TheNodeThatFailsWithEverybodyIsConfirmed) {
   const auto standing = sweep({"--status"});
   EXPECT_EQ(standing.status, 1);
   EXPECT_THAT(standing.out, HasSubstr("n3 pair: confirmed, swept at "));
+}
+
+// Its search is that of a model, whose nodes have the names of those of the job.
+TEST_F(AllReduceSweep, OneSearchAmongAllIdleNodesConfirmsTheSlowOne) {
+  write_rules("    kinds: [locate]\n", "");
+  run_instead(
+      fmt::format("[[ $SLURM_PROCID == 0 ]] || exit 0\n"
+                  "for word; do [[ $word != --output=* ]] || file=${{word#--output=}}; done\n"
+                  "status=0\n"
+                  "{} \"$@\" --backend=sim --profile=generic "
+                  "--sim=nodes=4,fault=slow_hca:2:1:0.5 || status=$?\n"
+                  "sed -i 's/sim0/n1/g; s/sim1/n2/g; s/sim2/n3/g; s/sim3/n4/g' \"$file\"\n"
+                  "exit $status\n",
+                  MUSTER_BENCH_PROGRAM));
+  std::string all;
+  int status = 0;
+  for (int pass = 0; pass < 4 && status == 0; ++pass) {
+    const auto swept = sweep();
+    status = swept.status;
+    all += swept.out + swept.err;
+    ASSERT_TRUE(wait_for_jobs());
+  }
+  EXPECT_EQ(status, 1) << all << outputs();
+  EXPECT_THAT(all, HasSubstr(" submitted n[1-4] sweep job ")) << outputs();
+  EXPECT_THAT(all, HasSubstr(" confirmed n3 sweep: locate: "));
+  EXPECT_EQ(count(all, " confirmed n"), 1) << all;
+  EXPECT_THAT(sweep({"--status"}).out, HasSubstr("n3 locate: confirmed, swept at "));
 }
 
 }  // namespace

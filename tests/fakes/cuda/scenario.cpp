@@ -37,6 +37,10 @@ void take_faults(const Json& json, Scenario& scenario) {
     scenario.wrong = Wrong{.when = when_of(wrong), .index = wrong.at("index").get<std::uint64_t>()};
   }
   if (json.contains("hang")) scenario.hang = when_of(json.at("hang"));
+  if (json.contains("dies")) scenario.dies = json.at("dies").get<int>();
+  if (json.contains("apart")) {
+    scenario.apart = pair_of(json.at("apart").get<std::string>());
+  }
   if (json.contains("hang_between")) {
     scenario.hang_between = pair_of(json.at("hang_between").get<std::string>());
   }

@@ -102,6 +102,10 @@ struct Scenario {
   std::optional<When> hang;
   std::optional<std::pair<int, int>>
       hang_between;  // "hang_between": "1-4": no operation ends that both nodes are in
+  std::optional<int>
+      dies;  // "dies": 3: processes of that node are killed at work with another node
+  std::optional<std::pair<int, int>>
+      apart;  // "apart": "1-4": no communicator ever forms that both nodes are in
   std::optional<SlowPart> slow_part;  // "slow_part"
   std::optional<int> absent;          // "absent": 4: the rank never comes to the communicator
   std::optional<AsyncError>

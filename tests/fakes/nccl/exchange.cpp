@@ -2,9 +2,11 @@
 #include "tests/fakes/nccl/exchange.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -50,12 +52,7 @@ class Execution {
   }
 
   [[nodiscard]] int count(int host, std::optional<int> gpu = {}) const {
-    int found = 0;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      const auto& one = seat(rank);
-      if (one.host == host && one.gpu == gpu.value_or(one.gpu)) ++found;
-    }
-    return found;
+    return ranks_on(*member_, host, gpu);
   }
 
   [[nodiscard]] bool has_host(int host) const { return count(host) > 0; }
@@ -74,6 +71,9 @@ class Execution {
   // Gives what others need; false while this rank hangs, or others still read what lies there.
   bool publish(Time now) {
     const auto& faults = scenario();
+    if (faults.dies && seat(own()).host == *faults.dies && count(*faults.dies) < ranks()) {
+      ::kill(::getpid(), SIGKILL);
+    }
     if (faults.hang && faults.hang->is(own(), number_)) return false;
     if (faults.hang_between && has_host(faults.hang_between->first) &&
         has_host(faults.hang_between->second)) {
@@ -255,6 +255,15 @@ class Execution {
 };
 
 }  // namespace
+
+int ranks_on(const Member& member, int host, std::optional<int> gpu) {
+  int found = 0;
+  for (int rank = 0; rank < member.writer.ranks; ++rank) {
+    const auto& one = member.meeting->seats.at(static_cast<std::size_t>(rank));
+    if (one.host == host && one.gpu == gpu.value_or(one.gpu)) ++found;
+  }
+  return found;
+}
 
 Work work_of(const std::shared_ptr<Member>& member, Call call) {
   return [member, call = std::move(call)]() -> Step {

@@ -7,6 +7,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +32,11 @@ struct Member {
   std::string text;
   std::uint64_t enqueued = 0;  // less those of graphs
   std::uint64_t executed = 0;
+  std::set<void*> registered;  // memory
 };
+
+// How many of its ranks are on that node, or on that GPU of it.
+[[nodiscard]] int ranks_on(const Member& member, int host, std::optional<int> gpu = {});
 
 // What a rank gives to a peer or takes from one; to and from all of them where the peer is -1.
 struct Gift {

@@ -6,12 +6,18 @@
 #include <thread>
 
 #include "bench/backends/nccl/abi.hpp"
+#include "tests/fakes/cuda/memory.hpp"
 
+using muster::bench::cuda::Pointer;
 using muster::bench::nccl::Communicator;
 using muster::bench::nccl::UniqueId;
 
 namespace fake = muster::fakes::gpu;
 namespace nccl = muster::bench::nccl;
+
+// Of the fake driver.
+extern "C" int cuMemAlloc_v2(Pointer* memory, std::size_t bytes);
+extern "C" int cuMemFree_v2(Pointer memory);
 
 FAKE_NCCL int ncclGetVersion(int* version) {
   FAKE_BEGIN("ncclGetVersion")
@@ -88,6 +94,44 @@ FAKE_NCCL int ncclCommInitRankConfig(
   return code == nccl::kInProgress && blocking ? fake::wait_for(*made) : code;
 }
 
+FAKE_NCCL int ncclMemAlloc(void** memory, std::size_t bytes) {
+  FAKE_BEGIN("ncclMemAlloc")
+  Pointer address = 0;
+  if (memory == nullptr || cuMemAlloc_v2(&address, bytes) != 0) {
+    return fake::refuse(nccl::kUnhandledCuda, "Cuda failure 2 'out of memory'");
+  }
+  *memory = fake::pointer_to(address);
+  return nccl::kSuccess;
+}
+
+FAKE_NCCL int ncclMemFree(void* memory) {
+  FAKE_BEGIN("ncclMemFree")
+  for (const auto& [handle, member] : fake::library().members) {
+    if (member->registered.count(memory) == 0) continue;
+    return fake::refuse(nccl::kInvalidUsage, "the memory is still registered");
+  }
+  return cuMemFree_v2(reinterpret_cast<Pointer>(memory)) == 0 ? nccl::kSuccess
+                                                              : nccl::kInvalidArgument;
+}
+
+FAKE_NCCL int ncclCommRegister(Communicator handle, void* memory, std::size_t bytes, void** made) {
+  FAKE_BEGIN("ncclCommRegister")
+  const auto member = fake::find(handle);
+  if (member == nullptr || made == nullptr || fake::reach(memory) < bytes) {
+    return fake::refuse(nccl::kInvalidArgument, "what is registered is no memory of this GPU");
+  }
+  member->registered.insert(memory);
+  *made = memory;
+  return nccl::kSuccess;
+}
+
+FAKE_NCCL int ncclCommDeregister(Communicator handle, void* registered) {
+  FAKE_BEGIN("ncclCommDeregister")
+  const auto member = fake::find(handle);
+  const bool known = member != nullptr && member->registered.erase(registered) == 1;
+  return known ? nccl::kSuccess : nccl::kInvalidArgument;
+}
+
 FAKE_NCCL int ncclCommFinalize(Communicator handle) {
   FAKE_BEGIN("ncclCommFinalize")
   const auto member = fake::find(handle);
@@ -115,6 +159,9 @@ FAKE_NCCL int ncclCommDestroy(Communicator handle) {
   const auto member = fake::find(handle);
   if (member == nullptr) return nccl::kInvalidArgument;
   if (fake::state_of(*member) == nccl::kInProgress) return nccl::kInvalidUsage;
+  if (!member->registered.empty()) {
+    return fake::refuse(nccl::kInvalidUsage, "memory is still registered");
+  }
   fake::leave_meeting(member->meeting);
   fake::library().members.erase(handle);
   return nccl::kSuccess;

@@ -15,7 +15,8 @@ inline constexpr auto kNap = std::chrono::milliseconds(1);
 
 struct Group {
   int depth = 0;
-  Call call;
+  Call call;                // of sends and receives
+  std::vector<Call> calls;  // collectives, in their order
   bench::nccl::Communicator communicator = nullptr;
   bench::cuda::Stream stream = nullptr;
   int failed = bench::nccl::kSuccess;

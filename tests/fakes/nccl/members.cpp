@@ -37,6 +37,8 @@ void join(Member& member) {
     --member.asks_left;
     return;
   }
+  const auto& apart = scenario().apart;
+  if (apart && ranks_on(member, apart->first) > 0 && ranks_on(member, apart->second) > 0) return;
   const auto& own = seat_of(member, member.writer.rank);
   for (int rank = 0; rank < member.writer.ranks; ++rank) {
     const auto& seat = seat_of(member, rank);

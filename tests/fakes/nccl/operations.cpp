@@ -114,12 +114,20 @@ std::vector<Taking> takings_of(const Collective& asked, const Writer& writer, st
   return takings;
 }
 
+// What is called in one group is of one communicator and one stream.
+int join_group(Communicator handle, Stream stream) {
+  auto& group = library().group;
+  if (group.communicator != nullptr && (group.communicator != handle || group.stream != stream)) {
+    return refuse(nccl::kInvalidUsage, "one group is of two communicators or streams");
+  }
+  group.communicator = handle;
+  group.stream = stream;
+  return nccl::kSuccess;
+}
+
 int collective(const char* function, Communicator handle, Stream stream, const Collective& asked) {
   const std::scoped_lock guard(lock());
   if (const int code = answer(function); code != 0) return code;
-  if (library().group.depth > 0) {
-    return refuse(nccl::kInvalidUsage, "this fake has no collectives in groups");
-  }
   const auto member = find(handle);
   int code = examine(member.get(), asked.type, asked.count);
   if (code == nccl::kSuccess) code = examine_reduction(asked.reduction);
@@ -128,16 +136,19 @@ int collective(const char* function, Communicator handle, Stream stream, const C
     return refuse(nccl::kInvalidArgument, fmt::format("invalid root {}", asked.root));
   }
   const auto bytes = asked.count * width_of(asked.type);
-  return enqueue(handle,
-                 stream,
-                 {.kind = asked.kind,
-                  .request = {.kind = static_cast<int>(asked.kind),
-                              .type = asked.type,
-                              .reduction = asked.reduction,
-                              .root = asked.root,
-                              .count = asked.count},
-                  .gifts = gifts_of(asked, member->writer, bytes),
-                  .takings = takings_of(asked, member->writer, bytes)});
+  Call call{.kind = asked.kind,
+            .request = {.kind = static_cast<int>(asked.kind),
+                        .type = asked.type,
+                        .reduction = asked.reduction,
+                        .root = asked.root,
+                        .count = asked.count},
+            .gifts = gifts_of(asked, member->writer, bytes),
+            .takings = takings_of(asked, member->writer, bytes)};
+  auto& group = library().group;
+  if (group.depth == 0) return enqueue(handle, stream, std::move(call));
+  const int joined = join_group(handle, stream);
+  if (joined == nccl::kSuccess) group.calls.push_back(std::move(call));
+  return joined;
 }
 
 // One send or receive of a group; outside of one it is a group of its own.
@@ -149,16 +160,11 @@ int in_group(Communicator handle, Stream stream, int peer, int type, std::uint64
   if (code == nccl::kSuccess && (peer < 0 || peer >= member->writer.ranks)) {
     code = refuse(nccl::kInvalidArgument, fmt::format("invalid peer {}", peer));
   }
-  if (code == nccl::kSuccess && group.communicator != nullptr &&
-      (group.communicator != handle || group.stream != stream)) {
-    code = refuse(nccl::kInvalidUsage, "one group is of two communicators or streams");
-  }
+  if (code == nccl::kSuccess) code = join_group(handle, stream);
   if (code != nccl::kSuccess) {
     group.failed = code;
     return code;
   }
-  group.communicator = handle;
-  group.stream = stream;
   group.call.kind = Kind::parts;
   group.call.request = {.kind = static_cast<int>(Kind::parts), .type = type, .count = count};
   return nccl::kSuccess;
@@ -269,5 +275,13 @@ FAKE_NCCL int ncclGroupEnd() {
   auto ended = std::exchange(group, {});
   if (ended.failed != nccl::kSuccess) return ended.failed;
   if (ended.communicator == nullptr) return nccl::kSuccess;
-  return fake::enqueue(ended.communicator, ended.stream, std::move(ended.call));
+  if (ended.calls.empty()) {
+    return fake::enqueue(ended.communicator, ended.stream, std::move(ended.call));
+  }
+  int code = nccl::kSuccess;
+  for (auto& call : ended.calls) {
+    code = fake::enqueue(ended.communicator, ended.stream, std::move(call));
+    if (code != nccl::kSuccess && code != nccl::kInProgress) return code;
+  }
+  return code;
 }

@@ -173,6 +173,10 @@ TEST(NcclAbiTest, NcclFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(reduce, ncclReduce);
   EXPECT_SAME_CALL(send, ncclSend);
   EXPECT_SAME_CALL(receive, ncclRecv);
+  EXPECT_SAME_CALL(memory_take, ncclMemAlloc);
+  EXPECT_SAME_CALL(memory_free, ncclMemFree);
+  EXPECT_SAME_CALL(register_memory, ncclCommRegister);
+  EXPECT_SAME_CALL(deregister_memory, ncclCommDeregister);
   EXPECT_SAME_CALL(group_start, ncclGroupStart);
   EXPECT_SAME_CALL(group_end, ncclGroupEnd);
 }

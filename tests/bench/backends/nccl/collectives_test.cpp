@@ -106,6 +106,25 @@ std::string verify_all_reduce(Backend& backend, std::uint64_t bytes) {
   return wrongs ? text_of(*wrongs) : wrongs.error().message;
 }
 
+// The fake takes no memory back that is registered, and is not left with such.
+TEST(NcclCollectivesTest, MovesThemInRegisteredMemory) {
+  EXPECT_THAT(run_ranks({.ranks = 3, .registered = true}, verify_all), Each(IsEmpty()));
+  const auto answers = run_ranks({.ranks = 2, .registered = true}, [](Backend& backend) {
+    for (const std::uint64_t bytes : {64U, 4096U}) {
+      if (auto wrong = verify_all_reduce(backend, bytes); !wrong.empty()) return wrong;
+    }
+    return std::string();
+  });
+  EXPECT_THAT(answers, Each(IsEmpty()));
+}
+
+TEST(NcclCollectivesTest, AnOldLibraryRegistersNothing) {
+  const auto answers =
+      run_ranks({.ranks = 1, .cuda = "cuda_old", .nccl = "nccl_old", .registered = true},
+                [](Backend& /*backend*/) { return std::string("made"); });
+  EXPECT_THAT(answers, ElementsAre(HasSubstr("NCCL 2.8.4 has no registered memory: 2.19 has")));
+}
+
 // Of 9 collectives: 12 types each, by 5 reductions where there are any, 4 of the types of 8 bits, 2
 // roots where there are any, and 2 placements but for alltoall and sendrecv. Rank 1 is no root, or
 // the last one, of 2.
@@ -157,7 +176,7 @@ TEST(NcclCollectivesTest, FindsOneWrongElementFarBehind) {
   EXPECT_THAT(answers, ElementsAre("", StartsWith("rank 1: 1 wrong, first 1610612736: ")));
 }
 
-TEST(NcclCollectivesTest, NamesTheRankAndTheGpuOfAnAsynchronousError) {
+TEST(NcclCollectivesTest, NamesTheGpuOfAnAsynchronousError) {
   const auto answers = run_ranks(
       {.ranks = 2,
        .scenario =
@@ -166,8 +185,26 @@ TEST(NcclCollectivesTest, NamesTheRankAndTheGpuOfAnAsynchronousError) {
       [](Backend& backend) { return verify_all_reduce(backend, 64); });
   EXPECT_THAT(answers,
               ElementsAre(HasSubstr("no answer"),
-                          "rank 1 on node0 (gpu1): NCCL reports an error while it works: remote "
+                          "gpu1: NCCL reports an error while it works: remote "
                           "process exited or there was a network error (NCCL 6): peer closed"));
+}
+
+TEST(NcclCollectivesTest, HearsWhatNcclQuotesOfABrokenGpu) {
+  const auto broken = [](std::string_view words) {
+    const auto scenario = fmt::format(
+        R"({{"async_error": {{"rank": 0, "operation": 0, "code": 1, "text": "{}"}}}})", words);
+    const auto answers = run_ranks({.ranks = 1, .scenario = scenario}, [](Backend& backend) {
+      const Operation operation{.bytes = 64};
+      if (!backend.reserve(operation)) return std::string("no memory");
+      const auto wrong = verify_once(backend, operation);
+      return std::string(wrong ? "no error" : wrong.error().broken ? "broken" : "not");
+    });
+    return answers.front();
+  };
+  EXPECT_EQ(broken("Cuda failure 719 'unspecified launch failure'"), "broken");
+  EXPECT_EQ(broken("Cuda failure 'uncorrectable ECC error encountered'"), "broken");
+  EXPECT_EQ(broken("Cuda failure 2 'out of memory'"), "not");
+  EXPECT_EQ(broken("Call to ibv_modify_qp failed with 110"), "not");
 }
 
 // What every rank says after it was stopped from another thread.

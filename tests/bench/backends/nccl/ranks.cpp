@@ -63,6 +63,7 @@ NcclOptions options_of(const World& world, int rank, SharedBoard& board) {
             return board.broadcast(rank, std::string(text));
           },
           .blocking = world.blocking,
+          .registered = world.registered,
           .bind = world.bind,
           .root = world.root,
           .log = world.log};

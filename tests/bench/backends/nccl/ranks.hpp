@@ -20,6 +20,7 @@ struct World {
   int gpus = 8;                 // on each node, for the local ranks
   bool blocking = false;
   bool log = true;
+  bool registered = false;
   bool bind = false;
   std::string root;  // of sysfs
   std::chrono::milliseconds patience{20000};

@@ -48,6 +48,23 @@ TEST(NcclStartTest, CountsTheGpusThatCanBeUsed) {
   EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 34}})", count), HasSubstr("stub for building"));
 }
 
+// An error's text is for people: what is decided by it is said beside it.
+TEST(NcclStartTest, SaysOfAnErrorWhetherNoGpuIsThereOrOneIsBroken) {
+  const auto marks = [](int code) {
+    return run_alone(fmt::format(R"({{"answers": {{"cuInit": {}}}}})", code), [] {
+      const auto gpus = usable_gpus(fake_cuda());
+      const auto backend = make_nccl_backend({.cuda = fake_cuda(), .nccl = fake_nccl()});
+      return fmt::format("{}{}{}",
+                         !gpus && gpus.error().missing ? "missing " : "",
+                         !backend && backend.error().missing ? "missing " : "",
+                         !backend && backend.error().broken ? "broken" : "");
+    });
+  };
+  for (const int code : {34, 100}) EXPECT_EQ(marks(code), "missing missing ") << code;
+  for (const int code : {214, 220, 714, 719, 802}) EXPECT_EQ(marks(code), "broken") << code;
+  for (const int code : {2, 3, 101, 222, 803, 1002, 2141}) EXPECT_EQ(marks(code), "") << code;
+}
+
 TEST(NcclStartTest, CountsInAChildSoThatThisProcessMayStillFork) {
   EXPECT_EQ(run_alone("{}",
                       [] {

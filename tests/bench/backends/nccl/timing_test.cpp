@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/backends/nccl/gpu.hpp"
+#include "bench/collectives/definition.hpp"
 #include "lib/base/text.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 
@@ -88,6 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(NcclTimingOfTest, TellsTheBandwidthOfEveryCollective) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
+    if (!definition_of(operation.collective).nccl.is_there()) continue;
     const auto answers = run_ranks(
         {.ranks = 4,
          .scenario = fmt::format(R"({{"busbw": {{"{}": 50}}}})", to_string(operation.collective))},
@@ -97,6 +99,20 @@ TEST(NcclTimingOfTest, TellsTheBandwidthOfEveryCollective) {
     for (const auto& answer : answers) {
       EXPECT_THAT(busbw(answer, operation, 4), Each(AllOf(Ge(50), Lt(50.0001))))
           << to_string(operation.collective);
+    }
+  }
+}
+
+TEST(NcclTimingOfTest, OfAGroupOfOperationsTheTimeIsThatOfOne) {
+  const Operation operation{.bytes = 1 << 20};
+  for (const bool graph : {false, true}) {
+    const auto answers =
+        run_ranks({.ranks = 2, .scenario = R"({"busbw": {"*": 100}})"}, [&](Backend& backend) {
+          return measure(
+              backend, operation, {.warm_up = 1, .iterations = 3, .graph = graph, .together = 8});
+        });
+    for (const auto& answer : answers) {
+      EXPECT_THAT(busbw(answer, operation, 2), Each(AllOf(Ge(100), Lt(100.001)))) << graph;
     }
   }
 }
@@ -186,7 +202,7 @@ TEST(NcclTimingOfTest, SaysHowMuchMemoryIsFreeWhenItIsTooLittle) {
         return reserved ? std::string("reserved") : reserved.error().message;
       });
   EXPECT_THAT(answers,
-              Each(AllOf(HasSubstr("rank 0 on node0 (gpu0): allocate 8 GiB on the GPU: cuMemAlloc: "
+              Each(AllOf(HasSubstr("gpu0: allocate 8 GiB on the GPU: cuMemAlloc: "
                                    "out of memory (CUDA 2, CUDA_ERROR_OUT_OF_MEMORY)"),
                          HasSubstr("of 10 GiB are free"))));
 }

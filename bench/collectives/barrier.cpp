@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nobody goes on before all have come: a time alone.
+#include "bench/collectives/definition.hpp"
+
+namespace muster::bench {
+
+constinit const CollectiveDefinition collectives::barrier{
+    .name = "barrier",
+    .no_data = true,
+    .bus_factor = factor_of_one,
+    .mpi = {.name = "MPI_Barrier", .call = &MpiCalls::barrier},
+    .tcp = [](HostAlgorithms& peers, const HostJob& /*job*/) { return peers.barrier(); },
+    .sim = {.bandwidth = [](const SimRates& rates) { return rates.network; }},
+};
+
+}  // namespace muster::bench
