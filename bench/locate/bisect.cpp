@@ -31,6 +31,17 @@ Halves halves_of(const Set& all) {
   return {{all.begin(), middle}, {middle, all.end()}};
 }
 
+// Of sizes that differ by one at most; the empty ones are left out.
+std::vector<Set> parts_of(const Set& all, std::size_t count) {
+  std::vector<Set> parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = static_cast<std::ptrdiff_t>(all.size() * i / count);
+    const auto end = static_cast<std::ptrdiff_t>(all.size() * (i + 1) / count);
+    if (begin < end) parts.push_back({all.begin() + begin, all.begin() + end});
+  }
+  return parts;
+}
+
 Set join(const Set& a, const Set& b) {
   Set both = a;
   both.insert(both.end(), b.begin(), b.end());
@@ -61,9 +72,9 @@ class Bisection {
     if (!fewest) return tl::unexpected(fewest.error());
     shown_ = *std::move(fewest);
     suspects_ = shown_;
-    if (shown_.size() > 2) {
-      if (auto done = follow(); !done) return tl::unexpected(done.error());
-    }
+    const bool most = 2 * shown_.size() > all_.size();
+    auto followed = most && shown_.size() > 2 ? leave_out() : follow();
+    if (!followed) return tl::unexpected(followed.error());
     return confirm();
   }
 
@@ -164,12 +175,59 @@ class Bisection {
     return {};
   }
 
+  // Where too few others are left to stand in: the part without which all others are fine, and its
+  // part …
+  [[nodiscard]] Result<void> leave_out() {
+    Set suspects = all_;
+    std::size_t parts = 4;
+    while (suspects.size() > 1 && parts <= 2 * suspects.size()) {
+      std::vector<Set> guilty;
+      std::size_t tried = 0;
+      for (const auto& part : parts_of(suspects, parts)) {
+        const auto rest = without(all_, part);
+        if (rest.size() < 2) return {};
+        const auto round = rounds_.measure("all but a part of them", {{.nodes = rest}});
+        if (!round) return tl::unexpected(round.error());
+        ++tried;
+        if (is_low(round->gbps.front(), usual_)) continue;
+        guilty.push_back(part);
+        control_ = round->gbps.front();
+      }
+      if (guilty.size() == 1) {
+        suspects = guilty.front();
+        parts = 2;
+      } else if (guilty.size() == tried) {
+        parts *= 2;  // so few do not show it
+      } else {
+        break;
+      }
+    }
+    if (suspects.size() > 1) {
+      control_.reset();
+      return {};
+    }
+    suspects_ = std::move(suspects);
+    shown_ = all_;
+    return {};
+  }
+
   [[nodiscard]] Result<std::optional<Culprit>> confirm() {
     const auto again = rounds_.measure("what is slow together, alone", {{.nodes = shown_}});
     if (!again) return tl::unexpected(again.error());
     const auto& gbps = again->gbps.front();
-    if (!is_low(gbps, usual_)) return jam(gbps);
+    if (!is_low(gbps, usual_)) {
+      return shown_.size() < all_.size() ? jam(gbps) : std::optional<Culprit>{};
+    }
     auto others = without(all_, shown_);
+    if (control_) {
+      const auto rest = rounds_.measure("all but one", {{.nodes = without(all_, suspects_)}});
+      if (!rest) return tl::unexpected(rest.error());
+      control_ = rest->gbps.front();
+      // What changes by itself from one time to the next is nobody's doing.
+      const bool better = control_ && (1 - kLoss) * *control_ > gbps.value_or(0);
+      if (!better || is_low(control_, usual_)) return std::optional<Culprit>{};
+      return conclude(gbps);
+    }
     if (others.size() >= shown_.size()) {
       others.resize(shown_.size());
       const auto control = rounds_.measure("as many others", {{.nodes = others}});
@@ -218,7 +276,10 @@ class Bisection {
                            rate_text(usual_.median))
              : "did not finish"));
     if (control_) {
-      culprit.evidence.push_back(fmt::format("as many others: {} GB/s", rate_text(*control_)));
+      culprit.evidence.push_back(
+          fmt::format("{}: {} GB/s",
+                      shown_.size() < all_.size() ? "as many others" : "all but this one",
+                      rate_text(*control_)));
     }
     culprit.ruled_out = {culprit.kind == Kind::link
                              ? "the two nodes: each reaches its bandwidth with another partner"
@@ -252,7 +313,7 @@ bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs) {
 
 Result<void> measure_together(const Nodes& nodes, Rounds& rounds, Search& search) {
   for (int found = 0; found <= kMostFaults; ++found) {
-    const auto out = left_out(search);
+    const auto out = left_out(search.culprits);
     Set rest;
     for (Node node = 0; node < nodes.count(); ++node) {
       if (std::ranges::find(out, node) == out.end()) rest.push_back(node);

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <utility>
+
+#include "bench/results/statistics.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -17,11 +18,12 @@ constexpr double kPercent = 100;
 
 std::string rate(const std::optional<double>& gbps, const Scale& scale) {
   if (!gbps) return "did not finish";
-  return fmt::format("{} GB/s, {:.0f}% of {} that {} healthy ones reach",
-                     rate_text(*gbps),
-                     kPercent * scale.share(*gbps),
-                     rate_text(scale.median),
-                     scale.count);
+  return fmt::format(
+      "{} GB/s, {:.0f}% of {} that {} reach",
+      rate_text(*gbps),
+      kPercent * scale.share(*gbps),
+      rate_text(scale.median),
+      scale.count == 1 ? "one healthy one" : fmt::format("{} healthy ones", scale.count));
 }
 
 double odds(const std::optional<double>& gbps, const Scale& scale) {
@@ -37,20 +39,21 @@ class Explanation {
         of_device_(suspicion.of_device),
         common_(suspicion.devices),
         proven_(suspicion.proven) {
-    blame_leaves(suspicion.slow);
+    for (const auto& each : suspicion.slow) slow_.push_back(evidence_of(each));
+    std::ranges::sort(slow_, {}, [](const Slow& each) { return each.suspect->node; });
     for (const auto& pair : suspicion.pairs) pairs_.push_back(&pair);
   }
 
   [[nodiscard]] Result<std::vector<Culprit>> run() {
     const bool parts = nodes_.devices > 1 && !slow_.empty();
-    if (parts || !pairs_.empty() || !leaves_.empty()) {
+    if (parts || !pairs_.empty()) {
       if (auto done = measure_quiet(parts); !done) return tl::unexpected(done.error());
     }
-    if (nodes_.devices > 1 && !slow_.empty()) {
+    if (parts) {
       if (auto done = measure_inside(); !done) return tl::unexpected(done.error());
     }
-    for (auto& each : slow_) culprits_.push_back(conclude(each));
-    for (auto& each : leaves_) culprits_.push_back(std::move(each.culprit));
+    if (auto done = measure_alone(); !done) return tl::unexpected(done.error());
+    for (auto& each : slow_) culprits_.push_back(each.jammed ? jam_of(each) : conclude(each));
     return std::move(culprits_);
   }
 
@@ -60,47 +63,10 @@ class Explanation {
     std::vector<int> low{};  // devices that are slow by themselves
     bool rails = false;      // were they measured?
     bool inside_low = false, inside = false;
+    bool jammed = false;  // fine with another partner while nobody else works
     std::vector<double> odds{};
     std::vector<std::string> evidence{};
   };
-
-  // A leaf switch most of whose nodes are slow.
-  struct Leaf {
-    Culprit culprit;
-    std::vector<const Suspect*> suspects;
-    bool whole = false;  // all of its nodes are
-    // Where its groups stand in the round; empty where there are no nodes for one.
-    std::optional<std::size_t> across{}, within{};
-  };
-
-  void blame_leaves(const std::vector<Suspect>& slow) {
-    std::map<int, std::pair<std::size_t, std::vector<const Suspect*>>> leaves;
-    for (Node node = 0; node < nodes_.count(); ++node) ++leaves[nodes_.leaf(node)].first;
-    for (const auto& each : slow) leaves[nodes_.leaf(each.node)].second.push_back(&each);
-    for (const auto& [leaf, members] : leaves) {
-      const auto& [count, suspects] = members;
-      if (leaf != kNoLeaf && suspects.size() > 1 && 2 * suspects.size() > count) {
-        leaves_.push_back({.culprit = leaf_of(leaf, suspects),
-                           .suspects = suspects,
-                           .whole = suspects.size() == count});
-        continue;
-      }
-      for (const auto* each : suspects) slow_.push_back(evidence_of(*each));
-    }
-  }
-
-  [[nodiscard]] Culprit leaf_of(int leaf, const std::vector<const Suspect*>& suspects) const {
-    Culprit culprit{.kind = Culprit::Kind::leaf, .leaf = leaf, .hung = true};
-    for (const auto* each : suspects) {
-      culprit.nodes.push_back(each->node);
-      const auto slow = evidence_of(*each);
-      culprit.probability = std::max(culprit.probability, probability_of(slow.odds));
-      for (const auto& meeting : each->meetings) take(culprit, meeting);
-    }
-    culprit.evidence.push_back(fmt::format(
-        "{} of its nodes are slow with every node of other leaf switches", suspects.size()));
-    return culprit;
-  }
 
   static void take(Culprit& culprit, const Meeting& meeting) {
     if (!meeting.gbps) return;
@@ -119,8 +85,8 @@ class Explanation {
     return slow;
   }
 
-  // One round: pairs that were slow, pairs inside leaf switches, and the rails of slow nodes, each
-  // with controls of its kind. All groups are of different nodes.
+  // While few others work: pairs that were slow, and the rails of slow nodes, each with controls of
+  // its kind. All groups are of different nodes.
   [[nodiscard]] Result<void> measure_quiet(bool parts) {
     std::vector<Node> slow;
     for (const auto& each : slow_) slow.push_back(each.suspect->node);
@@ -137,7 +103,6 @@ class Explanation {
     for (const auto* each : pairs_) {
       groups.push_back({.nodes = {each->pair.first, each->pair.second}});
     }
-    for (auto& leaf : leaves_) test_leaf(leaf, left, groups);
     const auto controls = groups.size();
     if (!groups.empty()) {
       std::ranges::move(groups_of(take_controls(left, kControls, nodes_)),
@@ -151,11 +116,44 @@ class Explanation {
         }
       }
     }
-    const auto round = rounds_.measure("suspects alone", std::move(groups));
+    const auto round = rounds_.measure_in_turns("suspects alone", std::move(groups), few());
     if (!round) return tl::unexpected(round.error());
     judge_pairs(*round, controls, first_rail);
     judge_rails(*round, first_rail, rails);
     return {};
+  }
+
+  // So many nodes at a time do not fill the switches.
+  [[nodiscard]] std::size_t few() const { return std::max<std::size_t>(2, nodes_.count() / 2); }
+
+  // Where neither a device nor the node by itself is slow: the node with a partner, alone.
+  [[nodiscard]] Result<void> measure_alone() {
+    std::vector<Node> unexplained;
+    for (const auto& each : slow_) {
+      if (each.low.empty() && !each.inside_low) unexplained.push_back(each.suspect->node);
+    }
+    auto left = proven_;
+    prefer_fresh(left);
+    auto pairs = pair_with(unexplained, left, nodes_);
+    if (pairs.empty()) return {};
+    const auto count = pairs.size();
+    std::ranges::move(take_controls(left, kControls, nodes_), std::back_inserter(pairs));
+    const auto round =
+        rounds_.measure_in_turns("suspects with a partner, alone", groups_of(pairs), few());
+    if (!round) return tl::unexpected(round.error());
+    const auto scale = scale_from(*round, count, scale_, rounds_.rule());
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto slow = of(pairs[i].first);
+      slow->jammed = !is_low(round->gbps[i], scale);
+      slow->evidence.push_back(fmt::format(
+          "alone, with {}: {}", nodes_.names[pairs[i].second], rate(round->gbps[i], scale)));
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Slow>::iterator of(Node node) {
+    return std::ranges::find_if(slow_,
+                                [&](const Slow& each) { return each.suspect->node == node; });
   }
 
   void judge_pairs(const Round& round, std::size_t controls, std::size_t end) {
@@ -167,11 +165,7 @@ class Explanation {
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       judge_pair(*pairs_[i], round.gbps[i], scale, jam);
     }
-    if (!jam.nodes.empty()) {
-      jam.leaf = common_leaf(jam.nodes);
-      culprits_.push_back(std::move(jam));
-    }
-    judge_leaves(round, scale);
+    if (!jam.nodes.empty()) culprits_.push_back(std::move(jam));
   }
 
   // Where there are enough of them, those with whom no slow node was measured yet.
@@ -181,60 +175,6 @@ class Explanation {
       for (const auto& meeting : slow.suspect->meetings) std::erase(fresh, meeting.partner);
     }
     if (fresh.size() >= slow_.size() + kControls) partners = std::move(fresh);
-  }
-
-  // One node of it with one of another leaf switch, and two of its nodes with each other.
-  void test_leaf(Leaf& leaf, std::vector<Node>& left, std::vector<Group>& groups) const {
-    const auto& members = leaf.culprit.nodes;
-    const auto pairs = pair_with({members[0]}, left, nodes_);
-    if (!pairs.empty()) {
-      leaf.across = groups.size();
-      groups.push_back(groups_of(pairs).front());
-    }
-    if (members.size() > 2) {
-      leaf.within = groups.size();
-      groups.push_back({.nodes = {members[1], members[2]}});
-    }
-  }
-
-  void judge_leaves(const Round& round, const Scale& scale) {
-    std::erase_if(leaves_, [&](const Leaf& leaf) {
-      // Others of it are fine, and these are slow even with one another: it is they.
-      if (leaf.whole || !leaf.within || !is_low(round.gbps[*leaf.within], scale)) return false;
-      for (const auto* each : leaf.suspects) slow_.push_back(evidence_of(*each));
-      return true;
-    });
-    for (auto& each : leaves_) {
-      auto& leaf = each.culprit;
-      if (each.across) {
-        const auto& gbps = round.gbps[*each.across];
-        leaf.evidence.push_back(
-            fmt::format("one of its nodes with one of another leaf switch, "
-                        "while nobody else works: {}",
-                        rate(gbps, scale)));
-        if (!is_low(gbps, scale)) leaf.kind = Culprit::Kind::congestion;
-      }
-      if (!each.within) continue;
-      const auto& gbps = round.gbps[*each.within];
-      (is_low(gbps, scale) ? leaf.evidence : leaf.ruled_out)
-          .push_back(fmt::format("two of its nodes with each other: {}", rate(gbps, scale)));
-    }
-  }
-
-  // The one leaf switch that all pairs have a node of; kNoLeaf where none has, or two have.
-  [[nodiscard]] int common_leaf(const std::vector<Node>& pairs) const {
-    int found = kNoLeaf;
-    for (const auto first : {pairs[0], pairs[1]}) {
-      const int leaf = nodes_.leaf(first);
-      bool common = leaf != kNoLeaf && pairs.size() > 2;
-      for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        common = common && (nodes_.leaf(pairs[i]) == leaf || nodes_.leaf(pairs[i + 1]) == leaf);
-      }
-      if (!common) continue;
-      if (found != kNoLeaf) return kNoLeaf;
-      found = leaf;
-    }
-    return found;
   }
 
   void judge_pair(const SlowPair& pair,
@@ -270,13 +210,10 @@ class Explanation {
   void judge_rails(const Round& round, std::size_t first, const std::vector<Pair>& pairs) {
     const auto devices = static_cast<std::size_t>(nodes_.devices);
     const auto controls = first + pairs.size() * devices;
-    // Without proven nodes to compare with, devices are compared with their sisters.
-    const auto sisters = scale_of(finished(round, first), round.noise, rounds_.rule());
-    if (!sisters) return;
-    const auto scale = scale_from(round, controls, *sisters, rounds_.rule());
+    if (pairs.empty()) return;
+    const auto scale = scale_from(round, controls, share_of_device(), rounds_.rule());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const auto slow = std::ranges::find_if(
-          slow_, [&](const Slow& each) { return each.suspect->node == pairs[i].first; });
+      const auto slow = of(pairs[i].first);
       slow->rails = true;
       std::vector<std::string> lines;
       const auto& partner = nodes_.names[pairs[i].second];
@@ -296,6 +233,15 @@ class Explanation {
     }
   }
 
+  // What a device of a healthy pair reaches, where there is none to compare with: its part of the
+  // whole, of which anything nearer to that than to nothing of a loss is fine.
+  [[nodiscard]] Scale share_of_device() const {
+    if (of_device_) return scale_;
+    auto scale = scale_;
+    for (auto* value : {&scale.median, &scale.deviation, &scale.limit}) *value /= nodes_.devices;
+    return scale;
+  }
+
   [[nodiscard]] Result<void> measure_inside() {
     std::vector<Group> groups;
     for (const auto& each : slow_) groups.push_back({.nodes = {each.suspect->node}});
@@ -305,7 +251,7 @@ class Explanation {
     }
     const auto round = rounds_.measure("each suspect by itself", std::move(groups));
     if (!round) return tl::unexpected(round.error());
-    const auto scale = scale_of(finished(*round, controls), round->noise, rounds_.rule());
+    const auto scale = scale_inside(finished(*round, controls), round->noise);
     if (!scale) return {};
     for (std::size_t i = 0; i < slow_.size(); ++i) {
       slow_[i].inside = true;
@@ -318,12 +264,35 @@ class Explanation {
     return {};
   }
 
+  // Few are enough here: what is slow inside is far behind.
+  [[nodiscard]] std::optional<Scale> scale_inside(const std::vector<double>& proven,
+                                                  double noise) const {
+    constexpr double kFar = 0.9;
+    if (proven.size() >= rounds_.rule().enough || proven.empty()) {
+      return scale_of(proven, noise, rounds_.rule());
+    }
+    const double median = median_of(proven);
+    return Scale{.count = proven.size(),
+                 .median = median,
+                 .deviation = std::max(noise, scale_.deviation / scale_.median) * median,
+                 .limit = kFar * median};
+  }
+
   [[nodiscard]] Part part_of(const Slow& slow) const {
     const auto low = slow.low.size();
     if (low == 1 && slow.inside) return slow.inside_low ? Part::gpu : Part::hca;
     if (low == 0 && slow.rails && slow.inside_low) return Part::inside;
     if (low > 1 && slow.inside && !slow.inside_low) return Part::network;
     return Part::untold;
+  }
+
+  [[nodiscard]] Culprit jam_of(Slow& slow) const {
+    Culprit culprit{.kind = Culprit::Kind::congestion,
+                    .nodes = {slow.suspect->node},
+                    .evidence = std::move(slow.evidence)};
+    for (const auto& meeting : slow.suspect->meetings) take(culprit, meeting);
+    culprit.hung = false;
+    return culprit;
   }
 
   [[nodiscard]] Culprit conclude(Slow& slow) const {
@@ -353,7 +322,6 @@ class Explanation {
   std::vector<int> common_;  // devices that are slow everywhere
   std::vector<Node> proven_;
   std::vector<Slow> slow_;
-  std::vector<Leaf> leaves_;
   std::vector<const SlowPair*> pairs_;
   std::vector<Culprit> culprits_;
 };

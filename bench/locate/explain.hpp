@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From slow nodes and slow pairs to causes: two more rounds in which nobody else works.
+// From slow nodes and slow pairs to causes: a few more rounds in which hardly anybody else works.
 #pragma once
 
 #include "bench/locate/culprit.hpp"
@@ -7,9 +7,9 @@
 
 namespace muster::bench::locate {
 
-// Slow nodes that make up most of a leaf switch are the leaf's fault. Of the others each device is
-// measured by itself with the same one of a proven partner, and then each node alone. Slow pairs
-// are measured once more: low again is a link, else it was congestion.
+// Each device of a slow node is measured by itself with the same one of a proven partner, and then
+// each node alone. Slow pairs, and slow nodes of which no part is slow, are measured once more: low
+// again is a link or a node, else it was congestion.
 [[nodiscard]] Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
                                                    const Nodes& nodes,
                                                    Rounds& rounds);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "bench/locate/bisect.hpp"
@@ -115,23 +116,20 @@ Outcome outcome_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule)
 Finding finding_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule) {
   constexpr std::size_t kShown = 6;  // pieces of evidence; the rest is counted
   const auto shown = std::min(kShown, culprit.evidence.size());
-  auto message =
-      fmt::format("{}; {}",
-                  what(culprit, nodes),
-                  fmt::join(culprit.evidence.begin(),
-                            culprit.evidence.begin() + static_cast<std::ptrdiff_t>(shown),
-                            "; "));
-  if (shown < culprit.evidence.size()) {
-    message += fmt::format("; and {} more", culprit.evidence.size() - shown);
-  }
-  if (!culprit.ruled_out.empty()) {
-    message += fmt::format("; ruled out: {}", fmt::join(culprit.ruled_out, ", "));
-  }
+  auto message = what(culprit, nodes);
+  // First of all: long messages are cut at their end.
   constexpr double kAlmostSure = 0.9999;
   if (culprit.probability > kAlmostSure) {
     message += "; probability above 99.99%";
   } else if (culprit.probability > 0) {
     message += fmt::format("; probability {:.2f}%", kPercent * culprit.probability);
+  }
+  for (std::size_t i = 0; i < shown; ++i) message += fmt::format("; {}", culprit.evidence[i]);
+  if (shown < culprit.evidence.size()) {
+    message += fmt::format("; and {} more", culprit.evidence.size() - shown);
+  }
+  if (!culprit.ruled_out.empty()) {
+    message += fmt::format("; ruled out: {}", fmt::join(culprit.ruled_out, ", "));
   }
   Finding finding{.check = std::string(kLocateCheck),
                   .device = device_of(culprit, nodes),
@@ -196,14 +194,14 @@ std::vector<std::string> accused_of(const Search& search, const Nodes& nodes, co
   return names_of({accused.begin(), accused.end()}, nodes);
 }
 
-std::vector<Node> left_out(const Search& search) {
+std::vector<Node> left_out(const std::vector<Culprit>& culprits) {
   std::set<Node> out;
-  for (const auto& culprit : search.culprits) {
+  for (const auto& culprit : culprits) {
     if (culprit.kind == Kind::node || culprit.kind == Kind::leaf) {
       out.insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
-  for (const auto& culprit : search.culprits) {
+  for (const auto& culprit : culprits) {
     if (culprit.kind != Kind::link) continue;
     const auto is_out = [&](Node node) { return out.contains(node); };
     if (std::ranges::none_of(culprit.nodes, is_out)) out.insert(culprit.nodes.front());
@@ -211,12 +209,20 @@ std::vector<Node> left_out(const Search& search) {
   return {out.begin(), out.end()};
 }
 
+std::vector<Node> excluded(const Search& search, const Nodes& nodes, const Rule& rule) {
+  std::vector<Culprit> failed;
+  std::ranges::copy_if(search.culprits, std::back_inserter(failed), [&](const Culprit& culprit) {
+    return outcome_of(culprit, nodes, rule) == Outcome::fail;
+  });
+  return left_out(failed);
+}
+
 std::optional<Finding> together_finding(const Search& search,
                                         const Nodes& nodes,
                                         const Rule& rule) {
   if (!search.together) return {};
   const auto& [members, gbps] = *search.together;
-  const auto out = names_of(left_out(search), nodes);
+  const auto out = names_of(left_out(search.culprits), nodes);
   auto message = out.empty() ? fmt::format("all {} nodes together ", members.size())
                              : fmt::format("without {} the other {} nodes together ",
                                            fold_hostlist(out),

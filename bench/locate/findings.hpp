@@ -31,9 +31,13 @@ inline constexpr std::string_view kLocateCheck = "bench.locate";
                                                   const Nodes& nodes,
                                                   const Rule& rule);
 
-// Whom the next job is better off without: the accused, the nodes of a slow leaf switch, and one of
-// the two of a slow link.
-[[nodiscard]] std::vector<Node> left_out(const Search& search);
+// Who is slow: of nodes, all of a leaf switch, and one of the two of a link.
+[[nodiscard]] std::vector<Node> left_out(const std::vector<Culprit>& culprits);
+
+// Whom the next job is better off without: the same of those findings that fail.
+[[nodiscard]] std::vector<Node> excluded(const Search& search,
+                                         const Nodes& nodes,
+                                         const Rule& rule);
 
 // What all others reach together, as a finding of the job. Nothing where it was not measured.
 [[nodiscard]] std::optional<Finding> together_finding(const Search& search,

@@ -12,6 +12,7 @@
 
 #include "bench/locate/bisect.hpp"
 #include "bench/locate/explain.hpp"
+#include "bench/locate/switches.hpp"
 #include "bench/results/statistics.hpp"
 #include "lib/hosts/hostlist.hpp"
 
@@ -29,8 +30,8 @@ Culprit not_enough(std::string why) {
   return {.kind = Culprit::Kind::not_enough_data, .evidence = {std::move(why)}};
 }
 
-// Of the rates at which half or more are too slow, those that are as expected, if the others are
-// far below them: a median of all would be that of neither.
+// Of the rates most of which are too slow, those that are as expected, if the others are far below
+// them: a median of all would be that of neither.
 std::vector<double> clearly_good(const std::vector<double>& values, const Rule& rule) {
   std::vector<double> good;
   double best_of_bad = 0;
@@ -42,16 +43,25 @@ std::vector<double> clearly_good(const std::vector<double>& values, const Rule& 
     }
   }
   const bool most = good.size() * 2 > values.size();
-  if (most || good.size() < rule.enough) return {};
+  if (most || good.empty()) return {};
   return best_of_bad < kApart * std::ranges::min(good) ? good : std::vector<double>{};
+}
+
+// What is expected, where too few rates are there to compare: about this one.
+Scale scale_of_limit(double limit, double about, double noise, std::size_t count) {
+  constexpr double kLeastDeviation = 0.005;
+  return {.count = count,
+          .median = about,
+          .deviation = std::max(noise, kLeastDeviation) * about,
+          .limit = limit};
 }
 
 // Where pairs reach one of two rates, which lie further from each other than their values do: which
 // pairs do what; else empty.
-std::string two_rates(const Search& search, const Nodes& nodes) {
+std::string two_rates(std::span<const PairRate> pairs, const Nodes& nodes) {
   constexpr std::ptrdiff_t kLeast = 2;
   std::vector<PairRate> sorted;
-  std::ranges::copy_if(search.pairs, std::back_inserter(sorted), [](const PairRate& each) {
+  std::ranges::copy_if(pairs, std::back_inserter(sorted), [](const PairRate& each) {
     return each.gbps.has_value();
   });
   std::ranges::sort(sorted, {}, [](const PairRate& each) { return *each.gbps; });
@@ -84,30 +94,29 @@ std::string two_rates(const Search& search, const Nodes& nodes) {
 }
 
 // Of pairs that finished; nothing where none did.
-std::optional<double> measured_median(const Search& search) {
+std::optional<double> measured_median(std::span<const PairRate> pairs) {
   std::vector<double> rates;
-  for (const auto& each : search.pairs) {
+  for (const auto& each : pairs) {
     if (each.gbps) rates.push_back(*each.gbps);
   }
   if (rates.empty()) return {};
   return median_of(std::move(rates));
 }
 
-// Nobody stands out: what is said of all of them. `alike`: no pair is meant to be faster.
-std::optional<Culprit> judge_all(const Search& search,
+// Nobody stands out: what is said of all of them.
+std::optional<Culprit> judge_all(const std::optional<Scale>& scale,
+                                 std::span<const PairRate> pairs,
                                  const Suspicion& found,
                                  const Rule& rule,
-                                 const Nodes& nodes,
-                                 bool alike) {
-  if (!search.scale) {
+                                 const Nodes& nodes) {
+  if (!scale) {
     return not_enough(fmt::format(
         "fewer than {} rates to compare, and no limit to compare them with", rule.enough));
   }
-  const auto& scale = *search.scale;
-  if (found.proven.empty() || (rule.floor_gbps && scale.median < *rule.floor_gbps)) {
+  if (found.proven.empty() || (rule.floor_gbps && scale->median < *rule.floor_gbps)) {
     // The scale may be what is expected.
-    const auto measured = measured_median(search);
-    const double gbps = measured.value_or(search.pairs.empty() ? scale.median : 0);
+    const auto measured = measured_median(pairs);
+    const double gbps = measured.value_or(pairs.empty() ? scale->median : 0);
     return Culprit{.kind = Culprit::Kind::everyone,
                    .hung = gbps == 0,
                    .gbps = gbps,
@@ -115,77 +124,40 @@ std::optional<Culprit> judge_all(const Search& search,
                    .probability = 0,
                    .evidence = {"no pair reaches what is expected, and none is proven good"}};
   }
-  const double visible = 1 - scale.limit / scale.median;
+  const double visible = 1 - scale->limit / scale->median;
   const bool hidden = visible > kVisibleLoss;
-  const bool nobody = found.slow.empty() && found.pairs.empty();
-  if (hidden || (nobody && alike)) {
-    if (auto rates = two_rates(search, nodes); !rates.empty()) return not_enough(std::move(rates));
+  if (hidden || (found.slow.empty() && found.pairs.empty())) {
+    if (auto rates = two_rates(pairs, nodes); !rates.empty()) return not_enough(std::move(rates));
   }
   if (!hidden) return {};
   return not_enough(
       fmt::format("the rates of healthy pairs vary by {:.1f}%: a loss of less than {:.0f}% cannot "
                   "be told from that",
-                  kPercent * scale.deviation / scale.median,
-                  kPercent * visible));
+                  kPercent * scale->deviation / scale->median,
+                  std::min(kPercent, kPercent * visible)));
 }
 
 Strategy strategy_for(Strategy asked, const Nodes& nodes) {
-  if (asked != Strategy::automatic) return asked;
+  if (asked != Strategy::automatic && asked != Strategy::rails) return asked;
   return nodes.count() <= kFewNodes ? Strategy::tournament : Strategy::screen;
 }
 
-// Disjoint pairs, as what all nodes together are compared with.
-Result<Suspicion> pairs_alone(const Nodes& nodes, Rounds& rounds, Search& search) {
-  const auto pairs = pairs_across(nodes);
-  const auto round = rounds.measure("disjoint pairs, all at once", groups_of(pairs));
-  if (!round) return tl::unexpected(round.error());
-  search.keep(*round);
-  search.scale = first_scale(finished(*round), round->noise, rounds.rule());
-  if (!search.scale) return Suspicion{};
-  Suspicion suspicion{.slow = {}, .pairs = {}, .proven = {}, .scale = *search.scale};
-  for (const auto& [a, b] : pairs) suspicion.proven.insert(suspicion.proven.end(), {a, b});
-  return suspicion;
-}
-
-Result<Suspicion> suspect(Strategy strategy, const Nodes& nodes, Rounds& rounds, Search& search) {
-  switch (strategy) {
-    case Strategy::tournament:
-      return tournament(nodes, rounds, search);
-    case Strategy::bisect:
-      return pairs_alone(nodes, rounds, search);
-    case Strategy::rails:
-      return rails(nodes, rounds, search);
-    case Strategy::fabric:
-      return fabric(nodes, rounds, search);
-    case Strategy::automatic:
-    case Strategy::screen:
-      break;
-  }
+Result<Suspicion> measure(Strategy strategy, const Nodes& nodes, Rounds& rounds, Search& search) {
+  if (strategy == Strategy::tournament) return tournament(nodes, rounds, search);
   return screen(nodes, rounds, search);
 }
 
-// What pairs cannot show, since it is the same for all of them: a device that is slow on every
-// node, and, where all are too slow, a level of switches.
-Result<std::vector<Culprit>> common_causes(const std::optional<Culprit>& general,
-                                           const Suspicion& suspicion,
-                                           const Nodes& nodes,
-                                           Rounds& rounds) {
-  const auto& rule = rounds.rule();
-  const bool all_slow = general && general->kind == Culprit::Kind::everyone;
-  const bool untold =
-      !general && !rule.floor_gbps && suspicion.slow.empty() && suspicion.pairs.empty();
-  std::vector<Culprit> found;
-  if ((all_slow || untold) && static_cast<std::size_t>(nodes.devices) >= rule.enough) {
-    auto slow = slow_rails(nodes, rounds);
-    if (!slow) return slow;
-    std::ranges::move(*slow, std::back_inserter(found));
+// Each of these groups has a switch of its own, named by its nodes.
+void hang_from_switches(Nodes& nodes, const std::vector<std::vector<Node>>& groups) {
+  nodes.leaves.assign(nodes.count(), kNoLeaf);
+  for (const auto& group : groups) {
+    std::vector<std::string> names;
+    for (const auto node : group) {
+      nodes.leaves[node] = static_cast<int>(nodes.leaf_names.size());
+      names.push_back(nodes.names[node]);
+    }
+    nodes.leaf_names.push_back(fold_hostlist(names));
   }
-  if (all_slow && !nodes.leaves.empty()) {
-    auto slow = slow_levels(nodes, rounds);
-    if (!slow) return slow;
-    std::ranges::move(*slow, std::back_inserter(found));
-  }
-  return found;
 }
 
 // A node that did not finish since its processes have ended.
@@ -197,24 +169,154 @@ void note_loss(const Measurer& measurer, Culprit& culprit) {
   culprit.probability = 0;
 }
 
-bool is_common(const Culprit& culprit) {
-  return culprit.kind == Culprit::Kind::rail || culprit.kind == Culprit::Kind::level;
-}
+class Locator {
+ public:
+  Locator(const Nodes& nodes, Measurer& measurer, const Plan& plan)
+      : nodes_(nodes),
+        measurer_(measurer),
+        rounds_(measurer, plan.rule, plan.watch),
+        asked_(plan.strategy),
+        strategy_(strategy_for(plan.strategy, nodes)) {}
+
+  [[nodiscard]] Result<Search> run() {
+    for (const auto step : {&Locator::suspect,
+                            &Locator::look_at_switches,
+                            &Locator::look_at_rails,
+                            &Locator::accuse}) {
+      if (auto done = (this->*step)(); !done) return tl::unexpected(done.error());
+    }
+    search_.rounds = rounds_.count();
+    search_.operations = rounds_.operations();
+    for (auto& culprit : search_.culprits) {
+      if (culprit.kind == Culprit::Kind::node) note_loss(measurer_, culprit);
+    }
+    return std::move(search_);
+  }
+
+ private:
+  [[nodiscard]] const Rule& rule() const { return rounds_.rule(); }
+
+  [[nodiscard]] bool all_slow() const {
+    return general_ && general_->kind == Culprit::Kind::everyone;
+  }
+
+  // Who is slow by pairs, or by devices.
+  [[nodiscard]] Result<void> suspect() {
+    if (strategy_ == Strategy::fabric && nodes_.zones.empty()) return {};  // first the switches
+    const auto before = search_.pairs.size();
+    auto found = measure(strategy_, nodes_, rounds_, search_);
+    if (!found) return tl::unexpected(found.error());
+    found_ = *std::move(found);
+    const std::span pairs(search_.pairs.begin() + static_cast<std::ptrdiff_t>(before),
+                          search_.pairs.end());
+    general_ = judge_all(search_.scale, pairs, found_, rule(), nodes_);
+    return {};
+  }
+
+  // What they are to blame for, no node is: the nodes are looked at anew, without their paths.
+  [[nodiscard]] Result<void> look_at_switches() {
+    const bool asked = strategy_ == Strategy::fabric;
+    if (asked && nodes_.leaves.empty()) {
+      return make_error("no two of the nodes hang from known leaf switches");
+    }
+    auto topology = nodes_;
+    if (topology.leaves.empty()) {
+      const auto groups = groups_apart(found_, nodes_, rounds_, search_);
+      if (!groups) return tl::unexpected(groups.error());
+      if (groups->empty()) return {};
+      hang_from_switches(topology, *groups);
+    }
+    const bool two_rates = general_ && !all_slow();
+    const bool suspicious =
+        asked || two_rates || nodes_.leaves.empty() || points_to_a_switch(found_, topology);
+    if (!suspicious && !all_slow() && rule().floor_gbps) return {};
+    auto switches = judge_switches(topology, rounds_, search_.pairs, suspicious);
+    if (!switches) return tl::unexpected(switches.error());
+    if (switches->zones.empty()) free_of_congestion(*switches, topology);
+    std::ranges::move(switches->culprits, std::back_inserter(search_.culprits));
+    nodes_.zones = std::move(switches->zones);
+    if (asked && nodes_.zones.empty()) nodes_.zones.assign(nodes_.count(), 0);
+    return nodes_.zones.empty() ? Result<void>() : suspect();
+  }
+
+  // Most nodes of a leaf switch were slow while all worked, and are not below it: that is no slow
+  // node, if the leaf switch is fine with others while nobody else works.
+  void free_of_congestion(const Switches& switches, const Nodes& topology) {
+    for (std::size_t leaf = 0; leaf < switches.cross.size(); ++leaf) {
+      if (!switches.cross[leaf]) continue;
+      const auto of_leaf = [&](const Suspect& each) {
+        return topology.leaf(each.node) == static_cast<int>(leaf) && switches.below[each.node];
+      };
+      const auto all = std::ranges::count(topology.leaves, static_cast<int>(leaf));
+      const auto slow = std::ranges::count_if(found_.slow, of_leaf);
+      if (slow < 2 || 2 * slow <= all) continue;
+      Culprit jam{.kind = Culprit::Kind::congestion, .leaf = static_cast<int>(leaf)};
+      std::erase_if(found_.slow, [&](const Suspect& each) {
+        if (!of_leaf(each)) return false;
+        jam.nodes.push_back(each.node);
+        for (const auto& meeting : each.meetings) {
+          jam.gbps = std::max(jam.gbps, meeting.gbps.value_or(0));
+        }
+        found_.proven.push_back(each.node);
+        return true;
+      });
+      jam.share = jam.gbps / switches.base;
+      jam.evidence = {fmt::format(
+          "{} of its {} nodes are slow with nodes of other leaf switches while all work; one of "
+          "them alone, with one of another, is not",
+          slow,
+          all)};
+      search_.culprits.push_back(std::move(jam));
+    }
+  }
+
+  // A device that is slow on every node, which pairs cannot show without a limit. Beside it, so is
+  // who is slow in another device.
+  [[nodiscard]] Result<void> look_at_rails() {
+    const bool asked = asked_ == Strategy::rails || !rule().floor_gbps || all_slow();
+    if (!asked || static_cast<std::size_t>(nodes_.devices) < rule().enough) return {};
+    Search of_devices;
+    auto found = rails(nodes_, rounds_, found_.slow, of_devices);
+    if (!found) return tl::unexpected(found.error());
+    if (of_devices.culprits.empty()) return {};
+    std::ranges::move(of_devices.culprits, std::back_inserter(search_.culprits));
+    if (all_slow()) general_.reset();
+    found_ = *std::move(found);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> accuse() {
+    if (general_) search_.culprits.push_back(*general_);
+    if (all_slow()) return {};
+    if (!found_.slow.empty() || !found_.pairs.empty()) {
+      auto culprits = explain(found_, nodes_, rounds_);
+      if (!culprits) return tl::unexpected(culprits.error());
+      std::ranges::move(*culprits, std::back_inserter(search_.culprits));
+    }
+    return search_.scale ? measure_together(nodes_, rounds_, search_) : Result<void>();
+  }
+
+  Nodes nodes_;
+  Measurer& measurer_;
+  Rounds rounds_;
+  Strategy asked_, strategy_;
+  Search search_;
+  Suspicion found_;
+  std::optional<Culprit> general_;  // what is said of all of them
+};
 
 }  // namespace
 
 std::optional<Scale> first_scale(const std::vector<double>& values,
                                  double noise,
                                  const Rule& rule) {
-  const auto good = clearly_good(values, rule);
-  if (const auto scale = good.empty() ? std::nullopt : scale_of(good, noise, rule)) return scale;
+  if (const auto good = clearly_good(values, rule); !good.empty()) {
+    const auto scale = scale_of(good, noise, rule);
+    return scale ? scale : scale_of_limit(*rule.floor_gbps, median_of(good), noise, good.size());
+  }
   if (const auto scale = scale_of(values, noise, rule)) return scale;
   if (!rule.floor_gbps || values.empty()) return {};
-  constexpr double kLeastDeviation = 0.005;
-  return Scale{.count = values.size(),
-               .median = *rule.floor_gbps,
-               .deviation = std::max(noise, kLeastDeviation) * *rule.floor_gbps,
-               .limit = *rule.floor_gbps};
+  return scale_of_limit(*rule.floor_gbps, *rule.floor_gbps, noise, values.size());
 }
 
 void Search::keep(const Round& round) {
@@ -226,39 +328,7 @@ void Search::keep(const Round& round) {
 
 Result<Search> locate(const Nodes& nodes, Measurer& measurer, const Plan& plan) {
   if (nodes.count() < 2) return make_error("a search needs at least two nodes");
-  Rounds rounds(measurer, plan.rule, plan.watch);
-  Search search;
-  const auto strategy = strategy_for(plan.strategy, nodes);
-  auto found = suspect(strategy, nodes, rounds, search);
-  if (!found) return tl::unexpected(found.error());
-  const auto rule = found->of_device ? rule_of_device(plan.rule, nodes.devices) : plan.rule;
-  const auto general = judge_all(search, *found, rule, nodes, strategy != Strategy::fabric);
-  if (plan.strategy == Strategy::automatic) {
-    auto common = common_causes(general, *found, nodes, rounds);
-    if (!common) return tl::unexpected(common.error());
-    std::ranges::move(*common, std::back_inserter(search.culprits));
-  }
-  const bool explained = general && general->kind == Culprit::Kind::everyone &&
-                         std::ranges::any_of(search.culprits, is_common);
-  if (general && !explained) search.culprits.push_back(*general);
-  if (!general || general->kind == Culprit::Kind::not_enough_data) {
-    if (!found->slow.empty() || !found->pairs.empty()) {
-      auto culprits = explain(*found, nodes, rounds);
-      if (!culprits) return tl::unexpected(culprits.error());
-      std::ranges::move(*culprits, std::back_inserter(search.culprits));
-    }
-    if (search.scale && strategy != Strategy::rails) {
-      if (auto done = measure_together(nodes, rounds, search); !done) {
-        return tl::unexpected(done.error());
-      }
-    }
-  }
-  search.rounds = rounds.count();
-  search.operations = rounds.operations();
-  for (auto& culprit : search.culprits) {
-    if (culprit.kind == Culprit::Kind::node) note_loss(measurer, culprit);
-  }
-  return search;
+  return Locator(nodes, measurer, plan).run();
 }
 
 }  // namespace muster::bench::locate

@@ -12,9 +12,9 @@ enum class Strategy {
   automatic,   // tournament up to 16 nodes, else screen
   screen,      // disjoint pairs, then each suspect with a proven partner
   tournament,  // all pairs
-  bisect,      // all together, and parts of them until the fewest are left that are slow
-  rails,       // each device of disjoint pairs by itself
-  fabric,      // pairs below a leaf switch, across leaf switches, across the switches above
+  bisect,      // as screen
+  rails,       // as automatic, and each device of disjoint pairs by itself
+  fabric,      // the switches first, then as screen
 };
 
 struct Plan {
@@ -25,11 +25,6 @@ struct Plan {
 
 [[nodiscard]] Result<Search> locate(const Nodes& nodes, Measurer& measurer, const Plan& plan);
 
-// In one round, the devices that are slow on most nodes: each compared with its sisters.
-[[nodiscard]] Result<std::vector<Culprit>> slow_rails(const Nodes& nodes, Rounds& rounds);
-// The level of switches from which on pairs are slow. In a round for each.
-[[nodiscard]] Result<std::vector<Culprit>> slow_levels(const Nodes& nodes, Rounds& rounds);
-
 // What the strategies have in common: the scale of the first values, from the healthy ones or from
 // what is expected; nothing where neither tells.
 [[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values,
@@ -38,7 +33,11 @@ struct Plan {
 
 [[nodiscard]] Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search);
 [[nodiscard]] Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, Search& search);
-[[nodiscard]] Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, Search& search);
-[[nodiscard]] Result<Suspicion> fabric(const Nodes& nodes, Rounds& rounds, Search& search);
+// The devices that are slow on most nodes are culprits of `search`. Nobody is suspected where there
+// are none. `slow`: nodes that are slow by pairs.
+[[nodiscard]] Result<Suspicion> rails(const Nodes& nodes,
+                                      Rounds& rounds,
+                                      const std::vector<Suspect>& slow,
+                                      Search& search);
 
 }  // namespace muster::bench::locate

@@ -106,7 +106,7 @@ class Run {
     if (auto tested = test_slow_nodes(test); !tested) return tested;
     report_.findings = findings_of(search_, nodes_, plan.rule);
     report_.accused = accused_of(search_, nodes_, plan.rule);
-    excluded_ = names_of(left_out(search_), nodes_);
+    excluded_ = names_of(excluded(search_, nodes_, plan.rule), nodes_);
     if (auto together = together_finding(search_, nodes_, plan.rule)) {
       together_ = together->message;
       report_.findings.push_back(*std::move(together));

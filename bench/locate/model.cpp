@@ -150,8 +150,11 @@ double Model::normal() {
 Result<std::vector<Answer>> Model::measure(const std::vector<Group>& groups, int repeats) {
   ++questions_;
   level_ *= 1 + cluster_.drift * normal();
-  std::size_t working = 0;
-  for (const auto& group : groups) working += group.nodes.size();
+  std::vector<bool> works(cluster_.nodes);
+  for (const auto& group : groups) {
+    for (const auto node : group.nodes) works[node] = true;
+  }
+  const auto working = static_cast<std::size_t>(std::ranges::count(works, true));
   const bool crowded = 2 * working > cluster_.nodes;
   std::vector<Answer> answers(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -17,6 +17,9 @@ struct Nodes {
   std::vector<int> leaves;  // each node's leaf switch, or kNoLeaf; empty where none is known
   std::vector<std::string> leaf_names;
   std::vector<int> pods;  // of each leaf switch: the switch above it; empty where none is known
+  // Only nodes of one zone are measured with each other; empty where all are. The paths between
+  // zones are known to be slow.
+  std::vector<int> zones{};
 
   [[nodiscard]] std::size_t count() const { return names.size(); }
 
@@ -26,6 +29,8 @@ struct Nodes {
     return pods.empty() || leaf(node) == kNoLeaf ? kNoLeaf
                                                  : pods[static_cast<std::size_t>(leaf(node))];
   }
+
+  [[nodiscard]] int zone(Node node) const { return zones.empty() ? 0 : zones[node]; }
 
   [[nodiscard]] bool share_leaf(Node a, Node b) const {
     return leaf(a) != kNoLeaf && leaf(a) == leaf(b);

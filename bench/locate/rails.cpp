@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy of devices: each GPU of a node, with its HCA, has its equals to itself.
+// Each GPU of a node, with its HCA, has its equals to itself: the devices that are slow on most
+// nodes, and beside those the nodes that are slow in another one.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "bench/locate/explain.hpp"
@@ -54,6 +56,7 @@ Result<Rails> measure_rails(const std::string& title,
 
 // The devices that are slow on most nodes, by the medians of all.
 std::vector<Culprit> slow_on_most(const Rails& rails, const Rule& rule) {
+  if (rails.pairs.size() < 2) return {};  // one node of the two would do
   std::vector<double> medians;
   for (std::size_t device = 0; device < rails.devices; ++device) {
     auto values = rails.of(device);
@@ -65,7 +68,9 @@ std::vector<Culprit> slow_on_most(const Rails& rails, const Rule& rule) {
   std::vector<Culprit> culprits;
   for (std::size_t device = 0; scale && device < rails.devices; ++device) {
     const double gbps = medians[device];
-    if (!scale->low(gbps)) continue;
+    const auto low =
+        std::ranges::count_if(rails.of(device), [&](double value) { return scale->low(value); });
+    if (3 * static_cast<std::size_t>(low) <= 2 * rails.pairs.size()) continue;
     culprits.push_back(
         {.kind = Culprit::Kind::rail,
          .devices = {static_cast<int>(device)},
@@ -108,12 +113,39 @@ class Suspects {
     }
   }
 
-  [[nodiscard]] std::vector<Node> nodes() const {
-    std::vector<Node> found;
-    for (Node node = 0; node < low_.size(); ++node) {
-      if (!low_[node].empty()) found.push_back(node);
+  // Of how many partners one and the same device was low.
+  [[nodiscard]] std::size_t times_low(Node node) const {
+    std::size_t most = 0;
+    for (const auto& [device, meetings] : low_[node]) most = std::max(most, meetings.size());
+    return most;
+  }
+
+  // Those of a first round of which no device was low, in their order.
+  [[nodiscard]] std::vector<Node> proven_by(const Rails& rails) const {
+    std::vector<Node> proven;
+    for (const auto& [a, b] : rails.pairs) {
+      if (low_[a].empty() && low_[b].empty()) proven.insert(proven.end(), {a, b});
     }
-    return found;
+    std::ranges::sort(proven);
+    return proven;
+  }
+
+  // Each with one of these that it has not met.
+  [[nodiscard]] std::vector<Pair> pair_anew(const std::vector<Node>& asked,
+                                            std::vector<Node>& partners,
+                                            const Nodes& nodes) const {
+    std::vector<Pair> pairs;
+    for (const auto node : asked) {
+      std::vector<Node> met;
+      for (const auto& [device, meetings] : low_[node]) {
+        for (const auto& meeting : meetings) met.push_back(meeting.partner);
+      }
+      const auto partner = partner_of(node, partners, met, nodes);
+      if (partner == partners.end()) continue;
+      pairs.emplace_back(node, *partner);
+      partners.erase(partner);
+    }
+    return pairs;
   }
 
   // Those of which one and the same device was low with so many partners.
@@ -133,46 +165,52 @@ class Suspects {
   std::vector<std::map<std::size_t, std::vector<Meeting>>> low_;
 };
 
-}  // namespace
-
-Result<std::vector<Culprit>> slow_rails(const Nodes& nodes, Rounds& rounds) {
-  const auto rails =
-      measure_rails("each device of disjoint pairs", pairs_across(nodes), nodes, rounds);
-  if (!rails) return tl::unexpected(rails.error());
-  return slow_on_most(*rails, rounds.rule());
+std::vector<Node> all_of(const Nodes& nodes) {
+  std::vector<Node> all(nodes.count());
+  std::iota(all.begin(), all.end(), Node{0});
+  return all;
 }
 
-Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, Search& search) {
+}  // namespace
+
+Result<Suspicion> rails(const Nodes& nodes,
+                        Rounds& rounds,
+                        const std::vector<Suspect>& slow,
+                        Search& search) {
+  // Slow nodes would pass for slow devices: they are measured later.
+  auto others = nodes;
+  others.zones.resize(nodes.count());
+  for (const auto& each : slow) others.zones[each.node] = -2 - static_cast<int>(each.node);
   const auto first =
-      measure_rails("each device of disjoint pairs", pairs_across(nodes), nodes, rounds);
+      measure_rails("each device of disjoint pairs", pairs_across(others), nodes, rounds);
   if (!first) return tl::unexpected(first.error());
   const auto rule = rule_of_device(rounds.rule(), nodes.devices);
   search.scale = first_scale(finished(first->round), first->round.noise, rule);
   if (!search.scale) return Suspicion{};
-  search.culprits = slow_on_most(*first, rule);
-  Suspects suspects(nodes);
-  suspects.take(*first, search.culprits, *search.scale);
-  const auto once = suspects.nodes();
+  const auto common = slow_on_most(*first, rule);
+  std::ranges::copy(common, std::back_inserter(search.culprits));
   Suspicion suspicion{
       .slow = {}, .pairs = {}, .proven = {}, .scale = *search.scale, .of_device = true};
-  for (const auto& slow : search.culprits) suspicion.devices.push_back(slow.devices.front());
-  std::vector<bool> suspect(nodes.count());
-  for (const auto node : once) suspect[node] = true;
-  for (const auto& pair : first->pairs) {
-    for (const auto node : {pair.first, pair.second}) {
-      if (!suspect[node]) suspicion.proven.push_back(node);
-    }
+  if (common.empty()) return suspicion;
+  for (const auto& each : common) suspicion.devices.push_back(each.devices.front());
+  Suspects suspects(nodes);
+  suspects.take(*first, common, *search.scale);
+  suspicion.proven = suspects.proven_by(*first);
+  std::vector<Node> asked;
+  std::ranges::set_difference(all_of(nodes), suspicion.proven, std::back_inserter(asked));
+  for (int turn = 0; turn < 2 && !asked.empty(); ++turn) {
+    auto partners = suspicion.proven;
+    auto pairs = suspects.pair_anew(asked, partners, nodes);
+    if (pairs.empty()) break;
+    std::ranges::move(take_controls(partners, asked.size(), nodes), std::back_inserter(pairs));
+    const auto again = measure_rails(
+        "each device of suspects with proven partners", std::move(pairs), nodes, rounds);
+    if (!again) return tl::unexpected(again.error());
+    const auto scale = first_scale(finished(again->round), again->round.noise, rule);
+    suspects.take(*again, common, scale.value_or(*search.scale));
+    // Who was slow once, since nobody is accused by that.
+    std::erase_if(asked, [&](Node node) { return suspects.times_low(node) != 1; });
   }
-  if (once.empty()) return suspicion;
-  auto partners = suspicion.proven;
-  auto pairs = pair_with(once, partners, nodes);
-  std::ranges::move(take_controls(partners, once.size(), nodes), std::back_inserter(pairs));
-  if (pairs.empty()) return suspicion;
-  const auto again = measure_rails(
-      "each device of suspects with proven partners", std::move(pairs), nodes, rounds);
-  if (!again) return tl::unexpected(again.error());
-  const auto scale = first_scale(finished(again->round), again->round.noise, rule);
-  suspects.take(*again, search.culprits, scale.value_or(*search.scale));
   suspicion.slow = suspects.low_with(2);
   return suspicion;
 }

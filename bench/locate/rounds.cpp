@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "bench/results/statistics.hpp"
@@ -94,6 +95,28 @@ Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups,
   std::vector<Answer> answers(groups.size());
   if (auto done = add(groups, repeats, answers); !done) return tl::unexpected(done.error());
   return round_of(title, std::move(groups), std::move(answers), repeats);
+}
+
+Result<Round> Rounds::measure_in_turns(std::string_view title,
+                                       std::vector<Group> groups,
+                                       std::size_t most_nodes) {
+  Round all{.title = std::string(title), .groups = {}, .gbps = {}};
+  for (auto next = groups.begin(); next != groups.end();) {
+    std::set<Node> working;
+    auto end = next;
+    for (; end != groups.end(); ++end) {
+      working.insert(end->nodes.begin(), end->nodes.end());
+      if (end != next && working.size() > most_nodes) break;
+    }
+    const auto turn = measure(title, {next, end});
+    if (!turn) return turn;
+    all.groups.insert(all.groups.end(), turn->groups.begin(), turn->groups.end());
+    all.gbps.insert(all.gbps.end(), turn->gbps.begin(), turn->gbps.end());
+    all.noise = std::max(all.noise, turn->noise);
+    all.repeats = std::max(all.repeats, turn->repeats);
+    next = end;
+  }
+  return all;
 }
 
 Result<std::optional<double>> Rounds::together(const std::vector<Node>& nodes) {

@@ -41,6 +41,11 @@ class Rounds {
                                       std::vector<Group> groups,
                                       int repeats);
 
+  // As one round where so few nodes work in it, else turn after turn.
+  [[nodiscard]] Result<Round> measure_in_turns(std::string_view title,
+                                               std::vector<Group> groups,
+                                               std::size_t most_nodes);
+
   // What they reach all together; empty where they do not finish. No round, since nobody is
   // compared.
   [[nodiscard]] Result<std::optional<double>> together(const std::vector<Node>& nodes);

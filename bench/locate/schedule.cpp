@@ -3,20 +3,21 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace muster::bench::locate {
 
 std::vector<Pair> pairs_across(const Nodes& nodes) {
   // By leaf, a node is half the list away from its partner: they share a leaf only where that leaf
   // has more than half of all nodes.
-  std::vector<Node> order(nodes.count());
-  std::iota(order.begin(), order.end(), Node{0});
-  std::ranges::stable_sort(order, {}, [&](Node node) { return nodes.leaf(node); });
-  const auto half = order.size() / 2;
+  std::map<int, std::vector<Node>> zones;
+  for (Node node = 0; node < nodes.count(); ++node) zones[nodes.zone(node)].push_back(node);
   std::vector<Pair> pairs;
-  pairs.reserve(half);
-  for (std::size_t i = 0; i < half; ++i) pairs.emplace_back(order[i], order[i + half]);
+  pairs.reserve(nodes.count() / 2);
+  for (auto& [zone, order] : zones) {
+    std::ranges::stable_sort(order, {}, [&](Node node) { return nodes.leaf(node); });
+    const auto half = order.size() / 2;
+    for (std::size_t i = 0; i < half; ++i) pairs.emplace_back(order[i], order[i + half]);
+  }
   return pairs;
 }
 
@@ -63,7 +64,9 @@ std::vector<Node>::iterator partner_of(Node node,
                                        std::vector<Node>& partners,
                                        const std::vector<Node>& met,
                                        const Nodes& nodes) {
-  const auto is_new = [&](Node other) { return std::ranges::find(met, other) == met.end(); };
+  const auto is_new = [&](Node other) {
+    return nodes.zone(node) == nodes.zone(other) && std::ranges::find(met, other) == met.end();
+  };
   const auto far = std::ranges::find_if(
       partners, [&](Node other) { return is_new(other) && !nodes.share_leaf(node, other); });
   return far != partners.end() ? far : std::ranges::find_if(partners, is_new);
@@ -75,7 +78,7 @@ std::vector<Pair> pair_with(const std::vector<Node>& seekers,
   std::vector<Pair> pairs;
   for (const auto node : seekers) {
     const auto partner = partner_of(node, partners, {}, nodes);
-    if (partner == partners.end()) break;
+    if (partner == partners.end()) continue;
     pairs.emplace_back(node, *partner);
     partners.erase(partner);
   }

@@ -12,9 +12,9 @@ namespace muster::bench::locate {
 
 using Pair = std::pair<Node, Node>;
 
-// Every node once, but for the last of an odd number. The two of a pair hang from different leaf
-// switches wherever that is possible; without a topology they are far apart in the list, which
-// mostly comes to the same.
+// Every node of each zone once, but for the last of an odd number. The two of a pair hang from
+// different leaf switches wherever that is possible; without a topology they are far apart in the
+// list, which mostly comes to the same.
 [[nodiscard]] std::vector<Pair> pairs_across(const Nodes& nodes);
 
 // The same among these alone, in the order of `where`: no pair has both nodes of one place.
@@ -29,8 +29,8 @@ using Pair = std::pair<Node, Node>;
 [[nodiscard]] std::size_t tournament_rounds(std::size_t nodes);
 [[nodiscard]] std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round);
 
-// One of `partners` that is none of `met`, of another leaf switch where there is such a one; else
-// their end.
+// One of `partners` of the same zone that is none of `met`, of another leaf switch where there is
+// such a one; else their end.
 [[nodiscard]] std::vector<Node>::iterator partner_of(Node node,
                                                      std::vector<Node>& partners,
                                                      const std::vector<Node>& met,
