@@ -46,7 +46,7 @@ bench/results : lib/base lib/profile lib/report bench/collectives bench/backends
 bench/command : lib/base lib/process lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
 bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
 bench/node   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/launch bench/backends bench/results bench/command bench/run
-bench/locate : lib/base lib/process lib/command lib/choice lib/hosts lib/profile lib/report bench/collectives bench/group bench/backends bench/launch bench/command bench/results bench/run
+bench/locate : lib/base lib/process lib/command lib/choice lib/hosts lib/profile lib/report bench/collectives bench/group bench/backends bench/launch bench/command bench/results bench/run bench/node
 bench        : lib/base lib/process lib/command lib/report bench/command bench/run bench/node bench/locate
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '

@@ -69,12 +69,12 @@ std::string Job::to_text(const Task& task) {
   return writer.take();
 }
 
-Job::Task Job::task_in(std::string_view text) {
+Result<Job::Task> Job::task_in(std::string_view text) {
   Task task;
   std::uint32_t groups = 0;
   Reader reader(text);
   reader.number(task.kind, 1).number(task.repeats, kSmall).number(groups, kSmall);
-  for (std::uint32_t i = 0; i < groups; ++i) {
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(groups, text.size()); ++i) {
     std::vector<int> members;
     std::uint32_t device = 0;
     reader.ranks(members).number(device, kSmall);
@@ -82,6 +82,7 @@ Job::Task Job::task_in(std::string_view text) {
     group.nodes.assign(members.begin(), members.end());
     group.device = static_cast<int>(device);
   }
+  if (!reader.complete()) return make_error("rank 0 asked for something that was not whole");
   return task;
 }
 
@@ -97,6 +98,9 @@ Result<Job::Told> Job::told_in(std::string_view text, int rank) {
   std::string batch;
   Reader reader(text);
   reader.number(told.finished, 1).text(told.trouble).text(batch);
+  if (!reader.complete()) {
+    return make_error(fmt::format("the answer of rank {} was not whole", rank));
+  }
   auto read = from_message<Batch>(batch, rank);
   if (!read) return tl::unexpected(read.error());
   told.batch = *std::move(read);
@@ -150,20 +154,22 @@ Result<void> Job::introduce(const Backend& backend) {
   return parts_.met.group->barrier();
 }
 
+Job::Told Job::failed(std::string_view why) const {
+  return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why), .batch = {}};
+}
+
 // An error is an answer here: a node that cannot finish is what is searched for.
 Job::Told Job::run(Backend& backend, int repeats) {
   const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
   const Patience patience(backend, *progress_, to_duration(self_.command.operation_deadline));
-  const auto failed = [&](const Error& error) {
-    const auto& why = patience.is_over() ? kTooLong : error.message;
-    return Told{
-        .finished = false, .trouble = fmt::format("{}: {}", self_.name(), why), .batch = {}};
+  const auto end = [&](const Error& error) {
+    return failed(patience.is_over() ? kTooLong : error.message);
   };
   auto wrong = backend.verify(operation_, pace, *progress_);
-  if (!wrong) return failed(wrong.error());
+  if (!wrong) return end(wrong.error());
   auto batch = backend.measure(operation_, pace, *progress_);
-  if (!batch) return failed(batch.error());
+  if (!batch) return end(batch.error());
   for (auto& each : batch->wrong) each.timed = true;
   if (!wrong->empty()) batch->wrong = *std::move(wrong);
   return {.finished = true, .trouble = {}, .batch = *std::move(batch)};
@@ -201,10 +207,8 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   self_.enter(group, describe(operation_), 2 * limit, counters_of(progress_));
   Told told;
   if (parts_.backend->ranks() > 1) {
-    if (auto reserved = parts_.backend->reserve(operation_); !reserved) {
-      return tl::unexpected(reserved.error());
-    }
-    told = run(*parts_.backend, task.repeats);
+    const auto reserved = parts_.backend->reserve(operation_);
+    told = reserved ? run(*parts_.backend, task.repeats) : failed(reserved.error().message);
   }
   self_.emergency.watch(static_cast<Backend*>(nullptr));
   parts_.backend.reset();
@@ -217,8 +221,9 @@ Result<void> Job::serve() {
     const auto text = parts_.met.group->broadcast("");
     if (!text) return tl::unexpected(text.error());
     const auto task = task_in(*text);
-    if (task.kind == Task::Kind::end) return {};
-    if (const auto done = take_part(task); !done) return tl::unexpected(done.error());
+    if (!task) return tl::unexpected(task.error());
+    if (task->kind == Task::Kind::end) return {};
+    if (const auto done = take_part(*task); !done) return tl::unexpected(done.error());
   }
 }
 

@@ -66,7 +66,7 @@ class Job final : public Measurer {
   };
 
   [[nodiscard]] static std::string to_text(const Task& task);
-  [[nodiscard]] static Task task_in(std::string_view text);
+  [[nodiscard]] static Result<Task> task_in(std::string_view text);
   [[nodiscard]] static std::string to_text(const Told& told);
   [[nodiscard]] static Result<Told> told_in(std::string_view text, int rank);
 
@@ -76,6 +76,7 @@ class Job final : public Measurer {
   [[nodiscard]] Result<std::vector<std::string>> take_part(const Task& task);
   [[nodiscard]] Result<std::vector<std::string>> measure_part(const Task& task);
   [[nodiscard]] Result<std::vector<std::string>> test_part(const Task& task);
+  [[nodiscard]] Told failed(std::string_view why) const;
   [[nodiscard]] Told run(Backend& backend, int repeats);
   [[nodiscard]] Result<void> introduce(const Backend& backend);
   // The ranks of each group, and behind them each of the others alone.

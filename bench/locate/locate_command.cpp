@@ -11,6 +11,7 @@
 
 #include "bench/command/bench_options.hpp"
 #include "bench/command/shared_options.hpp"
+#include "bench/node/tests.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -22,16 +23,23 @@ Result<void> take_model(std::optional<ModelCluster>& target, Text value) {
   return put(target, parse_model(value, target.value_or(ModelCluster{.noise = 0})));
 }
 
+Result<void> take_tests(std::string& target, Text value) {
+  if (value != "none") {
+    if (const auto tests = node::tests_called(value); !tests) return tl::unexpected(tests.error());
+  }
+  target = value;
+  return {};
+}
+
 constexpr std::array kOptions{
     option<&C::model, take_model>(
         "--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
     option<&C::strategy>("--strategy",
                          "auto|screen|tournament|bisect|rails|fabric",
                          "screen: disjoint pairs, then suspects with proven partners; tournament: "
-                         "all pairs; bisect: parts of the job that are slow together; rails: each "
-                         "device by itself; fabric: below and across the switches of --topology "
-                         "(default auto: all pairs up to 16 nodes, else screen; then what is found "
-                         "asks for)"),
+                         "all pairs; bisect: as screen; rails: and each device by itself; "
+                         "fabric: first below and across the switches of --topology (default auto: "
+                         "all pairs up to 16 nodes, else screen; then what is found asks for)"),
     option<&C::topology>(
         "--topology", "FILE", "Slurm's topology.conf, or lines with a switch and its nodes"),
     option<&C::size, take_size>("--size",
@@ -46,10 +54,11 @@ constexpr std::array kOptions{
     option<&C::csv>("--csv", "FILE", "the same as CSV"),
     option<&C::exclude>(
         "--exclude", "FILE", "the accused nodes, as a list for srun and sbatch --exclude"),
-    option<&C::node_tests>("--node-tests",
-                           "TEST,...|none",
-                           "what a slow node is tested by from within, of muster-bench node "
-                           "(default on GPUs gpu.*,ib.*; else none)"),
+    option<&C::node_tests, take_tests>(
+        "--node-tests",
+        "TEST,...|none",
+        "what a slow node is tested by from within, of muster-bench node "
+        "(default on GPUs gpu.*,ib.*; else none)"),
     option<&C::drain>("--drain",
                       "",
                       "drain the accused nodes by the rules of muster.yaml: muster drain --report"),
@@ -88,6 +97,9 @@ Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* con
         if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
         if (command.model && command.backend != BackendKind::sim) {
           return make_error("--sim goes with --backend sim");
+        }
+        if (command.size && command.backend == BackendKind::sim) {
+          return make_error("--size goes with no model: it knows rates, whatever the size");
         }
         if (command.drain && command.backend == BackendKind::sim) {
           return make_error("--drain goes with no model");

@@ -95,6 +95,9 @@ class Reader {
  private:
   [[nodiscard]] Result<void> add_leaf(const std::string& leaf,
                                       const std::vector<std::string>& names) {
+    if (std::ranges::find(nodes_.leaf_names, leaf) != nodes_.leaf_names.end()) {
+      return make_error(fmt::format("the switch {} stands there twice", printable(leaf, 80)));
+    }
     const auto index = static_cast<int>(nodes_.leaf_names.size());
     nodes_.leaf_names.push_back(leaf);
     for (const auto& name : names) {
@@ -120,14 +123,22 @@ class Reader {
 Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file) {
   Reader reader(nodes);
   std::size_t number = 0;
+  std::string content;  // a line, and those before it that it goes on from
   for (const auto line : split_lines(text)) {
     ++number;
-    const auto content = trim(line.substr(0, line.find('#')));
-    if (content.empty()) continue;
-    if (auto done = reader.take(content); !done) {
+    content += line.substr(0, line.find('#'));
+    content.erase(content.find_last_not_of(" \t\r") + 1);
+    if (content.ends_with('\\')) {
+      content.pop_back();
+      continue;
+    }
+    const auto whole = std::exchange(content, {});
+    if (trim(whole).empty()) continue;
+    if (auto done = reader.take(trim(whole)); !done) {
       return make_error(fmt::format("{}:{}: {}", file, number, done.error().message));
     }
   }
+  if (!content.empty()) return make_error(fmt::format("{}: the last line goes on", file));
   reader.finish();
   if (std::ranges::all_of(nodes.leaves, [](int leaf) { return leaf == kNoLeaf; })) {
     return make_error(fmt::format("{}: it names none of the nodes of this run", file));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "bench/command/shared_options.hpp"
@@ -18,20 +19,9 @@ using C = NodeCommand;
 using Text = std::string_view;
 
 Result<void> take_tests(std::vector<std::string>& target, Text value) {
-  for (const auto word : split(value, ',')) {
-    const auto glob = trim(word);
-    const bool known = std::ranges::any_of(
-        node_tests(), [&](const NodeTest& test) { return matches_glob(glob, test.name); });
-    if (!known) {
-      std::vector<std::string> names;
-      for (const auto& test : node_tests()) names.emplace_back(test.name);
-      return make_error(fmt::format("no test is called \"{}\"{}; there are {}",
-                                    printable(glob, 80),
-                                    suggestion(glob, names),
-                                    fmt::join(names, ", ")));
-    }
-    target.emplace_back(glob);
-  }
+  auto globs = tests_called(value);
+  if (!globs) return tl::unexpected(globs.error());
+  std::ranges::move(*globs, std::back_inserter(target));
   return {};
 }
 

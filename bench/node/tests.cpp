@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/node/tests.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "lib/base/text.hpp"
+#include "lib/command/options.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -119,6 +124,25 @@ std::span<const NodeTest> node_tests() { return kTests; }
 const NodeTest* find_test(std::string_view name) {
   const auto* const found = std::ranges::find(kTests, name, &NodeTest::name);
   return found == kTests.end() ? nullptr : found;
+}
+
+Result<std::vector<std::string>> tests_called(std::string_view globs) {
+  std::vector<std::string> found;
+  for (const auto word : split(globs, ',')) {
+    const auto glob = trim(word);
+    const bool known = std::ranges::any_of(
+        kTests, [&](const NodeTest& test) { return matches_glob(glob, test.name); });
+    if (!known) {
+      std::vector<std::string> names;
+      for (const auto& test : kTests) names.emplace_back(test.name);
+      return make_error(fmt::format("no test is called \"{}\"{}; there are {}",
+                                    printable(glob, 80),
+                                    suggestion(glob, names),
+                                    fmt::join(names, ", ")));
+    }
+    found.emplace_back(glob);
+  }
+  return found;
 }
 
 }  // namespace muster::bench::node

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/node/test.hpp"
 
@@ -27,5 +29,8 @@ namespace muster::bench::node {
 [[nodiscard]] std::span<const NodeTest> node_tests();
 
 [[nodiscard]] const NodeTest* find_test(std::string_view name);
+
+// "gpu.*,ib.loopback" one by one; an error where one of them is no test's name.
+[[nodiscard]] Result<std::vector<std::string>> tests_called(std::string_view globs);
 
 }  // namespace muster::bench::node

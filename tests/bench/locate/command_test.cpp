@@ -127,6 +127,7 @@ TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
           {"--sim", "nodes=64,fault=slow_node:5:0.8", "--min-busbw", "100 GB/s", "--format=json"})
           .out);
   EXPECT_FALSE(report.contains("accused"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("--exclude=")));
 }
 
 TEST(LocateCommandTest, RefusesWhatItDoesNotKnow) {
@@ -145,6 +146,8 @@ TEST(LocateCommandTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_level:3:0.5"}), HasSubstr("from 1 to 2"));
   EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_large:0:5:0.5"}), HasSubstr("from 2 to 4"));
   EXPECT_THAT(refused({"--strategy", "scren"}), HasSubstr("did you mean screen?"));
+  EXPECT_THAT(refused({"--node-tests", "gpu.copi"}), HasSubstr("did you mean gpu.copy?"));
+  EXPECT_THAT(refused({"--size", "1 MiB"}), HasSubstr("--size goes with no model"));
   EXPECT_EQ(run_locate({"--topology", "/nowhere"}).status, kExitConfiguration);
 }
 
@@ -196,6 +199,16 @@ TEST(LocateTopologyTest, ReadsSlurmsFileAndPlainLines) {
   EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 1, 1, 1, 1));
 }
 
+TEST(LocateTopologyTest, ALineMayGoOnInTheNext) {
+  auto nodes = nodes_of({.nodes = 4}, false);
+  const auto done = set_topology(nodes,
+                                 "SwitchName=a \\\n  Nodes=sim[0-1]\n"
+                                 "SwitchName=b Nodes=sim2,\\\nsim9\n",
+                                 "topology.conf");
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 1, kNoLeaf));
+}
+
 TEST(LocateTopologyTest, TheSwitchAboveALeafMayStandBeforeIt) {
   auto nodes = nodes_of({.nodes = 4}, false);
   ASSERT_TRUE(set_topology(nodes,
@@ -221,12 +234,14 @@ TEST(LocateTopologyTest, ErrorsNameTheFileAndTheLine) {
   EXPECT_EQ(error("SwitchName=a"), "t.conf:1: neither Nodes nor Switches");
   EXPECT_EQ(error("a sim0 sim1"), "t.conf:1: expects a switch and the list of its nodes");
   EXPECT_EQ(error("a sim0\nb sim0"), "t.conf:2: sim0 hangs from a already");
+  EXPECT_EQ(error("a sim0\na sim1"), "t.conf:2: the switch a stands there twice");
+  EXPECT_EQ(error("a sim0\nb sim1 \\\n"), "t.conf: the last line goes on");
   EXPECT_EQ(error("a gpu0"), "t.conf: it names none of the nodes of this run");
 }
 
 // Slow in large groups alone, and nobody can be told apart.
 TEST(LocateCommandTest, AJobAtHalfOfItsPairsIsNotHealthyWithoutALimit) {
-  const auto ran = run_locate({"--sim", "nodes=40,noise=1%,fault=slow_large:3:30:0.5"});
+  const auto ran = run_locate({"--sim", "nodes=40,noise=1%,fault=slow_large:3:40:0.5"});
   EXPECT_EQ(ran.status, kExitUndecided) << ran.out;
   EXPECT_THAT(ran.out, HasSubstr("no limit tells whether that is enough (--min-busbw)"));
 }
