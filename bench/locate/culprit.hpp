@@ -39,7 +39,7 @@ struct Culprit {
   std::vector<Node> nodes{};
   Part part = Part::untold;
   std::vector<int> devices{};  // of a node: those that are slow, where it is not all of them
-  int leaf = kNoLeaf;
+  int leaf = kNoLeaf;  // of a switch that nobody named, too
   std::size_t together = 2;  // the fewest nodes in whose all-reduce it shows
   bool hung = false;         // it did not finish
   std::string loss{};        // of a node whose processes have ended: how; says nothing of its parts

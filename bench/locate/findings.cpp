@@ -24,7 +24,8 @@ std::string device_of(const Culprit& culprit, const Nodes& nodes) {
     case Kind::link:
       return fmt::format("{}", fmt::join(names_of(culprit.nodes, nodes), "-"));
     case Kind::leaf:
-      return nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)];
+      return culprit.leaf == kNoLeaf ? fold_hostlist(names_of(culprit.nodes, nodes))
+                                     : nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)];
     case Kind::rail:
       return fmt::format("device {}", culprit.devices[0]);
     case Kind::group:

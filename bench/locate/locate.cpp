@@ -233,7 +233,10 @@ class Locator {
     auto switches = judge_switches(topology, rounds_, search_.pairs, suspicious);
     if (!switches) return tl::unexpected(switches.error());
     if (switches->zones.empty()) free_of_congestion(*switches, topology);
-    std::ranges::move(switches->culprits, std::back_inserter(search_.culprits));
+    for (auto& culprit : switches->culprits) {
+      if (nodes_.leaves.empty()) culprit.leaf = kNoLeaf;  // it has no name
+      search_.culprits.push_back(std::move(culprit));
+    }
     nodes_.zones = std::move(switches->zones);
     if (asked && nodes_.zones.empty()) nodes_.zones.assign(nodes_.count(), 0);
     return nodes_.zones.empty() ? Result<void>() : suspect();
@@ -250,7 +253,8 @@ class Locator {
       const auto all = std::ranges::count(topology.leaves, static_cast<int>(leaf));
       const auto slow = std::ranges::count_if(found_.slow, of_leaf);
       if (slow < 2 || 2 * slow <= all) continue;
-      Culprit jam{.kind = Culprit::Kind::congestion, .leaf = static_cast<int>(leaf)};
+      Culprit jam{.kind = Culprit::Kind::congestion,
+                  .leaf = nodes_.leaves.empty() ? kNoLeaf : static_cast<int>(leaf)};
       std::erase_if(found_.slow, [&](const Suspect& each) {
         if (!of_leaf(each)) return false;
         jam.nodes.push_back(each.node);

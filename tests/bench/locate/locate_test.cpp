@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/locate/bisect.hpp"
+#include "bench/locate/findings.hpp"
 #include "tests/bench/locate/readiness.hpp"
 #include "tests/bench/locate/runs.hpp"
 
@@ -447,6 +448,22 @@ TEST(LocateTest, NodesThatAreFineAmongThemselvesAreNotAccused) {
     ASSERT_EQ(search.culprits.size(), 1U) << nodes;
     EXPECT_THAT(search.culprits[0].evidence, ElementsAre(HasSubstr("sim[4-7]")));
   }
+}
+
+// The switch of some nodes is slow, that of others is only while all work: neither has a name.
+TEST(LocateTest, ASwitchThatNobodyNamedIsSaidByItsNodes) {
+  const ModelCluster cluster{
+      .nodes = 16,
+      .nodes_per_leaf = 2,
+      .noise = 0.01,
+      .faults = {{Kind::congestion, 1, 0, 0.4}, {Kind::slow_leaf, 7, 0, 0.4}}};
+  const auto nodes = nodes_of(cluster, false);
+  const auto plan = with_limit();
+  const auto search = search_on(cluster, false, plan);
+  ASSERT_EQ(culprits_of(search, What::leaf).size(), 1U);
+  EXPECT_THAT(findings_of(search, nodes, plan.rule),
+              Contains(::testing::Field(&Finding::device, "sim[14-15]")));
+  EXPECT_THAT(excluded(search, nodes, plan.rule), ElementsAre(14, 15));
 }
 
 TEST(LocateTest, ADeviceThatIsSlowOnEveryNodeIsFoundBesideABadOne) {
