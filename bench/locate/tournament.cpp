@@ -95,13 +95,11 @@ class Table {
   double first_ = 0;
 };
 
-// What healthy pairs reach of what their nodes can do. Where most pairs are far below that, of the
-// others alone.
+// What healthy pairs reach of what their nodes can do: the spread of those that are not far below
+// it, since many pairs may be slow for one reason.
 std::optional<Scale> scale_of_shares(std::vector<double> shares, double noise, const Rule& rule) {
   constexpr double kFar = 0.9;
-  if (!shares.empty() && median_of(shares) < kFar) {
-    std::erase_if(shares, [](double share) { return share < kFar; });
-  }
+  std::erase_if(shares, [](double share) { return share < kFar; });
   return scale_of(shares, noise, rule);
 }
 

@@ -26,6 +26,7 @@ struct Case {
   double factor = 1;
   std::size_t per_thousand = 0;  // faulty nodes; one at least. 0: exactly one fault
   bool faulty = true;
+  bool beside_hca = false;  // of another node, which is at half of its rate
 };
 
 constexpr std::array kCases{
@@ -42,7 +43,15 @@ constexpr std::array kCases{
     Case{.name = "link -40%", .kind = Kind::slow_link, .factor = 0.6},
     Case{.name = "node -30% among 16 or more", .kind = Kind::slow_large, .factor = 0.7},
     Case{.name = "one HCA of every node -40%", .kind = Kind::slow_rail, .factor = 0.6},
-    Case{.name = "across leaf switches -40%", .kind = Kind::slow_level, .factor = 0.6}};
+    Case{.name = "across leaf switches -40%", .kind = Kind::slow_level, .factor = 0.6},
+    Case{.name = "leaf switch -40%, and an HCA",
+         .kind = Kind::slow_leaf,
+         .factor = 0.6,
+         .beside_hca = true},
+    Case{.name = "across leaf switches -40%, and an HCA",
+         .kind = Kind::slow_level,
+         .factor = 0.6,
+         .beside_hca = true}};
 
 // A healthy pair reaches 186 GB/s.
 Plan plan_of_table() {
@@ -51,7 +60,7 @@ Plan plan_of_table() {
   return plan;
 }
 
-ModelCluster cluster_for(const Case& each, ModelCluster cluster) {
+ModelCluster with_first_fault(const Case& each, ModelCluster cluster) {
   if (!each.faulty) return cluster;
   if (each.kind == Kind::slow_leaf || each.kind == Kind::congestion) {
     const auto leaves = (cluster.nodes - 1) / cluster.nodes_per_leaf + 1;
@@ -74,6 +83,22 @@ ModelCluster cluster_for(const Case& each, ModelCluster cluster) {
   }
   const auto count = std::max<std::size_t>(1, cluster.nodes * each.per_thousand / 1000);
   return with_faults(std::move(cluster), each.kind, count, each.factor);
+}
+
+ModelCluster cluster_for(const Case& each, ModelCluster cluster) {
+  cluster = with_first_fault(each, std::move(cluster));
+  if (each.beside_hca) {
+    const auto node = cluster.seed * 7919 % cluster.nodes;
+    cluster.faults.push_back(
+        {.kind = Kind::slow_hca, .first = node, .second = cluster.seed % 8, .factor = 0.5});
+  }
+  return cluster;
+}
+
+std::size_t nodes_per_leaf(std::size_t nodes) {
+  constexpr std::size_t kFew = 15;
+  if (nodes <= kFew) return nodes == kFew ? 5 : 8;
+  return nodes < 1024 ? 8 : 32;
 }
 
 bool has(const Search& search, Culprit::Kind kind, const ModelFault& fault) {
@@ -128,7 +153,7 @@ bool print_row(const Case& each, std::size_t nodes, double noise, const Runs& ru
   for (int run = 0; run < runs.count; ++run) {
     const auto cluster = cluster_for(each,
                                      {.nodes = nodes,
-                                      .nodes_per_leaf = nodes < 1024 ? 8U : 32U,
+                                      .nodes_per_leaf = nodes_per_leaf(nodes),
                                       .noise = noise,
                                       .seed = runs.first_seed + static_cast<std::uint64_t>(run)});
     const auto search = search_on(cluster, true, plan_of_table());
@@ -159,11 +184,12 @@ bool print_faults(const Runs& runs) {
       "| fault | nodes | noise | runs | all found | runs with a false accusation | rounds "
       "| operations |\n|---|---|---|---|---|---|---|---|\n");
   for (const auto& each : kCases) {
-    for (const std::size_t nodes : {8U, 64U, 1024U, 4096U}) {
+    for (const std::size_t nodes : {8U, 15U, 64U, 1024U, 4096U}) {
       constexpr std::array kLarge{
           Kind::slow_leaf, Kind::congestion, Kind::slow_large, Kind::slow_level};
       const bool large = std::ranges::find(kLarge, each.kind) != kLarge.end();
-      if (large && nodes < 64) continue;
+      if (nodes == 8 && large) continue;
+      if (nodes == 15 && each.kind == Kind::slow_large) continue;
       for (const double noise : {0.01, 0.03}) {
         const int share = (each.faulty ? 10 : 1) * (nodes > 1024 ? 10 : 1);
         const Runs own{.count = std::max(1, runs.count / share), .first_seed = runs.first_seed};
