@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a tarball, a .deb and a .rpm for this machine's architecture, whose programs need nothing but
-# glibc 2.34 (Ubuntu 22.04, RHEL 9 and later).
+# glibc 2.34 (Ubuntu 22.04, RHEL 9 and later), and muster.spdx.json, which says what is linked into them.
 #
 #   tools/package.sh [--test] [DIR]    DIR is where they go, by default build/package/packages
 #
@@ -28,6 +28,7 @@ options=(-DBUILD_TESTING=OFF -DMUSTER_MICRO=OFF -DMUSTER_SELF_CONTAINED=ON -DMUS
 if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 cmake --preset release -B "$build" "${options[@]}" >/dev/null
 cmake --build "$build"
+tools/sbom.sh "$build" >"$out/muster.spdx.json"
 
 made=$(mktemp --directory)
 trap 'rm -rf "$made"' EXIT

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Writes what a build tree is made of as an SPDX document: the packages of the system whose headers were compiled
+# into the programs and whose archives were linked.
+#
+#   tools/sbom.sh BUILD >muster.spdx.json      BUILD is configured by a preset, and built
+set -euo pipefail
+
+[[ $# -eq 1 && -f $1/build.ninja ]] || {
+  sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
+  exit 64
+}
+build=$1
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")
+
+# Each file of the system that the compiler read, or the linker was given.
+files() {
+  ninja -C "$build" -t deps | sed -n 's/^ *\(\/usr\/.*\)/\1/p'
+  ninja -C "$build" -t commands muster muster-bench | grep --only-matching '/usr/[^ ]*\.a'
+}
+
+# "NAME VERSION" of each package that they come from.
+packages() {
+  if command -v dpkg-query >/dev/null; then
+    # What was put there by hand belongs to none, and is no error here.
+    # shellcheck disable=SC2016 # fields of dpkg-query
+    { files | sort --unique | xargs dpkg-query --search 2>/dev/null || true; } |
+      sed 's/: .*//; s/, /\n/g' | sort --unique | xargs dpkg-query --show --showformat='${Package} ${Version}\n'
+  else
+    files | sort --unique | xargs rpm --query --file --queryformat '%{NAME} %{VERSION}-%{RELEASE}\n'
+  fi | sort --unique
+}
+
+kind=$(command -v dpkg-query >/dev/null && echo deb || echo rpm)
+distribution=$(sed -n 's/^ID=//p' /etc/os-release | tr --delete '"')
+parts=$(packages)
+[[ -n $parts ]] || {
+  echo "sbom: no package of the system has a file that $build was built from" >&2
+  exit 1
+}
+
+cat <<EOF
+{
+  "spdxVersion": "SPDX-2.3",
+  "dataLicense": "CC0-1.0",
+  "SPDXID": "SPDXRef-DOCUMENT",
+  "name": "muster-$version",
+  "documentNamespace": "https://spdx.org/spdxdocs/muster-$version-$(sha256sum <<<"$parts" | cut --characters=1-16)",
+  "creationInfo": {"created": "$(date --utc +%FT%TZ)", "creators": ["Tool: muster tools/sbom.sh"]},
+  "packages": [
+    {"SPDXID": "SPDXRef-muster", "name": "muster", "versionInfo": "$version", "downloadLocation": "NOASSERTION",
+     "licenseDeclared": "Apache-2.0"}
+EOF
+while read -r name number; do
+  printf '    ,{"SPDXID": "SPDXRef-%s", "name": "%s", "versionInfo": "%s", "downloadLocation": "NOASSERTION",\n' \
+    "${name//[^A-Za-z0-9.-]/-}" "$name" "$number"
+  printf '     "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": "pkg:%s/%s/%s@%s"}]}\n' \
+    "$kind" "$distribution" "${name//+/%2B}" "${number//+/%2B}"
+done <<<"$parts"
+echo '  ],'
+echo '  "relationships": ['
+echo '    {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-muster"}'
+while read -r name _; do
+  printf '    ,{"spdxElementId": "SPDXRef-muster", "relationshipType": "CONTAINS", "relatedSpdxElement": "SPDXRef-%s"}\n' \
+    "${name//[^A-Za-z0-9.-]/-}"
+done <<<"$parts"
+echo '  ]'
+echo '}'
