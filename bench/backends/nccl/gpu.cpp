@@ -242,6 +242,11 @@ bool Gpu::has_reached(std::size_t index) const {
   return library_.event_query.call(events_.at(index)) == cuda::kSuccess;
 }
 
+Result<void> Gpu::wait_for(const Gpu& other, std::size_t index) {
+  MUSTER_CUDA_TRY(library_, stream_wait, stream_, other.events_.at(index), 0U);
+  return {};
+}
+
 Result<double> Gpu::seconds_between(std::size_t first, std::size_t second) {
   float milliseconds = 0;
   MUSTER_CUDA_TRY(library_, event_elapsed, &milliseconds, events_.at(first), events_.at(second));

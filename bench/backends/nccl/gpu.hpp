@@ -72,6 +72,10 @@ class Gpu {
   [[nodiscard]] bool has_reached(std::size_t index) const;
   [[nodiscard]] Result<double> seconds_between(std::size_t first, std::size_t second);
 
+  // What is put on the stream from here on waits until `other`, of the same GPU, has come to the
+  // event that it has recorded last with this index.
+  [[nodiscard]] Result<void> wait_for(const Gpu& other, std::size_t index);
+
   // `expected`: how long it took the last time; zero where nobody knows.
   [[nodiscard]] Result<void> wait(const Watch& watch,
                                   std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));

@@ -43,6 +43,7 @@ struct Symbol {
   X(stream_create, true, "cuStreamCreate", int(Stream*, unsigned)) \
   X(stream_destroy, true, "cuStreamDestroy_v2", int(Stream)) \
   X(stream_query, true, "cuStreamQuery", int(Stream)) \
+  X(stream_wait, true, "cuStreamWaitEvent", int(Stream, Event, unsigned)) \
   X(event_create, true, "cuEventCreate", int(Event*, unsigned)) \
   X(event_destroy, true, "cuEventDestroy_v2", int(Event)) \
   X(event_record, true, "cuEventRecord", int(Event, Stream)) \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of the fake CUDA driver for streams, events and graphs.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -61,12 +62,37 @@ FAKE_CUDA int cuEventRecord(Event event, Stream stream) {
   if (on->captured != nullptr) return cuda::kCaptureUnsupported;
   state->recorded = true;
   state->pending = true;
+  state->on = stream;
   return fake::put(stream, fake::plain([event](fake::Time& now) {
                      auto* reached = fake::driver().events.find(event);
                      if (reached == nullptr) return;
                      reached->pending = false;
                      reached->at = now;
                    }));
+}
+
+// An event that was never recorded is none to wait for.
+FAKE_CUDA int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuStreamWaitEvent")
+  const auto* on = fake::own_stream(stream);
+  const auto* state = fake::driver().events.find(event);
+  if (on == nullptr || state == nullptr) return cuda::kInvalidHandle;
+  if (flags != 0) return cuda::kInvalidValue;
+  if (on->captured != nullptr) return cuda::kCaptureUnsupported;
+  return fake::put(stream, [event]() -> fake::Step {
+    return [event](fake::Time& now) {
+      const auto* awaited = fake::driver().events.find(event);
+      if (awaited == nullptr) return true;
+      if (awaited->pending) {
+        if (auto* other = fake::driver().streams.find(awaited->on); other != nullptr) {
+          (void)fake::advance(*other);
+        }
+      }
+      if (awaited->pending) return false;
+      now = std::max(now, awaited->at);
+      return true;
+    };
+  });
 }
 
 FAKE_CUDA int cuEventQuery(Event event) {

@@ -8,15 +8,21 @@ namespace muster::fakes::gpu {
 
 bool advance(StreamState& stream) {
   if (stream.stopped) return stream.waiting.empty();
+  // Two streams may wait for each other's events, one after the other.
+  if (std::exchange(stream.advancing, true)) return false;
+  bool done = true;
   for (;;) {
     if (!stream.running) {
-      if (stream.waiting.empty()) return true;
+      if (stream.waiting.empty()) break;
       stream.running = stream.waiting.front()();
       stream.waiting.pop_front();
     }
-    if (!stream.running(stream.now)) return false;
+    done = stream.running(stream.now);
+    if (!done) break;
     stream.running = nullptr;
   }
+  stream.advancing = false;
+  return done;
 }
 
 float milliseconds(Time elapsed) {

@@ -21,12 +21,14 @@ struct StreamState {
   std::deque<Work> waiting;
   Step running;
   bool stopped = false;
+  bool advancing = false;               // by somebody who waits for it
   std::unique_ptr<GraphWork> captured;  // while work is not run but kept
   bool capture_broken = false;
 };
 
 struct EventState {
   int gpu = 0;
+  bench::cuda::Stream on = nullptr;  // recorded there the last time
   bool recorded = false;
   bool pending = false;
   Time at = 0;

@@ -88,6 +88,7 @@ TEST(NcclAbiTest, CudaFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(stream_create, cuStreamCreate);
   EXPECT_SAME_CALL(stream_destroy, cuStreamDestroy);
   EXPECT_SAME_CALL(stream_query, cuStreamQuery);
+  EXPECT_SAME_CALL(stream_wait, cuStreamWaitEvent);
   EXPECT_SAME_CALL(event_create, cuEventCreate);
   EXPECT_SAME_CALL(event_destroy, cuEventDestroy);
   EXPECT_SAME_CALL(event_record, cuEventRecord);

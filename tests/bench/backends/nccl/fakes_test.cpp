@@ -98,6 +98,29 @@ TEST(FakeCudaTest, RefusesHandlesThatAreNone) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("400 400 400 600 0 0 400"));
 }
 
+TEST(FakeCudaTest, AStreamWaitsForAnothersEvent) {
+  const auto codes = [](Bench& bench) -> Codes {
+    bench.start();
+    cuda::Stream second = nullptr;
+    cuda::Event event = nullptr;
+    cuda::Event back = nullptr;
+    bench.cuda.stream_create.call(&second, 0);
+    bench.cuda.event_create.call(&event, 0);
+    bench.cuda.event_create.call(&back, 0);
+    Codes seen{bench.cuda.stream_wait.call(second, nullptr, 0)};
+    seen.push_back(bench.cuda.stream_wait.call(second, event, 7));
+    seen.push_back(bench.cuda.event_record.call(event, bench.stream));
+    seen.push_back(bench.cuda.stream_wait.call(second, event, 0));
+    seen.push_back(bench.cuda.event_record.call(back, second));
+    seen.push_back(bench.cuda.stream_wait.call(bench.stream, back, 0));
+    seen.push_back(bench.cuda.event_query.call(back));
+    seen.push_back(bench.cuda.stream_query.call(bench.stream));
+    seen.push_back(bench.cuda.event_query.call(back));
+    return seen;
+  };
+  EXPECT_THAT(words_of("{}", codes), ElementsAre("400 1 0 0 0 0 600 0 0"));
+}
+
 TEST(FakeCudaTest, RefusesMemoryThatIsNotThere) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
