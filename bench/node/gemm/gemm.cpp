@@ -79,10 +79,10 @@ std::span<const GemmKind> gemm_kinds() { return kKinds; }
 Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu,
                                             const cublas::Library& library,
                                             const GemmKind& kind,
-                                            std::uint64_t n) {
+                                            const GemmShape& shape) {
   if (auto used = gpu.gpu().use(); !used) return tl::unexpected(used.error());
   // NOLINTNEXTLINE(modernize-make-unique): private
-  std::unique_ptr<Gemm> made(new Gemm(gpu, library, kind, n));
+  std::unique_ptr<Gemm> made(new Gemm(gpu, library, kind, shape));
   auto done = made->describe();
   if (done) done = made->fill();
   if (done) done = made->choose();
@@ -94,7 +94,9 @@ Gemm::~Gemm() {
   if (!gpu_.gpu().use()) return;
   if (preference_ != nullptr) library_.preference_destroy.call(preference_);
   if (out_ != nullptr) library_.layout_destroy.call(out_);
-  if (in_ != nullptr) library_.layout_destroy.call(in_);
+  for (auto* layout : {first_in_, second_in_}) {
+    if (layout != nullptr) library_.layout_destroy.call(layout);
+  }
   if (operation_ != nullptr) library_.operation_destroy.call(operation_);
   if (handle_ != nullptr) library_.destroy.call(handle_);
 }
@@ -106,9 +108,17 @@ Result<void> Gemm::describe() {
   const int transposed = cublas::kTransposed;
   MUSTER_CUBLAS_TRY(
       library_, operation_set, operation_, cublas::kTransposeFirst, &transposed, sizeof transposed);
-  const auto rows = static_cast<std::int64_t>(n_);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &in_, kind_.in_type, n_, n_, rows);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &out_, kind_.out_type, n_, n_, rows);
+  const auto& [rows, columns, depth] = shape_;
+  const auto stride = static_cast<std::int64_t>(depth);
+  MUSTER_CUBLAS_TRY(library_, layout_create, &first_in_, kind_.in_type, depth, rows, stride);
+  MUSTER_CUBLAS_TRY(library_, layout_create, &second_in_, kind_.in_type, depth, columns, stride);
+  MUSTER_CUBLAS_TRY(library_,
+                    layout_create,
+                    &out_,
+                    kind_.out_type,
+                    rows,
+                    columns,
+                    static_cast<std::int64_t>(rows));
   MUSTER_CUBLAS_TRY(library_, preference_create, &preference_);
   MUSTER_CUBLAS_TRY(library_,
                     preference_set,
@@ -119,11 +129,11 @@ Result<void> Gemm::describe() {
   return {};
 }
 
-Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first) {
-  const auto bytes = n_ * n_ * kind_.in.bytes();
+Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) {
+  const auto bytes = count * kind_.in.bytes();
   auto memory = gpu_.allocate(bytes);
   if (!memory) return memory;
-  numbers_ = varied_numbers(kind_.in, first, std::min(kTable, n_ * n_));
+  numbers_ = varied_numbers(kind_.in, first, std::min(kTable, count));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
     MUSTER_CUDA_TRY(gpu_.library(),
                     copy_in,
@@ -137,12 +147,13 @@ Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first) {
 }
 
 Result<void> Gemm::fill() {
-  for (const auto& [memory, first] : {std::pair(&a_, std::uint64_t{0}), std::pair(&b_, kSecond)}) {
-    const auto made = matrix_of(first);
-    if (!made) return tl::unexpected(made.error());
-    *memory = *made;
-  }
-  const auto bytes = n_ * n_ * kind_.out.bytes();
+  const auto a = matrix_of(0, shape_.rows * shape_.depth);
+  if (!a) return tl::unexpected(a.error());
+  a_ = *a;
+  const auto b = matrix_of(kSecond, shape_.columns * shape_.depth);
+  if (!b) return tl::unexpected(b.error());
+  b_ = *b;
+  const auto bytes = out_bytes();
   for (auto* memory : {&first_, &last_}) {
     const auto made = gpu_.allocate(bytes);
     if (!made) return tl::unexpected(made.error());
@@ -168,9 +179,9 @@ Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
                     operation_,
                     one,
                     as_memory(a_),
-                    in_,
+                    first_in_,
                     as_memory(b_),
-                    in_,
+                    second_in_,
                     nought,
                     as_memory(to),
                     out_,
@@ -188,8 +199,8 @@ Result<void> Gemm::choose() {
   int count = 0;
   const int code = library_.heuristic.call(handle_,
                                            operation_,
-                                           in_,
-                                           in_,
+                                           first_in_,
+                                           second_in_,
                                            out_,
                                            out_,
                                            preference_,
@@ -220,10 +231,8 @@ Result<void> Gemm::choose() {
 
 Result<void> Gemm::start() { return multiply(algorithm_, last_); }
 
-double Gemm::operations() const { return 2.0 * static_cast<double>(n_ * n_ * n_); }
-
 Result<std::optional<std::string>> Gemm::wrong() {
-  const auto words = n_ * n_ * kind_.out.bytes() / 4;
+  const auto words = out_bytes() / 4;
   auto done = gpu_.clear_counts();
   if (done) done = gpu_.compare(last_, first_, words, words);
   if (!done) return tl::unexpected(done.error());
@@ -235,7 +244,7 @@ Result<std::optional<std::string>> Gemm::wrong() {
                     "before, the first in column {}; bits {:08x} differ",
                     counts->wrong,
                     kind_.name,
-                    counts->first * 4 / kind_.out.bytes() / n_,
+                    counts->first * 4 / kind_.out.bytes() / shape_.rows,
                     counts->bits));
   }
   return wrong_number();
@@ -247,12 +256,13 @@ Result<std::optional<std::string>> Gemm::wrong_number() {
   MUSTER_CUDA_TRY(
       gpu_.library(), copy_out, numbers_.data(), last_, numbers_.size(), gpu_.gpu().stream());
   if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
-  const auto period = std::min(kTable, n_ * n_);
-  const double usual = std::sqrt(static_cast<double>(n_));
+  const auto depth = shape_.depth;
+  const auto period = std::min(kTable, shape_.rows * depth);
+  const double usual = std::sqrt(static_cast<double>(depth));
   for (std::uint64_t row = 0; row < kComputed; ++row) {
     double sum = 0;
-    for (std::uint64_t k = 0; k < n_; ++k) {
-      sum += value_of_bits(kind_.in, varied_number(kind_.in, (row * n_ + k) % period)) *
+    for (std::uint64_t k = 0; k < depth; ++k) {
+      sum += value_of_bits(kind_.in, varied_number(kind_.in, (row * depth + k) % period)) *
              value_of_bits(kind_.in, varied_number(kind_.in, kSecond + k));
     }
     std::uint64_t bits = 0;

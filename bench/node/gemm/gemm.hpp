@@ -30,14 +30,25 @@ struct GemmKind {
 // The one that limits are for first.
 [[nodiscard]] std::span<const GemmKind> gemm_kinds();
 
+// Of one product: a matrix of rows x depth times one of depth x columns. Multiples of 64.
+struct GemmShape {
+  std::uint64_t rows = 0, columns = 0, depth = 0;
+
+  [[nodiscard]] double operations() const {
+    return 2.0 * static_cast<double>(rows * columns * depth);
+  }
+
+  bool operator==(const GemmShape&) const = default;
+};
+
 class Gemm {
  public:
   // An error whose `missing` is set: the chip, or the library, does not have this type. The memory
-  // is the GPU's: release_all() frees it. `n` is a multiple of 256.
+  // is the GPU's: release_all() frees it.
   [[nodiscard]] static Result<std::unique_ptr<Gemm>> prepare(NodeGpu& gpu,
                                                              const cublas::Library& library,
                                                              const GemmKind& kind,
-                                                             std::uint64_t n);
+                                                             const GemmShape& shape);
   Gemm(const Gemm&) = delete;
   Gemm& operator=(const Gemm&) = delete;
   ~Gemm();
@@ -45,7 +56,7 @@ class Gemm {
   // Puts one product on the GPU's stream.
   [[nodiscard]] Result<void> start();
 
-  [[nodiscard]] double operations() const;
+  [[nodiscard]] double operations() const { return shape_.operations(); }
 
   // What is wrong of the last product: by numbers that the host computes, and bit by bit by the
   // first, which it must repeat. Waits for it.
@@ -54,12 +65,17 @@ class Gemm {
  private:
   using Algorithm = cublas::Algorithm;
 
-  Gemm(NodeGpu& gpu, cublas::Library library, const GemmKind& kind, std::uint64_t n)
-      : gpu_(gpu), library_(std::move(library)), kind_(kind), n_(n) {}
+  Gemm(NodeGpu& gpu, cublas::Library library, const GemmKind& kind, const GemmShape& shape)
+      : gpu_(gpu), library_(std::move(library)), kind_(kind), shape_(shape) {}
 
   [[nodiscard]] Result<void> describe();
   [[nodiscard]] Result<void> fill();
-  [[nodiscard]] Result<cuda::Pointer> matrix_of(std::uint64_t first);
+
+  [[nodiscard]] std::uint64_t out_bytes() const {
+    return shape_.rows * shape_.columns * kind_.out.bytes();
+  }
+
+  [[nodiscard]] Result<cuda::Pointer> matrix_of(std::uint64_t first, std::uint64_t count);
   // The fastest of those that the library offers.
   [[nodiscard]] Result<void> choose();
   [[nodiscard]] Result<void> multiply(const Algorithm& algorithm, cuda::Pointer to);
@@ -68,10 +84,10 @@ class Gemm {
   NodeGpu& gpu_;
   cublas::Library library_;
   const GemmKind& kind_;
-  std::uint64_t n_;
+  GemmShape shape_;
   cublas::Handle handle_ = nullptr;
   cublas::Operation operation_ = nullptr;
-  cublas::Layout in_ = nullptr, out_ = nullptr;
+  cublas::Layout first_in_ = nullptr, second_in_ = nullptr, out_ = nullptr;
   cublas::Preference preference_ = nullptr;
   Algorithm algorithm_{};
   cuda::Pointer a_ = 0, b_ = 0, first_ = 0, last_ = 0, workspace_ = 0;

@@ -126,7 +126,7 @@ class GemmTest {
                            Span time,
                            NodeGpu& gpu,
                            Series& series) {
-    auto gemm = Gemm::prepare(gpu, library, kind, n);
+    auto gemm = Gemm::prepare(gpu, library, kind, {n, n, n});
     if (!gemm) return tl::unexpected(gemm.error());
     const auto rates = rates_of(gpu, **gemm, time);
     if (!rates) return tl::unexpected(rates.error());

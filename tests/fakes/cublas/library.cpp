@@ -165,7 +165,7 @@ struct Product {
   const void* a = nullptr;
   const void* b = nullptr;
   void* d = nullptr;
-  std::uint64_t n = 0;
+  std::uint64_t rows = 0, columns = 0, depth = 0;
   int in = 0, out = 0;
 };
 
@@ -186,18 +186,22 @@ std::string beginning_of(const void* memory) {
 
 // Computed once for matrices that begin alike.
 const std::vector<unsigned char>& first_column(const Product& product) {
-  using Key = std::tuple<int, int, std::uint64_t, std::string, std::string>;
+  using Key = std::tuple<int, int, std::uint64_t, std::uint64_t, std::string, std::string>;
   static std::map<Key, std::vector<unsigned char>> known;
   const auto in = numbers_of(product.in);
   const auto out = numbers_of(product.out);
-  auto& column =
-      known[{product.in, product.out, product.n, beginning_of(product.a), beginning_of(product.b)}];
+  auto& column = known[{product.in,
+                        product.out,
+                        product.rows,
+                        product.depth,
+                        beginning_of(product.a),
+                        beginning_of(product.b)}];
   if (!column.empty()) return column;
-  column.resize(product.n * out.bytes());
-  for (std::uint64_t row = 0; row < product.n; ++row) {
+  column.resize(product.rows * out.bytes());
+  for (std::uint64_t row = 0; row < product.rows; ++row) {
     double sum = 0;
-    for (std::uint64_t k = 0; k < product.n; ++k) {
-      sum += number_at(in, product.a, row * product.n + k) * number_at(in, product.b, k);
+    for (std::uint64_t k = 0; k < product.depth; ++k) {
+      sum += number_at(in, product.a, row * product.depth + k) * number_at(in, product.b, k);
     }
     const auto bits = bits_of(out, sum);
     std::memcpy(column.data() + row * out.bytes(), &bits, out.bytes());
@@ -209,7 +213,8 @@ void compute(int gpu, const Product& product) {
   const auto& column = first_column(product);
   std::memcpy(product.d, column.data(), column.size());
   flip(gpu, product);
-  fake::written(product.d, product.n * product.n * numbers_of(product.out).bytes(), column.size());
+  fake::written(
+      product.d, product.rows * product.columns * numbers_of(product.out).bytes(), column.size());
 }
 
 }  // namespace
@@ -355,31 +360,45 @@ FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle,
   FAKE_BEGIN("cublasLtMatmul")
   const auto* blas = handles().find(handle);
   const auto* what = operations().find(operation);
-  const auto* in = layouts().find(first);
+  const auto* left = layouts().find(first);
+  const auto* right = layouts().find(second);
   const auto* out = layouts().find(to);
-  if (blas == nullptr || blas->gpu != fake::current_gpu() || what == nullptr || in == nullptr ||
-      out == nullptr || layouts().find(second) != in || layouts().find(third) != out || c != d) {
+  if (blas == nullptr || blas->gpu != fake::current_gpu() || what == nullptr || left == nullptr ||
+      right == nullptr || out == nullptr || layouts().find(third) != out || c != d ||
+      left->type != right->type) {
     return cublas::kInvalidValue;
   }
   const auto scale = numbers_of(what->scale);
-  const auto n = in->rows;
-  const bool square = in->columns == n && out->rows == n && out->columns == n &&
-                      in->stride == static_cast<std::int64_t>(n) && out->stride == in->stride;
+  const auto packed = [](const Layout& layout) {
+    return layout.stride == static_cast<std::int64_t>(layout.rows);
+  };
+  const bool fits = right->rows == left->rows && out->rows == left->columns &&
+                    out->columns == right->columns && packed(*left) && packed(*right) &&
+                    packed(*out);
   const auto index = algorithm == nullptr ? 0 : algorithm->data[0];
-  if (!square || !what->transposed || index < 1 || index > kShares.size() ||
+  if (!fits || !what->transposed || index < 1 || index > kShares.size() ||
       number_at(scale, alpha, 0) != 1 || number_at(scale, beta, 0) != 0) {
     return cublas::kInvalidValue;
   }
-  const Product product{.a = a, .b = b, .d = d, .n = n, .in = in->type, .out = out->type};
-  const auto bytes = n * n * numbers_of(in->type).bytes();
-  if (fake::reach(a) < bytes || fake::reach(b) < bytes ||
-      fake::reach(d) < n * n * numbers_of(out->type).bytes() ||
-      fake::reach(workspace) < workspace_bytes) {
+  const Product product{.a = a,
+                        .b = b,
+                        .d = d,
+                        .rows = out->rows,
+                        .columns = out->columns,
+                        .depth = left->rows,
+                        .in = left->type,
+                        .out = out->type};
+  const auto bytes_of = [](const Layout& layout) {
+    return layout.rows * layout.columns * numbers_of(layout.type).bytes();
+  };
+  if (fake::reach(a) < bytes_of(*left) || fake::reach(b) < bytes_of(*right) ||
+      fake::reach(d) < bytes_of(*out) || fake::reach(workspace) < workspace_bytes) {
     return cublas::kInvalidValue;
   }
-  const double tflops = tflops_of(blas->gpu, name_of(*what, in->type, out->type));
-  const auto size = static_cast<double>(n);
-  const double seconds = 2 * size * size * size / (tflops * 1e12 * kShares.at(index - 1));
+  const double tflops = tflops_of(blas->gpu, name_of(*what, left->type, out->type));
+  const auto operations =
+      2 * static_cast<double>(product.rows) * static_cast<double>(product.columns * product.depth);
+  const double seconds = operations / (tflops * 1e12 * kShares.at(index - 1));
   return fake::put(stream, [=, gpu = blas->gpu]() -> fake::Step {
     return [=](fake::Time& now) {
       compute(gpu, product);
