@@ -70,6 +70,8 @@ struct Progress {
   }
 };
 
+class StreamedOperation;
+
 class Backend {
  public:
   Backend() = default;
@@ -117,6 +119,9 @@ class Backend {
 
   // What the library itself logged so far in this process; empty where it keeps no log.
   [[nodiscard]] virtual std::string log() const { return {}; }
+
+  // Of a back end on GPUs; null elsewhere.
+  [[nodiscard]] virtual StreamedOperation* streamed() { return nullptr; }
 
   // From another thread, while a call of this process hangs: gives up what can be given up. Returns
   // soon; the process ends right after.

@@ -11,21 +11,6 @@
 namespace muster::bench {
 namespace {
 
-Report begun(const RunRecord& record) {
-  Report report;
-  report.node = named(record.hosts);
-  if (record.hosts.size() > 1) report.nodes = record.hosts;
-  report.profile = record.choice.profile.name;
-  report.profile_evidence = record.choice.evidence;
-  report.context = "manual";
-  report.started = record.started;
-  report.duration_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - record.begin)
-          .count();
-  report.muster = kVersion;
-  return report;
-}
-
 void add(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
 }
@@ -96,6 +81,21 @@ void add_measurements(Report& report, const RunRecord& record) {
 
 }  // namespace
 
+Report begin_report(const RunRecord& record) {
+  Report report;
+  report.node = named(record.hosts);
+  if (record.hosts.size() > 1) report.nodes = record.hosts;
+  report.profile = record.choice.profile.name;
+  report.profile_evidence = record.choice.evidence;
+  report.context = "manual";
+  report.started = record.started;
+  report.duration_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - record.begin)
+          .count();
+  report.muster = kVersion;
+  return report;
+}
+
 RunFacts facts_of(const RunRecord& record) {
   return {.nodes = static_cast<int>(record.hosts.size()),
           .ranks = static_cast<int>(record.members.size()),
@@ -125,7 +125,7 @@ int exit_status_of(const Trouble& trouble) {
 }
 
 Report report_of(const RunRecord& record, const BenchCommand& command) {
-  auto report = begun(record);
+  auto report = begin_report(record);
   const auto facts = facts_of(record);
   report.findings.push_back(completed(facts.ranks));
   if (command.split) {
@@ -149,7 +149,7 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
 }
 
 Report report_of(const RunRecord& record, const Trouble& trouble) {
-  auto report = begun(record);
+  auto report = begin_report(record);
   report.findings.push_back(judge_completion(trouble, record.members));
   if (!record.rows.empty()) add(report, judge_data(record.rows, record.members));
   add_measurements(report, record);

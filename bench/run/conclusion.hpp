@@ -43,6 +43,8 @@ struct RunRecord {
 // The exit status of every rank of a run that ends so.
 [[nodiscard]] int exit_status_of(const Trouble& trouble);
 
+// Who and when; nothing is judged yet.
+[[nodiscard]] Report begin_report(const RunRecord& record);
 // A run that came to its end.
 [[nodiscard]] Report report_of(const RunRecord& record, const BenchCommand& command);
 // A run that did not.

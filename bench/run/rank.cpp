@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -98,19 +96,7 @@ Result<void> start_backend(RankContext& self, Parts& parts) {
   }
   auto& any = parts.backend ? *parts.backend : *parts.own.front().backend;
   self.emergency.watch(&any);
-  auto members_of_ranks = gather(*parts.met.group, any.members());
-  if (!members_of_ranks) return tl::unexpected(members_of_ranks.error());
-  std::vector<Member> members;
-  for (auto& each : *members_of_ranks) std::ranges::move(each, std::back_inserter(members));
-  // In its part, a rank has another number.
-  if (parts.backend == nullptr) {
-    for (std::size_t rank = 0; rank < members.size(); ++rank) {
-      members[rank].rank = static_cast<int>(rank);
-    }
-  }
-  const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
-  self.reporter.set_members(std::move(members), any.library(), gpus);
-  return {};
+  return introduce(self, parts.met, any);
 }
 
 template <class How>

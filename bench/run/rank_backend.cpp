@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "bench/run/backend_choice.hpp"
+#include "bench/run/messages.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 
@@ -61,6 +63,20 @@ Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
   made_of.rank = static_cast<int>(std::ranges::find(ranks, made_of.rank) - ranks.begin());
   made_of.ranks = static_cast<int>(ranks.size());
   return make_backend(made_of);
+}
+
+Result<void> introduce(RankContext& self, Met& met, const Backend& backend) {
+  auto told = gather(*met.group, backend.members());
+  if (!told) return tl::unexpected(told.error());
+  std::vector<Member> members;
+  for (auto& each : *told) std::ranges::move(each, std::back_inserter(members));
+  const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
+  // In its part, a rank has another number.
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    members[rank].rank = static_cast<int>(rank);
+  }
+  self.reporter.set_members(std::move(members), backend.library(), gpus);
+  return {};
 }
 
 std::vector<RankPlace> places_of(const Agreement& agreed) {

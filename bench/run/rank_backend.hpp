@@ -25,6 +25,9 @@ namespace muster::bench {
     const std::vector<RankPart>& parts,
     std::optional<std::chrono::nanoseconds> forming_limit = {});
 
+// Tells rank 0 who all ranks are, by whatever back end they have.
+[[nodiscard]] Result<void> introduce(RankContext& self, Met& met, const Backend& backend);
+
 // Where each rank is.
 [[nodiscard]] std::vector<RankPlace> places_of(const Agreement& agreed);
 

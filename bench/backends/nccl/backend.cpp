@@ -18,6 +18,7 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/nccl/ordinal.hpp"
 #include "bench/backends/nccl/stream_timing.hpp"
+#include "bench/backends/nccl/streamed.hpp"
 #include "bench/collectives/definition.hpp"
 #include "lib/base/quantity.hpp"
 
@@ -46,7 +47,7 @@ Sizes bytes_of(const Operation& operation, const Shape& shape) {
   return {.send = 0, .receive = end * width};
 }
 
-class NcclBackend final : public Backend {
+class NcclBackend final : public Backend, public StreamedOperation {
  public:
   NcclBackend(NcclOptions options, cuda::Library cuda, nccl::Library nccl, Ordinal ordinal)
       : options_(std::move(options)),
@@ -62,7 +63,7 @@ class NcclBackend final : public Backend {
     if (options_.log) replay_nccl_log();
   }
 
-  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> begin();
 
   [[nodiscard]] std::string library() const override {
     return fmt::format("NCCL {}", nccl_version_text(version_));
@@ -115,6 +116,22 @@ class NcclBackend final : public Backend {
 
   void abort() noexcept override { communicator()->abort(); }
 
+  [[nodiscard]] StreamedOperation* streamed() override { return this; }
+
+  [[nodiscard]] Result<void> choose(const Operation& operation) override;
+
+  [[nodiscard]] Result<void> start() override { return once(*chosen_, {}); }
+
+  [[nodiscard]] Result<void> healthy() override { return communicator_->healthy(); }
+
+  [[nodiscard]] Result<std::vector<Wrong>> wrong() override { return wrong_elements(*chosen_); }
+
+  [[nodiscard]] Gpu& gpu() override { return *gpu_; }
+
+  [[nodiscard]] int ordinal() const override { return ordinal_.ordinal; }
+
+  [[nodiscard]] const cuda::Library& cuda() const override { return cuda_; }
+
  private:
   struct Run {
     Operation operation;
@@ -166,10 +183,11 @@ class NcclBackend final : public Backend {
   std::mutex guard_;
   std::shared_ptr<Communicator> communicator_;
   std::optional<Error> unformed_;       // why it did not form
-  std::optional<BufferMemory> memory_;  // from the start on
+  std::optional<BufferMemory> memory_;  // from the beginning on
+  std::optional<Run> chosen_;           // as a StreamedOperation
 };
 
-Result<void> NcclBackend::start() {
+Result<void> NcclBackend::begin() {
   const int code = nccl_.version.call(&version_);
   if (code != nccl::kSuccess) return named(trouble(nccl_, nccl_.version.name, code, nullptr));
   if (options_.registered &&
@@ -439,6 +457,14 @@ Result<std::vector<Wrong>> NcclBackend::wrong_elements(const Run& run) {
   return std::vector<Wrong>{wrong};
 }
 
+Result<void> NcclBackend::choose(const Operation& operation) {
+  if (auto can = supports(operation, {}); !can) return can;
+  auto run = prepare(operation);
+  if (!run) return tl::unexpected(run.error());
+  chosen_ = *std::move(run);
+  return fill(*chosen_);
+}
+
 // NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
 Result<void> NcclBackend::account_for(const Operation& operation) {
   const auto& reset = nccl_.reset_debug;
@@ -478,7 +504,7 @@ Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   if (!ordinal) return tl::unexpected(ordinal.error());
   auto backend = std::make_unique<NcclBackend>(
       std::move(options), *std::move(cuda), *std::move(nccl), std::move(*ordinal));
-  const auto started = backend->start();
+  const auto started = backend->begin();
   if (!started) return tl::unexpected(started.error());
   return backend;
 }
