@@ -15,6 +15,7 @@
 #include "bench/locate/locate_run.hpp"
 #include "bench/node/node_run.hpp"
 #include "bench/run/bench_run.hpp"
+#include "bench/train/train_run.hpp"
 #include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
@@ -30,7 +31,8 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands{Subcommand{"node", bench::node::run},
-                                  Subcommand{"locate", bench::locate::run}};
+                                  Subcommand{"locate", bench::locate::run},
+                                  Subcommand{"train_step", bench::train::run}};
 
 int run(std::span<const char* const> arguments) {
   const bench::RunInput input{.console = muster::make_console(),

@@ -14,6 +14,7 @@
 #include "bench/locate/locate_command.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/tests.hpp"
+#include "bench/train/train_command.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/command/documents.hpp"
@@ -64,14 +65,15 @@ Program the_benchmark() {
   for (int i = 0; i <= static_cast<int>(Way::sharp); ++i) {
     ways.push_back(to_string(static_cast<Way>(i)));
   }
-  std::vector<std::string_view> first{"node", "locate"};
+  std::vector<std::string_view> first{"node", "locate", "train_step"};
   first.insert(first.end(), collectives.begin(), collectives.end());
   std::vector<std::string_view> tests;
   for (const auto& test : muster::bench::node::node_tests()) tests.push_back(test.name);
   const auto offer_tests = fmt::format("@FUNCTION@_list '{}'", fmt::join(tests, " "));
   return {.commands = {muster::bench::command_text(),
                        muster::bench::node::command_text(),
-                       muster::bench::locate::command_text()},
+                       muster::bench::locate::command_text(),
+                       muster::bench::train::command_text()},
           .offers = {
               {":--require-transport", fmt::format("@FUNCTION@_list '{}'", fmt::join(ways, " "))},
               {"node:--only", offer_tests},

@@ -47,7 +47,8 @@ bench/command : lib/base lib/process lib/command lib/profile lib/report bench/co
 bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
 bench/node   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/launch bench/backends bench/results bench/command bench/run
 bench/locate : lib/base lib/process lib/command lib/choice lib/hosts lib/profile lib/report bench/collectives bench/group bench/backends bench/launch bench/command bench/results bench/run bench/node
-bench        : lib/base lib/process lib/command lib/report bench/command bench/run bench/node bench/locate
+bench/train  : lib/base lib/command lib/report bench/collectives bench/group bench/backends bench/command bench/results bench/run bench/node
+bench        : lib/base lib/process lib/command lib/report bench/command bench/run bench/node bench/locate bench/train
 bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
 '
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl.intra and nccl.nic: an all-reduce over this node's GPUs by NCCL, over NVLink, and with
-// NVLink and shared memory switched off so that the HCAs carry it. This program runs itself for it.
+// NVLink and shared memory switched off so that the HCAs carry it. train.step: the same beside
+// products. This program runs itself for it.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/nccl.hpp"
@@ -33,15 +35,9 @@ Result<int> gpus_for_nccl(const TestInput& input) {
   return gpus;
 }
 
-Words words_of(const TestInput& input, int gpus) {
-  constexpr double kUsual = 1U << 30U;
-  const auto size =
-      input.bytes != 0 ? static_cast<double>(input.bytes) : input.limit.size.value_or(kUsual);
-  Words words{"all_reduce",
-              "--backend=nccl",
-              "--format=json",
-              fmt::format("--local={}", gpus),
-              fmt::format("--sizes={:.0f}", size)};
+// `words` with what every run over this node's GPUs has.
+Words words_of(const TestInput& input, int gpus, Words words) {
+  words.insert(words.end(), {"--backend=nccl", "--format=json", fmt::format("--local={}", gpus)});
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
   };
@@ -52,24 +48,43 @@ Words words_of(const TestInput& input, int gpus) {
   return words;
 }
 
-Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& more) {
+Result<Report> run_program(const TestInput& input, int gpus, Words words, const Variables& more) {
   // The ranks meet, NCCL starts, and a large message goes round some dozen times.
   constexpr auto kStart = std::chrono::seconds(45);
   const auto time = std::chrono::duration_cast<Clock::duration>(2 * input.time);
   auto variables = input.variables;
   for (const auto& [name, value] : more) variables[name] = value;
-  return run_own(words_of(input, gpus), std::move(variables), Clock::now() + time + kStart);
+  return run_own(
+      words_of(input, gpus, std::move(words)), std::move(variables), Clock::now() + time + kStart);
+}
+
+Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& more) {
+  constexpr double kUsual = 1U << 30U;
+  const auto size =
+      input.bytes != 0 ? static_cast<double>(input.bytes) : input.limit.size.value_or(kUsual);
+  return run_program(input, gpus, {"all_reduce", fmt::format("--sizes={:.0f}", size)}, more);
 }
 
 // Out of place, as nccl-tests' headline has it.
-Result<double> busbw_of(const Report& report) {
-  const auto found = std::ranges::find(report.measurements, "busbw", &Measurement::quantity);
+Result<double> value_of(const Report& report, std::string_view quantity) {
+  const auto found = std::ranges::find(report.measurements, quantity, &Measurement::quantity);
   if (found != report.measurements.end()) return found->value;
   const auto finding = std::ranges::find_if(report.findings, [](const Finding& each) {
     return each.outcome == Outcome::fail || each.outcome == Outcome::unknown;
   });
-  return make_error(finding == report.findings.end() ? "the all-reduce measured nothing"
-                                                     : finding->message);
+  return make_error(finding == report.findings.end() ? "it measured nothing" : finding->message);
+}
+
+// What is wrong with what was computed or received.
+std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
+  std::vector<Finding> findings;
+  for (const auto& finding : report.findings) {
+    const bool of_data = finding.check == "bench.data" || finding.check == check;
+    if (!of_data || finding.outcome != Outcome::fail) continue;
+    findings.push_back(finding);
+    findings.back().check = check;
+  }
+  return findings;
 }
 
 Result<TestResult> measure(const TestInput& input,
@@ -80,15 +95,9 @@ Result<TestResult> measure(const TestInput& input,
   if (!gpus) return tl::unexpected(gpus.error());
   const auto report = all_reduce(input, *gpus, more);
   if (!report) return tl::unexpected(report.error());
-  const auto busbw = busbw_of(*report);
+  const auto busbw = value_of(*report, "busbw");
   if (!busbw) return tl::unexpected(busbw.error());
-  TestResult result;
-  for (const auto& finding : report->findings) {
-    const bool data = finding.check == "bench.data" && finding.outcome == Outcome::fail;
-    if (!data) continue;
-    result.findings.push_back(finding);
-    result.findings.back().check = check;
-  }
+  TestResult result{.findings = wrong_data(*report, check)};
   result.series.push_back({.check = std::string(check),
                            .what = std::string(what),
                            .quantity = "busbw",
@@ -115,6 +124,50 @@ Result<TestResult> run_nccl_nic(const TestInput& input) {
                   {"NCCL_SHM_DISABLE", "1"},
                   {"NCCL_NVLS_ENABLE", "0"},
                   {"NCCL_NET", "IB"}});
+}
+
+Result<TestResult> run_train_step(const TestInput& input) {
+  constexpr std::string_view kCheck = "bench.train_step";
+  const auto gpus = gpus_for_nccl(input);
+  if (!gpus) return tl::unexpected(gpus.error());
+  Words words{"train_step", "--steps=5"};
+  if (!input.cublas.empty()) words.push_back(fmt::format("--cublas={}", input.cublas));
+  if (input.bytes != 0) {
+    // Square matrices of about that size.
+    constexpr std::uint64_t kMultiple = 64;
+    const auto wide = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(input.bytes) / 2)) /
+                      kMultiple * kMultiple;
+    const auto side = std::max(kMultiple, wide);
+    words.push_back(fmt::format("--model=2x{}x{}", side, 2 * side));
+    words.push_back(fmt::format("--tokens={}", side));
+  }
+  const auto report = run_program(input, *gpus, std::move(words), {});
+  if (!report) return tl::unexpected(report.error());
+  TestResult result{.findings = wrong_data(*report, kCheck)};
+
+  struct Told {
+    std::string_view quantity, what, unit;
+    bool less_is_better;
+  };
+
+  for (const auto& [quantity, what, unit, less_is_better] :
+       {Told{"steps_per_second", "training steps", "1/s", false},
+        Told{"tokens_per_second", "tokens", "1/s", false},
+        Told{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
+        Told{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
+    const auto value = value_of(*report, quantity);
+    if (!value) return tl::unexpected(value.error());
+    result.series.push_back({.check = std::string(kCheck),
+                             .what = std::string(what),
+                             .quantity = std::string(quantity),
+                             .unit = std::string(unit),
+                             .less_is_better = less_is_better,
+                             .limited = false,
+                             .size_bytes = report->measurements.front().conditions.size_bytes,
+                             .iterations = report->measurements.front().conditions.iterations,
+                             .values = {{.device = "node", .value = *value}}});
+  }
+  return result;
 }
 
 }  // namespace muster::bench::node

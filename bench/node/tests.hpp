@@ -24,6 +24,7 @@ namespace muster::bench::node {
 [[nodiscard]] Result<TestResult> run_ib_loopback(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_nccl_intra(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_nccl_nic(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_train_step(const TestInput& input);
 
 // In the order in which they run.
 [[nodiscard]] std::span<const NodeTest> node_tests();

@@ -122,6 +122,14 @@ inline constexpr std::array kBenchChecks{
                "`muster-bench node --level soak`: products and memory at once. What heat or power "
                "holds back after a minute is not seen in seconds.",
                "Airflow, heat sinks, power supplies; a GPU that alone is hot wants reseating."},
+    BenchCheck{"bench.train_step",
+               "Training steps compute what is right, at the speed that is asked for",
+               "`muster-bench train_step`, and test train.step of `muster-bench node`: the matrix "
+               "products of a transformer's layers, and beside them the all-reduce of their "
+               "gradients. Products are compared with what they were before and with the host's; "
+               "a GPU that takes 10% longer than the others is warned of.",
+               "Look at bench.gemm and bench.node_all_reduce, each alone. Where both are fine, "
+               "what they share is not: power, memory bandwidth, processors of the host."},
     BenchCheck{"bench.hca_write",
                "Each HCA writes by RDMA at its bandwidth",
                "`muster-bench node`, test ib.loopback: RDMA writes and reads of each HCA to itself "

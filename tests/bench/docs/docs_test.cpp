@@ -143,6 +143,7 @@ TEST(BenchCompletionTest, OffersTheCollectives) {
   }
   collectives.emplace("node");
   collectives.emplace("locate");
+  collectives.emplace("train_step");
   EXPECT_EQ(offered("muster-bench \"\""), collectives);
   EXPECT_EQ(offered("muster-bench --pipelined \"\""), collectives);
 }

@@ -69,6 +69,18 @@ TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
   }
 }
 
+// `quick` fits a minute of an 8-GPU node, and `full` five.
+TEST(NodeTestsTest, ALevelFitsItsTime) {
+  double quick = 0;
+  double full = 0;
+  for (const auto& test : node_tests()) {
+    if (test.from == Level::quick) quick += test.quick_s;
+    if (test.from != Level::soak) full += test.full_s;
+  }
+  EXPECT_LE(quick, 60);
+  EXPECT_LE(full, 300);
+}
+
 // The collectives judge these.
 constexpr std::array kJobs{"node_all_reduce",
                            "job_all_reduce",

@@ -129,8 +129,7 @@ TEST_F(Locate, ATestThatCannotRunIsSaidAndTheSearchHolds) {
               {"--node-tests=ib.loopback"});
   const auto report = end(1);
   EXPECT_THAT(report["accused"], ElementsAre("node2"));
-  EXPECT_THAT(message_of(report, "bench.locate"),
-              HasSubstr("not tested from within: "));
+  EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("not tested from within: "));
 }
 
 TEST_F(Locate, ASlowGpuIsToldFromItsHca) {

@@ -75,6 +75,19 @@ TEST_F(Node, RunsNcclOverItsGpusAndJudgesWhatItReaches) {
   EXPECT_TRUE(job.leaves_nothing());
 }
 
+TEST_F(Node, RunsTrainingStepsOverItsGpus) {
+  const auto ended =
+      job.end_of(job.start(words({"--only=train.step"}), variables(R"({"gpus": 2})")));
+  const auto report = ended.report();
+  std::vector<std::string> measured;
+  for (const auto& each : report["measurements"]) measured.push_back(each["quantity"]);
+  EXPECT_THAT(measured,
+              ::testing::ElementsAre(
+                  "steps_per_second", "tokens_per_second", "step_tflops", "lost_by_each_other"))
+      << ended.out << ended.err;
+  EXPECT_TRUE(job.leaves_nothing());
+}
+
 TEST_F(Node, KilledAtAnyMomentLeavesNothing) {
   for (const int milliseconds : {5, 40, 150, 400, 900}) {
     const auto started = job.start(words({"--skip=host.disk"}), variables("{}"));

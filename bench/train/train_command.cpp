@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/train/train_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include "bench/command/bench_options.hpp"
+#include "bench/command/shared_options.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::train {
+namespace {
+
+using C = TrainCommand;
+using Text = std::string_view;
+
+Result<void> take_model(Transformer& target, Text value) {
+  return put(target, parse_transformer(value));
+}
+
+Result<void> take_tokens(std::uint64_t& target, Text value) {
+  constexpr std::uint64_t kStep = 64;
+  constexpr std::uint64_t kMost = 1U << 20U;
+  const auto number = parse_unsigned(value);
+  if (!number || *number == 0 || *number > kMost || *number % kStep != 0) {
+    return make_error(fmt::format("expects a multiple of {} up to {}", kStep, kMost));
+  }
+  target = *number;
+  return {};
+}
+
+Result<void> take_rate_of_tokens(std::optional<double>& target, Text value) {
+  const auto number = parse_number(value);
+  if (!number || *number <= 0) return make_error("expects a number above zero");
+  target = *number;
+  return {};
+}
+
+constexpr std::array kOptions{
+    option<&C::model, take_model>(
+        "--model",
+        "NAME|LxHxF",
+        "whose layers are multiplied: 7b, 8b, 13b, 70b, or numbers of layers, of a hidden state "
+        "and of a feed-forward layer (default 7b)"),
+    option<&C::tokens, take_tokens>(
+        "--tokens", "N", "of each GPU in a step, a multiple of 64 (default 4096)"),
+    option<&C::steps, AtLeast<1>{}>("--steps", "N", "that are timed (default 10)"),
+    option<&C::number>("--number", "bf16|fp16", "of products and gradients (default bf16)"),
+    option<&C::min_tokens, take_rate_of_tokens>(
+        "--min-tokens", "N", "tokens per second that the whole job reaches at least"),
+    option<&C::cublas>("--cublas", "FILE", "the library of cuBLASLt"),
+};
+
+}  // namespace
+
+CommandText command_text() {
+  auto texts = texts_of(job_options());
+  texts.pop_back();  // --help, which comes last
+  std::ranges::copy(texts_of(std::span<const Option<TrainCommand>>(kOptions)),
+                    std::back_inserter(texts));
+  return {.program = "muster-bench",
+          .name = "train_step",
+          .synopsis = "[OPTION]...",
+          .about =
+              "Times the shape of a training step: the matrix products of a transformer's "
+              "layers, and beside them the all-reduce of their gradients over NCCL",
+          .options = std::move(texts)};
+}
+
+Result<std::variant<std::string, TrainCommand>> parse(std::span<const char* const> arguments) {
+  return parse_subcommand<TrainCommand>(
+      arguments,
+      command_text(),
+      kOptions,
+      [] { return fmt::format("{}\n{}", command_help(command_text()), kExitStatuses); },
+      [](const TrainCommand& command) -> Result<void> {
+        if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
+        if (command.backend != BackendKind::automatic && command.backend != BackendKind::nccl) {
+          return make_error("a training step runs on GPUs: it goes with --backend nccl");
+        }
+        return place_fits(command);
+      });
+}
+
+}  // namespace muster::bench::train

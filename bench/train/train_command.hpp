@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of `muster-bench train_step` asks for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "bench/command/bench_command.hpp"
+#include "bench/train/transformer.hpp"
+#include "lib/base/result.hpp"
+#include "lib/command/options.hpp"
+
+namespace muster::bench::train {
+
+enum class Number { bf16, fp16 };
+
+struct TrainCommand : BenchCommand {
+  Transformer model = transformers().front();
+  std::uint64_t tokens = 4096;       // of each GPU in a step
+  int steps = 10;                    // that are timed
+  Number number = Number::bf16;      // of products and gradients
+  std::optional<double> min_tokens;  // per second of the whole job
+  std::string cublas;                // a library in place of the system's
+};
+
+// The text of --help, or what is to be done. `arguments` without "train_step"; an error is bad
+// usage.
+[[nodiscard]] Result<std::variant<std::string, TrainCommand>> parse(
+    std::span<const char* const> arguments);
+
+[[nodiscard]] CommandText command_text();
+
+}  // namespace muster::bench::train

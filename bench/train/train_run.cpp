@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/train/train_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/node/gemm/gemm.hpp"
+#include "bench/results/outcomes.hpp"
+#include "bench/run/concluding.hpp"
+#include "bench/run/conclusion.hpp"
+#include "bench/run/messages.hpp"
+#include "bench/run/operation_timer.hpp"
+#include "bench/run/printer.hpp"
+#include "bench/run/rank_backend.hpp"
+#include "bench/train/results.hpp"
+#include "bench/train/step.hpp"
+#include "bench/train/train_command.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::bench::train {
+namespace {
+
+struct Shown {
+  Share share;
+  std::string_view title;
+  std::vector<double> RankSteps::*seconds;
+};
+
+constexpr std::array kShares{
+    Shown{Share::products, "products of a step", &RankSteps::products},
+    Shown{Share::reductions, "all-reduces of a step", &RankSteps::reductions},
+    Shown{Share::both, "training step", &RankSteps::both}};
+
+Operation gradients_of(const TrainCommand& command) {
+  constexpr std::uint64_t kWidth = 2;
+  return {.collective = Collective::all_reduce,
+          .type = command.number == Number::bf16 ? Type::bf16 : Type::f16,
+          .bytes = kWidth * parameters_of_layer(command.model)};
+}
+
+const node::GemmKind& kind_of(Number number) {
+  const std::string_view name = number == Number::bf16 ? "bf16" : "fp16";
+  return *std::ranges::find(node::gemm_kinds(), name, &node::GemmKind::name);
+}
+
+class Training {
+ public:
+  // All must live longer.
+  Training(const TrainCommand& command, RankContext& self, Parts& parts)
+      : command_(command), self_(self), parts_(parts), group_(*parts.met.group) {}
+
+  // On rank 0 the report is written then.
+  [[nodiscard]] Result<int> run() {
+    if (self_.kind != BackendKind::nccl) {
+      return make_error("a training step runs on GPUs, by NCCL, and here are none");
+    }
+    const auto can = Printer(self_.command, self_.input.console).can_finish();
+    if (self_.leads() && !can) return tl::unexpected(can.error());
+    if (auto done = prepare(); !done) return tl::unexpected(done.error());
+    if (auto done = measure(); !done) return tl::unexpected(done.error());
+    return conclude();
+  }
+
+ private:
+  [[nodiscard]] Clock::duration limit() const { return to_duration(command_.operation_deadline); }
+
+  [[nodiscard]] Result<void> prepare() {
+    auto backend = make_whole_backend(self_, parts_.met);
+    if (!backend) return tl::unexpected(backend.error());
+    parts_.backend = *std::move(backend);
+    self_.emergency.watch(parts_.backend.get());
+    if (auto done = introduce(self_, parts_.met, *parts_.backend); !done) return done;
+    self_.enter(group_,
+                {"choice of the fastest products", Part::starting},
+                limit() + to_duration(command_.join_deadline));
+    const auto cublas = cublas::open_library(command_.cublas);
+    if (!cublas) return tl::unexpected(cublas.error());
+    auto& backend_now = *parts_.backend;
+    if (auto done = backend_now.reserve(operation_); !done) return done;
+    if (auto done = backend_now.streamed()->choose(operation_); !done) return done;
+    auto step = Step::prepare(*backend_now.streamed(),
+                              *cublas,
+                              kind_of(command_.number),
+                              command_.model,
+                              command_.tokens);
+    if (!step) return tl::unexpected(step.error());
+    step_ = *std::move(step);
+    return {};
+  }
+
+  // In turns, so that what heats up or slows down meets all of them; the first of each makes
+  // connections.
+  [[nodiscard]] Result<void> measure() {
+    const auto progress = std::make_shared<Progress>();
+    for (int i = 0; i <= command_.steps; ++i) {
+      for (const auto& [share, title, seconds] : kShares) {
+        progress->reset();
+        self_.enter(group_, std::string(title), limit(), counters_of(progress));
+        if (auto together = group_.barrier(); !together) return together;
+        const auto took = step_->run(share, *progress);
+        if (!took) return tl::unexpected(took.error());
+        if (i > 0) (steps_.*seconds).push_back(*took);
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<int> conclude() {
+    self_.enter(group_, "account of the steps", limit());
+    auto wrong = parts_.backend->streamed()->wrong();
+    if (!wrong) return tl::unexpected(wrong.error());
+    const auto products = step_->wrong_products();
+    if (!products) return tl::unexpected(products.error());
+    Batch mine{.samples = {}, .wrong = *std::move(wrong)};
+    for (const auto& each : kShares) {
+      mine.samples.push_back({.rank = group_.rank(), .seconds = steps_.*each.seconds});
+    }
+    const auto batches = gather(group_, mine);
+    if (!batches) return tl::unexpected(batches.error());
+    const auto texts = group_.gather(fmt::format("{}", fmt::join(*products, "\n")));
+    if (!texts) return tl::unexpected(texts.error());
+    self_.enter(group_, "report", limit());
+    return broadcast(group_, self_.leads() ? report(*batches, *texts) : kExitHealthy);
+  }
+
+  [[nodiscard]] int report(const std::vector<Batch>& batches,
+                           const std::vector<std::string>& texts) {
+    const auto& record = self_.reporter.record();
+    std::vector<RankSteps> ranks(batches.size());
+    Row row = row_of(operation_, static_cast<int>(batches.size()));
+    auto& timing = placement_of(row, operation_).emplace();
+    timing.checked = true;
+    for (std::size_t rank = 0; rank < batches.size(); ++rank) {
+      for (std::size_t i = 0; i < kShares.size(); ++i) {
+        ranks[rank].*kShares.at(i).seconds = batches[rank].samples[i].seconds;
+      }
+      for (const auto line : split_lines(texts[rank])) {
+        ranks[rank].wrong.push_back(printable(line));
+      }
+      for (const auto& each : batches[rank].wrong) timing.wrong.push_back(each);
+    }
+    auto report = begin_report(record);
+    report.findings.push_back(completed(static_cast<int>(ranks.size())));
+    for (auto& finding : judge_data({row}, record.members)) report.findings.push_back(finding);
+    for (auto& finding : findings_of(ranks, record.members, command_)) {
+      report.findings.push_back(finding);
+    }
+    report.measurements = measurements_of(times_of(ranks), command_, facts_of(record));
+    bench::conclude(report);
+    const auto held = self_.emergency.hold();
+    self_.emergency.mark_reported();
+    const auto written = Printer(self_.command, self_.input.console).finish(report);
+    if (written) return exit_status(report.verdict);
+    self_.say(written.error().message);
+    return kExitUndecided;
+  }
+
+  const TrainCommand& command_;
+  RankContext& self_;
+  Parts& parts_;
+  Group& group_;
+  Operation operation_ = gradients_of(command_);
+  std::unique_ptr<Step> step_;
+  RankSteps steps_;
+};
+
+}  // namespace
+
+int run(std::span<const char* const> arguments, const RunInput& input) {
+  const auto parsed = parse(arguments);
+  if (!parsed) {
+    input.console.note(fmt::format("muster-bench: {}", parsed.error().message));
+    return kExitUsage;
+  }
+  if (const auto* help = std::get_if<std::string>(&*parsed)) {
+    return input.console.out(*help) ? kExitHealthy : kExitUndecided;
+  }
+  const auto& command = std::get<TrainCommand>(*parsed);
+  return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
+    return Training(command, self, parts).run();
+  });
+}
+
+}  // namespace muster::bench::train

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transformer as a training step sees it: which matrices are multiplied in a layer, and how many
+// parameters it has.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/node/gemm/gemm.hpp"
+#include "lib/base/result.hpp"
+
+namespace muster::bench::train {
+
+struct Transformer {
+  std::string name;  // "7b", "32x4096x11008"
+  int layers = 0;
+  std::uint64_t hidden = 0;
+  std::uint64_t key_value = 0;  // the width of keys, and of values
+  std::uint64_t feed_forward = 0;
+
+  bool operator==(const Transformer&) const = default;
+};
+
+// Those that have a name.
+[[nodiscard]] std::span<const Transformer> transformers();
+
+// One of them, or LAYERSxHIDDENxFEED_FORWARD.
+[[nodiscard]] Result<Transformer> parse_transformer(std::string_view text);
+
+// The products of one layer over so many tokens. The attention's own, which grow with the length of
+// a sequence, are not among them.
+struct LayerProducts {
+  std::vector<node::GemmShape> forward;
+  std::vector<node::GemmShape> backward;  // of the inputs and of the weights
+};
+
+[[nodiscard]] LayerProducts products_of_layer(const Transformer& model, std::uint64_t tokens);
+
+[[nodiscard]] std::uint64_t parameters_of_layer(const Transformer& model);
+
+// Of all layers, forward and backward.
+[[nodiscard]] double operations_of_step(const Transformer& model, std::uint64_t tokens);
+
+}  // namespace muster::bench::train
