@@ -39,13 +39,13 @@ struct Culprit {
   std::vector<Node> nodes{};
   Part part = Part::untold;
   std::vector<int> devices{};  // of a node: those that are slow, where it is not all of them
-  int leaf = kNoLeaf;  // of a switch that nobody named, too
-  std::size_t together = 2;  // the fewest nodes in whose all-reduce it shows
-  bool hung = false;         // it did not finish
-  std::string loss{};        // of a node whose processes have ended: how; says nothing of its parts
-  bool of_device = false;    // what follows are rates of one device, not of all of a node
-  double gbps = 0;           // the best that was measured
-  double share = 0;          // of what the healthy reach
+  int leaf = kNoLeaf;          // of a switch that nobody named, too
+  std::size_t together = 2;    // the fewest nodes in whose all-reduce it shows
+  bool hung = false;           // it did not finish
+  std::string loss{};      // of a node whose processes have ended: how; says nothing of its parts
+  bool of_device = false;  // what follows are rates of one device, not of all of a node
+  double gbps = 0;         // the best that was measured
+  double share = 0;        // of what the healthy reach
   double probability = 0;
   std::vector<std::string> evidence{};
   std::vector<std::string> ruled_out{};
