@@ -64,21 +64,38 @@ std::string plain_name(std::string_view word) {
   return std::string(word);
 }
 
-Result<void> take_collective(BenchCommand& command, const Words& words) {
+Result<Collective> collective_called(std::string_view word) {
+  const auto found = parse_collective(plain_name(word));
+  if (found) return *found;
   const auto names = collective_names();
+  const auto near = suggestion(word, names);
+  return make_error(
+      fmt::format("no collective is called \"{}\"{}",
+                  printable(word, 80),
+                  near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
+}
+
+// One, several with commas, or all of them.
+Result<void> take_collective(BenchCommand& command, const Words& words) {
   if (words.size() != 1) {
     return make_error(fmt::format("expects one collective of {}, as muster-bench all_reduce",
-                                  fmt::join(names, ", ")));
+                                  fmt::join(collective_names(), ", ")));
   }
-  const auto found = parse_collective(plain_name(words.front()));
-  if (!found) {
-    const auto near = suggestion(words.front(), names);
-    return make_error(
-        fmt::format("no collective is called \"{}\"{}",
-                    printable(words.front(), 80),
-                    near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
+  auto& all = command.collectives;
+  if (words.front() == "all") {
+    for (std::size_t i = 0; i < kCollectives; ++i) all.push_back(static_cast<Collective>(i));
+  } else {
+    for (const auto word : split(words.front(), ',')) {
+      const auto found = collective_called(trim(word));
+      if (!found) return tl::unexpected(found.error());
+      if (std::ranges::find(all, *found) != all.end()) {
+        return make_error(fmt::format("{} is listed twice", to_string(*found)));
+      }
+      all.push_back(*found);
+    }
   }
-  command.collective = *found;
+  command.collective = all.front();
+  if (all.size() == 1) all.clear();
   return {};
 }
 
@@ -153,6 +170,12 @@ Result<void> finish(const BenchCommand& command) {
   if (command.split && several) {
     return make_error("--split and several types or operations exclude each other");
   }
+  if (command.split && !command.collectives.empty()) {
+    return make_error("--split runs one collective");
+  }
+  if (!command.collectives.empty() && command.min_busbw) {
+    return make_error("--min-busbw holds for one collective, and several are to be run");
+  }
   if (command.split && command.precision)
     return make_error("--split and --precision exclude each other");
   if (!command.split && command.split_order != SplitOrder::at_once) {
@@ -209,6 +232,17 @@ Result<void> place_fits(const BenchCommand& command) {
   return make_error("--rank and --world need --rendezvous: where rank 0 listens");
 }
 
+std::vector<BenchCommand> of_each_collective(const BenchCommand& command) {
+  if (command.collectives.empty()) return {command};
+  std::vector<BenchCommand> commands;
+  for (const auto collective : command.collectives) {
+    auto& one = commands.emplace_back(command);
+    one.collective = collective;
+    one.collectives.clear();
+  }
+  return commands;
+}
+
 CommandText command_text() {
   return {.program = "muster-bench",
           .name = "",
@@ -221,9 +255,11 @@ CommandText command_text() {
 
 std::string help_text() {
   return fmt::format(
-      "{}\nCollectives: {}.\n\n"
+      "{}\nCollectives: {}.\n"
+      "Several with commas, or all, run one after the other in one launch.\n\n"
       "muster-bench node runs the active tests of this node (muster-bench node --help),\n"
-      "muster-bench locate names what is slow among nodes (muster-bench locate --help).\n\n"
+      "muster-bench locate names what is slow among nodes (muster-bench locate --help),\n"
+      "muster-bench train_step times a training step (muster-bench train_step --help).\n\n"
       "Types: {}.\n"
       "Operations: {}.\n\n"
       "nccl-tests' own command lines are taken, too:\n"

@@ -37,6 +37,7 @@ enum class SplitOrder { at_once, in_turn };
 
 struct BenchCommand {
   Collective collective = Collective::all_reduce;
+  std::vector<Collective> collectives;  // all that are run, where there are several
 
   // What is run. Sizes that were not asked for depend on the back end and the profile's limits.
   std::vector<std::uint64_t> sizes;
@@ -103,6 +104,9 @@ using Invocation = std::variant<SayCommand, BenchCommand>;
 
 // `arguments` without the program's name. An error is bad usage.
 [[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
+
+// A command for each of its collectives.
+[[nodiscard]] std::vector<BenchCommand> of_each_collective(const BenchCommand& command);
 
 // Whether the options that say who this process is go together.
 [[nodiscard]] Result<void> place_fits(const BenchCommand& command);

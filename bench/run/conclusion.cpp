@@ -79,6 +79,27 @@ void add_measurements(Report& report, const RunRecord& record) {
   }
 }
 
+// What several collectives have in common is said once.
+void judge_rows(Report& report, const RunRecord& record, const BenchCommand& command) {
+  const auto facts = facts_of(record);
+  const auto& profile = record.choice.profile;
+  auto findings = judge_data(record.rows, record.members);
+  const auto required =
+      required_transports(command.require_transport, profile, record.gpus, facts.nodes);
+  findings.push_back(judge_transport(required, record.transport));
+  findings.push_back(judge(judged_rows(record, command), profile, facts, own_limit_of(command)));
+  for (auto& each : findings) {
+    if (std::ranges::find(report.findings, each) == report.findings.end()) {
+      report.findings.push_back(std::move(each));
+    }
+  }
+}
+
+void add_before(Report& report, const RunRecord& record) {
+  add(report, record.before.findings);
+  std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
+}
+
 }  // namespace
 
 Report begin_report(const RunRecord& record) {
@@ -126,22 +147,18 @@ int exit_status_of(const Trouble& trouble) {
 
 Report report_of(const RunRecord& record, const BenchCommand& command) {
   auto report = begin_report(record);
-  const auto facts = facts_of(record);
-  report.findings.push_back(completed(facts.ranks));
+  report.findings.push_back(completed(facts_of(record).ranks));
   if (command.split) {
     judge_parts(report, record, command);
     add_measurements(report, record);
     conclude(report);
     return report;
   }
-  add(report, judge_data(record.rows, record.members));
-  const auto& profile = record.choice.profile;
-  const auto required =
-      required_transports(command.require_transport, profile, record.gpus, facts.nodes);
-  report.findings.push_back(judge_transport(required, record.transport));
-  report.findings.push_back(
-      judge(judged_rows(record, command), profile, facts, own_limit_of(command)));
-  add_measurements(report, record);
+  add_before(report, record);
+  if (!record.rows.empty() || record.before.findings.empty()) {
+    judge_rows(report, record, command);
+    add_measurements(report, record);
+  }
   report.ways = record.ways;
   report.warnings = record.warnings;
   conclude(report);
@@ -151,11 +168,19 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
 Report report_of(const RunRecord& record, const Trouble& trouble) {
   auto report = begin_report(record);
   report.findings.push_back(judge_completion(trouble, record.members));
+  add_before(report, record);
   if (!record.rows.empty()) add(report, judge_data(record.rows, record.members));
   add_measurements(report, record);
   report.warnings = record.warnings;
   conclude(report);
   return report;
+}
+
+void end_collective(RunRecord& record, const BenchCommand& command) {
+  judge_rows(record.before, record, command);
+  add_measurements(record.before, record);
+  record.rows.clear();
+  if (!record.algorithm_asked) record.algorithm.clear();
 }
 
 }  // namespace muster::bench

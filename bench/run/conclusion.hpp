@@ -25,7 +25,8 @@ struct RunRecord {
   std::vector<Member> members;     // of all ranks, in order
   std::string backend;             // nccl, mpi, tcp, sim
   std::string library;
-  std::vector<Row> rows;
+  std::vector<Row> rows;          // of the collective that is under way
+  Report before;                  // what was found and measured of those before it
   std::vector<PartResult> parts;  // of --split, in place of `rows`
   TransportFacts transport;
   std::vector<std::string> ways;      // that the data took, with their pairs of ranks
@@ -42,6 +43,9 @@ struct RunRecord {
 
 // The exit status of every rank of a run that ends so.
 [[nodiscard]] int exit_status_of(const Trouble& trouble);
+
+// Judges what was measured of a collective, and goes on to the next one.
+void end_collective(RunRecord& record, const BenchCommand& command);
 
 // Who and when; nothing is judged yet.
 [[nodiscard]] Report begin_report(const RunRecord& record);

@@ -17,7 +17,7 @@ Result<int> Measuring::prepare() {
   if (auto agreed = agree_on_sizes(); !agreed) return tl::unexpected(agreed.error());
   std::string mine;
   std::vector<std::string> left_out;
-  for (const auto& variant : variants_of(self_.command)) {
+  for (const auto& variant : variants_of(command_)) {
     auto operations = operations_of(variant, sizes_, backend_);
     if (operations) {
       largest_.push_back(*std::move(operations));
@@ -48,7 +48,7 @@ Result<void> Measuring::agree_on_sizes() {
   const auto& record = self_.reporter.record();
   auto facts = facts_of(record);
   facts.ranks = backend_.ranks();  // rank 0 alone knows the members of all
-  const auto sizes = sizes_of(self_.command, record.choice.profile, facts, *room);
+  const auto sizes = sizes_of(command_, record.choice.profile, facts, *room);
   if (self_.leads() && !sizes.remark.empty()) self_.reporter.remark(sizes.remark);
   auto agreed = broadcast(group_, sizes.bytes);
   if (!agreed) return tl::unexpected(agreed.error());
@@ -70,7 +70,7 @@ Failure Measuring::first_refusal(const std::vector<std::string>& refusals) const
 }
 
 Result<void> Measuring::run() {
-  const auto& command = self_.command;
+  const auto& command = command_;
   self_.enter(
       group_, {"reservation of memory", Part::starting}, to_duration(command.operation_deadline));
   // Out of place where both are run: it needs the most.
@@ -78,7 +78,8 @@ Result<void> Measuring::run() {
     if (auto reserved = backend_.reserve(operations.front()); !reserved) return reserved;
   }
   for (auto& remark : backend_.remarks()) self_.place.evidence.push_back(std::move(remark));
-  if (self_.leads()) self_.reporter.begin_table(sizes_, self_.place.evidence, self_.settings);
+  if (self_.leads())
+    self_.reporter.begin_table(command, sizes_, self_.place.evidence, self_.settings);
   OperationTimer timer(group_,
                        backend_,
                        {.pace = pace_of(command),
@@ -109,7 +110,7 @@ Result<void> Measuring::run_sizes(OperationTimer& timer) {
 }
 
 Result<bool> Measuring::goes_on(int cycles, Clock::time_point begin) {
-  const auto& command = self_.command;
+  const auto& command = command_;
   if (command.cycles == 1 && !command.soak) return false;
   const auto time = to_duration(command.soak.value_or(Seconds{0}));
   const bool more = cycles < command.cycles || Clock::now() - begin < time;
@@ -131,8 +132,8 @@ std::string Measuring::time_left(std::size_t next) const {
 }
 
 std::size_t Measuring::shared() const {
-  const bool means = self_.command.pipelined && self_.kind != BackendKind::nccl;
-  return means ? static_cast<std::size_t>(self_.command.iterations) : 1;
+  const bool means = command_.pipelined && self_.kind != BackendKind::nccl;
+  return means ? static_cast<std::size_t>(command_.iterations) : 1;
 }
 
 Result<void> Measuring::run_size(OperationTimer& timer, std::uint64_t size, bool first) {
@@ -174,7 +175,7 @@ Result<void> Measuring::time_into(OperationTimer& timer, const Operation& operat
 
 Result<Measured> Measuring::run_shown(OperationTimer& timer, const Operation& operation) {
   if (!self_.leads() || !self_.reporter.shows_progress()) return timer.run(operation);
-  const auto& command = self_.command;
+  const auto& command = command_;
   const auto all =
       static_cast<std::uint64_t>(command.warm_up) + static_cast<std::uint64_t>(command.iterations);
   const Ticker ticker(
@@ -192,24 +193,24 @@ Result<Measured> Measuring::run_shown(OperationTimer& timer, const Operation& op
 
 // What the library says of the ways that the data took, in a pass of its own.
 Result<void> Measuring::gather_transport() {
-  self_.enter(group_, "account of the transport", to_duration(self_.command.operation_deadline));
+  self_.enter(group_, "account of the transport", to_duration(command_.operation_deadline));
   if (auto logged = backend_.account_for(largest_.front().front()); !logged) return logged;
   const auto logs = group_.gather(telling_lines(backend_.log()));
   if (!logs) return tl::unexpected(logs.error());
   if (!self_.leads()) return {};
   const auto& record = self_.reporter.record();
-  const auto required = required_transports(self_.command.require_transport,
+  const auto required = required_transports(command_.require_transport,
                                             record.choice.profile,
                                             record.gpus,
                                             static_cast<int>(record.hosts.size()));
-  self_.reporter.add(transport_report(*logs, record.members, required, self_.command.collective));
+  self_.reporter.add(transport_report(*logs, record.members, required, command_.collective));
   return {};
 }
 
 // A value next to its limit or below is measured twice more, over connections made anew, since
 // these differ more than what is measured over one of them; the median of all decides.
 Result<void> Measuring::repeat(OperationTimer& timer) {
-  const auto wanted = self_.leads() ? self_.reporter.to_repeat() : std::nullopt;
+  const auto wanted = self_.leads() ? self_.reporter.to_repeat(command_) : std::nullopt;
   const auto size = broadcast(group_, wanted ? wanted->bytes : std::uint64_t{0});
   if (!size) return tl::unexpected(size.error());
   if (*size == 0) return {};

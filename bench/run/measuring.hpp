@@ -17,9 +17,9 @@ namespace muster::bench {
 // Every rank does the same; rank 0 gathers what was measured, and reports it.
 class Measuring {
  public:
-  // All three must live longer.
-  Measuring(RankContext& self, Group& group, Backend& backend)
-      : self_(self), group_(group), backend_(backend) {}
+  // All must live longer. `command` is of one collective.
+  Measuring(RankContext& self, const BenchCommand& command, Group& group, Backend& backend)
+      : self_(self), command_(command), group_(group), backend_(backend) {}
 
   // Settles which sizes are run. Returns the exit status of a run that cannot be, for all ranks;
   // rank 0 has said why. kExitHealthy if the run may go on.
@@ -52,6 +52,7 @@ class Measuring {
   [[nodiscard]] Result<void> repeat(OperationTimer& timer);
 
   RankContext& self_;
+  const BenchCommand& command_;
   Group& group_;
   Backend& backend_;
   std::vector<std::uint64_t> sizes_;

@@ -121,7 +121,7 @@ std::vector<BenchCommand> variants_of(const BenchCommand& command) {
   std::vector<BenchCommand> variants;
   auto types = command.types;
   auto reductions = command.reductions;
-  if (types.empty()) types = {command.type};
+  if (types.empty() || !moves_data(command.collective)) types = {command.type};
   if (reductions.empty() || !reduces(command.collective)) reductions = {command.reduction};
   const bool one = types.size() * reductions.size() == 1;
   for (const auto type : types) {

@@ -107,11 +107,27 @@ Result<int> measure(How measuring) {
   return status;
 }
 
+// One after the other. What cannot be run here is left out, unless that is all of them.
+Result<int> measure_each(RankContext& self, Group& group, Backend& backend) {
+  const auto commands = of_each_collective(self.command);
+  const bool several = commands.size() > 1;
+  int all = several ? kExitUsage : kExitHealthy;
+  for (const auto& command : commands) {
+    const auto status = measure(Measuring(self, command, group, backend));
+    const bool left_out = several && status && *status == kExitUsage;
+    if (left_out) continue;
+    if (!status || *status != kExitHealthy) return status;
+    all = kExitHealthy;
+    if (several && self.leads()) self.reporter.end_collective(command);
+  }
+  return all;
+}
+
 Result<int> measure_and_report(RankContext& self, Parts& parts) {
   if (auto started = start_backend(self, parts); !started) return tl::unexpected(started.error());
   auto& group = *parts.met.group;
   const auto status = parts.own.empty()
-                          ? measure(Measuring(self, group, *parts.backend))
+                          ? measure_each(self, group, *parts.backend)
                           : measure(SplitMeasuring(self, group, parts.split, parts.own));
   if (!status || *status != kExitHealthy) return status;
   self.enter(*parts.met.group, "report", to_duration(self.command.operation_deadline));

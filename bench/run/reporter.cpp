@@ -71,7 +71,8 @@ void Reporter::add(TransportReport transport) {
   if (!transport.algorithm.empty()) record_.algorithm = std::move(transport.algorithm);
 }
 
-void Reporter::begin_table(const std::vector<std::uint64_t>& sizes,
+void Reporter::begin_table(const BenchCommand& command,
+                           const std::vector<std::uint64_t>& sizes,
                            const std::vector<std::string>& evidence,
                            const Settings& settings) {
   const auto held = emergency_.hold();
@@ -86,12 +87,12 @@ void Reporter::begin_table(const std::vector<std::uint64_t>& sizes,
   for (const auto& each : settings.left_out) {
     printer_.remark(fmt::format("not set for {}: {}", profile, each));
   }
-  printer_.say(table_header({.collective = command_.collective,
+  printer_.say(table_header({.collective = command.collective,
                              .library = record_.library,
                              .min_bytes = std::ranges::min(sizes),
                              .max_bytes = std::ranges::max(sizes),
-                             .factor = command_.sizes.empty() ? command_.factor : 0,
-                             .pace = pace_of(command_),
+                             .factor = command.sizes.empty() ? command.factor : 0,
+                             .pace = pace_of(command),
                              .check = true,
                              .members = record_.members}));
 }
@@ -136,17 +137,24 @@ void Reporter::remark(std::string_view line) {
   printer_.remark(line);
 }
 
-std::optional<Operation> Reporter::to_repeat() const {
-  return bench::to_repeat(judged_rows(record_, command_),
+std::optional<Operation> Reporter::to_repeat(const BenchCommand& command) const {
+  return bench::to_repeat(judged_rows(record_, command),
                           record_.choice.profile,
                           facts_of(record_),
-                          own_limit_of(command_));
+                          own_limit_of(command));
+}
+
+void Reporter::end_collective(const BenchCommand& command) {
+  const auto held = emergency_.hold();
+  printer_.say(table_footer(totals_));
+  totals_ = {};
+  bench::end_collective(record_, command);
 }
 
 int Reporter::conclude() {
   const auto held = emergency_.hold();
   print_parts();
-  printer_.say(table_footer(totals_));
+  if (command_.collectives.empty()) printer_.say(table_footer(totals_));
   print_warnings();
   const auto report = report_of(record_, command_);
   emergency_.mark_reported();

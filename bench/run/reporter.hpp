@@ -37,7 +37,9 @@ class Reporter {
   void set_members(std::vector<Member> members, std::string library, bool gpus);
   void add(TransportReport transport);
 
-  void begin_table(const std::vector<std::uint64_t>& sizes,
+  // `command` is of one collective.
+  void begin_table(const BenchCommand& command,
+                   const std::vector<std::uint64_t>& sizes,
                    const std::vector<std::string>& evidence,
                    const Settings& settings);
   void add(Row row);
@@ -51,7 +53,9 @@ class Reporter {
 
   void progress(std::string_view what);
 
-  [[nodiscard]] std::optional<Operation> to_repeat() const;
+  [[nodiscard]] std::optional<Operation> to_repeat(const BenchCommand& command) const;
+  // Where several are run: the end of this one's table, and what it came to.
+  void end_collective(const BenchCommand& command);
   // Writes the report, and returns its exit status.
   [[nodiscard]] int conclude();
   // Writes the report of a run that cannot go on. The emergency is held already. `warnings` are

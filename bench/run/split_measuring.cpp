@@ -61,7 +61,7 @@ Result<void> SplitMeasuring::run() {
     if (auto reserved = backend->reserve(largest_.front()); !reserved) return reserved;
   }
   if (self_.leads()) {
-    self_.reporter.begin_table(sizes_, self_.place.evidence, self_.settings);
+    self_.reporter.begin_table(self_.command, sizes_, self_.place.evidence, self_.settings);
     self_.reporter.begin_parts(parts_);
   }
   for (const auto size : sizes_) {

@@ -54,6 +54,22 @@ TEST(BenchParseTest, EveryCollectiveHasItsName) {
   }
 }
 
+TEST(BenchParseTest, SeveralCollectivesRunOneAfterTheOther) {
+  const auto of = [](const char* words) {
+    const auto parsed = parse(std::vector<const char*>{words, "--type", "all"});
+    return parsed ? of_each_collective(std::get<BenchCommand>(*parsed))
+                  : std::vector<BenchCommand>{};
+  };
+  ASSERT_EQ(of("all").size(), kCollectives);
+  const auto two = of("all_gather, alltoall");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].collective, Collective::all_gather);
+  EXPECT_EQ(two[1].collective, Collective::alltoall);
+  EXPECT_EQ(two[1].types.size(), kTypes);
+  ASSERT_EQ(of("broadcast").size(), 1U);
+  EXPECT_EQ(of("broadcast")[0].collective, Collective::broadcast);
+}
+
 TEST(BenchParseTest, SizesAndTypes) {
   const auto range = command_of({"--min=8", "--max", "8GiB", "--factor=4"});
   EXPECT_EQ(range.min, 8U);

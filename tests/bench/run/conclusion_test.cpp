@@ -55,6 +55,31 @@ TEST(ConclusionTest, ARunThatCameToItsEndHasEveryCheck) {
                                               "unknown bench.job_all_reduce"));
 }
 
+TEST(ConclusionTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
+  auto known = two_ranks();
+  BenchCommand command;
+  command.collectives = {Collective::all_reduce, Collective::all_gather};
+  const auto each = of_each_collective(command);
+  end_collective(known, each[0]);
+  EXPECT_THAT(known.rows, SizeIs(0));
+  auto operation = all_reduce_of(1024);
+  operation.collective = Collective::all_gather;
+  known.rows = {row_at(operation, 2, 1.5)};
+  end_collective(known, each[1]);
+  const auto report = report_of(known, command);
+  std::vector<std::string> checks;
+  for (const auto& finding : report.findings) checks.push_back(finding.check);
+  EXPECT_THAT(checks,
+              ::testing::UnorderedElementsAre("bench.data",
+                                              "bench.completion",
+                                              "bench.transport",
+                                              "bench.job_all_reduce",
+                                              "bench.job_all_gather"));
+  ASSERT_THAT(report.measurements, SizeIs(4));
+  EXPECT_EQ(report.measurements[0].conditions.collective, "all_reduce");
+  EXPECT_EQ(report.measurements[3].conditions.collective, "all_gather");
+}
+
 TEST(ConclusionTest, TheDemandOfTheCommandLineIsJudged) {
   BenchCommand command;
   command.min_busbw = BytesPerSecond{2e9};

@@ -36,6 +36,38 @@ std::string content_of(const std::filesystem::path& file) {
   return text.str();
 }
 
+// One launch: a table of each that can be run here, and all of it in one report.
+TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
+  Job job;
+  const auto words = [](const char* form) {
+    return muster_bench({"all",
+                         "--type=f32,i32",
+                         "--op=sum,max",
+                         "--sizes=1KiB",
+                         "--iterations=3",
+                         "--profile=generic",
+                         "--backend=tcp",
+                         "--local=3",
+                         form});
+  };
+  const auto table = job.end_of(job.start(words("--format=text")));
+  EXPECT_EQ(table.status, 2) << table.err;  // no limit is set
+  for (const auto* name : {"all_reduce", "alltoall", "scatter", "barrier"}) {
+    EXPECT_THAT(table.out, HasSubstr(std::string("# muster-bench ") + name + ","));
+  }
+  EXPECT_THAT(table.err, HasSubstr("pingpong runs between pairs of ranks"));
+  const auto report = job.end_of(job.start(words("--format=json"))).report();
+  std::map<std::string, int> measured;
+  for (const auto& each : report["measurements"]) {
+    ++measured[each["conditions"]["collective"].get<std::string>()];
+    EXPECT_EQ(each.value("wrong_elements", nlohmann::json()), 0) << each.dump();
+  }
+  EXPECT_EQ(measured["all_reduce"], 8);  // types, reductions, in place and out of place
+  EXPECT_EQ(measured["all_gather"], 4);
+  EXPECT_EQ(measured["barrier"], 1);
+  EXPECT_EQ(measured.size(), 10U);
+}
+
 struct Form {
   const char* name;
   const char* begins;
