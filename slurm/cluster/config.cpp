@@ -10,8 +10,14 @@ Config parse_config(std::string_view text) {
   for (const auto line : split_lines(text)) {
     const auto equals = line.find('=');
     if (equals == std::string_view::npos) continue;
-    const auto value = trim(line.substr(equals + 1));
-    config.emplace(trim(line.substr(0, equals)), value == "(null)" ? "" : value);
+    auto key = trim(line.substr(0, equals));
+    const auto given = trim(line.substr(equals + 1));
+    const std::string value(given == "(null)" ? "" : given);
+    // From 24.05 on: "Prolog[0]", "Prolog[1]".
+    const auto number = key.ends_with(']') ? key.find('[') : std::string_view::npos;
+    key = key.substr(0, number);
+    const auto [place, is_new] = config.emplace(key, value);
+    if (!is_new && number != std::string_view::npos) place->second += "," + value;
   }
   return config;
 }

@@ -95,8 +95,9 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   NodeState node{.name = std::string(fields[0]), .state = std::string(fields[2])};
   if (!fields[1].empty()) node.partitions.emplace_back(fields[1]);
   if (fields.back() != "none") node.reason = fields.back();
-  if (fields[3] != "Unknown") node.user = fields[3];
-  node.since = parse_time(fields[4]);
+  // Slurm 24.11 tells who gave the reason when there is none any more.
+  if (fields[3] != "Unknown" && !node.reason.empty()) node.user = fields[3];
+  node.since = node.reason.empty() ? std::nullopt : parse_time(fields[4]);
   if (has_memory && fields[5] != "(null)" && fields[5] != "N/A") node.memory = fields[5];
   return node;
 }

@@ -259,19 +259,22 @@ TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
 // One launch by mpirun, with a communicator of MPI for each group of each round.
 TEST_F(Locate, HostMemoryOverMpi) {
   if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
-  Words words{"mpirun", "--oversubscribe"};
+  // mpirun 5.0.7 ends in a segmentation fault over several programs with colons.
+  Words words{"mpirun",
+              "--oversubscribe",
+              "-n",
+              "4",
+              "sh",
+              "-c",
+              "MUSTER_HOSTNAME=node$OMPI_COMM_WORLD_RANK exec \"$@\"",
+              "sh"};
   const auto rank = muster_bench({"locate",
                                   "--backend=mpi",
                                   "--profile=generic",
                                   "--size=64KiB",
                                   "--min-busbw=1MB/s",
                                   "--format=json"});
-  for (int node = 0; node < 4; ++node) {
-    if (node > 0) words.emplace_back(":");
-    // By env(1): mpirun 5.0.7 ends in a segmentation fault over -x behind the first colon.
-    words.insert(words.end(), {"-n", "1", "env", fmt::format("MUSTER_HOSTNAME=node{}", node)});
-    words.insert(words.end(), rank.begin(), rank.end());
-  }
+  words.insert(words.end(), rank.begin(), rank.end());
   const auto ended = job.end_of(job.start(words));
   const auto report = ended.report();
   EXPECT_EQ(outcome_of(report, "bench.data"), "pass") << ended.err << ended.out;

@@ -51,6 +51,12 @@ TEST(ParseSinfoTest, ReadsEachNode) {
                                     .memory = "muster/1 clean=1"}));
 }
 
+// Slurm 24.11 keeps who gave the last reason, and when.
+TEST(ParseSinfoTest, WithoutAReasonNobodyGaveOne) {
+  EXPECT_THAT(parse(line("n1|main|idle|root|1795321800|", "none")),
+              ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
+}
+
 // An older sinfo prints nothing for the field.
 TEST(ParseSinfoTest, WithoutAFieldForItThereIsNoMemory) {
   EXPECT_THAT(parse("n1|5eed|main|5eed|idle|5eed|Unknown|5eed|Unknown|5eed|none|5eed.\n"),
