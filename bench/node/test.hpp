@@ -57,8 +57,9 @@ struct TestResult {
 // A profile's limit, in the base unit of its kind.
 struct Bounds {
   std::optional<double> expected, warn_below, fail_below;
-  std::optional<double> size = {};       // of a message, in bytes, that it holds for
-  std::optional<std::string> type = {};  // of numbers, likewise
+  std::optional<double> size = {};         // of a message, in bytes, that it holds for
+  std::optional<std::string> type = {};    // of numbers, likewise
+  std::optional<std::string> memory = {};  // "gpu" or "host", likewise
 
   [[nodiscard]] bool judges() const { return warn_below || fail_below; }
 
@@ -86,7 +87,8 @@ template <auto kLimit>
           value(limit.warn_below),
           value(limit.fail_below),
           value(limit.size),
-          limit.type ? std::optional<std::string>(*limit.type) : std::nullopt};
+          limit.type ? std::optional<std::string>(*limit.type) : std::nullopt,
+          limit.memory ? std::optional<std::string>(*limit.memory) : std::nullopt};
 }
 
 // A row of the table.

@@ -160,15 +160,6 @@ Result<std::size_t> gpus_of(const Section<Nvml>& nvml) {
       fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
 }
 
-void take_back_passes(Findings& findings, std::string_view beyond) {
-  for (auto& finding : findings) {
-    if (finding.outcome != Outcome::pass && finding.outcome != Outcome::warn) continue;
-    finding.outcome = Outcome::unknown;
-    finding.message = fmt::format("not judged: {}; {}", beyond, finding.message);
-    finding.remedy = Remedy::none;
-  }
-}
-
 }  // namespace
 
 Result<double> bandwidth_in(std::string_view text, std::string_view unit) {
@@ -247,7 +238,6 @@ std::vector<Finding> findings_of(const Answer& answer, const Benchmark& asked) {
                                    to_string(report->verdict)))};
   }
   std::ranges::move(missing, std::back_inserter(findings));
-  if (!asked.beyond.empty()) take_back_passes(findings, asked.beyond);
   return findings;
 }
 

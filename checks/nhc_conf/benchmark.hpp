@@ -24,9 +24,6 @@ struct Benchmark {
   std::vector<std::string> checks = {"bench.min_busbw"};
   std::string code = {};     // Azure's, of a failure
   bool own_profile = false;  // the words name it: the caller's --profile and --set are left out
-  // What the line asks for beyond what is run: what is not a failure is then unknown. Empty for
-  // nothing.
-  std::string beyond = {};
 
   bool operator==(const Benchmark&) const = default;
 };
@@ -38,8 +35,7 @@ struct Benchmark {
 [[nodiscard]] Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus);
 
 // Those of `muster-bench node`, judged by the limit of the line alone: the copies of GPUs, STREAM,
-// and the HCAs from host memory; from GPU memory only what is too slow from host memory can be
-// told.
+// and the HCAs from memory of the host and of GPUs.
 [[nodiscard]] Result<Benchmark> gpu_copy_benchmark(const CheckLine& line, std::size_t gpus);
 [[nodiscard]] Result<Benchmark> stream_benchmark(const CheckLine& line, std::size_t gpus);
 [[nodiscard]] Result<Benchmark> hca_benchmark(const CheckLine& line, std::size_t gpus);

@@ -169,11 +169,15 @@ TEST(NhcConfBenchmarkTest, HcasAreMeasuredForTheirLine) {
   EXPECT_THAT(concerns(none), ElementsAre("unknown nhc.check_ib_bw_non_gdr node")) << explain(none);
 }
 
-TEST(NhcConfBenchmarkTest, FromTheMemoryOfGpusASlowHcaFailsAndTheRestIsUnknown) {
+TEST(NhcConfBenchmarkTest, HcasAreMeasuredFromTheMemoryOfGpusForTheirLine) {
   constexpr std::string_view kLine = "* || check_ib_bw_gdr 380\n";
-  EXPECT_THAT(concerns(measured("{}", kLine)), ElementsAre("unknown nhc.check_ib_bw_gdr node"));
-  const auto slow = measured("{}", kLine, R"({"slow": {"2": 198}})");
-  EXPECT_THAT(concerns(slow), Contains("fail nhc.check_ib_bw_gdr mlx5_ib2")) << explain(slow);
+  const auto healthy = measured("{}", kLine);
+  EXPECT_EQ(healthy.verdict, Verdict::healthy) << explain(healthy);
+  // From host memory it is as fast as the others.
+  const auto slow = measured("{}", kLine, R"({"slow_gpus": [2]})");
+  EXPECT_THAT(concerns(slow), ElementsAre("fail nhc.check_ib_bw_gdr mlx5_ib2")) << explain(slow);
+  const auto none = measured(R"({"answers": {"cuInit": 100}})", kLine);
+  EXPECT_THAT(concerns(none), Contains("unknown nhc.check_ib_bw_gdr node")) << explain(none);
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ struct Symbol {
   X(module_unload, true, "cuModuleUnload", int(Module)) \
   X(module_function, true, "cuModuleGetFunction", int(Kernel*, Module, const char*)) \
   X(launch, true, "cuLaunchKernel", int(Kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**)) \
+  X(range_handle, false, "cuMemGetHandleForAddressRange", int(void*, Pointer, std::size_t, int, unsigned long long)) \
   X(host_allocate, false, "cuMemHostAlloc", int(void**, std::size_t, unsigned)) \
   X(host_free, false, "cuMemFreeHost", int(void*)) \
   X(copy_peer, false, "cuMemcpyPeerAsync", int(Pointer, Context, Pointer, Context, std::size_t, Stream)) \

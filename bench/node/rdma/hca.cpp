@@ -37,10 +37,6 @@ bool is_named(std::string_view variable, std::string_view device) {
   });
 }
 
-std::uint64_t word_of(std::uint64_t seed, std::uint64_t index) {
-  return (seed + index) * 0x9e3779b97f4a7c15U;
-}
-
 Finding refusal(std::string_view check, const std::string& device, std::string message) {
   return {.check = std::string(check),
           .device = device,
@@ -186,58 +182,6 @@ Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check) {
   }
   std::ranges::sort(all.hcas, {}, [](const auto& hca) { return hca->name(); });
   return all;
-}
-
-Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve(const Hca& hca, std::uint64_t bytes) {
-  auto memory = FreshMemory::reserve(bytes);
-  if (!memory) return tl::unexpected(memory.error());
-  if (const auto node = hca.numa_node()) (void)memory->bind_to(*node);
-  std::unique_ptr<RdmaMemory> made(new RdmaMemory(hca, *std::move(memory)));
-  made->clear(bytes);
-  auto* const words = made->words();
-  std::memcpy(&made->address_, static_cast<const void*>(&words), sizeof(words));
-  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  const auto& library = hca.library();
-  // As MPI and NCCL do: a virtual machine's PCI bus is slow in strict order.
-  if (library.reg_mr_relaxed != nullptr) {
-    made->region_ =
-        library.reg_mr_relaxed(hca.domain(),
-                               words,
-                               bytes,
-                               made->address_,
-                               static_cast<unsigned>(kAccess) | IBV_ACCESS_RELAXED_ORDERING);
-  }
-  if (made->region_ == nullptr) {
-    made->region_ = library.reg_mr(hca.domain(), words, bytes, kAccess);
-  }
-  if (made->region_ == nullptr) {
-    return make_error(fmt::format("{} MiB of memory cannot be registered: {}{}",
-                                  bytes >> 20U,
-                                  cause_of(errno),
-                                  errno == ENOMEM ? "; see `ulimit -l`" : ""));
-  }
-  return made;
-}
-
-RdmaMemory::~RdmaMemory() {
-  if (region_ != nullptr) hca_.library().dereg_mr(region_);
-}
-
-void RdmaMemory::fill(std::uint64_t seed) {
-  const auto count = bytes() / sizeof(std::uint64_t);
-  for (std::uint64_t i = 0; i < count; ++i) words()[i] = word_of(seed, i);
-}
-
-void RdmaMemory::clear(std::uint64_t bytes) { std::memset(words(), 0xff, bytes); }
-
-std::optional<Difference> RdmaMemory::compare(std::uint64_t seed, std::uint64_t bytes) const {
-  Difference difference;
-  const auto count = bytes / sizeof(std::uint64_t);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    if (words()[i] == word_of(seed, i)) continue;
-    if (difference.words++ == 0) difference.first_byte = i * sizeof(std::uint64_t);
-  }
-  return difference.words == 0 ? std::nullopt : std::optional(difference);
 }
 
 }  // namespace muster::bench::node

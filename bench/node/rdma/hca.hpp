@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's HCAs, open for RDMA, and memory that they read and write.
+// The node's HCAs, open for RDMA.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/node/cpus.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/result.hpp"
 #include "lib/probes/verbs/library.hpp"
@@ -77,47 +76,6 @@ struct OpenHcas {
 // All with an InfiniBand port, and of the others those that NCCL_IB_HCA names. An error whose
 // `missing` is set: there is none, or no libibverbs.
 [[nodiscard]] Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check);
-
-// Bytes that came over changed.
-struct Difference {
-  std::uint64_t words = 0;
-  std::uint64_t first_byte = 0;
-};
-
-// Memory of the host near an HCA, registered on it.
-class RdmaMemory {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<RdmaMemory>> reserve(const Hca& hca,
-                                                                   std::uint64_t bytes);
-  RdmaMemory(const RdmaMemory&) = delete;
-  RdmaMemory& operator=(const RdmaMemory&) = delete;
-  ~RdmaMemory();
-
-  [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
-
-  [[nodiscard]] std::uint64_t address() const { return address_; }
-
-  [[nodiscard]] std::uint32_t local_key() const { return region_->lkey; }
-
-  [[nodiscard]] std::uint32_t remote_key() const { return region_->rkey; }
-
-  // Every word has a number of its own, and those of other seeds have others.
-  void fill(std::uint64_t seed);
-  // So that what is not written is seen.
-  void clear(std::uint64_t bytes);
-  // What of the first `bytes` is not what `fill(seed)` writes; null where all is.
-  [[nodiscard]] std::optional<Difference> compare(std::uint64_t seed, std::uint64_t bytes) const;
-
- private:
-  RdmaMemory(const Hca& hca, FreshMemory memory) : hca_(hca), memory_(std::move(memory)) {}
-
-  [[nodiscard]] std::uint64_t* words() const { return memory_.as<std::uint64_t>(); }
-
-  const Hca& hca_;
-  FreshMemory memory_;
-  std::uint64_t address_ = 0;
-  ibv_mr* region_ = nullptr;
-};
 
 // "Connection refused" of an error number.
 [[nodiscard]] std::string cause_of(int error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ib.loopback: RDMA of each HCA to itself, all HCAs at once, and to the other HCAs of the node.
+// ib.loopback: RDMA of each HCA to itself, from memory of the host and of its GPU, all HCAs at
+// once, and to the other HCAs of the node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +11,13 @@
 
 #include "bench/node/cpus.hpp"
 #include "bench/node/matrix.hpp"
+#include "bench/node/rdma/memory.hpp"
+#include "bench/node/rdma/near_gpus.hpp"
 #include "bench/node/rdma/way.hpp"
 #include "bench/node/tests.hpp"
 #include "bench/results/statistics.hpp"
 #include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -32,7 +36,7 @@ struct Lane {
   std::unique_ptr<Way> self;
   std::uint64_t seed = 0;
   bool spoilt = false;  // wrong data of it have been reported
-  std::vector<double> write, read, latency, together;
+  std::vector<double> write, read, latency, together, gpu;
 };
 
 struct Sizes {
@@ -86,7 +90,8 @@ class Loopback {
         sizes_(sizes_for(input, hcas)),
         patience_(std::clamp(std::chrono::duration_cast<std::chrono::nanoseconds>(2 * input.time),
                              std::chrono::nanoseconds(std::chrono::milliseconds(300)),
-                             std::chrono::nanoseconds(std::chrono::seconds(5)))) {}
+                             std::chrono::nanoseconds(std::chrono::seconds(5)))),
+        gpus_(input) {}
 
   void add(const Hca& hca) {
     Lane lane{
@@ -105,6 +110,7 @@ class Loopback {
     std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
     for (int i = 0; i < kLeast && lanes_.size() > 1; ++i) measure_together();
     std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
+    measure_gpus(share);
     add_series();
     if (lanes_.size() > 1) measure_pairs();
   }
@@ -116,7 +122,7 @@ class Loopback {
       if (!made) return tl::unexpected(made.error());
       *memory = *std::move(made);
     }
-    lane.source->fill(lane.seed);
+    if (auto filled = lane.source->fill(lane.seed); !filled) return filled;
     auto self = Way::join(*lane.hca, *lane.hca, patience_);
     if (!self) return tl::unexpected(self.error());
     lane.self = *std::move(self);
@@ -133,21 +139,24 @@ class Loopback {
 
   // Of memory that a transfer has just ended in: what is still on its way through the PCI bus comes
   // within a moment.
-  [[nodiscard]] static std::optional<Difference> wrong_in(const RdmaMemory& memory,
-                                                          std::uint64_t seed,
-                                                          std::uint64_t bytes) {
-    if (!memory.compare(seed, bytes)) return std::nullopt;
+  [[nodiscard]] static Result<std::optional<Difference>> wrong_in(RdmaMemory& memory,
+                                                                  std::uint64_t seed,
+                                                                  std::uint64_t bytes) {
+    auto wrong = memory.compare(seed, bytes);
+    if (!wrong || !*wrong) return wrong;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return memory.compare(seed, bytes);
   }
 
-  void check_data(Lane& lane,
-                  const std::string& device,
-                  const RdmaMemory& memory,
-                  std::uint64_t seed,
-                  std::uint64_t count) {
-    const auto wrong = wrong_in(memory, seed, count * sizes_.message);
-    if (!wrong || std::exchange(lane.spoilt, true)) return;
+  Result<void> check_data(Lane& lane,
+                          const std::string& device,
+                          RdmaMemory& memory,
+                          std::uint64_t seed,
+                          std::uint64_t count) {
+    const auto compared = wrong_in(memory, seed, count * sizes_.message);
+    if (!compared) return tl::unexpected(compared.error());
+    const auto& wrong = *compared;
+    if (!wrong || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
         {.check = std::string(kCheck),
          .device = device,
@@ -156,6 +165,7 @@ class Loopback {
                                 wrong->words,
                                 wrong->first_byte),
          .remedy = Remedy::reseat_or_replace});
+    return {};
   }
 
   // What is not much longer than a step of the clock is not known.
@@ -175,32 +185,76 @@ class Loopback {
     return 8 * static_cast<double>(bytes) / *seconds / 1e9;
   }
 
+  // One round from the beginning of one memory to that of the other: Gb/s.
+  [[nodiscard]] Result<double> move_once(Lane& lane, const Transfers& transfers, RdmaMemory& to) {
+    if (auto cleared = to.clear(sizes_.bytes()); !cleared) return tl::unexpected(cleared.error());
+    auto rate = gbps(lane.self->move(transfers), sizes_.count);
+    if (!rate) return rate;
+    const auto right = check_data(lane, lane.hca->name(), to, lane.seed, sizes_.count);
+    if (!right) return tl::unexpected(right.error());
+    return rate;
+  }
+
+  // Of all that the lane's memories hold.
+  [[nodiscard]] Transfers all_of(ibv_wr_opcode kind,
+                                 const RdmaMemory& local,
+                                 const RdmaMemory& remote) const {
+    return {.kind = kind,
+            .local = &local,
+            .remote = &remote,
+            .message = sizes_.message,
+            .count = sizes_.count};
+  }
+
   Result<void> write_once(Lane& lane) {
-    lane.target->clear(sizes_.bytes());
-    const auto seconds = lane.self->move({.kind = IBV_WR_RDMA_WRITE,
-                                          .local = lane.source.get(),
-                                          .remote = lane.target.get(),
-                                          .message = sizes_.message,
-                                          .count = sizes_.count});
-    const auto rate = gbps(seconds, sizes_.count);
+    const auto rate =
+        move_once(lane, all_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target), *lane.target);
     if (!rate) return tl::unexpected(rate.error());
-    check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
     lane.write.push_back(*rate);
     return {};
   }
 
   Result<void> read_once(Lane& lane) {
-    lane.target->clear(sizes_.bytes());
-    const auto seconds = lane.self->move({.kind = IBV_WR_RDMA_READ,
-                                          .local = lane.target.get(),
-                                          .remote = lane.source.get(),
-                                          .message = sizes_.message,
-                                          .count = sizes_.count});
-    const auto rate = gbps(seconds, sizes_.count);
+    const auto rate =
+        move_once(lane, all_of(IBV_WR_RDMA_READ, *lane.target, *lane.source), *lane.target);
     if (!rate) return tl::unexpected(rate.error());
-    check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
     lane.read.push_back(*rate);
     return {};
+  }
+
+  // From memory of the GPU next to it to memory of that GPU.
+  Result<void> measure_gpu(Lane& lane, Gpu& gpu, std::chrono::duration<double> time) {
+    const auto source = RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes());
+    if (!source) return tl::unexpected(source.error());
+    const auto target = RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes());
+    if (!target) return tl::unexpected(target.error());
+    if (auto filled = (*source)->fill(lane.seed); !filled) return filled;
+    const auto end = SteadyClock::now() + time;
+    for (int i = 0; i < kMost && (i < kLeast || SteadyClock::now() < end); ++i) {
+      const auto rate = move_once(lane, all_of(IBV_WR_RDMA_WRITE, **source, **target), **target);
+      if (!rate) return tl::unexpected(rate.error());
+      if (i > 0) lane.gpu.push_back(*rate);
+    }
+    return {};
+  }
+
+  // Where HCAs and GPUs are not set up for each other that is said once, and nothing is wrong.
+  void measure_gpus(std::chrono::duration<double> time) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      auto* const gpu = gpus_.near(lanes_[i].hca->name(), i);
+      if (gpu == nullptr) {
+        result_.lines.push_back(
+            fmt::format("without memory of GPUs: {}", printable(gpus_.trouble().message)));
+        return;
+      }
+      const auto done = measure_gpu(lanes_[i], *gpu, time / 2);
+      if (done) continue;
+      auto finding = unknown(
+          "node", fmt::format("memory of GPUs is left out: {}", printable(done.error().message)));
+      finding.outcome = Outcome::skip;
+      result_.findings.push_back(std::move(finding));
+      return;
+    }
   }
 
   // Of one small write after the other.
@@ -233,29 +287,28 @@ class Loopback {
 
   // Each HCA writes to itself, all at the same time.
   void measure_together() {
-    for (auto& lane : lanes_) lane.target->clear(sizes_.bytes());
+    for (auto& lane : lanes_) (void)lane.target->clear(sizes_.bytes());
     std::barrier gate(std::ssize(lanes_));
     std::vector<Result<double>> seconds(lanes_.size(), make_error(""));
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       threads.emplace_back([&, i] {
         gate.arrive_and_wait();
-        seconds[i] = lanes_[i].self->move({.kind = IBV_WR_RDMA_WRITE,
-                                           .local = lanes_[i].source.get(),
-                                           .remote = lanes_[i].target.get(),
-                                           .message = sizes_.message,
-                                           .count = sizes_.count});
+        const auto& lane = lanes_[i];
+        seconds[i] = lane.self->move(all_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target));
       });
     }
     for (auto& thread : threads) thread.join();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       auto& lane = lanes_[i];
       const auto rate = gbps(seconds[i], sizes_.count);
-      if (!rate) {
-        give_up(lane, rate.error());
+      const auto right =
+          rate ? check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count)
+               : tl::unexpected(rate.error());
+      if (!right) {
+        give_up(lane, right.error());
         continue;
       }
-      check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count);
       lane.together.push_back(*rate);
     }
     std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
@@ -267,7 +320,9 @@ class Loopback {
     if (!way) return tl::unexpected(way.error());
     std::vector<double> rates;
     for (int i = 0; i < kLeast; ++i) {
-      to.target->clear(count * sizes_.message);
+      if (auto cleared = to.target->clear(count * sizes_.message); !cleared) {
+        return tl::unexpected(cleared.error());
+      }
       const auto seconds = (*way)->move({.kind = IBV_WR_RDMA_WRITE,
                                          .local = from.source.get(),
                                          .remote = to.target.get(),
@@ -275,7 +330,9 @@ class Loopback {
                                          .count = count});
       const auto rate = gbps(seconds, count);
       if (!rate) return tl::unexpected(rate.error());
-      check_data(from, device, *to.target, from.seed, count);
+      if (auto right = check_data(from, device, *to.target, from.seed, count); !right) {
+        return tl::unexpected(right.error());
+      }
       if (i > 0) rates.push_back(*rate);
     }
     return value_of(device, rates);
@@ -365,10 +422,14 @@ class Loopback {
   }
 
   void add_series() {
+    const bool of_gpus = input_.limit.memory == "gpu";
     auto write = empty_series("RDMA write", "hca_write");
-    write.limited = true;
+    write.limited = !of_gpus;
     add_values(std::move(write), &Lane::write);
     add_values(empty_series("RDMA read", "hca_read"), &Lane::read);
+    auto gpu = empty_series("RDMA write, GPU memory", "hca_write_gpu");
+    gpu.limited = of_gpus;
+    add_values(std::move(gpu), &Lane::gpu);
     // HCAs of one NUMA node share its memory.
     auto together = empty_series("RDMA write, all HCAs", "hca_write_all");
     together.tolerance = 0.2;
@@ -386,6 +447,7 @@ class Loopback {
   Sizes sizes_;
   std::chrono::nanoseconds patience_;
   double clock_step_ = clock_step();
+  NearGpus gpus_;
   std::vector<Lane> lanes_;
 };
 

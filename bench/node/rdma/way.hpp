@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/node/rdma/hca.hpp"
+#include "bench/node/rdma/memory.hpp"
 
 namespace muster::bench::node {
 

@@ -11,6 +11,7 @@
 
 #include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
+#include "bench/node/rdma/near_gpus.hpp"
 #include "bench/node/result_json.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
@@ -30,7 +31,10 @@ struct Asked {
   std::string library = fmt::format("{}/verbs/libibverbs.so.1", MUSTER_FAKES);
   std::uint64_t bytes = 1U << 20U;
   std::map<std::string, std::string> variables = {};
+  std::string cuda = "/nowhere/libcuda.so.1";
 };
+
+const Asked kWithGpus{.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)};
 
 // In a process of its own, with the scenario in its environment.
 Result<TestResult> run_on(const std::string& scenario, const Asked& asked = {}) {
@@ -41,6 +45,7 @@ Result<TestResult> run_on(const std::string& scenario, const Asked& asked = {}) 
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
     ::setenv("MUSTER_FAKE_VERBS", (folder.path() / "scenario.json").c_str(), 1);
     return to_json(run_ib_loopback({.time = std::chrono::milliseconds(1),
+                                    .cuda = asked.cuda,
                                     .verbs = asked.library,
                                     .variables = asked.variables,
                                     .bytes = asked.bytes}));
@@ -66,6 +71,39 @@ auto is(Outcome outcome, std::string device, std::string message) {
   return AllOf(Field(&Finding::device, device),
                Field(&Finding::outcome, outcome),
                Field(&Finding::message, HasSubstr(message)));
+}
+
+TEST(IbLoopbackTest, MemoryOfGpusIsWrittenByTheHcaNextToThem) {
+  const auto result = run_on("{}", kWithGpus);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_THAT(result->findings, ElementsAre());
+  const auto series = std::ranges::find(result->series, "hca_write_gpu", &Series::quantity);
+  ASSERT_NE(series, result->series.end());
+  ASSERT_EQ(series->values.size(), 8U);
+  EXPECT_NEAR(series->values[3].value, 396, 1);
+  // By peer memory where there is no dma-buf.
+  const auto peer = run_on(R"({"no_dma_buf": true})", kWithGpus);
+  ASSERT_TRUE(peer);
+  EXPECT_THAT(peer->series, Contains(Field(&Series::quantity, "hca_write_gpu")));
+}
+
+TEST(IbLoopbackTest, TheHcaThatIsSlowWithItsGpuAloneIsBehindItsSisters) {
+  const auto found = bad(R"({"slow_gpus": [4]})", kWithGpus);
+  EXPECT_THAT(found, ElementsAre(is(Outcome::warn, "mlx5_ib4", "RDMA write, GPU memory 198 Gb/s")));
+}
+
+TEST(IbLoopbackTest, WithoutGpusTheirMemoryIsLeftOutAndThatIsSaidOnce) {
+  const auto without = run_on("{}");
+  EXPECT_THAT(without->findings, ElementsAre());
+  EXPECT_THAT(without->lines, Contains(HasSubstr("without memory of GPUs: ")));
+}
+
+TEST(NearGpusTest, CountsTheFoldersThatTwoPathsHaveInCommon) {
+  const std::string hca = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0";
+  EXPECT_EQ(common_folders(hca, "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:03:00.0"),
+            6U);
+  EXPECT_EQ(common_folders(hca, "/sys/devices/pci0000:80/0000:80:01.0"), 3U);
+  EXPECT_EQ(common_folders(hca, ""), 1U);
 }
 
 TEST(IbLoopbackTest, EightHealthyHcasPassAndEachIsMeasuredInEveryWay) {

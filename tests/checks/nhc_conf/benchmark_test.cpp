@@ -180,13 +180,12 @@ TEST(NhcNodeBenchmarkTest, HcasAreJudgedAtTheSizeOfTheLine) {
                           "--set=bench.hca_write.warn_below=390 Gb/s",
                           "--set=bench.hca_write.size=1048576 B"));
   EXPECT_EQ(host.code, "NHC2003");
-  EXPECT_EQ(host.beyond, "");
   EXPECT_EQ(taken("check_ib_bw_non_gdr 78 65536", 0).words.back(),
             "--set=bench.hca_write.size=65536 B");
   const auto gpu = taken("check_ib_bw_gdr 180.0", 8);
   EXPECT_EQ(gpu.words.at(5), "--set=bench.hca_write.fail_below=180 Gb/s");
-  EXPECT_EQ(gpu.words.back(), "--set=bench.hca_write.size=8388608 B");
-  EXPECT_NE(gpu.beyond, "");
+  EXPECT_EQ(gpu.words.at(7), "--set=bench.hca_write.size=8388608 B");
+  EXPECT_EQ(gpu.words.back(), "--set=bench.hca_write.memory=gpu");
 }
 
 TEST(NhcNodeBenchmarkTest, RefusesWhatItCannotMean) {
@@ -374,23 +373,6 @@ TEST(NhcAnswerTest, WhatWasNotMeasuredIsUnknownWithItsCauseAndNoPass) {
   const auto none = findings_of({.status = 2, .out = printed(report), .err = ""}, kCopies);
   ASSERT_THAT(none, SizeIs(2));
   EXPECT_EQ(none[0].message, "not judged: gpu.copy: no CUDA driver");
-}
-
-TEST(NhcAnswerTest, WhereTheLineAsksForMoreOnlyAFailureCounts) {
-  auto asked = kCopies;
-  asked.checks = {"bench.host_copy"};
-  asked.beyond = "only half of it is run";
-  auto report =
-      report_with({of_node("bench.host_copy", Outcome::pass, "55 GB/s", 48.0)}, Verdict::healthy);
-  auto findings = findings_of({.status = 0, .out = printed(report), .err = ""}, asked);
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::unknown);
-  EXPECT_EQ(findings[0].message, "not judged: only half of it is run; 55 GB/s");
-  report =
-      report_with({of_node("bench.host_copy", Outcome::fail, "27 GB/s", 48.0)}, Verdict::unhealthy);
-  findings = findings_of({.status = 1, .out = printed(report), .err = ""}, asked);
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].outcome, Outcome::fail);
 }
 
 TEST(NhcAnswerTest, FailuresAreNotLostBehindManyWarnings) {

@@ -4,6 +4,7 @@
 #include "tests/fakes/cuda/driver.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -168,6 +169,23 @@ FAKE_CUDA int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
   if (bytes > fake::scenario().memory - used) return cuda::kOutOfMemory;
   *memory = fake::reserve(fake::current_gpu(), bytes);
   return *memory == 0 ? cuda::kOutOfMemory : cuda::kSuccess;
+}
+
+// A handle of the whole of an allocation, in whole pages of a GPU.
+FAKE_CUDA int cuMemGetHandleForAddressRange(
+    void* handle, Pointer memory, std::size_t bytes, int kind, unsigned long long flags) {
+  FAKE_BEGIN_IN_CONTEXT("cuMemGetHandleForAddressRange")
+  constexpr int kDmaBuf = 1;
+  constexpr std::size_t kPage = 4096;
+  const bool whole = bytes != 0 && bytes % kPage == 0 && memory % kPage == 0;
+  if (handle == nullptr || kind != kDmaBuf || flags != 0 || !whole ||
+      fake::reach(fake::pointer_to(memory)) < bytes) {
+    return cuda::kInvalidValue;
+  }
+  const int file = ::memfd_create("dma-buf", MFD_CLOEXEC);
+  if (file < 0) return cuda::kOutOfMemory;
+  std::memcpy(handle, &file, sizeof file);
+  return cuda::kSuccess;
 }
 
 FAKE_CUDA int cuMemFree_v2(Pointer memory) {

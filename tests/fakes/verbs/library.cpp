@@ -2,6 +2,7 @@
 // The functions of the fake libibverbs. It is stricter than the real one: states in their order,
 // attributes that are needed, nothing freed that is in use.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -149,6 +150,22 @@ FAKE_VERBS ibv_mr* ibv_reg_mr_iova2(ibv_pd* /*domain*/,
                                     std::uint64_t /*iova*/,
                                     unsigned /*access*/) {
   return refuse<ibv_mr>(EOPNOTSUPP);
+}
+
+// Of the fake driver's GPUs, whose memory is the host's at the same address.
+FAKE_VERBS ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain,
+                                     std::uint64_t offset,
+                                     std::size_t bytes,
+                                     std::uint64_t iova,
+                                     int file,
+                                     int access) {
+  if (fake::scenario().no_dma_buf) return refuse<ibv_mr>(EOPNOTSUPP);
+  if (offset != 0 || ::fcntl(file, F_GETFD) < 0) return refuse<ibv_mr>(EBADF);
+  void* memory = nullptr;
+  std::memcpy(&memory, &iova, sizeof(memory));
+  auto* const region = ibv_reg_mr(domain, memory, bytes, access);
+  if (region != nullptr) fake::own<fake::Region>(region)->of_gpu = true;
+  return region;
 }
 
 FAKE_VERBS int ibv_dereg_mr(ibv_mr* region) {

@@ -42,6 +42,7 @@ struct Pair {
 struct Region {
   ibv_mr base{};
   unsigned access = 0;
+  bool of_gpu = false;
 };
 
 // All that exists. Where something is left when the library is unloaded nobody minds: the tests'

@@ -39,6 +39,8 @@ Scenario read() {
   take(json, "skipped", scenario.skipped);
   take(json, "failing", scenario.failing);
   take(json, "silent", scenario.silent);
+  take(json, "slow_gpus", scenario.slow_gpus);
+  take(json, "no_dma_buf", scenario.no_dma_buf);
   take(json, "apart", scenario.apart);
   take(json, "limited", scenario.limited);
   if (json.contains("slow")) {

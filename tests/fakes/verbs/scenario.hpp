@@ -24,6 +24,8 @@ struct Scenario {
   std::optional<int> skipped;  // "skipped": 2: one of its writes completes and writes nothing
   std::optional<int> failing;  // "failing": 4: its transfers complete with an error
   std::optional<int> silent;   // "silent": 6: they never complete
+  std::set<int> slow_gpus;     // "slow_gpus": [4]: half of the rate for memory of GPUs
+  bool no_dma_buf = false;     // "no_dma_buf": no handle for memory of GPUs
   bool apart = false;          // "apart": no HCA reaches another
   bool limited = false;        // "limited": the first partition key is a limited member's
 };

@@ -130,7 +130,11 @@ int post_send(ibv_qp* base, ibv_send_wr* request, ibv_send_wr** bad) {
   if (done.status != IBV_WC_SUCCESS) pair.state = IBV_QPS_ERR;
   const auto other = everything().pairs.find(pair.peer);
   const int to = other == everything().pairs.end() ? pair.number : other->second->number;
-  completions.waiting.emplace_back(take_time(pair.number, to, request->sg_list[0].length), done);
+  const auto* const region = region_of(request->sg_list[0].lkey);
+  const bool slow =
+      region != nullptr && region->of_gpu && scenario().slow_gpus.contains(pair.number);
+  const double bytes = (slow ? 2.0 : 1.0) * request->sg_list[0].length;
+  completions.waiting.emplace_back(take_time(pair.number, to, bytes), done);
   *bad = nullptr;
   return 0;
 }

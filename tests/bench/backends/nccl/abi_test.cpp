@@ -98,6 +98,7 @@ TEST(NcclAbiTest, CudaFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(module_unload, cuModuleUnload);
   EXPECT_SAME_CALL(module_function, cuModuleGetFunction);
   EXPECT_SAME_CALL(launch, cuLaunchKernel);
+  EXPECT_SAME_CALL(range_handle, cuMemGetHandleForAddressRange);
   EXPECT_SAME_CALL(capture_begin, cuStreamBeginCapture);
   EXPECT_SAME_CALL(capture_end, cuStreamEndCapture);
   EXPECT_SAME_CALL(graph_instantiate, cuGraphInstantiateWithFlags);
