@@ -60,7 +60,7 @@ TEST_F(Node, NamesTheHcaAtHalfRate) {
   EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
   EXPECT_EQ(finding_of(ended.report(), "bench.hca_write")["device"], "mlx5_ib5");
   EXPECT_THAT(message_of(ended.report(), "bench.hca_write"),
-              HasSubstr("RDMA write 198 Gb/s; the median of 8 is 39"));
+              HasSubstr("RDMA write, GPU memory 198 Gb/s; the median of 8 is 39"));
   EXPECT_TRUE(job.leaves_nothing());
 }
 
