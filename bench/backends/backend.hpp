@@ -41,8 +41,9 @@ struct Pace {
   int iterations = 20;
   // Back to back, as programs do; else each one is waited for by itself.
   bool pipelined = false;
-  bool graph = false;  // captured once as a CUDA graph; only where the back end has them
-  int together = 1;    // operations in one group of NCCL; times are of one of them
+  bool graph = false;     // captured once as a CUDA graph; only where the back end has them
+  int together = 1;       // operations in one group of NCCL; times are of one of them
+  bool cpu_time = false;  // the CPU time of the rank's thread is taken, too
 };
 
 // The seconds of each iteration on one rank. Pipelined back ends that cannot tell one from the
@@ -50,6 +51,9 @@ struct Pace {
 struct Samples {
   int rank = 0;
   std::vector<double> seconds;
+  // Of the thread that runs the operations, in each of them: on GPUs what starting it takes, on
+  // host memory all of it. Empty where the pace does not ask for it, and in a model.
+  std::vector<double> cpu_seconds = {};
 };
 
 // What came of a batch of operations on the ranks whose work this process does.

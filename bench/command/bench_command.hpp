@@ -59,6 +59,7 @@ struct BenchCommand {
   bool graph = false;
   bool registered = false;      // buffers, with NCCL
   int together = 1;             // operations in one group of NCCL
+  bool cpu_time = false;        // in the table, in place of the time
   int cycles = 1;               // of all sizes, at the least
   std::optional<Seconds> soak;  // and as many more as begin in this time
 

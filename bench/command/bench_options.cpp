@@ -169,6 +169,10 @@ constexpr std::array kOptions{
         "--together",
         "N",
         "start N operations at a time, in one group of NCCL; times are of one (default 1)"),
+    option<&C::cpu_time>("--cpu-time",
+                         "",
+                         "in the table, and beside times in a JSON report: the CPU time of a "
+                         "rank's thread in each operation; on GPUs what starting it takes"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
     option<&C::soak>("--soak", "TIME", "run all sizes again until so much time is over"),
     option<&C::sim>("--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),

@@ -56,7 +56,7 @@ constexpr std::array kForeign{
     Foreign{'m', "--agg_iters", Use::option, "--together", ""},
     Foreign{'N', "--run_cycles", Use::option, "--cycles", ""},
     Foreign{'y', "--stream_null", Use::only, "0", kNotHere},
-    Foreign{'C', "--report_cputime", Use::only, "0", kNotHere},
+    Foreign{'C', "--report_cputime", Use::one_flag, "--cpu-time", kNotHere},
     Foreign{'R', "--local_register", Use::one_flag, "--registered", kNotHere}};
 
 struct Asked {

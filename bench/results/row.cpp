@@ -25,7 +25,7 @@ Result<void> check(int ranks, const std::vector<Samples>& samples) {
     return make_error(fmt::format("{} of {} ranks gave their times", samples.size(), ranks));
   }
   std::vector<bool> seen(static_cast<std::size_t>(ranks));
-  for (const auto& [rank, seconds] : samples) {
+  for (const auto& [rank, seconds, cpu_seconds] : samples) {
     if (rank < 0 || rank >= ranks || seen[static_cast<std::size_t>(rank)]) {
       return make_error(fmt::format("rank {} gave its times twice, or is no rank", rank));
     }
@@ -36,6 +36,13 @@ Result<void> check(int ranks, const std::vector<Samples>& samples) {
                                     seconds.size(),
                                     samples.front().rank,
                                     samples.front().seconds.size()));
+    }
+    if (cpu_seconds.size() != samples.front().cpu_seconds.size()) {
+      return make_error(fmt::format("rank {} gave {} CPU times, rank {} gave {}",
+                                    rank,
+                                    cpu_seconds.size(),
+                                    samples.front().rank,
+                                    samples.front().cpu_seconds.size()));
     }
     for (const double each : seconds) {
       if (is_time(each, ranks)) continue;
@@ -55,9 +62,11 @@ std::vector<double> slowest(const std::vector<Samples>& samples) {
   return seconds;
 }
 
-double mean_of_ranks(const std::vector<Samples>& samples) {
+// Of each rank's mean over iterations.
+double mean_of_ranks(const std::vector<Samples>& samples, std::vector<double> Samples::*times) {
   double sum = 0;
-  for (const auto& [rank, seconds] : samples) {
+  for (const auto& each : samples) {
+    const auto& seconds = each.*times;
     sum +=
         std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
   }
@@ -108,6 +117,17 @@ Measurement measurement_of(const Row& row,
   return measurement;
 }
 
+Measurement cpu_time_of(const Row& row, const Timing& timing, bool in_place, const RunFacts& run) {
+  auto measurement = measurement_of(row, timing, in_place, run);
+  measurement.quantity = "cpu_time";
+  measurement.value = *timing.cpu * kMicro;
+  measurement.unit = "us";
+  measurement.statistics.reset();
+  measurement.wrong_elements.reset();
+  measurement.iterations_us.clear();
+  return measurement;
+}
+
 }  // namespace
 
 Result<Timing> timing_of(const Operation& operation,
@@ -120,7 +140,10 @@ Result<Timing> timing_of(const Operation& operation,
   timing.seconds = slowest(samples);
   for (auto& each : timing.seconds) each /= messages;
   timing.statistics = statistics_of(timing.seconds, shared);
-  timing.mean_of_ranks = mean_of_ranks(samples) / messages;
+  timing.mean_of_ranks = mean_of_ranks(samples, &Samples::seconds) / messages;
+  if (!samples.front().cpu_seconds.empty()) {
+    timing.cpu = mean_of_ranks(samples, &Samples::cpu_seconds) / messages;
+  }
   const auto bytes = shape_of(operation, 0, ranks).bytes;
   const double factor = bus_factor(operation.collective, ranks);
   timing.judged = bandwidth_of(bytes, timing.statistics.median, factor);
@@ -151,6 +174,10 @@ std::vector<Measurement> measurements_of(const Row& row,
     measurements.push_back(measurement_of(row, *row.out_of_place, false, run));
   }
   if (row.in_place) measurements.push_back(measurement_of(row, *row.in_place, true, run));
+  for (const bool in_place : {false, true}) {
+    const auto& timing = in_place ? row.in_place : row.out_of_place;
+    if (timing && timing->cpu) measurements.push_back(cpu_time_of(row, *timing, in_place, run));
+  }
   for (auto& each : measurements) each.conditions.device = part;
   return measurements;
 }

@@ -34,6 +34,8 @@ struct Timing {
   double mean_of_ranks = 0;     // seconds
   Bandwidth judged;             // of the median
   Bandwidth shown;              // of mean_of_ranks
+  // The CPU time of a rank's thread: the mean over iterations and ranks, in seconds.
+  std::optional<double> cpu;
   bool checked = false;
   std::vector<Wrong> wrong;  // each rank that received wrong elements
 };

@@ -31,9 +31,14 @@ std::string fields(std::string_view time,
                      wrong);
 }
 
-std::string placement(const std::optional<Timing>& timing) {
+std::string time_of(const Timing& timing, bool cpu_time) {
+  if (!cpu_time) return table_number(timing.mean_of_ranks * kMicro, kTimeWidth);
+  return timing.cpu ? table_number(*timing.cpu * kMicro, kTimeWidth) : std::string(kNone);
+}
+
+std::string placement(const std::optional<Timing>& timing, bool cpu_time) {
   if (!timing) return fields(kNone, kNone, kNone, kNone);
-  return fields(table_number(timing->mean_of_ranks * kMicro, kTimeWidth),
+  return fields(time_of(*timing, cpu_time),
                 table_number(timing->shown.algorithm / kGiga, kBandwidthWidth),
                 table_number(timing->shown.bus / kGiga, kBandwidthWidth),
                 timing->checked ? fmt::format("{}", wrong_elements(*timing)) : std::string(kNone));
@@ -93,7 +98,8 @@ std::string table_header(const TableHead& head) {
                   ? "#\n# Operations are started back to back, as nccl-tests does\n"
                   : "#\n# Each operation is waited for; nccl-tests starts them back to back "
                     "(--pipelined)\n");
-  constexpr std::string_view kColumns = "     time   algbw   busbw  #wrong";
+  const std::string_view columns = head.pace.cpu_time ? "  cputime   algbw   busbw  #wrong"
+                                                      : "     time   algbw   busbw  #wrong";
   constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)";
   return text.append("#\n")
       .append(fmt::format("#{:62}{:35}{}\n", "", "out-of-place", "in-place"))
@@ -103,8 +109,8 @@ std::string table_header(const TableHead& head) {
                           "type",
                           "redop",
                           "root",
-                          kColumns,
-                          kColumns))
+                          columns,
+                          columns))
       .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
                           "(B)",
                           "(elements)",
@@ -115,7 +121,7 @@ std::string table_header(const TableHead& head) {
                           fmt::format("{:8}{}", "", kUnits)));
 }
 
-std::string table_row(const Row& row) {
+std::string table_row(const Row& row, bool cpu_time) {
   const auto& operation = row.operation;
   return fmt::format(
       "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
@@ -124,8 +130,8 @@ std::string table_row(const Row& row) {
       table_name(operation.type),
       reduces(operation.collective) ? to_string(operation.reduction) : "none",
       has_root(operation.collective) ? fmt::format("{}", operation.root) : std::string("-1"),
-      placement(row.out_of_place),
-      placement(row.in_place));
+      placement(row.out_of_place, cpu_time),
+      placement(row.in_place, cpu_time));
 }
 
 void TableTotals::add(const Row& row) {

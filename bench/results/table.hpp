@@ -37,7 +37,8 @@ struct TableTotals {
 [[nodiscard]] std::string table_header(const TableHead& head);
 // 13 fields. A placement that was not run has N/A in each of its four, one that was not checked in
 // the last.
-[[nodiscard]] std::string table_row(const Row& row);
+// With `cpu_time` the time is that of the CPU, as nccl-tests' -C 1 prints it; bandwidths stay.
+[[nodiscard]] std::string table_row(const Row& row, bool cpu_time = false);
 [[nodiscard]] std::string table_footer(const TableTotals& totals);
 
 // A number with at most two decimals, and fewer where it would be wider than this; never with an

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "bench/results/row.hpp"
 #include "bench/run/messages.hpp"
@@ -26,7 +27,8 @@ void append(std::vector<Samples>& target, std::vector<Samples> more) {
     if (found == target.end()) {
       target.push_back(std::move(each));
     } else {
-      found->seconds.insert(found->seconds.end(), each.seconds.begin(), each.seconds.end());
+      std::ranges::copy(each.seconds, std::back_inserter(found->seconds));
+      std::ranges::copy(each.cpu_seconds, std::back_inserter(found->cpu_seconds));
     }
   }
 }

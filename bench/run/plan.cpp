@@ -79,7 +79,8 @@ Pace pace_of(const BenchCommand& command) {
           .iterations = command.iterations,
           .pipelined = command.pipelined,
           .graph = command.graph,
-          .together = command.together};
+          .together = command.together,
+          .cpu_time = command.cpu_time};
 }
 
 Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {

@@ -99,7 +99,7 @@ void Reporter::begin_table(const BenchCommand& command,
 
 void Reporter::add(Row row) {
   const auto held = emergency_.hold();
-  printer_.say(table_row(row));
+  printer_.say(table_row(row, command_.cpu_time));
   totals_.add(row);
   record_.rows.push_back(std::move(row));
 }
@@ -122,7 +122,7 @@ void Reporter::print_parts() {
   for (const auto& [name, ranks, rows] : record_.parts) {
     std::vector<unsigned> numbers(ranks.begin(), ranks.end());
     printer_.say(fmt::format("# {}: ranks {}\n", name, to_cpu_list(numbers)));
-    for (const auto& row : rows) printer_.say(table_row(row));
+    for (const auto& row : rows) printer_.say(table_row(row, command_.cpu_time));
   }
   if (!record_.parts.empty()) printer_.say(split_table(record_.parts, own_limit_of(command_)));
 }

@@ -68,8 +68,7 @@ class MpiBackend : public Backend {
     memory_.poison_and_fill(operation, *buffers);
     const auto plan = plan_of(operation, *buffers, types_, communicator_, rank_, ranks_, most_);
 
-    Samples samples{.rank = rank_};
-    samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
+    Samples samples{.rank = rank_, .seconds = {}};
     int code = MPI_SUCCESS;
     const auto run = [&] {
       code = plan.run();
@@ -79,7 +78,7 @@ class MpiBackend : public Backend {
       code = MPI_Barrier(communicator_);
       return code == MPI_SUCCESS;
     };
-    if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
+    if (!time_operations(pace, run, barrier, samples, progress)) {
       return tl::unexpected(check(code, plan.name()).error());
     }
     if (!is_repeatable(operation)) {

@@ -73,10 +73,10 @@ class Job : public MpiJob {
 }  // namespace
 }  // namespace muster::bench::mpi
 
-extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_3(
+extern "C" __attribute__((visibility("default"))) muster::bench::MpiJob* muster_mpi_start_4(
     std::string* why);
 
-extern "C" muster::bench::MpiJob* muster_mpi_start_3(std::string* why) {
+extern "C" muster::bench::MpiJob* muster_mpi_start_4(std::string* why) {
   auto job = std::make_unique<muster::bench::mpi::Job>();
   if (const auto started = job->start(); !started) {
     *why = started.error().message;

@@ -39,6 +39,6 @@ class MpiJob {
 
 // Initialises MPI. Null where that failed, and `why` says why.
 using StartMpi = MpiJob* (*)(std::string* why);
-inline constexpr const char* kMpiEntry = "muster_mpi_start_3";
+inline constexpr const char* kMpiEntry = "muster_mpi_start_4";
 
 }  // namespace muster::bench

@@ -393,24 +393,25 @@ Result<Batch> NcclBackend::measure(const Operation& operation,
   if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
   if (done && pace.graph) done = wait();
   if (!done) return named(done.error());
-  auto seconds = time_on_stream({.gpu = *gpu_,
+  auto samples = time_on_stream({.gpu = *gpu_,
                                  .enqueue = [&] { return once(*run, pace); },
                                  .healthy = [this] { return communicator_->healthy(); }},
                                 pace,
                                 progress);
-  if (seconds && !is_repeatable(operation)) {
+  if (samples && !is_repeatable(operation)) {
     done = fill(*run);
     if (!done) return tl::unexpected(done.error());
     done = once(*run, {}, progress);
   }
   gpu_->drop_graph();
-  if (!seconds) return named(seconds.error());
+  if (!samples) return named(samples.error());
   if (!done) return named(done.error());
-  for (auto& each : *seconds) each /= pace.together;
+  for (auto& each : samples->seconds) each /= pace.together;
+  for (auto& each : samples->cpu_seconds) each /= pace.together;
+  samples->rank = options_.rank;
   auto wrong = wrong_elements(*run);
   if (!wrong) return tl::unexpected(wrong.error());
-  return Batch{.samples = {{.rank = options_.rank, .seconds = std::move(*seconds)}},
-               .wrong = *std::move(wrong)};
+  return Batch{.samples = {*std::move(samples)}, .wrong = *std::move(wrong)};
 }
 
 Result<void> NcclBackend::run_once(const Run& run, const Pace& pace, Progress& progress) {

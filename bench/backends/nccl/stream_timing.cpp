@@ -4,21 +4,25 @@
 #include <chrono>
 #include <cstddef>
 
+#include "bench/backends/cpu_time.hpp"
+
 namespace muster::bench {
 namespace {
 
 // Of operations put on the stream: asking after each would make short ones slower.
 constexpr std::size_t kCountEvery = 64;
 
-Result<std::vector<double>> one_by_one(const StreamWork& work,
-                                       const Pace& pace,
-                                       Progress& progress) {
-  std::vector<double> seconds;
+Result<Samples> one_by_one(const StreamWork& work, const Pace& pace, Progress& progress) {
+  Samples samples;
+  auto& seconds = samples.seconds;
   seconds.reserve(static_cast<std::size_t>(pace.iterations));
+  CpuTimer cpu(pace.cpu_time);
   for (int i = 0; i < pace.iterations; ++i) {
     const double expected = seconds.empty() ? 0 : seconds.back();
     auto done = work.gpu.mark(0);
+    cpu.start();
     if (done) done = work.enqueue();
+    if (pace.cpu_time) samples.cpu_seconds.push_back(cpu.seconds());
     if (done) done = work.gpu.mark(1);
     const auto begun = progress.started.load() + 1;
     const auto look = [&] {
@@ -36,11 +40,15 @@ Result<std::vector<double>> one_by_one(const StreamWork& work,
     progress.started = begun;
     ++progress.finished;
   }
-  return seconds;
+  return samples;
 }
 
 // All are put on the stream, and counted as it comes to them.
-Result<void> enqueue_all(const StreamWork& work, std::size_t rounds, Progress& progress) {
+Result<void> enqueue_all(const StreamWork& work,
+                         const Pace& pace,
+                         std::vector<double>& cpu_seconds,
+                         Progress& progress) {
+  const auto rounds = static_cast<std::size_t>(pace.iterations);
   std::size_t counted = 0;
   const auto count = [&](std::size_t put) {
     for (; counted < put && work.gpu.has_reached(counted + 1); ++counted) ++progress.finished;
@@ -51,8 +59,11 @@ Result<void> enqueue_all(const StreamWork& work, std::size_t rounds, Progress& p
   // one of them began before another.
   auto done = work.enqueue();
   if (done) done = work.gpu.mark(0);
+  CpuTimer cpu(pace.cpu_time);
   for (std::size_t i = 0; done && i < rounds; ++i) {
+    cpu.start();
     done = work.enqueue();
+    if (pace.cpu_time) cpu_seconds.push_back(cpu.seconds());
     if (done) done = work.gpu.mark(i + 1);
     if (done && i % kCountEvery == 0) count(i + 1);
   }
@@ -63,30 +74,27 @@ Result<void> enqueue_all(const StreamWork& work, std::size_t rounds, Progress& p
   });
 }
 
-Result<std::vector<double>> back_to_back(const StreamWork& work,
-                                         const Pace& pace,
-                                         Progress& progress) {
+Result<Samples> back_to_back(const StreamWork& work, const Pace& pace, Progress& progress) {
   const auto rounds = static_cast<std::size_t>(pace.iterations);
   auto done = work.gpu.mark(rounds);  // makes all events before the first is needed
   for (std::size_t i = 0; done && i < rounds; ++i) done = work.gpu.mark(i);
   if (done) done = work.gpu.wait(work.healthy);
-  if (done) done = enqueue_all(work, rounds, progress);
+  Samples samples;
+  if (done) done = enqueue_all(work, pace, samples.cpu_seconds, progress);
   if (!done) return tl::unexpected(done.error());
-  std::vector<double> seconds;
+  auto& seconds = samples.seconds;
   seconds.reserve(rounds);
   for (std::size_t i = 0; i < rounds; ++i) {
     const auto took = work.gpu.seconds_between(i, i + 1);
     if (!took) return tl::unexpected(took.error());
     seconds.push_back(*took);
   }
-  return seconds;
+  return samples;
 }
 
 }  // namespace
 
-Result<std::vector<double>> time_on_stream(const StreamWork& work,
-                                           const Pace& pace,
-                                           Progress& progress) {
+Result<Samples> time_on_stream(const StreamWork& work, const Pace& pace, Progress& progress) {
   return pace.pipelined ? back_to_back(work, pace, progress) : one_by_one(work, pace, progress);
 }
 

@@ -18,8 +18,8 @@ struct StreamWork {
 };
 
 // The seconds of each iteration, back to back where the pace says so. `progress` counts those done.
-[[nodiscard]] Result<std::vector<double>> time_on_stream(const StreamWork& work,
-                                                         const Pace& pace,
-                                                         Progress& progress);
+[[nodiscard]] Result<Samples> time_on_stream(const StreamWork& work,
+                                             const Pace& pace,
+                                             Progress& progress);
 
 }  // namespace muster::bench

@@ -42,7 +42,6 @@ class TcpBackend : public Backend {
     memory_.poison_and_fill(operation, *buffers);
 
     Samples samples{.rank = mesh_.rank(), .seconds = {}};
-    samples.seconds.resize(static_cast<std::size_t>(pace.iterations));
     Result<void> last;
     const auto job = job_of(operation, *buffers);
     auto* const collective = definition_of(operation.collective).tcp;
@@ -54,7 +53,7 @@ class TcpBackend : public Backend {
       last = peers_.barrier();
       return last.has_value();
     };
-    if (!time_operations(pace, run, barrier, samples.seconds, progress)) {
+    if (!time_operations(pace, run, barrier, samples, progress)) {
       return tl::unexpected(last.error());
     }
     if (!is_repeatable(operation)) {

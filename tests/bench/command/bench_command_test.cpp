@@ -117,6 +117,7 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
                     "all_gather --min 16GiB --max 16GiB --iterations 100 --warm-up 20 --type u8"},
         ForeignLine{"reduce_scatter_perf -b 8 -e 16G -f 2 -g 1 -R 0 -C 0 -m 1 -N 1",
                     "reduce_scatter --min 8 --max 16GiB"},
+        ForeignLine{"all_reduce_perf -C 1 -z 1", "all_reduce --cpu-time"},
         ForeignLine{"all_reduce_perf -d fp8_e4m3 -o prod", "all_reduce --type f8e4m3 --op prod"},
         ForeignLine{"allreduce --type double", "all_reduce --type f64"},
         ForeignLine{"MPI_Alltoall --sizes 1m,2M", "alltoall --sizes 1MiB,2MiB"},

@@ -35,6 +35,15 @@ TEST(TimingTest, TheMeanIsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(timing->mean_of_ranks, 3);
 }
 
+TEST(TimingTest, TheCpuTimeIsTheMeanOfAllRanksWhereAllGaveTheirs) {
+  const auto timing = timing_of(all_reduce_of(64), 2, {{0, {4, 4}, {1, 2}}, {1, {4, 4}, {2, 3}}});
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->cpu, 2);
+  EXPECT_EQ(timing_of(all_reduce_of(64), 1, {{0, {4}}})->cpu, std::nullopt);
+  EXPECT_EQ(complaint_about(2, {{0, {4}, {1}}, {1, {4}}}),
+            "rank 1 gave 0 CPU times, rank 0 gave 1");
+}
+
 TEST(TimingTest, TheTimeOfAWindowIsThatOfOneOfItsMessages) {
   const Operation operation{.collective = Collective::uniband, .bytes = 1U << 20U};
   const auto timing = timing_of(operation, 2, {{0, {64e-3, 64e-3}}, {1, {32e-3, 32e-3}}});
@@ -118,6 +127,18 @@ TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
   EXPECT_EQ(measurements[0].wrong_elements, 0);
   EXPECT_THAT(measurements[0].iterations_us, SizeIs(20));
   EXPECT_EQ(measurements[0].statistics->median_low_us, measurements[0].statistics->median_us);
+}
+
+TEST(MeasurementsOfRowTest, CpuTimeIsAMeasurementOfItsOwn) {
+  auto row = row_at(all_reduce_of(64), 2, 1);
+  row.in_place->cpu = 3e-6;
+  const auto measurements = measurements_of(row, {});
+  ASSERT_THAT(measurements, SizeIs(3));
+  EXPECT_EQ(measurements[2].quantity, "cpu_time");
+  EXPECT_THAT(measurements[2].value, DoubleNear(3, 1e-9));
+  EXPECT_EQ(measurements[2].unit, "us");
+  EXPECT_EQ(measurements[2].conditions, measurements[1].conditions);
+  EXPECT_EQ(measurements[2].statistics, std::nullopt);
 }
 
 TEST(MeasurementsOfRowTest, WhatWasNotRunOrCheckedIsNotThere) {

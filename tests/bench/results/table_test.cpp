@@ -48,6 +48,15 @@ TEST(TableTest, WhatWasNotRunOrCheckedIsNotANumber) {
             "      N/A     N/A     N/A     N/A\n");
 }
 
+TEST(TableTest, CpuTimeComesInPlaceOfTheTimeAndLeavesTheBandwidths) {
+  auto row = row_at(all_reduce_of(8 * kGibibyte), 16, 187);
+  row.out_of_place->cpu = 12.5e-6;
+  EXPECT_EQ(table_row(row, true),
+            "  8589934592    2147483648     float     sum      -1    12.50   99.73  187.00       0"
+            "      N/A   99.73  187.00       0\n");
+  EXPECT_THAT(table_header({.pace = {.cpu_time = true}}), HasSubstr("  cputime   algbw"));
+}
+
 TEST(TableTest, ARowCountsWrongElementsOverRanks) {
   auto row = row_at(all_reduce_of(64), 2, 1);
   row.in_place->wrong = {{.rank = 0, .elements = 3}, {.rank = 1, .elements = 4}};

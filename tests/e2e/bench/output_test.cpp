@@ -122,6 +122,18 @@ TEST(OutputTest, EachIterationIsInTheJsonReportWhenAsked) {
   EXPECT_EQ(each["measurements"][0]["iterations_us"].size(), 5U);
 }
 
+TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportWhenAsked) {
+  Job job;
+  const auto table = job.end_of(job.start(two_ranks({"--cpu-time"}))).out;
+  EXPECT_THAT(table, HasSubstr("  cputime   algbw   busbw"));
+  const auto report = job.end_of(job.start(two_ranks({"--cpu-time", "--format=json"}))).report();
+  ASSERT_TRUE(report.is_object());
+  const auto& measurements = report["measurements"];
+  ASSERT_EQ(measurements.size(), 8U);  // of two sizes and two placements
+  EXPECT_EQ(measurements[3]["quantity"], "cpu_time");
+  EXPECT_GT(measurements[3]["value"], 0);
+}
+
 TEST(OutputTest, QuietLeavesTheTableOut) {
   Job job;
   const auto end = job.end_of(job.start(two_ranks({"-q"})));

@@ -74,6 +74,28 @@ TEST_P(NcclTimingTest, TellsTheBandwidthOf16RanksExactly) {
   }
 }
 
+TEST(NcclTimingCpuTest, TheCpuTimeOfStartingEachOperationIsTakenWhereItIsAskedFor) {
+  const auto answers = run_ranks({.ranks = 2}, [](Backend& backend) {
+    const Operation operation{.bytes = 64};
+    std::string counts;
+    for (const bool pipelined : {false, true}) {
+      for (const bool cpu_time : {false, true}) {
+        Progress progress;
+        if (!backend.reserve(operation)) return std::string("not reserved");
+        const auto batch = backend.measure(
+            operation,
+            {.warm_up = 1, .iterations = 3, .pipelined = pipelined, .cpu_time = cpu_time},
+            progress);
+        if (!batch) return batch.error().message;
+        const auto& of_rank = batch->samples.front();
+        counts += fmt::format("{}/{} ", of_rank.cpu_seconds.size(), of_rank.seconds.size());
+      }
+    }
+    return counts;
+  });
+  EXPECT_THAT(answers, Each(std::string("0/3 3/3 0/3 3/3 ")));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Paces,
     NcclTimingTest,
