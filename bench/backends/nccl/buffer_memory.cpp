@@ -16,9 +16,10 @@ BufferMemory::~BufferMemory() {
 Result<void> BufferMemory::reserve(std::uint64_t send, std::uint64_t receive) {
   auto grown = grow(send_, send);
   if (grown) grown = grow(receive_, receive);
-  if (grown) return grown;
-  release(send_);
-  release(receive_);
+  if (!grown) {
+    release(send_);
+    release(receive_);
+  }
   return grown;
 }
 

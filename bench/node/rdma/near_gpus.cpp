@@ -46,7 +46,6 @@ Result<void> NearGpus::find(const TestInput& input) {
 }
 
 Gpu* NearGpus::near(const std::string& hca, std::size_t place) {
-  if (gpus_.empty()) return nullptr;
   const auto path = path_of(fmt::format("/sys/class/infiniband/{}/device", hca));
   std::vector<std::size_t> nearest;
   std::size_t most = 0;
@@ -56,6 +55,7 @@ Gpu* NearGpus::near(const std::string& hca, std::size_t place) {
     if (common >= most) nearest.push_back(i);
     most = std::max(most, common);
   }
+  if (nearest.empty()) return nullptr;
   const auto ordinal = nearest[place % nearest.size()];
   auto& known = gpus_[ordinal];
   if (!known.gpu) {

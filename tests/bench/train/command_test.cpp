@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(std::vector<const char*> words) {
+std::string error_of(const std::vector<const char*>& words) {
   const auto parsed = parse(words);
   return parsed ? "" : parsed.error().message;
 }
