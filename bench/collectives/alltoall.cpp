@@ -33,19 +33,14 @@ constinit const CollectiveDefinition collectives::alltoall{
     .nccl = {.sends =
                  [](NcclCalls& nccl) {
                    for (int peer = 0; peer < nccl.ranks; ++peer) {
-                     nccl.send(peer, peer);
-                     nccl.receive(peer, peer);
+                     nccl.send(peer, part_at(peer));
+                     nccl.receive(peer, part_at(peer));
                    }
                  },
              .in_place = false},
     .mpi = {.name = "MPI_Alltoall", .call = &MpiCalls::alltoall},
     .tcp = over_tcp,
-    .sim = {.bandwidth =
-                [](const SimRates& rates) {
-                  const double others = rates.gpus * (rates.ranks() - rates.gpus);
-                  return rates.network * (rates.ranks() - 1) / others;
-                },
-            .every_pair = true},
+    .sim = {.bandwidth = [](const SimRates& rates) { return rates.pairs(); }, .every_pair = true},
 };
 
 }  // namespace muster::bench

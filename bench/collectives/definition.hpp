@@ -9,6 +9,7 @@
 
 #include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/operation.hpp"
+#include "bench/collectives/shares.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -43,6 +44,10 @@ struct Received {
   int (*from)(const Participant& self) = nullptr;  // of `one_rank`
 };
 
+[[nodiscard]] constexpr Stretch part_at(int part) {
+  return {.first = static_cast<std::uint64_t>(part), .count = 1};
+}
+
 // The functions of NCCL, with the operation's buffers. They return NCCL's result codes.
 class NcclCalls : public Participant {
  public:
@@ -53,9 +58,15 @@ class NcclCalls : public Participant {
   [[nodiscard]] virtual int reduce_scatter() = 0;
   [[nodiscard]] virtual int broadcast() = 0;
   [[nodiscard]] virtual int reduce() = 0;
-  // One part of the buffer, counted from 0. What goes wrong is the result of the whole group.
-  virtual void send(int peer, int part) = 0;
-  virtual void receive(int peer, int part) = 0;
+  // Parts of the buffer. What goes wrong is the result of the whole group.
+  virtual void send(int peer, Stretch parts) = 0;
+  virtual void receive(int peer, Stretch parts) = 0;
+  // Of the receive buffer: what came in a round before.
+  virtual void send_on(int peer, Stretch parts) = 0;
+
+  [[nodiscard]] virtual bool in_place() const = 0;
+
+  int round = 0;  // of those that are groups of their own
 
  protected:
   ~NcclCalls() = default;
@@ -64,6 +75,7 @@ class NcclCalls : public Participant {
 struct NcclUse {
   int (*call)(NcclCalls& nccl) = nullptr;    // one function of NCCL; or
   void (*sends)(NcclCalls& nccl) = nullptr;  // sends and receives, which are one group
+  int (*rounds)(int ranks) = nullptr;        // or so many groups, one after the other
   bool in_place = true;
   std::string_view log_name = {};  // in NCCL's log; empty where it has no algorithms for it
 
@@ -79,6 +91,8 @@ class MpiCalls {
   [[nodiscard]] virtual int broadcast() const = 0;
   [[nodiscard]] virtual int reduce() const = 0;
   [[nodiscard]] virtual int alltoall() const = 0;
+  [[nodiscard]] virtual int alltoallv() const = 0;
+  [[nodiscard]] virtual int hypercube() const = 0;
   [[nodiscard]] virtual int sendrecv() const = 0;  // to the next rank, from the previous one
   [[nodiscard]] virtual int gather() const = 0;
   [[nodiscard]] virtual int scatter() const = 0;
@@ -95,7 +109,8 @@ class MpiCalls {
 struct MpiUse {
   std::string_view name;  // of MPI's function, for messages
   int (MpiCalls::*call)() const = nullptr;
-  bool divisible = false;  // it may be done in several calls, one after the other
+  bool counts_all = false;  // a call may count the elements of all parts, and not of one alone
+  bool divisible = false;   // it may be done in several calls, one after the other
   // In place, what a rank receives lies where the one buffer begins.
   bool received_first = false;
 };
@@ -115,6 +130,9 @@ struct SimRates {
     return tree ? network * (ranks() - 1) / (gpus * (nodes - 1)) : network;
   }
 
+  // And of what goes from every rank to every other.
+  [[nodiscard]] double pairs() const { return network * (ranks() - 1) / (gpus * (ranks() - gpus)); }
+
   // And of what all ranks send to one, or one to all of them.
   [[nodiscard]] double one_rank() const { return hca * (ranks() - 1) / (ranks() - gpus); }
 };
@@ -127,13 +145,16 @@ struct SimUse {
 
 struct CollectiveDefinition {
   std::string_view name;
-  bool in_parts = false;    // the size asked for is that of all ranks' parts together
-  bool reduces = false;     // --redop counts
-  bool has_root = false;    // --root counts
-  bool one_buffer = false;  // on host memory out of place, too
-  bool exchanges = false;   // in place, what a rank has sent is overwritten by what it receives
-  bool in_pairs = false;    // of ranks, whose number must be even; out of place alone
-  bool no_data = false;     // nothing moves, and there is one size: 0
+  bool in_parts = false;      // the size asked for is that of all ranks' parts together
+  bool unequal = false;       // these parts are those of shares.hpp
+  bool reduces = false;       // --redop counts
+  bool has_root = false;      // --root counts
+  bool one_buffer = false;    // on host memory out of place, too
+  bool exchanges = false;     // in place, what a rank has sent is overwritten by what it receives
+  bool in_pairs = false;      // of ranks, whose number must be even; out of place alone
+  bool power_of_two = false;  // the number of ranks must be one
+  bool out_of_place_alone = false;                 // nobody can do it in place
+  bool no_data = false;                            // nothing moves, and there is one size: 0
   int (*messages)(std::uint64_t bytes) = nullptr;  // see messages_of(); null for 1
   // What differs from sending and receiving everything; null for nothing.
   void (*shape)(Shape& shape, const Participant& self) = nullptr;
@@ -170,6 +191,14 @@ inline constexpr Received kFromPartner{
 [[nodiscard]] inline Participant participant_of(const HostAlgorithms& peers) {
   return {.rank = peers.rank(), .ranks = peers.ranks()};
 }
+
+// A round of hypercube: with whom, which parts come, and which go.
+struct CubeStep {
+  int peer = 0;
+  Stretch there, here;
+};
+
+[[nodiscard]] CubeStep cube_step(int rank, int round);
 
 namespace collectives {
 

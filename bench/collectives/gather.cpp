@@ -34,9 +34,9 @@ constinit const CollectiveDefinition collectives::gather{
     .bus_factor = factor_of_parts,
     .nccl = {.sends =
                  [](NcclCalls& nccl) {
-                   nccl.send(nccl.root, 0);
+                   nccl.send(nccl.root, part_at(0));
                    for (int peer = 0; nccl.is_root() && peer < nccl.ranks; ++peer) {
-                     nccl.receive(peer, peer);
+                     nccl.receive(peer, part_at(peer));
                    }
                  }},
     .mpi = {.name = "MPI_Gather", .call = &MpiCalls::gather},

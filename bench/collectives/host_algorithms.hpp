@@ -9,6 +9,7 @@
 
 #include "bench/collectives/host_arithmetic.hpp"
 #include "bench/collectives/operation.hpp"
+#include "bench/collectives/shares.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -52,6 +53,14 @@ struct HostJob {
 
   [[nodiscard]] std::span<const std::byte> sent_part(int rank) const {
     return send.subspan(static_cast<std::size_t>(rank) * part, part);
+  }
+
+  [[nodiscard]] std::span<const std::byte> sent_parts(Stretch parts) const {
+    return send.subspan(parts.first * part, parts.count * part);
+  }
+
+  [[nodiscard]] std::span<std::byte> received_parts(Stretch parts) const {
+    return receive.subspan(parts.first * part, parts.count * part);
   }
 
   [[nodiscard]] std::span<std::byte> received_part(int rank) const {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "bench/collectives/definition.hpp"
 #include "lib/base/quantity.hpp"
@@ -102,12 +103,20 @@ bool moves_data(Collective collective) { return !definition_of(collective).no_da
 
 Result<void> can_run(const Operation& operation, int ranks) {
   const auto& definition = definition_of(operation.collective);
-  if (operation.in_place && (definition.in_pairs || definition.no_data)) {
+  const bool never_in_place =
+      definition.in_pairs || definition.no_data || definition.out_of_place_alone;
+  if (operation.in_place && never_in_place) {
     return make_error(fmt::format("there is no {} in place", definition.name));
   }
   if (definition.in_pairs && ranks % 2 != 0) {
     return make_error(
         fmt::format("{} runs between pairs of ranks, and {} is no even number of them",
+                    definition.name,
+                    ranks));
+  }
+  if (definition.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks))) {
+    return make_error(
+        fmt::format("{} runs among 2, 4, 8 ranks and so on, and {} is no power of two",
                     definition.name,
                     ranks));
   }
@@ -131,7 +140,8 @@ Shape shape_of(const Operation& operation, int rank, int ranks) {
   const auto& definition = definition_of(operation.collective);
   const auto size = size_of(operation.type);
   const auto elements = definition.no_data ? 0 : operation.bytes / size;
-  const auto parts = definition.in_parts ? static_cast<std::uint64_t>(ranks) : 1;
+  const auto equal = definition.in_parts ? static_cast<std::uint64_t>(ranks) : 1;
+  const auto parts = definition.unequal ? shares_of(ranks) : equal;
   const auto count = definition.in_parts ? part_of(elements, size, parts) : elements;
   const auto all = count * parts;
   Shape shape{.count = count, .send = all, .receive = all, .bytes = all * size};

@@ -23,6 +23,8 @@ namespace muster::bench {
   ROW(broadcast)                \
   ROW(reduce)                   \
   ROW(alltoall)                 \
+  ROW(alltoallv)                \
+  ROW(hypercube)                \
   ROW(sendrecv)                 \
   ROW(gather)                   \
   ROW(scatter)                  \
@@ -87,7 +89,9 @@ struct Operation {
 // Elements that each rank sends and receives. What does not divide by the ranks is rounded down, to
 // parts of whole 16 bytes where data are in parts, as in nccl-tests.
 struct Shape {
-  std::uint64_t count = 0;    // what the library is told: per rank and peer where data are in parts
+  // What the library is told: per rank and peer where data are in parts, and the unit of these
+  // where they are unequal.
+  std::uint64_t count = 0;
   std::uint64_t send = 0;     // elements in the send buffer of `rank`
   std::uint64_t receive = 0;  // elements in the receive buffer of `rank`; 0 where it gets nothing
   std::uint64_t bytes = 0;    // after rounding: the table's `size`, and what bandwidth counts

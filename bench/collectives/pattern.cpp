@@ -44,6 +44,27 @@ Segment moved(const Operation& operation, int from, int ranks, std::uint64_t fro
   return segment;
 }
 
+// What a rank received from each, one after the other.
+std::vector<Segment> from_each(const Operation& operation,
+                               int rank,
+                               int ranks,
+                               const Shape& shape) {
+  const auto& definition = definition_of(operation.collective);
+  std::vector<Segment> segments;
+  for (int from = 0; from < ranks; ++from) {
+    auto sent = part_at(definition.received.own_part ? rank : 0);
+    auto received = part_at(from);
+    if (definition.unequal) {
+      sent = sent_to(rank, from, ranks);
+      received = received_from(from, rank, ranks);
+    }
+    auto& segment = segments.emplace_back(moved(operation, from, ranks, sent.first * shape.count));
+    segment.first = received.first * shape.count;
+    segment.count = received.count * shape.count;
+  }
+  return segments;
+}
+
 }  // namespace
 
 Fill input_of(const Operation& operation, int rank, int ranks) {
@@ -59,29 +80,18 @@ std::vector<Segment> expected_of(const Operation& operation, int rank, int ranks
   const auto shape = shape_of(operation, rank, ranks);
   if (shape.receive == 0) return {};
   const auto& received = definition_of(operation.collective).received;
+  if (received.what == Received::What::every_rank) return from_each(operation, rank, ranks, shape);
   const auto begin = received.own_part ? unsigned_of(rank) * shape.count : 0;
-  std::vector<Segment> segments;
-  switch (received.what) {
-    case Received::What::reduction:
-      segments.push_back(reduced(operation, ranks));
-      segments.front().shift = begin % segments.front().low.size();
-      break;
-    case Received::What::one_rank: {
-      const int from = received.from({.rank = rank, .ranks = ranks, .root = operation.root});
-      segments.push_back(moved(operation, from, ranks, begin));
-      break;
-    }
-    case Received::What::every_rank:
-      for (int from = 0; from < ranks; ++from) {
-        segments.push_back(moved(operation, from, ranks, begin));
-        segments.back().first = unsigned_of(from) * shape.count;
-      }
-      break;
+  Segment segment;
+  if (received.what == Received::What::reduction) {
+    segment = reduced(operation, ranks);
+    segment.shift = begin % segment.low.size();
+  } else {
+    const int from = received.from({.rank = rank, .ranks = ranks, .root = operation.root});
+    segment = moved(operation, from, ranks, begin);
   }
-  for (auto& segment : segments) {
-    segment.count = segments.size() == 1 ? shape.receive : shape.count;
-  }
-  return segments;
+  segment.count = shape.receive;
+  return {segment};
 }
 
 }  // namespace muster::bench

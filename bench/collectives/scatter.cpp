@@ -39,9 +39,9 @@ constinit const CollectiveDefinition collectives::scatter{
     .nccl = {.sends =
                  [](NcclCalls& nccl) {
                    for (int peer = 0; nccl.is_root() && peer < nccl.ranks; ++peer) {
-                     nccl.send(peer, peer);
+                     nccl.send(peer, part_at(peer));
                    }
-                   nccl.receive(nccl.root, 0);
+                   nccl.receive(nccl.root, part_at(0));
                  }},
     .mpi = {.name = "MPI_Scatter", .call = &MpiCalls::scatter},
     .tcp = over_tcp,

@@ -26,8 +26,8 @@ constinit const CollectiveDefinition collectives::sendrecv{
     .bus_factor = factor_of_one,
     .nccl = {.sends =
                  [](NcclCalls& nccl) {
-                   nccl.send(nccl.next(), 0);
-                   nccl.receive(nccl.previous(), 0);
+                   nccl.send(nccl.next(), part_at(0));
+                   nccl.receive(nccl.previous(), part_at(0));
                  },
              .in_place = false},
     .mpi = {.name = "MPI_Sendrecv", .call = &MpiCalls::sendrecv, .divisible = true},

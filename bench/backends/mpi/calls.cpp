@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "bench/collectives/host_arithmetic.hpp"
 
@@ -30,6 +31,24 @@ void make_operations(std::array<MPI_Op, kReductions>& operations) {
 }
 
 std::uint64_t elements_of_block(Type type) { return 16 / size_of(type); }
+
+// What one call has to count.
+std::uint64_t counted(const MpiUse& use, const Shape& shape) {
+  return use.counts_all ? std::max(shape.send, shape.receive) : shape.count;
+}
+
+// From counts that fit into ints.
+void divide_unequally(PlanParts& parts) {
+  const auto unit = parts.count;
+  for (int peer = 0; peer < parts.self.ranks; ++peer) {
+    const auto sent = sent_to(peer, parts.self.rank, parts.self.ranks);
+    const auto received = received_from(peer, parts.self.rank, parts.self.ranks);
+    parts.send_counts.push_back(static_cast<int>(sent.count * unit));
+    parts.send_at.push_back(static_cast<int>(sent.first * unit));
+    parts.receive_counts.push_back(static_cast<int>(received.count * unit));
+    parts.receive_at.push_back(static_cast<int>(received.first * unit));
+  }
+}
 
 }  // namespace
 
@@ -75,6 +94,42 @@ int Plan::alltoall() const {
                       count(),
                       parts_.datatype,
                       parts_.communicator);
+}
+
+int Plan::alltoallv() const {
+  return MPI_Alltoallv(parts_.send,
+                       parts_.send_counts.data(),
+                       parts_.send_at.data(),
+                       parts_.datatype,
+                       parts_.receive,
+                       parts_.receive_counts.data(),
+                       parts_.receive_at.data(),
+                       parts_.datatype,
+                       parts_.communicator);
+}
+
+int Plan::hypercube() const {
+  const auto bytes = parts_.part_bytes;
+  const auto own = static_cast<std::uint64_t>(parts_.self.rank);
+  if (!parts_.in_place) std::memcpy(parts_.receive + own * bytes, parts_.send, bytes);
+  for (int round = 0; 1 << round < parts_.self.ranks; ++round) {
+    const auto [peer, there, here] = cube_step(parts_.self.rank, round);
+    const auto elements = static_cast<int>(parts_.count * here.count);
+    const int code = MPI_Sendrecv(parts_.receive + here.first * bytes,
+                                  elements,
+                                  parts_.datatype,
+                                  peer,
+                                  0,
+                                  parts_.receive + there.first * bytes,
+                                  elements,
+                                  parts_.datatype,
+                                  peer,
+                                  0,
+                                  parts_.communicator,
+                                  MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return code;
+  }
+  return MPI_SUCCESS;
 }
 
 int Plan::sendrecv() const {
@@ -277,8 +332,9 @@ MPI_Op Types::op(Type type, Reduction reduction) const {
 }
 
 Result<void> can_count(const Operation& operation, int rank, int ranks, std::uint64_t most) {
-  const auto count = shape_of(operation, rank, ranks).count;
-  if (definition_of(operation.collective).mpi.divisible || count <= most) return {};
+  const auto& use = definition_of(operation.collective).mpi;
+  const auto count = counted(use, shape_of(operation, rank, ranks));
+  if (use.divisible || count <= most) return {};
   if (!reduces(operation.collective) && count / elements_of_block(operation.type) <= most) {
     return {};
   }
@@ -309,6 +365,7 @@ Plan plan_of(const Operation& operation,
                   .send_in_place = operation.in_place && (!definition.has_root || is_root),
                   .receive_in_place = operation.in_place && is_root,
                   .count = shape.count,
+                  .part_bytes = shape.count * size_of(operation.type),
                   .datatype = Types::datatype(operation.type),
                   .op = types.op(operation.type, operation.reduction),
                   .self = {.rank = rank, .ranks = ranks, .root = operation.root},
@@ -319,10 +376,11 @@ Plan plan_of(const Operation& operation,
   if (shape.count > most && definition.mpi.divisible) {
     parts.chunk = most / 4096 * 4096;
     parts.chunk_bytes = parts.chunk * size_of(operation.type);
-  } else if (shape.count > most) {
+  } else if (counted(definition.mpi, shape) > most) {
     parts.count = shape.count / elements_of_block(operation.type);
     parts.datatype = types.block();
   }
+  if (definition.unequal) divide_unequally(parts);
   return Plan(parts);
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "bench/backends/host_memory.hpp"
 #include "bench/collectives/definition.hpp"
@@ -25,6 +26,9 @@ struct PlanParts {
   bool send_in_place = false;  // the send buffer is MPI_IN_PLACE
   bool receive_in_place = false;
   std::uint64_t count = 0;  // of `datatype`
+  std::uint64_t part_bytes = 0;
+  // Of `datatype`, for each rank, where parts are unequal.
+  std::vector<int> send_counts = {}, send_at = {}, receive_counts = {}, receive_at = {};
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
   Participant self;
@@ -53,6 +57,8 @@ class Plan final : public MpiCalls {
   [[nodiscard]] int broadcast() const override;
   [[nodiscard]] int reduce() const override;
   [[nodiscard]] int alltoall() const override;
+  [[nodiscard]] int alltoallv() const override;
+  [[nodiscard]] int hypercube() const override;
   [[nodiscard]] int sendrecv() const override;
   [[nodiscard]] int gather() const override;
   [[nodiscard]] int scatter() const override;

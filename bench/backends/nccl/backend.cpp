@@ -264,6 +264,10 @@ Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace)
   if (operation.in_place && !use.in_place) {
     return lacks(fmt::format("{} in place", to_string(operation.collective)));
   }
+  if (use.rounds != nullptr && pace.together > 1) {
+    return make_error(fmt::format("--together: {} is several groups, each of which needs the last",
+                                  to_string(operation.collective)));
+  }
   return pace.graph ? supports_graphs() : Result<void>{};
 }
 

@@ -46,37 +46,43 @@ class Calls final : public NcclCalls {
 
   int all_reduce() override {
     return library_.all_reduce.call(
-        send_at(0), receive_at(0), job_.count, type_, reduction_, job_.handle, job_.stream);
+        sent(), received(), job_.count, type_, reduction_, job_.handle, job_.stream);
   }
 
   int all_gather() override {
     return library_.all_gather.call(
-        send_at(0), receive_at(0), job_.count, type_, job_.handle, job_.stream);
+        sent(), received(), job_.count, type_, job_.handle, job_.stream);
   }
 
   int reduce_scatter() override {
     return library_.reduce_scatter.call(
-        send_at(0), receive_at(0), job_.count, type_, reduction_, job_.handle, job_.stream);
+        sent(), received(), job_.count, type_, reduction_, job_.handle, job_.stream);
   }
 
   int broadcast() override {
     return library_.broadcast.call(
-        send_at(0), receive_at(0), job_.count, type_, root, job_.handle, job_.stream);
+        sent(), received(), job_.count, type_, root, job_.handle, job_.stream);
   }
 
   int reduce() override {
     return library_.reduce.call(
-        send_at(0), receive_at(0), job_.count, type_, reduction_, root, job_.handle, job_.stream);
+        sent(), received(), job_.count, type_, reduction_, root, job_.handle, job_.stream);
   }
 
-  void send(int peer, int part) override {
-    note(library_.send.call(send_at(part), job_.count, type_, peer, job_.handle, job_.stream));
+  void send(int peer, Stretch parts) override { give(peer, job_.buffers.send, parts); }
+
+  void send_on(int peer, Stretch parts) override { give(peer, job_.buffers.receive, parts); }
+
+  void receive(int peer, Stretch parts) override {
+    note(library_.receive.call(address(job_.buffers.receive + parts.first * part_),
+                               parts.count * job_.count,
+                               type_,
+                               peer,
+                               job_.handle,
+                               job_.stream));
   }
 
-  void receive(int peer, int part) override {
-    note(
-        library_.receive.call(receive_at(part), job_.count, type_, peer, job_.handle, job_.stream));
-  }
+  [[nodiscard]] bool in_place() const override { return job_.operation.in_place; }
 
   void begin_group() { failed_ = library_.group_start.call(); }
 
@@ -90,13 +96,18 @@ class Calls final : public NcclCalls {
     if (failed_ == nccl::kSuccess && code != nccl::kInProgress) failed_ = code;
   }
 
-  [[nodiscard]] void* send_at(int part) const {
-    return address(job_.buffers.send + static_cast<std::uint64_t>(part) * part_);
+  void give(int peer, cuda::Pointer buffer, Stretch parts) {
+    note(library_.send.call(address(buffer + parts.first * part_),
+                            parts.count * job_.count,
+                            type_,
+                            peer,
+                            job_.handle,
+                            job_.stream));
   }
 
-  [[nodiscard]] void* receive_at(int part) const {
-    return address(job_.buffers.receive + static_cast<std::uint64_t>(part) * part_);
-  }
+  [[nodiscard]] void* sent() const { return address(job_.buffers.send); }
+
+  [[nodiscard]] void* received() const { return address(job_.buffers.receive); }
 
   const nccl::Library& library_;
   Job job_;
@@ -195,7 +206,15 @@ Result<void> Communicator::enqueue(const Operation& operation,
                                    int times) {
   if (given_up_.load()) return make_error("NCCL's communicator was given up");
   const auto name = to_string(operation.collective);
-  if (times == 1) return settle(name, call(operation, shape, buffers, stream));
+  if (times == 1) {
+    const auto& use = definition_of(operation.collective).nccl;
+    const int rounds = use.rounds == nullptr ? 1 : use.rounds(ranks_);
+    Result<void> put;
+    for (int round = 0; put && round < rounds; ++round) {
+      put = settle(name, call(operation, shape, buffers, stream, round));
+    }
+    return put;
+  }
   const auto is_fine = [](int code) { return code == nccl::kSuccess || code == nccl::kInProgress; };
   int begun = library_.group_start.call();
   for (int i = 0; i < times && is_fine(begun); ++i) {
@@ -208,7 +227,8 @@ Result<void> Communicator::enqueue(const Operation& operation,
 int Communicator::call(const Operation& operation,
                        const Shape& shape,
                        const Buffers& buffers,
-                       cuda::Stream stream) {
+                       cuda::Stream stream,
+                       int round) {
   Calls calls(library_,
               {.rank = rank_, .ranks = ranks_, .root = operation.root},
               {.operation = operation,
@@ -220,6 +240,7 @@ int Communicator::call(const Operation& operation,
   if (use.call != nullptr) return use.call(calls);
   // NCCL before 2.28 has no functions for these, and makes them of sends and receives in one
   // group, as programs do.
+  calls.round = round;
   calls.begin_group();
   use.sends(calls);
   return calls.end_group();

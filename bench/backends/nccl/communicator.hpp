@@ -61,7 +61,8 @@ class Communicator {
   [[nodiscard]] int call(const Operation& operation,
                          const Shape& shape,
                          const Buffers& buffers,
-                         cuda::Stream stream);
+                         cuda::Stream stream,
+                         int round = 0);
   // The state of the communicator, as far as it can be asked.
   [[nodiscard]] int state(int& asked);
   // Waits until a call that answered "in progress" is done; if it is not by then, gives up.

@@ -113,6 +113,15 @@ INSTANTIATE_TEST_SUITE_P(
                   1,
                   3,
                   {.count = 32, .send = 96, .receive = 96, .bytes = 96}},
+        // Parts of 1, 2 and 3 units of 16 bytes.
+        ShapeCase{of(Collective::alltoallv, 100, Type::u8),
+                  1,
+                  3,
+                  {.count = 16, .send = 96, .receive = 96, .bytes = 96}},
+        ShapeCase{of(Collective::hypercube, 1024),
+                  3,
+                  4,
+                  {.count = 64, .send = 64, .receive = 256, .bytes = 1024, .send_at = 192}},
         ShapeCase{of(Collective::gather, 100, Type::u8, 1),
                   1,
                   3,
@@ -163,6 +172,20 @@ TEST(OperationTest, PairsNeedAnEvenNumberOfRanksAndTwoBuffers) {
   EXPECT_TRUE(can_run({.collective = Collective::all_reduce, .in_place = true, .bytes = 8}, 3));
 }
 
+TEST(OperationTest, AHypercubeNeedsAPowerOfTwo) {
+  for (const int ranks : {1, 2, 4, 1024}) EXPECT_TRUE(can_run(of(Collective::hypercube, 8), ranks));
+  EXPECT_TRUE(can_run({.collective = Collective::hypercube, .in_place = true, .bytes = 8}, 4));
+  const auto six = can_run(of(Collective::hypercube, 8), 6);
+  ASSERT_FALSE(six);
+  EXPECT_EQ(six.error().message,
+            "hypercube runs among 2, 4, 8 ranks and so on, and 6 is no power of two");
+}
+
+TEST(OperationTest, UnequalPartsAreNotExchangedInPlace) {
+  EXPECT_TRUE(can_run(of(Collective::alltoallv, 8), 3));
+  EXPECT_FALSE(can_run({.collective = Collective::alltoallv, .in_place = true, .bytes = 8}, 3));
+}
+
 TEST(OperationTest, CountsTheMessagesOfAnOperation) {
   EXPECT_EQ(messages_of(of(Collective::all_reduce, 8)), 1);
   EXPECT_EQ(messages_of(of(Collective::pingpong, 8)), 2);
@@ -185,10 +208,12 @@ TEST(OperationTest, CountsBusBandwidthAsTheTableOfCollectives) {
   for (const auto collective : {Collective::all_gather,
                                 Collective::reduce_scatter,
                                 Collective::alltoall,
+                                Collective::hypercube,
                                 Collective::gather,
                                 Collective::scatter}) {
     EXPECT_EQ(bus_factor(collective, 16), 0.9375);
   }
+  EXPECT_EQ(bus_factor(Collective::alltoallv, 16), 0.975);  // 39 of 40 units go to others
   for (const auto collective : {Collective::broadcast, Collective::reduce, Collective::sendrecv}) {
     EXPECT_EQ(bus_factor(collective, 16), 1);
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "bench/collectives/inputs.hpp"
 #include "tests/bench/collectives/every.hpp"
@@ -34,6 +35,24 @@ class AllInputs {
   std::unique_ptr<Inputs> inputs_;
 };
 
+// The units that a rank sends to another of so many.
+std::uint64_t share(int from, int to, int ranks) {
+  return 1 + static_cast<std::uint64_t>((to - from + ranks) % ranks) % 4;
+}
+
+// Of unequal parts: who sent this element, and which of its elements it was.
+std::pair<int, std::uint64_t> origin(int rank,
+                                     int ranks,
+                                     std::uint64_t unit,
+                                     std::uint64_t element) {
+  int from = 0;
+  for (; element >= share(from, rank, ranks) * unit; ++from) {
+    element -= share(from, rank, ranks) * unit;
+  }
+  for (int to = 0; to < rank; ++to) element += share(from, to, ranks) * unit;
+  return {from, element};
+}
+
 // What the collective leaves in one element of the receive buffer, by its definition.
 BitRange by_definition(const AllInputs& inputs,
                        const Operation& operation,
@@ -61,10 +80,15 @@ BitRange by_definition(const AllInputs& inputs,
     case Collective::barrier:
       break;
     case Collective::all_gather:
+    case Collective::hypercube:
     case Collective::gather:
       return inputs.at(static_cast<int>(element / count), element % count);
     case Collective::alltoall:
       return inputs.at(static_cast<int>(element / count), part + element % count);
+    case Collective::alltoallv: {
+      const auto [from, sent] = origin(rank, ranks, count, element);
+      return inputs.at(from, sent);
+    }
   }
   return {};
 }
@@ -97,7 +121,8 @@ void expect_definition_of_all_types(Operation operation, int ranks) {
     operation.type = type;
     // About 60 elements for each rank and part.
     const auto parts = reduces(operation.collective) && ranks > 9 ? 4 : ranks;
-    operation.bytes = size_of(type) * 60 * static_cast<std::uint64_t>(parts) + 7;
+    const auto several = operation.collective == Collective::alltoallv ? 3 : 1;
+    operation.bytes = size_of(type) * 60 * static_cast<std::uint64_t>(parts * several) + 7;
     const AllInputs inputs(operation, ranks);
     for (const int rank : std::set{0, ranks / 2, ranks - 1}) {
       SCOPED_TRACE(::testing::Message()
@@ -113,6 +138,8 @@ TEST_P(PatternTest, ExpectsWhatMovingCollectivesDoByDefinition) {
   for (const auto collective : {Collective::all_gather,
                                 Collective::broadcast,
                                 Collective::alltoall,
+                                Collective::alltoallv,
+                                Collective::hypercube,
                                 Collective::pingpong,
                                 Collective::uniband,
                                 Collective::biband,

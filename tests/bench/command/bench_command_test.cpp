@@ -262,8 +262,9 @@ TEST_P(BadUsage, IsSaidInWords) {
 
 constexpr const char* kOneCollective =
     "expects one collective of all_reduce, all_gather, reduce_scatter, broadcast, reduce, "
-    "alltoall, sendrecv, gather, scatter, pingpong, uniband, biband, barrier, as muster-bench "
-    "all_reduce";
+    "alltoall, alltoallv, hypercube, sendrecv, gather, scatter, pingpong, uniband, biband, "
+    "barrier, "
+    "as muster-bench all_reduce";
 constexpr const char* kNotAmong = "--at: that size is not among those that are run";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -275,7 +276,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reducee", "no collective is called \"all_reducee\"; did you mean all_reduce?"},
         Bad{"xyzzy",
             "no collective is called \"xyzzy\"; there are all_reduce, all_gather, "
-            "reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter, pingpong, "
+            "reduce_scatter, broadcast, reduce, alltoall, alltoallv, hypercube, sendrecv, gather, "
+            "scatter, pingpong, "
             "uniband, biband, barrier"},
         Bad{"all_reduce --min 0", "--min: expects a size from 1 B to 1024 TiB, got \"0\""},
         Bad{"all_reduce --max 2000TiB",

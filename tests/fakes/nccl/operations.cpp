@@ -166,7 +166,9 @@ int in_group(Communicator handle, Stream stream, int peer, int type, std::uint64
     return code;
   }
   group.call.kind = Kind::parts;
-  group.call.request = {.kind = static_cast<int>(Kind::parts), .type = type, .count = count};
+  // Counts of a group may differ; the largest stands for all.
+  const auto most = std::max<std::uint64_t>(group.call.request.count, count);
+  group.call.request = {.kind = static_cast<int>(Kind::parts), .type = type, .count = most};
   return nccl::kSuccess;
 }
 

@@ -44,7 +44,7 @@ std::string text_of(const std::vector<Wrong>& wrongs) {
 
 // Runs one operation; empty where all is right.
 std::string trouble_with(Backend& backend, const Operation& operation) {
-  if (!backend.supports(operation, {})) return {};
+  if (!can_run(operation, backend.ranks()) || !backend.supports(operation, {})) return {};
   const auto wrongs = verify_once(backend, operation);
   if (!wrongs) return fmt::format("{}: {}\n", text_of(operation), wrongs.error().message);
   if (wrongs->empty()) return {};

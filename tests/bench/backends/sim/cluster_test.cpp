@@ -93,6 +93,8 @@ TEST(SimClusterTest, ReachesTheCeilingsOfItsHardware) {
         Case{"nodes=8,algorithm=tree", Collective::reduce_scatter, 450},
         Case{"nodes=2", Collective::alltoall, 93.75},
         Case{"nodes=8", Collective::alltoall, 56.25},
+        Case{"nodes=8", Collective::alltoallv, 56.25},
+        Case{"nodes=8", Collective::hypercube, 56.25},
         Case{"nodes=8", Collective::broadcast, 400},
         Case{"nodes=8", Collective::reduce, 400},
         Case{"nodes=2", Collective::sendrecv, 50},
