@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "bench/collectives/mixing.hpp"
+#include "lib/base/mixing.hpp"
 #include "bench/collectives/number.hpp"
 
 namespace muster::bench {

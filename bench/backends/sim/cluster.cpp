@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "bench/collectives/definition.hpp"
-#include "bench/collectives/mixing.hpp"
+#include "lib/base/mixing.hpp"
 
 namespace muster::bench {
 namespace {

@@ -204,6 +204,22 @@ class Execution {
     }
   }
 
+  [[nodiscard]] static bool are_equal(const Slot& slot) {
+    return std::all_of(slot.part.begin(), slot.part.begin() + slot.parts, [&](const Part& part) {
+      return part.bytes == slot.part.front().bytes;
+    });
+  }
+
+  // What this rank gives to others.
+  [[nodiscard]] long double given() const {
+    std::uint64_t bytes = 0;
+    const auto& mine = slot(own());
+    for (std::uint64_t i = 0; i < mine.parts; ++i) {
+      if (mine.part.at(i).peer != own()) bytes += mine.part.at(i).bytes;
+    }
+    return static_cast<long double>(bytes);
+  }
+
   // What a group of sends and receives of all ranks amounts to.
   [[nodiscard]] std::string_view name_of_parts() const {
     std::uint64_t parts = 0;
@@ -218,7 +234,7 @@ class Execution {
       }
     }
     const auto all = static_cast<std::uint64_t>(ranks());
-    if (parts == all * all && all > 1) return "alltoall";
+    if (parts == all * all && all > 1) return are_equal(slot(0)) ? "alltoall" : "alltoallv";
     if (most == all && all > 1) return "scatter";
     return one_taker && all > 1 ? "gather" : "sendrecv";
   }
@@ -237,6 +253,8 @@ class Execution {
     long double factor = 1;
     if (what == "all_reduce") {
       factor = 2 * (n - 1) / n;
+    } else if (what == "alltoallv") {
+      bytes = given();
     } else if (what != "broadcast" && what != "reduce" && what != "sendrecv") {
       bytes *= n;
       factor = (n - 1) / n;

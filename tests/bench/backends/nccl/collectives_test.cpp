@@ -125,14 +125,14 @@ TEST(NcclCollectivesTest, AnOldLibraryRegistersNothing) {
   EXPECT_THAT(answers, ElementsAre(HasSubstr("NCCL 2.8.4 has no registered memory: 2.19 has")));
 }
 
-// Of 9 collectives: 12 types each, by 5 reductions where there are any, 4 of the types of 8 bits, 2
-// roots where there are any, and 2 placements but for alltoall and sendrecv. Rank 1 is no root, or
-// the last one, of 2.
+// Of 11 collectives: 12 types each, by 5 reductions where there are any, 4 of the types of 8 bits,
+// 2 roots where there are any, and 2 placements but for alltoall, alltoallv and sendrecv. Rank 1 is
+// no root, or the last one, of 2.
 TEST(NcclCollectivesTest, LooksAtEveryOneOfThem) {
   const auto answers =
       run_ranks({.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "index": 5}})"}, verify_all);
   EXPECT_THAT(answers[0], IsEmpty());
-  const std::size_t without_root = 2 * 58 + 2 * 12 + 2 * 58 + 12 + 12;
+  const std::size_t without_root = 2 * 58 + 2 * 12 + 2 * 58 + 12 + 12 + 12 + 2 * 12;
   const std::size_t with_root =
       4 * 12 + 2 * 58 + 2 * 12 + 4 * 12;  // nobody but a root gets anything
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(answers[1], '\n')),

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace muster::bench {
+namespace muster {
 
 // A fixed mixing of the bits of a counter (SplitMix64).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t value) {
@@ -14,4 +14,4 @@ namespace muster::bench {
   return value ^ value >> 31U;
 }
 
-}  // namespace muster::bench
+}  // namespace muster
