@@ -155,8 +155,8 @@ void Client::watch_times() {
     return end(late_trouble(stage, {own}));
   }
   socket_->send(pack(Kind::overdue, to_bytes(stage)));
-  // Rank 0 waits for answers, and may have others to wait for.
-  verdict_ends_ = after(3 * options_.grace);
+  // Rank 0 waits for answers, may have others to wait for, and may know whom else to ask.
+  verdict_ends_ = after(4 * options_.grace);
 }
 
 void Client::give_up(const GivingUp& reason) {

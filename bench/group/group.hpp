@@ -39,6 +39,9 @@ struct JoinOptions {
   // Called once, on a thread of the group's own, when the run cannot go on. The process is expected
   // to report and end in it.
   std::function<void(const Trouble&)> on_trouble;
+  // Rank 0: what else is known of a phase that took too long, asked before the others are told and
+  // end. It takes no longer than 1.5 times the grace. On the same thread.
+  std::function<std::string()> explain_late;
   // Rank 0: told of each stranger that was turned away, a sentence. On the group's own thread.
   std::function<void(std::string_view)> note;
   // Rank 0: told of the ranks that are missing yet, whenever some have come. On the same thread.

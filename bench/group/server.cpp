@@ -204,7 +204,10 @@ void Server::declare_late() {
     if (peer.left || peer.told) continue;
     answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
   }
-  end(late_trouble(*overdue_, answers));
+  auto trouble = late_trouble(*overdue_, answers);
+  const auto more = options_.explain_late ? options_.explain_late() : std::string();
+  if (!more.empty()) trouble.what.append(fmt::format("; {}", more));
+  end(trouble);
 }
 
 void Server::declare_absent() {

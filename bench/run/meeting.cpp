@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bench/backends/mpi_module.hpp"
+#include "bench/backends/nccl/ras.hpp"
 #include "bench/group/reachability.hpp"
 #include "bench/group/trouble.hpp"
 #include "bench/launch/random.hpp"
@@ -88,6 +89,12 @@ void show_wait(RankContext& self, const std::vector<int>& missing, Clock::durati
       fmt::format("waiting for {} of {}, {} at most", who, self.place.world, in_words(patience)));
 }
 
+std::string words_of_ras(const RankContext& self) {
+  if (self.kind != BackendKind::nccl) return {};
+  const auto words = ask_ras(std::chrono::seconds(3));
+  return words.empty() ? "" : fmt::format("NCCL's RAS service says: {}", words);
+}
+
 Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::string secret) {
   const auto patience = to_duration(self.command.join_deadline);
   std::optional<TimeLimit> limit;
@@ -103,6 +110,7 @@ Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::s
       .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
       .patience = patience,
       .on_trouble = [&self](const Trouble& trouble) { self.emergency.end(trouble); },
+      .explain_late = [&self] { return words_of_ras(self); },
       .note = [&self](std::string_view line) { self.say(line); },
       .missing = [&self,
                   patience](const std::vector<int>& ranks) { show_wait(self, ranks, patience); }};

@@ -17,6 +17,7 @@
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/nccl/ordinal.hpp"
+#include "bench/backends/nccl/ras.hpp"
 #include "bench/backends/nccl/stream_timing.hpp"
 #include "bench/backends/nccl/streamed.hpp"
 #include "bench/collectives/definition.hpp"
@@ -25,11 +26,11 @@
 namespace muster::bench {
 namespace {
 
-constexpr int kSendSince = 2700;       // 2.7.0
-constexpr int kBfloat16Since = 21000;  // 2.10.0
-constexpr int kFloat8Since = 22400;    // 2.24.0; on GPUs from H100 on
-constexpr int kAverageSince = 21000;   // 2.10.0
-constexpr int kGraphsSince = 20900;    // 2.9.0
+constexpr int kSendSince = 2700;        // 2.7.0
+constexpr int kBfloat16Since = 21000;   // 2.10.0
+constexpr int kFloat8Since = 22400;     // 2.24.0; on GPUs from H100 on
+constexpr int kAverageSince = 21000;    // 2.10.0
+constexpr int kGraphsSince = 20900;     // 2.9.0
 
 // The buffers of NCCL's connections, which are made with the first operation, come on top.
 constexpr std::uint64_t kLeftToNccl = 1UL << 30;
@@ -495,6 +496,7 @@ std::string nccl_version_text(int version) {
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   if (options.log) keep_nccl_log();
+  if (options.rank == 0) choose_ras_address();
   auto cuda = cuda::open_library(options.cuda);
   if (!cuda) return tl::unexpected(cuda.error());
   auto nccl = nccl::open_library(options.nccl);

@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "tests/e2e/bench/job.hpp"
+#include "tests/fakes/ras.hpp"
 
 namespace muster::e2e {
 namespace {
@@ -257,6 +258,17 @@ TEST_F(FakeNccl, AHangIsToldWithNcclsOwnWords) {
       EXPECT_THAT(ended.out, HasSubstr("# NCCL warns: NET/IB : a completion is missing\n"));
     }
   }
+}
+
+TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
+  ranks = 2;
+  const fakes::Ras service(
+      "SERVER PROTOCOL 2\nOK\nErrors\n======\n\nDEAD\n  1 job process is considered dead\n");
+  own_variables["NCCL_RAS_ADDR"] = service.address();
+  start(R"("hang": {"rank": 1, "operation": 7})", {"--operation-deadline=1s", "--profile=generic"});
+  EXPECT_THAT(message_of(end(1), "bench.completion"),
+              AllOf(HasSubstr("has not started operation 7"),
+                    HasSubstr("NCCL's RAS service says: 1 job process is considered dead")));
 }
 
 TEST_F(FakeNccl, AnAbortThatHangsEndsTheRunAllTheSame) {
