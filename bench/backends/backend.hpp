@@ -100,6 +100,10 @@ class Backend {
   // What somebody should know about how it was set up, a sentence each.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 
+  // What the library found when it tried its own paths, line by line, in the process that it tells;
+  // nothing where it was not asked to.
+  [[nodiscard]] virtual std::optional<std::vector<std::string>> diagnosis() const { return {}; }
+
   // What cannot be done here, as a sentence: "NCCL 2.9 has no average". Asked before anything runs.
   [[nodiscard]] virtual Result<void> supports(const Operation& operation,
                                               const Pace& pace) const = 0;

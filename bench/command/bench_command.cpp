@@ -184,6 +184,9 @@ Result<void> finish(const BenchCommand& command) {
   if (command.split && (command.cycles > 1 || command.soak)) {
     return make_error("--split runs all sizes once: it excludes --cycles and --soak");
   }
+  if (command.split && command.diagnose) {
+    return make_error("--split and --diagnose exclude each other");
+  }
   if (command.split && command.acceptance) {
     return make_error("--split and --acceptance exclude each other");
   }
@@ -191,6 +194,7 @@ Result<void> finish(const BenchCommand& command) {
       command.backend == BackendKind::nccl || command.backend == BackendKind::automatic;
   for (const auto& [asked, option] : {std::pair(command.graph, "--graph"),
                                       std::pair(command.registered, "--registered"),
+                                      std::pair(command.diagnose, "--diagnose"),
                                       std::pair(command.together > 1, "--together")}) {
     if (asked && !may_be_nccl)
       return make_error(fmt::format("{} goes with --backend nccl", option));

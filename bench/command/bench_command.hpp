@@ -58,6 +58,7 @@ struct BenchCommand {
   bool pipelined = false;
   bool graph = false;
   bool registered = false;      // buffers, with NCCL
+  bool diagnose = false;        // NCCL tries its paths first
   int together = 1;             // operations in one group of NCCL
   bool cpu_time = false;        // in the table, in place of the time
   int cycles = 1;               // of all sizes, at the least

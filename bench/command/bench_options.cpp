@@ -163,6 +163,7 @@ constexpr std::array kOptions{
     option<&C::pipelined>(
         "--pipelined", "", "start operations back to back; without it each one is waited for"),
     option<&C::graph>("--graph", "", "run them as a CUDA graph"),
+    option<&C::diagnose>("--diagnose", "", "let NCCL try each path between GPUs first (NCCL 2.31)"),
     option<&C::registered>(
         "--registered", "", "take NCCL's memory for buffers, and register it (NCCL 2.19)"),
     option<&C::together, AtLeast<1>{}>(

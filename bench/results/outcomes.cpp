@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -215,6 +216,19 @@ std::vector<std::string> not_used(const std::vector<TransportFacts::Missing>& mi
   return parts;
 }
 
+// "only 52/56 GPU-to-GPU peer accesses passed verification".
+bool counts_too_few(std::string_view line) {
+  const auto slash = line.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto begin = line.substr(0, slash).find_last_not_of("0123456789") + 1;
+  unsigned right = 0;
+  unsigned all = 0;
+  const auto* const end = line.data() + line.size();
+  const bool two = std::from_chars(line.data() + begin, end, right).ec == std::errc() &&
+                   std::from_chars(line.data() + slash + 1, end, all).ec == std::errc();
+  return two && right < all;
+}
+
 bool is_bandwidth(const Finding& finding) {
   return std::ranges::find(kBandwidthChecks, finding.check) != kBandwidthChecks.end();
 }
@@ -300,6 +314,38 @@ Finding completed(int ranks) {
           .outcome = Outcome::pass,
           .message = ranks == 1 ? std::string("the only rank came to the end")
                                 : fmt::format("all {} ranks came to the end", ranks)};
+}
+
+// A line that counts fewer of its paths as right than there are is a failure; what else NCCL wants
+// to be looked at, a check that could not be done, say, is a warning. The lines that have no tag
+// name the pair of GPUs and the path.
+Finding judge_diagnosis(const std::vector<std::string>& lines) {
+  constexpr std::string_view kRight = "[OK]";
+  constexpr std::string_view kToReview = "[INFO]";
+  Finding finding{.check = "bench.diagnosis", .device = "job", .outcome = Outcome::unknown};
+  std::vector<std::string> right, wrong;
+  bool failed = false;
+  for (const std::string_view line : lines) {
+    if (line.starts_with("===") || line.starts_with("NCCL diagnostics completed")) continue;
+    if (line.starts_with(kRight)) {
+      right.emplace_back(trim(line.substr(kRight.size())));
+      continue;
+    }
+    const bool tagged = line.starts_with(kToReview);
+    wrong.emplace_back(trim(tagged ? line.substr(kToReview.size()) : line));
+    failed = failed || counts_too_few(line);
+  }
+  if (!wrong.empty()) {
+    finding.outcome = failed ? Outcome::fail : Outcome::warn;
+    finding.remedy = Remedy::report_to_provider;
+    finding.message = fmt::format("NCCL: {}", fmt::join(wrong, "; "));
+  } else if (!right.empty()) {
+    finding.outcome = Outcome::pass;
+    finding.message = fmt::format("NCCL: {}", fmt::join(right, "; "));
+  } else {
+    finding.message = "NCCL was asked to try its paths, and said nothing of them";
+  }
+  return finding;
 }
 
 std::vector<std::string> required_transports(const std::vector<std::string>& asked,

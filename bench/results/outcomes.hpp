@@ -55,6 +55,9 @@ struct TransportFacts {
 [[nodiscard]] Finding judge_transport(const std::vector<std::string>& required,
                                       const TransportFacts& facts);
 
+// bench.diagnosis, from the lines of NCCL's own test of its paths.
+[[nodiscard]] Finding judge_diagnosis(const std::vector<std::string>& lines);
+
 // Leaves to a failed bench.transport the bandwidth that it explains, names the accused of
 // `report.nodes`, ranks the findings, and fills in the checks and the verdict as `muster check`
 // does: nothing judged is not healthy.

@@ -66,6 +66,7 @@ Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
        .blocking = true,
        .forming_limit = parts.forming_limit,
        .registered = parts.command->registered,
+       .diagnose = parts.command->diagnose,
        .bind = parts.command->bind == Bind::gpu,
        .log = true});
 }

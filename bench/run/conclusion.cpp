@@ -95,6 +95,10 @@ void judge_rows(Report& report, const RunRecord& record, const BenchCommand& com
   }
 }
 
+void add_diagnosis(Report& report, const RunRecord& record) {
+  if (record.diagnosis) report.findings.push_back(judge_diagnosis(*record.diagnosis));
+}
+
 void add_before(Report& report, const RunRecord& record) {
   add(report, record.before.findings);
   std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
@@ -154,6 +158,7 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
     conclude(report);
     return report;
   }
+  add_diagnosis(report, record);
   add_before(report, record);
   if (!record.rows.empty() || record.before.findings.empty()) {
     judge_rows(report, record, command);
@@ -168,6 +173,7 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
 Report report_of(const RunRecord& record, const Trouble& trouble) {
   auto report = begin_report(record);
   report.findings.push_back(judge_completion(trouble, record.members));
+  add_diagnosis(report, record);
   add_before(report, record);
   if (!record.rows.empty()) add(report, judge_data(record.rows, record.members));
   add_measurements(report, record);

@@ -31,9 +31,10 @@ struct RunRecord {
   TransportFacts transport;
   std::vector<std::string> ways;      // that the data took, with their pairs of ranks
   std::vector<std::string> warnings;  // of NCCL itself
-  std::string algorithm;              // as NCCL names it; empty if it is not known
-  bool algorithm_asked = false;       // the environment says which one NCCL may take
-  bool gpus = false;                  // the data lie in GPU memory, or in a model of it
+  std::optional<std::vector<std::string>> diagnosis;  // of NCCL's paths by itself, where asked for
+  std::string algorithm;                              // as NCCL names it; empty if it is not known
+  bool algorithm_asked = false;  // the environment says which one NCCL may take
+  bool gpus = false;             // the data lie in GPU memory, or in a model of it
 };
 
 [[nodiscard]] RunFacts facts_of(const RunRecord& record);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/backends/nccl/diagnosis.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/run/backend_choice.hpp"
@@ -142,7 +143,11 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, 
   Parts parts;
   if (auto prepared = prepare(self); !prepared) return refuse(self, prepared.error());
   self.emergency.report_through(
-      {.report = [&](const Trouble& it) { self.reporter.report(it, nccl_warnings()); },
+      {.report =
+           [&](const Trouble& it) {
+             give_back_standard_output();
+             self.reporter.report(it, nccl_warnings());
+           },
        .note = [&](const Trouble& it) { self.say(fmt::format("{}: {}", self.name(), it.what)); },
        .before_exit = replay_nccl_log});
   end_on_signals(self);

@@ -75,6 +75,7 @@ Result<void> introduce(RankContext& self, Met& met, const Backend& backend) {
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     members[rank].rank = static_cast<int>(rank);
   }
+  self.reporter.set_diagnosis(backend.diagnosis());
   self.reporter.set_members(std::move(members), backend.library(), gpus);
   return {};
 }

@@ -60,6 +60,11 @@ void Reporter::set_members(std::vector<Member> members, std::string library, boo
   record_.members = std::move(members);
 }
 
+void Reporter::set_diagnosis(std::optional<std::vector<std::string>> diagnosis) {
+  const auto held = emergency_.hold();
+  record_.diagnosis = std::move(diagnosis);
+}
+
 void Reporter::add(TransportReport transport) {
   const auto held = emergency_.hold();
   if (command_.verbose) {

@@ -35,6 +35,7 @@ class Reporter {
   void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
   void set_hosts(std::vector<std::string> hosts, const std::vector<std::string>& remarks);
   void set_members(std::vector<Member> members, std::string library, bool gpus);
+  void set_diagnosis(std::optional<std::vector<std::string>> diagnosis);
   void add(TransportReport transport);
 
   // `command` is of one collective.

@@ -35,6 +35,13 @@ inline constexpr std::array kBenchChecks{
                "sees no HCA or GPUDirect RDMA does not work. Its own log tells.",
                "The message says what is missing: HCAs in the container, nvidia_peermem, a limit "
                "on locked memory, the topology file."},
+    BenchCheck{"bench.diagnosis",
+               "NCCL's own test of the paths between GPUs finds nothing",
+               "With --diagnose, NCCL 2.31 and later read and write over every path between two "
+               "GPUs before it is used, and compare what arrives. What fails there is a GPU, a "
+               "link or the driver, and no program.",
+               "The message names the pair and the path. Run `muster check --only 'gpu.*'` on "
+               "their node."},
     BenchCheck{"bench.node_all_reduce",
                "One node's all-reduce over its GPUs reaches its bandwidth",
                "The bus bandwidth over NVLink, the median of repeated runs, against the limits of "

@@ -12,6 +12,7 @@
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/buffer_memory.hpp"
 #include "bench/backends/nccl/communicator.hpp"
+#include "bench/backends/nccl/diagnosis.hpp"
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/log.hpp"
@@ -30,6 +31,7 @@ constexpr int kSendSince = 2700;        // 2.7.0
 constexpr int kBfloat16Since = 21000;   // 2.10.0
 constexpr int kFloat8Since = 22400;     // 2.24.0; on GPUs from H100 on
 constexpr int kAverageSince = 21000;    // 2.10.0
+constexpr int kDiagnosisSince = 23100;  // 2.31.0
 constexpr int kGraphsSince = 20900;     // 2.9.0
 
 // The buffers of NCCL's connections, which are made with the first operation, come on top.
@@ -95,6 +97,10 @@ class NcclBackend final : public Backend, public StreamedOperation {
       all.push_back(std::move(remark));
     }
     return all;
+  }
+
+  [[nodiscard]] std::optional<std::vector<std::string>> diagnosis() const override {
+    return diagnosis_;
   }
 
   [[nodiscard]] Result<bool> renew() override {
@@ -183,6 +189,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   std::unique_ptr<Gpu> gpu_;
   std::mutex guard_;
   std::shared_ptr<Communicator> communicator_;
+  std::optional<std::vector<std::string>> diagnosis_;
   std::optional<Error> unformed_;       // why it did not form
   std::optional<BufferMemory> memory_;  // from the beginning on
   std::optional<Run> chosen_;           // as a StreamedOperation
@@ -195,6 +202,10 @@ Result<void> NcclBackend::begin() {
       (nccl_.memory_take.call == nullptr || nccl_.register_memory.call == nullptr)) {
     return make_error(
         fmt::format("NCCL {} has no registered memory: 2.19 has", nccl_version_text(version_)));
+  }
+  if (options_.diagnose && version_ < kDiagnosisSince) {
+    return make_error(
+        fmt::format("--diagnose: NCCL {} cannot: 2.31 can", nccl_version_text(version_)));
   }
   if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound.error());
   auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
@@ -222,7 +233,10 @@ Result<void> NcclBackend::meet() {
   auto shared = options_.broadcast(id);
   if (!shared) return tl::unexpected(shared.error());
   const auto& limit = options_.forming_limit;
+  std::optional<DiagnosisReader> reader;
+  if (options_.diagnose) reader.emplace();
   auto joined = communicator_->join(*shared, options_.blocking && !limit, limit);
+  if (reader) diagnosis_ = reader->read();
   if (joined) return register_buffers();
   auto error = named(joined.error());
   if (!limit) return error;
@@ -496,6 +510,7 @@ std::string nccl_version_text(int version) {
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   if (options.log) keep_nccl_log();
+  if (options.diagnose) ask_for_diagnosis();
   if (options.rank == 0) choose_ras_address();
   auto cuda = cuda::open_library(options.cuda);
   if (!cuda) return tl::unexpected(cuda.error());

@@ -34,9 +34,10 @@ struct NcclOptions {
   std::optional<std::chrono::nanoseconds> forming_limit = {};
   // Buffers are NCCL's memory, which is registered with the communicator: from 2.19 on.
   bool registered = false;
-  bool bind = false;  // to the CPUs that are local to the GPU
-  std::string root;   // in place of the machine's own, for what sysfs says of it; empty: its own
-  bool log = true;    // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
+  bool diagnose = false;  // each path between GPUs, before it is used: from 2.31 on
+  bool bind = false;      // to the CPUs that are local to the GPU
+  std::string root;  // in place of the machine's own, for what sysfs says of it; empty: its own
+  bool log = true;   // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
 };
 
 // How many GPUs this process could use, or why none: the driver is asked, in a child process, since

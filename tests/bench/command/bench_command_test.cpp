@@ -340,6 +340,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce_perf -N 0", "--cycles: expects a whole number from 1 on, got \"0\""},
         Bad{"all_reduce_perf -R 2", "-R 2, of nccl-tests: there is nothing like it here"},
         Bad{"all_reduce --registered --backend mpi", "--registered goes with --backend nccl"},
+        Bad{"all_reduce --diagnose --backend tcp", "--diagnose goes with --backend nccl"},
+        Bad{"all_reduce --diagnose --split 2", "--split and --diagnose exclude each other"},
         Bad{"all_reduce --cycles 2 --split 2",
             "--split runs all sizes once: it excludes --cycles and --soak"},
         Bad{"all_reduce --together 4 --backend tcp", "--together goes with --backend nccl"},

@@ -295,6 +295,45 @@ Report concluded(std::vector<Finding> findings) {
   return report;
 }
 
+TEST(DiagnosisTest, IsJudgedByWhatNcclCounts) {
+  struct Case {
+    std::vector<std::string> lines;
+    Outcome outcome;
+    const char* message;
+  };
+
+  const std::string head = "=== NCCL Diagnostics ===";
+  const std::string end = "NCCL diagnostics completed in 245.3 ms across 8 ranks";
+  for (const auto& each : {
+           Case{{head, "[OK]   p2p: verified P2P access (56 peer accesses)", end},
+                Outcome::pass,
+                "NCCL: p2p: verified P2P access (56 peer accesses)"},
+           Case{{head,
+                 "[OK]   other: fine",
+                 "[INFO] p2p: only 52/56 GPU-to-GPU peer accesses passed verification",
+                 "       GPU 3 to GPU 5 over NVLink",
+                 end},
+                Outcome::fail,
+                "NCCL: p2p: only 52/56 GPU-to-GPU peer accesses passed verification; GPU 3 to GPU "
+                "5 over NVLink"},
+           Case{{head, "[INFO] p2p: could not be completed", end},
+                Outcome::warn,
+                "NCCL: p2p: could not be completed"},
+           Case{{head, "[INFO] p2p: 56/56 passed, and/or slowly", end},
+                Outcome::warn,
+                "NCCL: p2p: 56/56 passed, and/or slowly"},
+           Case{{head, end},
+                Outcome::unknown,
+                "NCCL was asked to try its paths, and said nothing of them"},
+           Case{{}, Outcome::unknown, "NCCL was asked to try its paths, and said nothing of them"},
+       }) {
+    const auto finding = judge_diagnosis(each.lines);
+    EXPECT_EQ(finding.check, "bench.diagnosis");
+    EXPECT_EQ(finding.outcome, each.outcome) << each.message;
+    EXPECT_EQ(finding.message, each.message);
+  }
+}
+
 TEST(ConcludeTest, TheVerdictIsThatOfMusterCheck) {
   struct Case {
     std::vector<Outcome> outcomes;

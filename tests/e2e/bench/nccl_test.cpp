@@ -271,6 +271,44 @@ TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
                     HasSubstr("NCCL's RAS service says: 1 job process is considered dead")));
 }
 
+// NCCL prints it where the report goes, too.
+TEST_F(FakeNccl, WhatNcclFindsOfItsOwnPathsIsAFinding) {
+  ranks = 2;
+  start(R"("busbw": {"*": 187}, "nccl_version": 23102, "diagnosis": [
+          "NCCL DIAG === NCCL Diagnostics ===",
+          "NCCL DIAG [INFO] p2p: only 1/2 GPU-to-GPU peer accesses passed verification",
+          "NCCL DIAG NCCL diagnostics completed in 5.1 ms across 2 ranks"])",
+        {"--diagnose", "--profile=generic"});
+  const auto report = end(1);
+  EXPECT_EQ(outcome_of(report, "bench.diagnosis"), "fail");
+  EXPECT_EQ(message_of(report, "bench.diagnosis"),
+            "NCCL: p2p: only 1/2 GPU-to-GPU peer accesses passed verification");
+}
+
+TEST_F(FakeNccl, ARunThatHangsAfterADiagnosisIsReportedWithIt) {
+  ranks = 2;
+  start(R"("hang": {"rank": 1, "operation": 7}, "nccl_version": 23102, "diagnosis": [
+          "NCCL DIAG [OK]   p2p: verified 2 peer accesses"])",
+        {"--diagnose", "--profile=generic", "--operation-deadline=1s"});
+  const auto report = end(1);
+  EXPECT_EQ(outcome_of(report, "bench.diagnosis"), "pass");
+  EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
+}
+
+TEST_F(FakeNccl, ACommunicatorThatNeverFormsIsReportedWhileItsDiagnosisRuns) {
+  ranks = 2;
+  start(R"("absent": 1, "nccl_version": 23102)",
+        {"--diagnose", "--profile=generic", "--join-deadline=1s", "--operation-deadline=1s"});
+  EXPECT_EQ(outcome_of(end(1), "bench.completion"), "fail");
+}
+
+TEST_F(FakeNccl, AnOlderNcclCannotDiagnoseItself) {
+  ranks = 2;
+  start("", {"--diagnose", "--profile=generic"});
+  EXPECT_THAT(message_of(end(2), "bench.completion"),
+              HasSubstr("--diagnose: NCCL 2.28.9 cannot: 2.31 can"));
+}
+
 TEST_F(FakeNccl, AnAbortThatHangsEndsTheRunAllTheSame) {
   start(R"("hang": {"rank": 11, "operation": 7}, "abort_hangs": true)",
         {"--operation-deadline=2s"});

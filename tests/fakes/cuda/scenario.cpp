@@ -118,6 +118,7 @@ Scenario scenario_of(const Json& json) {
   take(json, "network", scenario.network);
   take(json, "cause", scenario.cause);
   take(json, "warning", scenario.warning);
+  take(json, "diagnosis", scenario.diagnosis);
   take(json, "inside", scenario.inside);
   take(json, "log", scenario.log);
   take(json, "cuda_version", scenario.cuda_version);

@@ -113,6 +113,7 @@ struct Scenario {
   std::map<std::string, int> answers;  // "answers": {"cuInit": 802}: what a function answers
   std::string network = "ib+gdr";      // "network": ib+gdr, ib, socket
   std::string warning;                 // "warning": what NCCL warns of while it begins
+  std::vector<std::string> diagnosis;  // "diagnosis": what NCCL prints of it, from 2.31 on
   std::string cause = "no_device";     // "cause" of socket: no_device, disabled, net, plugin
   std::string inside = "p2p";          // "inside": p2p, shm, nvls
   std::vector<std::string> log;        // "log": further lines, without their prefix

@@ -2,6 +2,7 @@
 // Communicators of the fake NCCL: how ranks come together.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -57,6 +58,9 @@ void join(Member& member) {
   }
   member.joined = true;
   log_begin(member.writer);
+  const char* asked = std::getenv("NCCL_RUN_DIAGNOSTICS");  // NOLINT(concurrency-mt-unsafe)
+  if (asked == nullptr || version() < 23100 || member.writer.rank != 0) return;
+  for (const auto& line : scenario().diagnosis) std::printf("%s\n", line.c_str());
 }
 
 // In a communicator of some ranks the scenario's list of hosts does not hold: the node's name does,
