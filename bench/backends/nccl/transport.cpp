@@ -105,13 +105,24 @@ void take_collnet(std::string_view text, Transport& transport) {
   keep(transport.in_network, fmt::format("COLLNET/{}{}", name, direct ? "/GDRDMA" : ""));
 }
 
-// "[0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>"
+// "[0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>"; of ports that are used as one, by
+// NCCL 2.21 to 2.23, "[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}".
 void take_devices(std::string_view list, std::set<std::string>& devices) {
-  for (const auto word : split_words(list.substr(0, list.find(';')))) {
+  std::string plain(list.substr(0, list.find(';')));
+  std::ranges::replace_if(
+      plain,
+      [](char c) { return std::string_view("={},").find(c) != std::string_view::npos; },
+      ' ');
+  bool numbered = false;
+  for (auto word : split_words(plain)) {
     const auto bracket = word.find(']');
-    if (!word.starts_with('[') || bracket == std::string_view::npos) continue;
-    if (!parse_unsigned(word.substr(1, bracket - 1))) continue;
-    if (bracket + 1 < word.size()) keep(devices, word.substr(bracket + 1));
+    if (word.starts_with('[') && bracket != std::string_view::npos) {
+      numbered = parse_unsigned(word.substr(1, bracket - 1)).has_value();
+      word.remove_prefix(bracket + 1);
+    }
+    if (!numbered || word.empty()) continue;
+    keep(devices, word);
+    numbered = false;
   }
 }
 

@@ -85,6 +85,10 @@ INSTANTIATE_TEST_SUITE_P(
                  {.hcas = {"mlx5_ib0:1/IB", "mlx5_ib1:1/IB"}}},
         LineCase{"NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.4<0>",
                  {.hcas = {"mlx5_0:1/RoCE"}}},
+        LineCase{
+            "NET/IB : Using [0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB} [2]mlx5_2:1/RoCE ; OOB eth0:"
+            "10.0.0.4<0>",
+            {.hcas = {"mlx5_0:1/IB", "mlx5_1:1/IB", "mlx5_2:1/RoCE"}}},
         LineCase{"NET/Socket : Using [0]eth0:10.0.0.4<0>", {.interfaces = {"eth0:10.0.0.4<0>"}}},
         LineCase{"Using network IB", {.networks = {"IB"}}},
         LineCase{"Using network AWS Libfabric", {.networks = {"AWS Libfabric"}}},
