@@ -83,6 +83,7 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
   }
   auto& all = command.collectives;
   if (words.front() == "all") {
+    command.whichever = true;
     for (std::size_t i = 0; i < kCollectives; ++i) all.push_back(static_cast<Collective>(i));
   } else {
     for (const auto word : split(words.front(), ',')) {

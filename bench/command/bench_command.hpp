@@ -38,6 +38,7 @@ enum class SplitOrder { at_once, in_turn };
 struct BenchCommand {
   Collective collective = Collective::all_reduce;
   std::vector<Collective> collectives;  // all that are run, where there are several
+  bool whichever = false;               // they are whatever there is, and nobody named them
 
   // What is run. Sizes that were not asked for depend on the back end and the profile's limits.
   std::vector<std::uint64_t> sizes;

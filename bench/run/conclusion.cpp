@@ -7,6 +7,7 @@
 
 #include "bench/run/agreement.hpp"
 #include "lib/command/version.hpp"
+#include "lib/report/verdict.hpp"
 
 namespace muster::bench {
 namespace {
@@ -99,6 +100,21 @@ void add_diagnosis(Report& report, const RunRecord& record) {
   if (record.diagnosis) report.findings.push_back(judge_diagnosis(*record.diagnosis));
 }
 
+// Where nobody named the collectives, one that no limit is for is not judged; if that is all of
+// them, nothing was.
+void leave_out_unlimited(std::vector<Finding>& findings) {
+  const auto is_judged = [](const Finding& each) {
+    return std::ranges::find(kBandwidthChecks, each.check) != kBandwidthChecks.end() &&
+           each.outcome != Outcome::unknown && each.outcome != Outcome::skip;
+  };
+  if (std::ranges::none_of(findings, is_judged)) return;
+  for (auto& each : findings) {
+    if (each.check == "bench.min_busbw" && each.outcome == Outcome::unknown) {
+      each.outcome = Outcome::skip;
+    }
+  }
+}
+
 void add_before(Report& report, const RunRecord& record) {
   add(report, record.before.findings);
   std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
@@ -164,6 +180,7 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
     judge_rows(report, record, command);
     add_measurements(report, record);
   }
+  if (command.whichever) leave_out_unlimited(report.findings);
   report.ways = record.ways;
   report.warnings = record.warnings;
   conclude(report);

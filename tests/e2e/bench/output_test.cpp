@@ -68,6 +68,27 @@ TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
   EXPECT_EQ(measured.size(), 11U);
 }
 
+// Of all collectives those without a limit are left out; one that somebody names is not.
+TEST(SeveralCollectives, WithoutALimitAreUnknownIfTheyWereNamed) {
+  Job job;
+  const auto run = [&](const std::string& collectives) {
+    return job.end_of(job.start(muster_bench({collectives,
+                                              "--backend=sim",
+                                              "--sim=nodes=2",
+                                              "--profile=nd96asr_v4",
+                                              "--sizes=8GiB",
+                                              "--format=json"})));
+  };
+  const auto all = run("all");
+  EXPECT_EQ(all.status, 0) << all.out << all.err;
+  EXPECT_EQ(outcome_of(all.report(), "bench.min_busbw"), "skip");
+  EXPECT_EQ(outcome_of(all.report(), "bench.job_all_reduce"), "pass");
+  const auto named = run("all_reduce,broadcast");
+  EXPECT_EQ(named.status, 2) << named.out << named.err;
+  EXPECT_EQ(outcome_of(named.report(), "bench.min_busbw"), "unknown");
+  EXPECT_EQ(run("broadcast,reduce").status, 2);
+}
+
 struct Form {
   const char* name;
   const char* begins;
