@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/requirements.hpp"
@@ -46,47 +49,94 @@ std::string algorithm_of(const Transport& transport, Collective collective) {
   return names.size() == 1 ? *names.begin() : std::string();
 }
 
-using Pairs = std::set<std::pair<int, int>>;
+// The pairs of one way.
+class PairsOfWay {
+ public:
+  PairsOfWay(const RankPairs& pairs, std::size_t way) {
+    pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
+      if ((ways >> way & 1U) == 0) return;
+      auto& row = rows_[from];
+      if (static_cast<std::size_t>(to) >= row.size()) row.resize(static_cast<std::size_t>(to) + 1);
+      row[static_cast<std::size_t>(to)] = true;
+      ++count_;
+    });
+  }
 
-// "0-7 to 8-15": pairs of which each is the one before with both ranks one higher.
-std::string take_run(Pairs& pairs) {
-  const auto first = *pairs.begin();
-  auto last = first;
-  while (pairs.erase(last) > 0) last = {last.first + 1, last.second + 1};
-  last = {last.first - 1, last.second - 1};
-  if (last == first) return fmt::format("{} to {}", first.first, first.second);
-  return fmt::format("{}-{} to {}-{}", first.first, last.first, first.second, last.second);
-}
+  [[nodiscard]] std::size_t count() const { return count_; }
 
-std::string in_runs(Pairs pairs) {
+  // "0-7 to 8-15": pairs of which each is the one before with both ranks one higher.
+  [[nodiscard]] std::string take_run() {
+    const auto first = find_first();
+    auto last = first;
+    while (take(last)) last = {last.first + 1, last.second + 1};
+    last = {last.first - 1, last.second - 1};
+    if (last == first) return fmt::format("{} to {}", first.first, first.second);
+    return fmt::format("{}-{} to {}-{}", first.first, last.first, first.second, last.second);
+  }
+
+ private:
+  using Pair = std::pair<int, int>;
+
+  [[nodiscard]] Pair find_first() {
+    while (!rows_.empty()) {
+      const auto& [from, row] = *rows_.begin();
+      const auto found = std::ranges::find(row, true);
+      if (found != row.end()) return {from, static_cast<int>(found - row.begin())};
+      rows_.erase(rows_.begin());
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool take(Pair pair) {
+    const auto row = rows_.find(pair.first);
+    const auto to = static_cast<std::size_t>(pair.second);
+    if (row == rows_.end() || to >= row->second.size() || !row->second[to]) return false;
+    row->second[to] = false;
+    --count_;
+    return true;
+  }
+
+  std::map<int, std::vector<bool>> rows_;
+  std::size_t count_ = 0;
+};
+
+std::string in_runs(PairsOfWay pairs) {
   constexpr std::size_t kMost = 32;
   std::vector<std::string> runs;
-  while (!pairs.empty() && runs.size() < kMost) runs.push_back(take_run(pairs));
+  while (pairs.count() > 0 && runs.size() < kMost) runs.push_back(pairs.take_run());
   auto text = fmt::format("{}", fmt::join(runs, ", "));
-  if (!pairs.empty()) text.append(fmt::format(" and {} more pairs", pairs.size()));
+  if (pairs.count() > 0) text.append(fmt::format(" and {} more pairs", pairs.count()));
   return text;
 }
 
 std::vector<std::string> pairs_of(const Transport& transport) {
-  std::map<std::string, Pairs> by_way;
-  for (const auto& [ranks, ways] : transport.pairs) {
-    for (const auto& way : ways) by_way[way].insert(ranks);
-  }
   std::vector<std::string> lines;
-  lines.reserve(by_way.size());
-  for (const auto& [way, pairs] : by_way) {
-    lines.push_back(fmt::format("{}: {}", way, in_runs(pairs)));
+  const auto& names = transport.pairs.names();
+  for (std::size_t way = 0; way < names.size(); ++way) {
+    lines.push_back(fmt::format("{}: {}", names[way], in_runs({transport.pairs, way})));
   }
+  std::ranges::sort(lines);
   return lines;
+}
+
+// The ways on one node, and between nodes.
+std::pair<std::set<std::string>, std::set<std::string>> ways_of(const Transport& transport,
+                                                                const std::vector<int>& nodes) {
+  RankPairs::Ways inside = 0;
+  RankPairs::Ways between = 0;
+  transport.pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
+    auto& all = same_node(nodes, {from, to}) ? inside : between;
+    all = static_cast<RankPairs::Ways>(all | ways);
+  });
+  return {transport.pairs.names_of(inside), transport.pairs.names_of(between)};
 }
 
 // What joins the nodes: one way alone, or nothing where both do or neither is told.
 std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
   bool nvlink = false;
   bool network = false;
-  for (const auto& [ranks, ways] : transport.pairs) {
-    if (same_node(nodes, ranks)) continue;
-    for (const auto& way : ways) (way == "P2P/MNNVL" ? nvlink : network) = true;
+  for (const auto& way : ways_of(transport, nodes).second) {
+    (way == "P2P/MNNVL" ? nvlink : network) = true;
   }
   if (nvlink == network) return {};
   return nvlink ? "nvlink" : "infiniband";
@@ -95,12 +145,7 @@ std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
 }  // namespace
 
 std::string summary_of(const Transport& transport, const std::vector<Member>& members) {
-  const auto nodes = nodes_of(members);
-  std::set<std::string> inside;
-  std::set<std::string> between;
-  for (const auto& [ranks, ways] : transport.pairs) {
-    (same_node(nodes, ranks) ? inside : between).insert(ways.begin(), ways.end());
-  }
+  const auto [inside, between] = ways_of(transport, nodes_of(members));
   std::vector<std::string> parts;
   if (!between.empty()) {
     parts.push_back(
@@ -124,7 +169,7 @@ TransportReport transport_report(const std::vector<std::string>& logs,
                                  const std::vector<std::string>& required,
                                  Collective collective) {
   Transport transport;
-  for (const auto& log : logs) merge(transport, parse_transport(log));
+  for (const auto& log : logs) add_log(transport, log);
   TransportReport report{.facts = {.known = !transport.empty(),
                                    .used = summary_of(transport, members),
                                    .over = over_of(transport, nodes_of(members))},

@@ -25,11 +25,15 @@ void require_printable(const std::set<std::string>& texts) {
 
 void parse(std::string_view log) {
   const auto transport = parse_transport(log);
-  for (const auto& pair : transport.pairs) require_printable(pair.second);
+  transport.pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
+    require_printable(transport.pairs.names_of(ways));
+    require(transport.pairs.between(from, to) == transport.pairs.names_of(ways));
+  });
   for (const auto* texts : {&transport.networks, &transport.hcas, &transport.warnings}) {
     require_printable(*texts);
   }
   const auto again = parse_transport(telling_lines(log));
+  require(again.pairs == transport.pairs);
   require(again.no_hca == transport.no_hca);
   require(again.nvls_connected == transport.nvls_connected);
   const auto ways = parse_ways("ib,gdr,p2p,nvlink,mnnvl,nvls,sharp").value_or(std::vector<Way>{});

@@ -170,7 +170,8 @@ struct Pairs {
   std::size_t unclear = 0;
   std::set<std::string> others;  // their ways
 
-  void add(const std::set<std::string>& paths, const Test& test) {
+  // So many of these ways.
+  void add(std::size_t count, const std::set<std::string>& paths, const Test& test) {
     auto worst = Fit::right;
     for (const auto& path : paths) {
       const auto now = test(path);
@@ -178,9 +179,9 @@ struct Pairs {
       if (worst != Fit::wrong) worst = now;
       others.insert(path);
     }
-    ++all;
-    wrong += worst == Fit::wrong ? 1 : 0;
-    unclear += worst == Fit::unclear ? 1 : 0;
+    all += count;
+    if (worst == Fit::wrong) wrong += count;
+    if (worst == Fit::unclear) unclear += count;
   }
 };
 
@@ -244,10 +245,13 @@ class Judge {
 
   // Every way of every pair of ranks on one node, or on different ones, must be right.
   [[nodiscard]] Taken of_pairs(Way way, bool inside, const Test& test) const {
+    std::map<RankPairs::Ways, std::size_t> counts;
+    transport_.pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
+      if ((node_of(from) == node_of(to)) == inside) ++counts[ways];
+    });
     Pairs pairs;
-    for (const auto& pair : transport_.pairs) {
-      if ((node_of(pair.first.first) == node_of(pair.first.second)) != inside) continue;
-      pairs.add(pair.second, test);
+    for (const auto& [ways, count] : counts) {
+      pairs.add(count, transport_.pairs.names_of(ways), test);
     }
     const auto* const where = inside ? "one node" : "different nodes";
     if (pairs.all == 0) return no_pairs(way, inside, where);

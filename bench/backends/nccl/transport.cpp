@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "lib/base/text.hpp"
 
@@ -15,8 +19,8 @@ namespace {
 constexpr std::size_t kMostBytes = 64UL * 1024 * 1024;
 constexpr std::size_t kMostTexts =
     64;  // of a kind: a broken cluster says the same a thousand times
-constexpr std::size_t kMostPairs = 1UL << 20;
-constexpr int kMostRank = 1 << 20;
+constexpr int kMostRank = 1 << 18;
+constexpr std::size_t kMostOfAWay = 80;
 constexpr std::string_view kNoHca = "NET/IB : No device found";
 
 // A text that is read from its beginning.
@@ -56,6 +60,50 @@ class Reader {
   std::string_view rest_;
 };
 
+// "0-4,6"; or, where that is long and longer, "x" and the ranks as bits, the first in the lowest
+// bit of the first digit.
+std::string text_of(const std::vector<int>& ranks) {
+  constexpr std::size_t kFew = 64;
+  std::vector<std::string> runs;
+  std::string bits((static_cast<std::size_t>(ranks.back()) / 4) + 1, '\0');
+  for (std::size_t at = 0; at < ranks.size();) {
+    auto end = at + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    runs.push_back(end - at == 1 ? fmt::format("{}", ranks[at])
+                                 : fmt::format("{}-{}", ranks[at], ranks[end - 1]));
+    at = end;
+  }
+  for (const int rank : ranks) {
+    auto& digit = bits[static_cast<std::size_t>(rank) / 4];
+    digit = static_cast<char>(digit | 1 << rank % 4);
+  }
+  for (auto& digit : bits) digit = "0123456789abcdef"[static_cast<std::size_t>(digit)];
+  auto list = fmt::format("{}", fmt::join(runs, ","));
+  return list.size() <= std::max(kFew, bits.size()) ? list : "x" + bits;
+}
+
+std::vector<int> parse_ranks(std::string_view text) {
+  std::vector<int> ranks;
+  if (text.starts_with('x')) {
+    for (std::size_t at = 1; at < text.size() && at <= kMostRank / 4; ++at) {
+      const auto digit = std::string_view("0123456789abcdef").find(text[at]);
+      if (digit == std::string_view::npos) return {};
+      for (std::size_t bit = 0; bit < 4; ++bit) {
+        if ((digit >> bit & 1U) != 0) ranks.push_back(static_cast<int>((at - 1) * 4 + bit));
+      }
+    }
+    return ranks;
+  }
+  for (const auto run : split(text, ',')) {
+    Reader reader(run);
+    const auto first = reader.rank();
+    const auto last = reader.skip("-") ? reader.rank() : first;
+    if (!first || !last) return {};
+    for (int rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 void keep(std::set<std::string>& texts, std::string_view text) {
   if (texts.size() < kMostTexts) texts.insert(printable(trim(text), 300));
 }
@@ -90,10 +138,20 @@ void take_channel(std::string_view text, Transport& transport) {
   if (!from || !reader.skip_past(" -> ")) return;
   const auto to = reader.rank();
   if (!to || !reader.skip_past(" via ")) return;
-  auto way = way_of(trim(reader.rest()));
-  if (way.empty() || transport.pairs.size() >= kMostPairs) return;
-  auto& ways = transport.pairs[{*from, *to}];
-  if (ways.size() < kMostTexts) ways.insert(std::move(way));
+  const auto way = way_of(trim(reader.rest()));
+  if (!way.empty()) transport.pairs.add(*from, *to, way);
+}
+
+// "Ways 0-4,6 -> 5 via SHM", of a shortened log: one rank and others.
+void take_ways(std::string_view text, Transport& transport) {
+  Reader reader(text);
+  if (!reader.skip("Ways ")) return;
+  const auto from = parse_ranks(reader.until(" "));
+  if (!reader.skip(" -> ")) return;
+  const auto to = parse_ranks(reader.until(" "));
+  if (!reader.skip(" via ") || reader.rest().empty()) return;
+  if (from.size() > 1 && to.size() > 1) return;
+  transport.pairs.add(from, to, printable(reader.rest(), kMostOfAWay));
 }
 
 // "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"
@@ -222,6 +280,7 @@ bool speaks_of_refused_peers(std::string_view text) {
 void take(std::string_view text, Transport& transport) {
   if (take_setting(text, transport)) return;
   if (text.starts_with("Channel ")) take_channel(text, transport);
+  if (text.starts_with("Ways ")) take_ways(text, transport);
   if (text.starts_with("CollNet ")) take_collnet(text, transport);
   if (text.starts_with("NET/")) take_network(text, transport);
   if (text.find(" Bytes -> Algo ") != std::string_view::npos) take_algorithm(text, transport);
@@ -272,17 +331,6 @@ void take_line(std::string_view raw, Transport& transport) {
   if (text.starts_with(kNoHca) && !line.host.empty()) keep(transport.without_hca, line.host);
 }
 
-template <class Key, class Value>
-void merge_maps(std::map<Key, Value>& into, const std::map<Key, Value>& from) {
-  for (const auto& [key, value] : from) {
-    if constexpr (std::is_same_v<Value, std::string>) {
-      into[key] = value;
-    } else {
-      into[key].insert(value.begin(), value.end());
-    }
-  }
-}
-
 // "Channel 07/1 : 0[3] …" of every channel says the same.
 std::string of_any_channel(std::string_view text) {
   const auto colon = text.find(" : ");
@@ -294,36 +342,58 @@ std::string of_any_channel(std::string_view text) {
   return printable(text, 300);
 }
 
+// The pairs of a rank with each of many others, in few lines.
+class PairsByWay {
+ public:
+  void add(const RankPairs& pairs) {
+    pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
+      for (const auto& way : pairs.names_of(ways)) of(way).insert({from, to});
+    });
+  }
+
+  [[nodiscard]] std::string lines() {
+    std::string lines;
+    for (auto& [way, pairs] : ways_) {
+      std::map<int, std::vector<int>> to_many, from_many;
+      for (const auto& [from, to] : pairs) to_many[from].push_back(to);
+      std::erase_if(to_many, [&](const auto& row) {
+        if (row.second.size() > 1) return false;
+        from_many[row.second.front()].push_back(row.first);
+        return true;
+      });
+      for (const auto& [from, to] : to_many) {
+        lines += fmt::format("Ways {} -> {} via {}\n", from, text_of(to), way);
+      }
+      for (const auto& [to, from] : from_many) {
+        lines += fmt::format("Ways {} -> {} via {}\n", text_of(from), to, way);
+      }
+    }
+    return lines;
+  }
+
+ private:
+  using Pairs = std::set<std::pair<int, int>>;
+
+  [[nodiscard]] Pairs& of(const std::string& way) {
+    for (auto& [name, pairs] : ways_) {
+      if (name == way) return pairs;
+    }
+    return ways_.emplace_back(way, Pairs()).second;
+  }
+
+  std::vector<std::pair<std::string, Pairs>> ways_;  // in the order of the log
+};
+
 }  // namespace
+
+void add_log(Transport& transport, std::string_view log) {
+  for (const auto line : split_lines(log.substr(0, kMostBytes))) take_line(line, transport);
+}
 
 Transport parse_transport(std::string_view log) {
   Transport transport;
-  for (const auto line : split_lines(log.substr(0, kMostBytes))) take_line(line, transport);
+  add_log(transport, log);
   return transport;
-}
-
-void merge(Transport& into, const Transport& from) {
-  const auto join = [](std::set<std::string>& texts, const std::set<std::string>& more) {
-    texts.insert(more.begin(), more.end());
-  };
-  merge_maps(into.pairs, from.pairs);
-  merge_maps(into.algorithms, from.algorithms);
-  merge_maps(into.settings, from.settings);
-  join(into.networks, from.networks);
-  join(into.hcas, from.hcas);
-  join(into.interfaces, from.interfaces);
-  join(into.in_network, from.in_network);
-  join(into.links, from.links);
-  join(into.without_gdr, from.without_gdr);
-  join(into.with_gdr, from.with_gdr);
-  join(into.plugins, from.plugins);
-  join(into.refused, from.refused);
-  join(into.warnings, from.warnings);
-  join(into.without_hca, from.without_hca);
-  into.no_hca = into.no_hca || from.no_hca;
-  into.nvls_missing = into.nvls_missing || from.nvls_missing;
-  into.nvls_connected = into.nvls_connected || from.nvls_connected;
-  into.collnet_connected = into.collnet_connected || from.collnet_connected;
 }
 
 std::set<std::string> interfaces_of(const Transport& transport) {
@@ -346,9 +416,11 @@ std::set<std::string> with_interfaces(const std::set<std::string>& ways,
 std::string telling_lines(std::string_view log) {
   std::set<std::string> seen;
   std::string lines;
+  PairsByWay pairs;
   for (const auto raw : split_lines(log.substr(0, kMostBytes))) {
     Transport said;
     take_line(raw, said);
+    pairs.add(std::exchange(said.pairs, {}));
     if (said.empty()) continue;
     const auto line = without_prefix(raw);
     auto text = of_any_channel(trim(line.text));
@@ -358,7 +430,7 @@ std::string telling_lines(std::string_view log) {
     lines += text;
     lines.push_back('\n');
   }
-  return lines;
+  return lines + pairs.lines();
 }
 
 }  // namespace muster::bench

@@ -7,7 +7,8 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "bench/backends/nccl/rank_pairs.hpp"
 
 namespace muster::bench {
 
@@ -15,7 +16,7 @@ struct Transport {
   // From rank to rank, every way that any channel takes: "P2P/CUMEM", "P2P/IPC", "P2P/MNNVL",
   // "P2P/direct", "P2P/indirect", "SHM", "NET/IB", "NET/IB/GDRDMA", "NET/Socket"; "NET/x" for a
   // plugin x; with "/PXN" at the end where another GPU's HCA is used.
-  std::map<std::pair<int, int>, std::set<std::string>> pairs;
+  RankPairs pairs;
   std::set<std::string> networks;    // "IB", "Socket", a plugin's name
   std::set<std::string> hcas;        // "mlx5_ib0:1/IB"
   std::set<std::string> interfaces;  // of NET/Socket: "eth0:10.0.0.4<0>"
@@ -40,11 +41,11 @@ struct Transport {
   [[nodiscard]] bool empty() const { return *this == Transport{}; }
 };
 
-// The log of one rank, or of several.
+// The log of one rank.
 [[nodiscard]] Transport parse_transport(std::string_view log);
 
-// Adds what another rank's log said.
-void merge(Transport& into, const Transport& from);
+// Adds what another rank's log says.
+void add_log(Transport& transport, std::string_view log);
 
 // Of NET/Socket, without their addresses: "eth0".
 [[nodiscard]] std::set<std::string> interfaces_of(const Transport& transport);
@@ -54,7 +55,8 @@ void merge(Transport& into, const Transport& from);
                                                     const Transport& transport);
 
 // The lines of a log that say something, each once, without their prefixes and the numbers of
-// channels: what has to be sent to rank 0. parse_transport makes the same of it as of the log.
+// channels: what has to be sent to rank 0. parse_transport makes the same of it as of the log. The
+// ways of all channels come at the end, those of many ranks in a line: "Ways 0-4,6 -> 5 via SHM".
 [[nodiscard]] std::string telling_lines(std::string_view log);
 
 }  // namespace muster::bench

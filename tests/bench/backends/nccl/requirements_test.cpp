@@ -30,17 +30,17 @@ const std::vector<int> kTwoNodes{0, 0, 1, 1};
 
 Transport across(const std::string& way) {
   Transport transport;
-  transport.pairs[{0, 1}] = {"P2P/CUMEM"};
-  transport.pairs[{1, 2}] = {way};
-  transport.pairs[{2, 3}] = {"P2P/CUMEM"};
-  transport.pairs[{3, 0}] = {way};
+  transport.pairs.add(0, 1, "P2P/CUMEM");
+  transport.pairs.add(1, 2, way);
+  transport.pairs.add(2, 3, "P2P/CUMEM");
+  transport.pairs.add(3, 0, way);
   transport.networks = {way.find("Socket") == std::string::npos ? "IB" : "Socket"};
   return transport;
 }
 
 Transport within(const std::string& way) {
   Transport transport;
-  transport.pairs[{0, 1}] = {way};
+  transport.pairs.add(0, 1, way);
   return transport;
 }
 
@@ -249,7 +249,7 @@ TEST(RequirementsTest, APluginMaySendOverInfiniband) {
                    .what = "2 of 2 pairs of ranks on different nodes use NET/UCX, and the log does "
                            "not say over what that sends"}));
   auto mixed = across("NET/UCX");
-  mixed.pairs[{3, 0}] = {"NET/Socket"};
+  mixed.pairs.add(3, 0, "NET/Socket");
   EXPECT_EQ(only(mixed, Way::ib).answer, Answer::no);
 }
 
@@ -270,7 +270,7 @@ std::vector<Taken> taken_of_run(const std::string& scenario, const std::vector<W
     return reserved && verified ? telling_lines(backend.log()) : "failed";
   });
   Transport all;
-  for (const auto& log : logs) merge(all, parse_transport(log));
+  for (const auto& log : logs) add_log(all, log);
   return ways_taken(all, kTwoNodes, ways);
 }
 

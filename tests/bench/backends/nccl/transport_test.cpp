@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 
 std::string info(std::string_view text) {
   return fmt::format("gpu-0007:12345:12399 [3] NCCL INFO {}\n", text);
@@ -31,7 +30,7 @@ class TransportPathTest : public ::testing::TestWithParam<PathCase> {};
 TEST_P(TransportPathTest, TellsTheWayBetweenTwoRanks) {
   const auto& now = GetParam();
   Transport expected;
-  expected.pairs[{now.from, now.to}] = {now.way};
+  expected.pairs.add(now.from, now.to, now.way);
   EXPECT_EQ(parse_transport(info(now.line)), expected);
 }
 
@@ -159,12 +158,12 @@ std::string two_ranks_log() {
 
 TEST(TransportTest, PutsTogetherWhatRanksSay) {
   auto all = parse_transport(two_ranks_log());
-  merge(all,
-        parse_transport(info("Channel 00/0 : 1[0] -> 0[0] [send] via NET/Socket/0") +
-                        info("Using network Socket")));
-  EXPECT_THAT(all.pairs,
-              ElementsAre(Pair(std::pair(0, 1), ElementsAre("NET/IB", "NET/IB/GDRDMA")),
-                          Pair(std::pair(1, 0), ElementsAre("NET/Socket"))));
+  add_log(
+      all,
+      info("Channel 00/0 : 1[0] -> 0[0] [send] via NET/Socket/0") + info("Using network Socket"));
+  EXPECT_EQ(all.pairs.size(), 2U);
+  EXPECT_THAT(all.pairs.between(0, 1), ElementsAre("NET/IB", "NET/IB/GDRDMA"));
+  EXPECT_THAT(all.pairs.between(1, 0), ElementsAre("NET/Socket"));
   EXPECT_THAT(all.networks, ElementsAre("IB", "Socket"));
 }
 
@@ -185,11 +184,61 @@ TEST(TransportTest, ShortensALogToWhatItTells) {
   const auto lines = telling_lines(two_ranks_log());
   EXPECT_EQ(lines,
             "Using network IB\n"
-            "Channel 00 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
-            "Channel 00 : 0[0] -> 1[0] [send] via NET/IB/1/GDRDMA\n"
-            "Channel 00 : 0[0] -> 1[0] [send] via NET/IB/1\n"
-            "NCCL WARN a thing\n");
+            "NCCL WARN a thing\n"
+            "Ways 0 -> 1 via NET/IB/GDRDMA\n"
+            "Ways 0 -> 1 via NET/IB\n");
   EXPECT_EQ(parse_transport(lines), parse_transport(two_ranks_log()));
+}
+
+// What rank 5 of 4,096 logs of an all-to-all, in which the HCAs of other GPUs are used, too.
+TEST(TransportTest, TheWaysToThousandsOfRanksAreFewLines) {
+  constexpr int kRanks = 4096;
+  constexpr int kOwn = 5;
+  std::string log;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    if (rank == kOwn) continue;
+    const auto* way = "NET/IB/0(3)/GDRDMA";
+    if (rank % 8 == kOwn) way = "NET/IB/5/GDRDMA";
+    if (rank < 8) way = "P2P/CUMEM";
+    for (int channel = 0; channel < 2; ++channel) {
+      log += info(
+          fmt::format("Channel {:02}/1 : {}[5] -> {}[0] [send] via {}", channel, kOwn, rank, way));
+      log += info(fmt::format(
+          "Channel {:02}/1 : {}[0] -> {}[5] [receive] via {}", channel, rank, kOwn, way));
+    }
+  }
+  const auto lines = telling_lines(log);
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 6) << lines;
+  EXPECT_LT(lines.size(), 6000U);
+  EXPECT_THAT(lines, ::testing::HasSubstr("Ways 5 -> 0-4,6-7 via P2P/CUMEM\n"));
+  const auto read = parse_transport(lines);
+  EXPECT_EQ(read, parse_transport(log));
+  EXPECT_EQ(read.pairs.size(), 2U * (kRanks - 1));
+  EXPECT_THAT(read.pairs.between(5, 4093), ElementsAre("NET/IB/GDRDMA"));
+  EXPECT_THAT(read.pairs.between(4094, 5), ElementsAre("NET/IB/GDRDMA/PXN"));
+}
+
+TEST(TransportTest, LinesOfWaysThatCannotBeReadSayNothing) {
+  for (const auto* line : {"Ways 1 -> via SHM",
+                           "Ways -> 1 via SHM",
+                           "Ways 1 -> xg via SHM",
+                           "Ways 1-,2 -> 3 via SHM",
+                           "Ways 1 -> 2 via ",
+                           "Ways 1 -> 2",
+                           "Ways 999999999 -> 1 via SHM",
+                           "Ways 2-1 -> 1 via SHM"}) {
+    EXPECT_TRUE(parse_transport(line).empty()) << line;
+  }
+}
+
+TEST(TransportTest, OfManyWaysTheFirstAreKept) {
+  std::string log;
+  for (int way = 0; way < 20; ++way) {
+    log += info(fmt::format("Channel 00/0 : 0[0] -> 1[0] [send] via NET/plugin{}/0", way));
+  }
+  const auto transport = parse_transport(log);
+  EXPECT_EQ(transport.pairs.between(0, 1).size(), 16U);
+  EXPECT_EQ(parse_transport(telling_lines(log)), transport);
 }
 
 TEST(TransportTest, NothingSaysNothing) {
