@@ -2,8 +2,9 @@
 # On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
 #   full   (the default) the sanitizers and a short run of the fuzz targets, then every test of `dev`
 #   quick  every test of `dev`
-#   deep   clang-tidy on every file first, then `full`, then every system call of every hook and of
-#          `muster check` spoilt in turn (hours), then the packages
+#   deep   clang-tidy on every file first, then `full`, then all of `muster` under the thread
+#          sanitizer, every system call of every hook and of `muster check` spoilt in turn (hours),
+#          and the packages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -38,6 +39,8 @@ else
   if command -v g++-11 >/dev/null; then run_preset oldest; else run_preset dev; fi
 fi
 if [[ $mode == deep ]]; then
+  cmake --build --preset tsan --target test_app
+  ctest --test-dir build/tsan --output-on-failure --tests-regex '^app(_slow)?$'
   printf '\n== every system call spoilt (%s)\n' "$(date +%T)"
   tools/call-faults.sh
   tools/package.sh --test

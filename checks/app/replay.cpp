@@ -17,12 +17,12 @@
 
 #include "checks/app/commands.hpp"
 #include "checks/app/fleet.hpp"
-#include "checks/app/in_order.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/app/profile_cache.hpp"
 #include "checks/app/rendering.hpp"
 #include "checks/run.hpp"
 #include "lib/base/descriptor.hpp"
+#include "lib/base/in_order.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 

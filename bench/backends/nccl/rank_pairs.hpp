@@ -3,8 +3,6 @@
 // of ranks that all send to all.
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <set>

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster::app {
+namespace muster {
 
 template <class Made>
 class InOrder {
@@ -79,4 +79,4 @@ class InOrder {
   std::map<std::size_t, Made> made_;
 };
 
-}  // namespace muster::app
+}  // namespace muster

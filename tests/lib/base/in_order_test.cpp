@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/in_order.hpp"
+#include "lib/base/in_order.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <numeric>
 
-namespace muster::app {
+namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST(InOrderTest, NothingToDoIsDoneAtOnce) {
 }
 
 }  // namespace
-}  // namespace muster::app
+}  // namespace muster
