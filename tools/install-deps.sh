@@ -11,13 +11,13 @@ debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libb
   cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
 # Installed where the release has them: the oldest compiler that builds muster, the linters, SimGrid, and what
 # makes a guest with software RDMA.
-debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev libsimgrid-dev
-  qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
+debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt-14-dev
+  libsimgrid-dev qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
   openmpi-devel sqlite-devel)
-redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang clang-tools-extra compiler-rt
+redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-devel google-benchmark-devel clang lld clang-tools-extra compiler-rt
   cppcheck ShellCheck golang-github-prometheus pciutils hwloc man-db procps-ng util-linux)
 redhat_package=(binutils rpm-build)
 
