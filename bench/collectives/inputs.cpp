@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "lib/base/mixing.hpp"
 #include "bench/collectives/number.hpp"
+#include "lib/base/mixing.hpp"
 
 namespace muster::bench {
 namespace {

@@ -50,12 +50,24 @@ int refuse(const RankContext& self, const Failure& failure) {
   return failure.status;
 }
 
+// The parts of all ranks, of which each rank finds the same.
+Result<std::vector<RankPart>> split_ranks(const RankContext& self, const Met& met) {
+  const auto& split = *self.command.split;
+  if (self.kind != BackendKind::sim)
+    return parts_of(split, places_of(met.agreed), met.agreed.hosts);
+  const auto cluster = parse_sim(self.command.sim);
+  if (!cluster) return tl::unexpected(cluster.error());
+  std::vector<RankPlace> places;
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < ranks_of(*cluster); ++rank) {
+    places.push_back({rank / cluster->gpus, rank % cluster->gpus});
+  }
+  for (int node = 0; node < cluster->nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
+  return parts_of(split, places, hosts);
+}
+
 // The back end of this rank's part of the ranks.
 Result<void> start_part(RankContext& self, Parts& parts) {
-  const auto& agreed = parts.met.agreed;
-  auto split = parts_of(*self.command.split, places_of(agreed), agreed.hosts);
-  if (!split) return tl::unexpected(split.error());
-  parts.split = *std::move(split);
   auto backend = make_part_backend(self, parts.met, parts.split);
   if (!backend) return tl::unexpected(backend.error());
   const auto part = part_with(parts.split, parts.met.group->rank());
@@ -67,15 +79,6 @@ Result<void> start_part(RankContext& self, Parts& parts) {
 Result<void> start_models(const RankContext& self, Parts& parts) {
   const auto cluster = parse_sim(self.command.sim);
   if (!cluster) return tl::unexpected(cluster.error());
-  std::vector<RankPlace> places;
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < ranks_of(*cluster); ++rank) {
-    places.push_back({rank / cluster->gpus, rank % cluster->gpus});
-  }
-  for (int node = 0; node < cluster->nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
-  auto split = parts_of(*self.command.split, places, hosts);
-  if (!split) return tl::unexpected(split.error());
-  parts.split = *std::move(split);
   for (std::size_t part = 0; part < parts.split.size(); ++part) {
     const auto of_part = part_of(*cluster, parts.split[part].ranks);
     if (!of_part) return tl::unexpected(of_part.error());
@@ -125,6 +128,14 @@ Result<int> measure_each(RankContext& self, Group& group, Backend& backend) {
 }
 
 Result<int> measure_and_report(RankContext& self, Parts& parts) {
+  if (self.command.split) {
+    auto split = split_ranks(self, parts.met);
+    if (!split) {
+      if (self.leads()) self.say(split.error().message);
+      return kExitUsage;
+    }
+    parts.split = *std::move(split);
+  }
   if (auto started = start_backend(self, parts); !started) return tl::unexpected(started.error());
   auto& group = *parts.met.group;
   const auto status = parts.own.empty()
