@@ -67,6 +67,7 @@ SweepBook::SweepBook(const std::vector<SweepRun>& runs, int partners)
 }
 
 void SweepBook::add(const SweepRun& run) {
+  ++runs_;
   auto& kind = kinds_[run.kind];
   for (const auto& node : run.nodes) {
     auto& record = kind.records[node];
@@ -83,16 +84,17 @@ void SweepBook::add(const SweepRun& run) {
 }
 
 // What many nodes do together is only as good as the worst of them.
-void SweepBook::pass(Kind& kind, const SweepRun& run) {
+void SweepBook::pass(Kind& kind, const SweepRun& run) const {
   for (const auto& node : run.nodes) {
     auto& record = kind.records[node];
-    record.swept = record.passed = run.ended;
+    record.swept = run.ended;
+    record.passed = runs_;
     record.nothing.reset();
     record.undecided = 0;
     record.failures.clear();
     record.failed_again = false;
   }
-  kind.passes[run.partition] = run.ended;
+  kind.passes[run.partition] = runs_;
 }
 
 // Where one of them is known to be bad, this says nothing about the others.
@@ -104,7 +106,9 @@ std::vector<std::string> SweepBook::blamed_for(const SweepRun& run) const {
   return blamed.empty() ? run.nodes : blamed;
 }
 
-void SweepBook::fail(Kind& kind, const SweepRun& run, const std::vector<std::string>& blamed) {
+void SweepBook::fail(Kind& kind,
+                     const SweepRun& run,
+                     const std::vector<std::string>& blamed) const {
   for (const auto& node : blamed) {
     auto& record = kind.records[node];
     record.failed_again = record.failed_again || another_passed(kind, run, record);
@@ -114,7 +118,7 @@ void SweepBook::fail(Kind& kind, const SweepRun& run, const std::vector<std::str
     record.swept = run.ended;
     record.nothing.reset();
     record.undecided = 0;
-    record.failures.push_back({.at = run.ended, .others = others_of(run, node)});
+    record.failures.push_back({.at = run.ended, .run = runs_, .others = others_of(run, node)});
   }
 }
 
@@ -122,7 +126,7 @@ void SweepBook::fail(Kind& kind, const SweepRun& run, const std::vector<std::str
 bool SweepBook::passed_since(const Kind& kind, const SweepFailure& failure) {
   return std::ranges::all_of(failure.others, [&](const std::string& other) {
     const auto* record = find(kind.records, other);
-    return record != nullptr && record->passed > failure.at;
+    return record != nullptr && record->passed > failure.run;
   });
 }
 
@@ -135,7 +139,7 @@ bool SweepBook::another_passed(const Kind& kind, const SweepRun& run, const Swee
         record.failures, [&](const SweepFailure& failure) { return passed_since(kind, failure); });
   }
   const auto* passed = find(kind.passes, run.partition);
-  return passed != nullptr && *passed > record.failures.front().at;
+  return passed != nullptr && *passed > record.failures.front().run;
 }
 
 // Failures that its partners do not explain, with different partners.
@@ -148,7 +152,7 @@ std::size_t SweepBook::counted(const Kind& kind, const SweepRecord& record) {
 }
 
 Trust SweepBook::trust(const Kind& kind, const SweepRecord& record) const {
-  if (record.failures.empty()) return record.passed ? Trust::good : Trust::untested;
+  if (record.failures.empty()) return record.passed > 0 ? Trust::good : Trust::untested;
   if (!record.failed_again) return Trust::suspect;
   const bool alone = record.failures.front().others.empty();
   const bool enough =
@@ -196,7 +200,7 @@ bool SweepBook::can_tell_more(std::string_view kind,
   if (record.failures.size() < kFailuresAlone) return true;
   const auto* book = find(kinds_, kind);
   const auto* passed = book == nullptr ? nullptr : find(book->passes, partition);
-  return passed != nullptr && *passed > record.failures.back().at;
+  return passed != nullptr && *passed > record.failures.back().run;
 }
 
 }  // namespace muster::slurm

@@ -24,6 +24,7 @@ enum class Trust { good, untested, suspect, confirmed };
 
 struct SweepFailure {
   Time at{};
+  std::size_t run = 0;              // its number; two that end in one second have an order, too
   std::vector<std::string> others;  // who took part; nobody where the node was alone
 };
 
@@ -31,7 +32,7 @@ struct SweepFailure {
 struct SweepRecord {
   std::optional<Time> tried;           // when a job was last submitted, whatever came of it
   std::optional<Time> swept;           // last result that said something about this node
-  std::optional<Time> passed;          // last healthy one
+  std::size_t passed = 0;              // the number of the last healthy run, from 1; 0 if none
   std::optional<Time> nothing;         // the last run after `swept` that was undecided
   int undecided = 0;                   // so many, in a row
   std::vector<SweepFailure> failures;  // since it passed; not those that another node explains
@@ -62,7 +63,7 @@ class SweepBook {
  private:
   struct Kind {
     Records records;
-    std::map<std::string, Time, std::less<>> passes;  // the last of anybody, by partition
+    std::map<std::string, std::size_t, std::less<>> passes;  // the last run, by partition
   };
 
   [[nodiscard]] static bool passed_since(const Kind& kind, const SweepFailure& failure);
@@ -71,11 +72,12 @@ class SweepBook {
                                            const SweepRecord& record);
   [[nodiscard]] static std::size_t counted(const Kind& kind, const SweepRecord& record);
   [[nodiscard]] Trust trust(const Kind& kind, const SweepRecord& record) const;
-  static void pass(Kind& kind, const SweepRun& run);
-  static void fail(Kind& kind, const SweepRun& run, const std::vector<std::string>& blamed);
+  void pass(Kind& kind, const SweepRun& run) const;
+  void fail(Kind& kind, const SweepRun& run, const std::vector<std::string>& blamed) const;
   [[nodiscard]] std::vector<std::string> blamed_for(const SweepRun& run) const;
 
   std::size_t partners_;
+  std::size_t runs_ = 0;
   std::map<std::string, Kind, std::less<>> kinds_;
 };
 
