@@ -136,6 +136,9 @@ std::size_t Job::start(const Words& words, const Variables& variables) {
       "OMPI_MCA_mpi_yield_when_idle=1",
       "OMPI_MCA_btl=^tcp",  // all ranks are here; Open MPI 5 complains of addresses it cannot pair
       "OMPI_MCA_rmaps_base_oversubscribe=1",
+      // Open MPI 4 fails where another job, at its end, removes the folder that all share by
+      // default.
+      fmt::format("OMPI_MCA_orte_tmpdir_base={}", folder().string()),
       "OMPI_ALLOW_RUN_AS_ROOT=1",
       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
   };
