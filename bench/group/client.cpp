@@ -12,7 +12,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr auto kGoodbyeLimit = std::chrono::milliseconds(500);
+constexpr auto kClientGoodbye = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -183,7 +183,7 @@ void Client::say_goodbye() {
   ended_ = true;
   if (!socket_) return;
   socket_->send(pack(Kind::goodbye));
-  flush(kGoodbyeLimit);
+  flush(kClientGoodbye);
   socket_->finish();
 }
 

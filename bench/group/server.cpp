@@ -13,7 +13,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr auto kGoodbyeLimit = std::chrono::seconds(1);
+constexpr auto kServerGoodbye = std::chrono::seconds(1);
 // What dies together, the ranks of a node or of a job that is killed, is told of together.
 constexpr auto kLossesTogether = std::chrono::milliseconds(50);
 
@@ -267,7 +267,7 @@ void Server::end(const Trouble& trouble, bool own_doing) {
 void Server::say_goodbye() {
   ended_ = true;
   send_all(pack(Kind::goodbye));
-  flush_all(kGoodbyeLimit);
+  flush_all(kServerGoodbye);
   for (auto& peer : peers_) {
     if (peer.socket) peer.socket->finish();
   }

@@ -16,7 +16,7 @@ namespace {
 
 using Sightings = std::vector<Sighting>;
 
-constexpr std::array<std::pair<Launcher, std::string_view>, 8> kNames{
+constexpr std::array<std::pair<Launcher, std::string_view>, 8> kLaunchers{
     std::pair{Launcher::flags, std::string_view("flags")},
     {Launcher::torchrun, "torchrun"},
     {Launcher::open_mpi, "open_mpi"},
@@ -162,7 +162,7 @@ Result<Place> choose(const Environment& environment,
 }  // namespace
 
 std::string_view to_string(Launcher launcher) {
-  for (const auto& [each, name] : kNames) {
+  for (const auto& [each, name] : kLaunchers) {
     if (each == launcher) return name;
   }
   return "unknown";
@@ -170,8 +170,8 @@ std::string_view to_string(Launcher launcher) {
 
 Result<Launcher> parse_launcher(std::string_view name) {
   std::vector<std::string_view> names;
-  names.reserve(kNames.size());
-  for (const auto& [launcher, each] : kNames) {
+  names.reserve(kLaunchers.size());
+  for (const auto& [launcher, each] : kLaunchers) {
     if (each == name) return launcher;
     names.push_back(each);
   }

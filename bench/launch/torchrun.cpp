@@ -13,10 +13,10 @@
 namespace muster::bench {
 namespace {
 
-constexpr SizeNames kNames{.rank = "RANK",
-                           .world = "WORLD_SIZE",
-                           .local_rank = "LOCAL_RANK",
-                           .local_world = "LOCAL_WORLD_SIZE"};
+constexpr SizeNames kTorchrunNames{.rank = "RANK",
+                                   .world = "WORLD_SIZE",
+                                   .local_rank = "LOCAL_RANK",
+                                   .local_world = "LOCAL_WORLD_SIZE"};
 
 // torchrun's own store listens on MASTER_PORT already.
 bool agent_has_port(const Environment& environment) {
@@ -44,7 +44,7 @@ Result<void> add_rendezvous(const Environment& environment, std::uint16_t offset
 }
 
 Result<Place> read_torchrun_place(const Environment& environment, const LaunchFlags& flags) {
-  auto place = read_place(environment, kNames);
+  auto place = read_place(environment, kTorchrunNames);
   if (!place) return place;
   place->launcher = Launcher::torchrun;
   place->evidence.push_back(fmt::format("started as by torchrun: {} of {}",

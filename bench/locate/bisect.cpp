@@ -11,13 +11,13 @@
 
 #include "bench/locate/explain.hpp"
 #include "bench/locate/findings.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
 // Large groups lose a few percent that are nobody's fault.
-constexpr double kLoss = 0.1;
-constexpr double kPercent = 100;
+constexpr double kLossOfGroups = 0.1;
 constexpr int kMostFaults = 16;
 
 using Set = std::vector<Node>;
@@ -63,7 +63,7 @@ class Bisection {
       : rounds_(rounds), nodes_(nodes), all_(std::move(all)), usual_(usual) {
     // What is nearer to what all reach than to what pairs do shows the fault; and beside a grave
     // one, so does a lesser one.
-    usual_.limit = std::max((reached + usual.median) / 2, (1 - kLoss) * usual.median);
+    usual_.limit = std::max((reached + usual.median) / 2, (1 - kLossOfGroups) * usual.median);
   }
 
   // Nothing where as many others are as slow: then it is what so many nodes reach.
@@ -224,7 +224,7 @@ class Bisection {
       if (!rest) return tl::unexpected(rest.error());
       control_ = rest->gbps.front();
       // What changes by itself from one time to the next is nobody's doing.
-      const bool better = control_ && (1 - kLoss) * *control_ > gbps.value_or(0);
+      const bool better = control_ && (1 - kLossOfGroups) * *control_ > gbps.value_or(0);
       if (!better || is_low(control_, usual_)) return std::optional<Culprit>{};
       return conclude(gbps);
     }
@@ -308,7 +308,7 @@ bool is_common(const Search& search) {
 }  // namespace
 
 bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs) {
-  return !gbps || *gbps < (1 - kLoss) * of_pairs.median;
+  return !gbps || *gbps < (1 - kLossOfGroups) * of_pairs.median;
 }
 
 Result<void> measure_together(const Nodes& nodes, Rounds& rounds, Search& search) {

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "bench/results/statistics.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
 constexpr std::size_t kControls = 8;
-constexpr double kPercent = 100;
 
 std::string rate(const std::optional<double>& gbps, const Scale& scale) {
   if (!gbps) return "did not finish";

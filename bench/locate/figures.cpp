@@ -10,13 +10,13 @@
 
 #include "bench/locate/bisect.hpp"
 #include "bench/locate/findings.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/pci.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
-constexpr double kGiga = 1e9;
 constexpr double kBitsOfByte = 8;
 
 // What the HCAs of a node carry together by the profile, in GB/s.

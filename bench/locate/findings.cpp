@@ -8,31 +8,28 @@
 #include <set>
 
 #include "bench/locate/bisect.hpp"
+#include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
-using Kind = Culprit::Kind;
-
-constexpr double kPercent = 100;
-
 std::string device_of(const Culprit& culprit, const Nodes& nodes) {
   switch (culprit.kind) {
-    case Kind::node:
+    case Culprit::Kind::node:
       return nodes.names[culprit.nodes[0]];
-    case Kind::link:
+    case Culprit::Kind::link:
       return fmt::format("{}", fmt::join(names_of(culprit.nodes, nodes), "-"));
-    case Kind::leaf:
+    case Culprit::Kind::leaf:
       return culprit.leaf == kNoLeaf ? fold_hostlist(names_of(culprit.nodes, nodes))
                                      : nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)];
-    case Kind::rail:
+    case Culprit::Kind::rail:
       return fmt::format("device {}", culprit.devices[0]);
-    case Kind::group:
-    case Kind::level:
-    case Kind::congestion:
-    case Kind::everyone:
-    case Kind::not_enough_data:
+    case Culprit::Kind::group:
+    case Culprit::Kind::level:
+    case Culprit::Kind::congestion:
+    case Culprit::Kind::everyone:
+    case Culprit::Kind::not_enough_data:
       break;
   }
   return "job";
@@ -65,36 +62,36 @@ std::string part_of(const Culprit& culprit) {
 
 std::string what(const Culprit& culprit, const Nodes& nodes) {
   switch (culprit.kind) {
-    case Kind::node:
+    case Culprit::Kind::node:
       if (culprit.together > 2) {
         return fmt::format(
             "in an all-reduce of {} nodes and more: {}", culprit.together, how(culprit));
       }
       return fmt::format("{}{}", part_of(culprit), how(culprit));
-    case Kind::rail:
+    case Culprit::Kind::rail:
       return fmt::format("on most nodes: {}", how(culprit));
-    case Kind::group:
+    case Culprit::Kind::group:
       return fmt::format("{} are slow together, and no smaller part of them: {}",
                          fold_hostlist(names_of(culprit.nodes, nodes)),
                          how(culprit));
-    case Kind::level:
+    case Culprit::Kind::level:
       return how(culprit);
-    case Kind::link:
+    case Culprit::Kind::link:
       return fmt::format("the path between the two {}", culprit.hung ? how(culprit) : "is slow");
-    case Kind::leaf:
+    case Culprit::Kind::leaf:
       return fmt::format(
           "leaf switch of {}: {}", fold_hostlist(names_of(culprit.nodes, nodes)), how(culprit));
-    case Kind::congestion:
+    case Culprit::Kind::congestion:
       return culprit.leaf == kNoLeaf
                  ? "slow only while all nodes work"
                  : fmt::format("leaf switch {} is slow only while all nodes work",
                                nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)]);
-    case Kind::everyone:
+    case Culprit::Kind::everyone:
       return culprit.hung
                  ? std::string("no pair of nodes finishes")
                  : fmt::format("no node stands out, and the median of all pairs is {} GB/s",
                                rate_text(culprit.gbps));
-    case Kind::not_enough_data:
+    case Culprit::Kind::not_enough_data:
       break;
   }
   return "not enough data";
@@ -105,12 +102,12 @@ std::optional<double> floor_for(const Culprit& culprit, const Nodes& nodes, cons
 }
 
 Outcome outcome_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule) {
-  if (culprit.kind == Kind::congestion) return Outcome::warn;
-  if (culprit.kind == Kind::not_enough_data) return Outcome::unknown;
+  if (culprit.kind == Culprit::Kind::congestion) return Outcome::warn;
+  if (culprit.kind == Culprit::Kind::not_enough_data) return Outcome::unknown;
   const auto floor = floor_for(culprit, nodes, rule);
   const bool reaches = floor && !culprit.hung && culprit.gbps >= *floor;
   // Switches that carry less than what hangs from them may be meant to.
-  if (culprit.kind == Kind::level && !floor) return Outcome::warn;
+  if (culprit.kind == Culprit::Kind::level && !floor) return Outcome::warn;
   return reaches ? Outcome::warn : Outcome::fail;
 }
 
@@ -136,10 +133,10 @@ Finding finding_of(const Culprit& culprit, const Nodes& nodes, const Rule& rule)
                   .device = device_of(culprit, nodes),
                   .outcome = outcome_of(culprit, nodes, rule),
                   .message = std::move(message)};
-  if (culprit.kind == Kind::not_enough_data) return finding;
-  finding.remedy = culprit.kind == Kind::congestion ? Remedy::watch
-                   : culprit.loss.empty()           ? Remedy::report_to_provider
-                                                    : Remedy::restart_app;
+  if (culprit.kind == Culprit::Kind::not_enough_data) return finding;
+  finding.remedy = culprit.kind == Culprit::Kind::congestion ? Remedy::watch
+                   : culprit.loss.empty()                    ? Remedy::report_to_provider
+                                                             : Remedy::restart_app;
   if (!culprit.hung && culprit.gbps > 0) {
     finding.observed = culprit.gbps;
     finding.unit = "GB/s";
@@ -158,8 +155,8 @@ std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& n
 
 std::string name_of(const Culprit& culprit, const Nodes& nodes) {
   const auto device = device_of(culprit, nodes);
-  if (culprit.kind == Kind::link) return fmt::format("the path {}", device);
-  if (culprit.kind == Kind::leaf) return fmt::format("leaf switch {}", device);
+  if (culprit.kind == Culprit::Kind::link) return fmt::format("the path {}", device);
+  if (culprit.kind == Culprit::Kind::leaf) return fmt::format("leaf switch {}", device);
   const auto part = part_of(culprit);
   return part.empty() ? device : fmt::format("{}: {}", device, part.substr(0, part.size() - 2));
 }
@@ -188,7 +185,8 @@ std::vector<Finding> findings_of(const Search& search, const Nodes& nodes, const
 std::vector<std::string> accused_of(const Search& search, const Nodes& nodes, const Rule& rule) {
   std::set<Node> accused;
   for (const auto& culprit : search.culprits) {
-    if (culprit.kind != Kind::node || outcome_of(culprit, nodes, rule) != Outcome::fail) continue;
+    if (culprit.kind != Culprit::Kind::node || outcome_of(culprit, nodes, rule) != Outcome::fail)
+      continue;
     if (!culprit.loss.empty()) continue;  // most processes that end so are killed
     accused.insert(culprit.nodes.begin(), culprit.nodes.end());
   }
@@ -198,12 +196,12 @@ std::vector<std::string> accused_of(const Search& search, const Nodes& nodes, co
 std::vector<Node> left_out(const std::vector<Culprit>& culprits) {
   std::set<Node> out;
   for (const auto& culprit : culprits) {
-    if (culprit.kind == Kind::node || culprit.kind == Kind::leaf) {
+    if (culprit.kind == Culprit::Kind::node || culprit.kind == Culprit::Kind::leaf) {
       out.insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
   for (const auto& culprit : culprits) {
-    if (culprit.kind != Kind::link) continue;
+    if (culprit.kind != Culprit::Kind::link) continue;
     const auto is_out = [&](Node node) { return out.contains(node); };
     if (std::ranges::none_of(culprit.nodes, is_out)) out.insert(culprit.nodes.front());
   }

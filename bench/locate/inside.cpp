@@ -15,7 +15,7 @@ namespace {
 
 // What the tests need to begin and to end.
 constexpr std::chrono::seconds kBeside{20};
-constexpr std::size_t kMostShown = 3;
+constexpr std::size_t kMostReasons = 3;
 
 std::vector<std::string> words_of(const BenchCommand& command, std::string_view only) {
   std::vector<std::string> words{"node",
@@ -91,7 +91,7 @@ void add_evidence(const Inside& inside, Culprit& culprit) {
     return;
   }
   // The part comes before the partners with whom it was noticed.
-  const auto shown = std::min(kMostShown, inside.wrong.size());
+  const auto shown = std::min(kMostReasons, inside.wrong.size());
   for (std::size_t i = 0; i < shown; ++i) {
     evidence.insert(evidence.begin() + static_cast<std::ptrdiff_t>(i),
                     fmt::format("tested from within: {}", inside.wrong[i]));

@@ -14,6 +14,7 @@
 #include "bench/run/operation_timer.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -286,7 +287,6 @@ Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<Told>& to
   placement_of(row, operation_) = std::move(timing);
   received_.push_back(std::move(row));
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    constexpr double kGiga = 1e9;
     const auto one = timing_of(operation_, count, samples_of(samples, repeat, command_.per_repeat));
     if (one) answer.gbps.push_back(one->judged.bus / kGiga);
   }

@@ -14,13 +14,13 @@
 #include "bench/locate/explain.hpp"
 #include "bench/locate/switches.hpp"
 #include "bench/results/statistics.hpp"
+#include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
 constexpr std::size_t kFewNodes = 16;
-constexpr double kPercent = 100;
 constexpr double kApart = 0.9;  // a rate below so much of another one is no noise of it
 
 // A loss that must be seen; where the noise hides it, nothing is said to be healthy.

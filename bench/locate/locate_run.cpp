@@ -25,6 +25,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/program.hpp"
@@ -33,8 +34,6 @@
 
 namespace muster::bench::locate {
 namespace {
-
-constexpr double kGiga = 1e9;
 
 // What a pair of nodes must reach by the profile, with messages of this size; its lowest limit,
 // since NCCL's algorithm is not known here.

@@ -9,7 +9,7 @@
 namespace muster::bench::locate {
 namespace {
 
-constexpr std::size_t kMostShown = 32;
+constexpr std::size_t kMostShownNodes = 32;
 
 // A share of the median to a sign: "." at 95% and more.
 char sign_of(const std::optional<double>& gbps, const Scale& scale) {
@@ -48,7 +48,7 @@ std::string pairs_csv(const Search& search, const Nodes& nodes) {
 
 std::string heat_map(const Search& search, const Nodes& nodes) {
   const auto count = nodes.count();
-  if (count > kMostShown || !search.scale) return "";
+  if (count > kMostShownNodes || !search.scale) return "";
   std::vector<std::string> squares(count, std::string(count, ' '));
   std::vector<double> rates(count * count, -1);
   for (const auto& [pair, gbps] : search.pairs) {

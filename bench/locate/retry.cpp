@@ -12,7 +12,7 @@
 namespace muster::bench::locate {
 namespace {
 
-constexpr std::size_t kControls = 32;
+constexpr std::size_t kMostControls = 32;
 
 std::vector<Node> met_by(const Suspect& suspect) {
   std::vector<Node> met;
@@ -37,7 +37,7 @@ Result<void> Retry::measure_some(std::vector<Suspect> suspects, std::vector<Node
   });
   if (pairs.empty()) return {};
   const auto count = pairs.size();
-  std::ranges::move(take_controls(partners, kControls, nodes_), std::back_inserter(pairs));
+  std::ranges::move(take_controls(partners, kMostControls, nodes_), std::back_inserter(pairs));
   const auto round = rounds_.measure("suspects with proven partners", groups_of(pairs));
   if (!round) return tl::unexpected(round.error());
   search_.keep(*round);

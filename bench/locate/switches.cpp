@@ -13,14 +13,14 @@
 #include <utility>
 
 #include "bench/results/statistics.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
 // So much less than pairs below a leaf switch reach is a fault, or switches that carry less than
 // what hangs from them.
-constexpr double kLoss = 0.1;
-constexpr double kPercent = 100;
+constexpr double kLossOfSwitches = 0.1;
 // Rounds in which leaf switches meet one another: as many as it takes, within these.
 constexpr std::size_t kUsualRounds = 3;
 constexpr std::size_t kMostRounds = 8;
@@ -58,7 +58,7 @@ class SwitchSearch {
 
  private:
   [[nodiscard]] bool is_low(const std::optional<double>& gbps) const {
-    return !gbps || *gbps < (1 - kLoss) * found_.base;
+    return !gbps || *gbps < (1 - kLossOfSwitches) * found_.base;
   }
 
   // What pairs reach both of whose nodes are fine below their leaf switches; empty where there are
@@ -247,7 +247,7 @@ class SwitchSearch {
     return {.count = 1,
             .median = found_.base,
             .deviation = std::max(noise_, kLeastDeviation) * found_.base,
-            .limit = (1 - kLoss) * found_.base};
+            .limit = (1 - kLossOfSwitches) * found_.base};
   }
 
   // Its rate is the median of these; nothing where none of them finished.
@@ -390,7 +390,8 @@ Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion,
   }
   Joined joined(nodes.count());
   for (const auto& [pair, gbps] : search.pairs) {
-    if (gbps && *gbps >= (1 - kLoss) * suspicion.scale.median) joined.join(pair.first, pair.second);
+    if (gbps && *gbps >= (1 - kLossOfSwitches) * suspicion.scale.median)
+      joined.join(pair.first, pair.second);
   }
   // Those that have proven good need not have met.
   const bool all_met = 2 * search.pairs.size() >= nodes.count() * (nodes.count() - 1);

@@ -7,10 +7,11 @@
 #include <cmath>
 #include <utility>
 
+#include "lib/base/units.hpp"
+
 namespace muster::bench {
 namespace {
 
-constexpr double kGiga = 1e9;
 // Clocks know no more digits: 185 GB/s on the dot is not below 185 GB/s.
 constexpr double kRounding = 1e-6;
 

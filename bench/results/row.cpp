@@ -8,11 +8,10 @@
 #include <numeric>
 #include <utility>
 
+#include "lib/base/units.hpp"
+
 namespace muster::bench {
 namespace {
-
-constexpr double kMicro = 1e6;
-constexpr double kGiga = 1e9;
 
 // One rank alone may have nothing to do, in less time than a clock can tell.
 bool is_time(double seconds, int ranks) {

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "lib/base/units.hpp"
+
 namespace muster::bench {
 namespace {
 
-constexpr double kGiga = 1e9;
 constexpr std::string_view kCheck = "bench.split";
 constexpr double kTolerance = 0.03;
 constexpr double kFails = 0.1;

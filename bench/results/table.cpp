@@ -7,12 +7,11 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench {
 namespace {
 
-constexpr double kMicro = 1e6;
-constexpr double kGiga = 1e9;
 constexpr std::size_t kTimeWidth = 7;
 constexpr std::size_t kBandwidthWidth = 6;
 constexpr std::string_view kNone = "N/A";

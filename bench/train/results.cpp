@@ -7,13 +7,11 @@
 
 #include "bench/results/statistics.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::train {
 namespace {
 
-constexpr double kPercent = 100;
-constexpr double kTera = 1e12;
-constexpr double kGiga = 1e9;
 constexpr double kBytesOfGradient = 2;  // bf16 and fp16
 
 double median_of_slowest(const std::vector<RankSteps>& ranks,

@@ -95,7 +95,7 @@ std::string limits_table(const Profile& profile, const Check& check) {
   return table;
 }
 
-std::string policy_line(const Profile& profile, const Check& check) {
+std::string policy_by_default(const Profile& profile, const Check& check) {
   const auto found = profile.policies.find(std::string(check.id));
   const auto policy = found == profile.policies.end() ? Policy{} : found->second;
   if (!policy.enabled) return " Off by default.";
@@ -105,7 +105,7 @@ std::string policy_line(const Profile& profile, const Check& check) {
 }
 
 std::string section_of(const Profile& profile, const Check& check) {
-  const auto policy = policy_line(profile, check);
+  const auto policy = policy_by_default(profile, check);
   return fmt::format("\n## {}\n\n**{}.** {}\n\n*What to do:* {}\n\nRuns in: {}. Reads: {}.{}\n\n{}",
                      check.id,
                      check.title,

@@ -13,6 +13,7 @@
 #include "checks/shared/rates.hpp"
 #include "checks/shared/sisters.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
 
@@ -168,7 +169,6 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot,
 }
 
 std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
-  constexpr double kMega = 1e6;
   const auto& application = gpu.clocks.application_sm_mhz;
   const auto& by_default = gpu.clocks.default_sm_mhz;
   if (application.is_unreadable()) {

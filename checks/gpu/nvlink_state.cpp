@@ -9,6 +9,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/sisters.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
@@ -96,8 +97,6 @@ std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted) {
 }
 
 std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit) {
-  constexpr double kGiga = 1e9;
-  constexpr double kMega = 1e6;
   constexpr double kRounding = 0.01;
   if (!limit) return std::nullopt;
   const double expected = limit->value / kGiga;
@@ -201,7 +200,6 @@ class LinkSisters {
   }
 
   [[nodiscard]] GpuNvlinkLimits limits_of(const Gpu& gpu) const {
-    constexpr double kMega = 1e6;
     GpuNvlinkLimits limits;
     const auto model = gpu.model.value_or("");
     if (const auto links = links_.usual_of(model)) limits.links = static_cast<int>(*links);

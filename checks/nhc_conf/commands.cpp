@@ -13,7 +13,7 @@
 namespace muster::nhc {
 namespace {
 
-constexpr std::size_t kLongestName = 100;
+constexpr std::size_t kLongestCommand = 100;
 
 // What a line wants of its command.
 struct Wish {
@@ -119,7 +119,7 @@ Plan plan_of(std::string_view check) {
 }
 
 std::string shown(const std::vector<std::string>& words) {
-  return printable(fmt::format("{}", fmt::join(words, " ")), kLongestName);
+  return printable(fmt::format("{}", fmt::join(words, " ")), kLongestCommand);
 }
 
 Finding failed(std::string message) {
@@ -146,7 +146,7 @@ tl::expected<const CommandFact*, Finding> ran(const Snapshot& snapshot,
 }
 
 // The lines as NHC's loop sees them: without empty ones, but with one behind the last.
-std::vector<std::string_view> lines_of(const std::string& output) {
+std::vector<std::string_view> output_lines(const std::string& output) {
   auto lines = split_lines(output);
   std::erase_if(lines, [](std::string_view line) { return line.empty(); });
   lines.emplace_back();
@@ -165,14 +165,14 @@ Result<bool> is_in(const std::vector<std::string_view>& lines, std::string_view 
 std::optional<Finding> contradiction(const CommandFact& fact, const Wish& wish, bool negated) {
   if (wish.matches.empty()) return std::nullopt;
   if (!fact.output) return not_judged(fact.output.why());
-  const auto lines = lines_of(*fact.output);
+  const auto lines = output_lines(*fact.output);
   for (const auto& expression : wish.matches) {
     if (expression.starts_with('!') != negated) continue;
     const auto found = is_in(lines, std::string_view(expression).substr(negated ? 1 : 0));
     if (!found) return not_judged(found.error().message);
     if (*found != negated) continue;
     return failed(fmt::format("\"{}\" {} what \"{}\" printed",
-                              printable(expression, kLongestName),
+                              printable(expression, kLongestCommand),
                               negated ? "forbids" : "does not match",
                               shown(fact.words)));
   }
@@ -200,7 +200,7 @@ BrokenRule check_rules(const SiteRules& rules) {
     if (command.starts_with('/')) continue;
     return {.key = "commands",
             .what = fmt::format("names programs by their path, as /usr/bin/NAME; \"{}\" does not",
-                                printable(command, kLongestName))};
+                                printable(command, kLongestCommand))};
   }
   return {};
 }

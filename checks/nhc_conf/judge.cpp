@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::string_view kGroup = "nhc.";
 constexpr std::string_view kLine = "nhc.line";  // of a line without a check
-constexpr std::size_t kLongestName = 60;
+constexpr std::size_t kLongestCheck = 60;
 constexpr std::size_t kLongestDevice = 120;
 constexpr std::size_t kLongestMessage = 300;
 
 std::string id_of(const CheckLine& line) {
   if (line.check.empty()) return std::string(kLine);
-  return fmt::format("{}{}", kGroup, printable(line.check, kLongestName));
+  return fmt::format("{}{}", kGroup, printable(line.check, kLongestCheck));
 }
 
 std::string unknown_check(std::string_view name) {
@@ -35,13 +35,13 @@ std::string unknown_check(std::string_view name) {
     return fmt::format(
         "{} is no check; muster runs commands by check_cmd_status and "
         "check_cmd_output alone",
-        printable(name, kLongestName));
+        printable(name, kLongestCheck));
   }
   std::vector<std::string> names;
   for (const auto& row : table()) names.emplace_back(row.name);
   const auto near = nearest(name, names);
   const auto hint = near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
-  return fmt::format("there is no check {}{}", printable(name, kLongestName), hint);
+  return fmt::format("there is no check {}{}", printable(name, kLongestCheck), hint);
 }
 
 // Of a section's own words: the child that asked NVML crashed.

@@ -13,13 +13,13 @@ namespace muster::nhc {
 namespace {
 
 // What a process uses, and how to say it; nothing where that is not known.
-using Usage = std::optional<double> (*)(const Snapshot&, const RunningProcess&);
-using Words = std::string (*)(double);
+using UsageOf = std::optional<double> (*)(const Snapshot&, const RunningProcess&);
+using InWords = std::string (*)(double);
 
 struct Limit {
   double value = 0;
-  Usage usage = nullptr;
-  Words words = nullptr;
+  UsageOf usage = nullptr;
+  InWords words = nullptr;
 };
 
 std::optional<double> cpu_percent(const Snapshot& /*snapshot*/, const RunningProcess& process) {

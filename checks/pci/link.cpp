@@ -15,12 +15,12 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/sisters.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/pci.hpp"
 
 namespace muster::checks {
 namespace {
 
-constexpr double kGiga = 1e9;
 constexpr double kRounding = 0.01;  // of the texts that speeds are read from
 
 // What is said about the links of all devices.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster {
 namespace {
@@ -36,9 +37,6 @@ constexpr std::array kByteUnits{Unit{"B", 1},
                                 Unit{"TB", 1e12, false},
                                 Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
 constexpr std::array kPercentUnits{Unit{"%", 1}};
-constexpr double kMinute = 60;
-constexpr double kHour = 3600;
-constexpr double kDay = 86400;
 constexpr double kWeek = 7 * kDay;
 constexpr std::array kSecondUnits{Unit{"us", 1e-6},
                                   Unit{"ms", 1e-3},

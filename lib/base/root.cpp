@@ -21,7 +21,7 @@
 namespace muster {
 namespace {
 
-tl::unexpected<Error> failure(std::string_view operation, std::string_view path, int code) {
+tl::unexpected<Error> path_error(std::string_view operation, std::string_view path, int code) {
   return tl::unexpected<Error>(Error{
       .message = fmt::format("{} {}: {}", operation, path, std::generic_category().message(code)),
       .missing = code == ENOENT || code == ENOTDIR});
@@ -57,7 +57,7 @@ Result<std::string> name_of(int descriptor, std::string_view path) {
   if (length < 0 && errno == ENOENT) {
     return make_error(fmt::format("resolve {}: /proc is not mounted, and muster needs it", path));
   }
-  if (length < 0) return failure("resolve", path, errno);
+  if (length < 0) return path_error("resolve", path, errno);
   target.resize(static_cast<std::size_t>(length));
   return target;
 }
@@ -71,7 +71,7 @@ Root::Root(std::filesystem::path path, Descriptor directory, bool foreign)
 
 Result<Root> Root::below(const std::filesystem::path& path) {
   Descriptor directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.is_open()) return failure("open", path.string(), errno);
+  if (!directory.is_open()) return path_error("open", path.string(), errno);
   const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
   if (!probe.is_open()) {
     return make_error(fmt::format("open {} as a root: this needs openat2 (Linux 5.6 or later): {}",
@@ -90,7 +90,7 @@ Result<Descriptor> Root::open(std::string_view path, int flags) const {
   const int directory = directory_.get();
   Descriptor opened(foreign_ ? open_in_root(directory, below, flags | O_CLOEXEC)
                              : ::openat(directory, below.c_str(), flags | O_CLOEXEC));
-  if (!opened.is_open()) return failure("open", path, errno);
+  if (!opened.is_open()) return path_error("open", path, errno);
   return opened;
 }
 
@@ -102,14 +102,14 @@ Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) con
 
   struct stat status {};
 
-  if (::fstat(file->get(), &status) != 0) return failure("stat", path, errno);
+  if (::fstat(file->get(), &status) != 0) return path_error("stat", path, errno);
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() says what a directory is
     return make_error(fmt::format("read {}: not a regular file", path));
   }
 
   std::string content;
   const int code = read_all(file->get(), content, max_bytes);
-  if (code != 0) return failure("read", path, code);
+  if (code != 0) return path_error("read", path, code);
   if (content.size() > max_bytes) {
     return make_error(fmt::format("read {}: larger than {} bytes", path, max_bytes));
   }
@@ -128,7 +128,7 @@ Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t m
   auto opened = open(path, O_RDONLY | O_DIRECTORY);
   if (!opened) return tl::unexpected(opened.error());
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened->get()), &::closedir);
-  if (!directory) return failure("list", path, errno);
+  if (!directory) return path_error("list", path, errno);
   static_cast<void>(opened->release());  // closedir closes it
   std::vector<std::string> names;
   for (;;) {
@@ -142,7 +142,7 @@ Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t m
     }
     names.emplace_back(name);
   }
-  if (errno != 0) return failure("list", path, errno);
+  if (errno != 0) return path_error("list", path, errno);
   std::ranges::sort(names);
   return names;
 }
@@ -154,7 +154,7 @@ Result<std::string> Root::read_link(std::string_view path) const {
   const auto length = ::readlinkat(link->get(), "", target.data(), target.size());
   if (length < 0) {
     // An empty path names the descriptor itself, which answers ENOENT when it is not a link.
-    return failure("read link", path, errno == ENOENT ? EINVAL : errno);
+    return path_error("read link", path, errno == ENOENT ? EINVAL : errno);
   }
   target.resize(static_cast<std::size_t>(length));
   return target;

@@ -12,7 +12,6 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMostDigits = 18;    // of one number: fits into 64 bits
 constexpr std::size_t kLongestName = 255;  // of a host, with its domain
 
 struct Range {

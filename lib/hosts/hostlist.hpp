@@ -11,6 +11,8 @@
 
 namespace muster {
 
+inline constexpr std::size_t kMostDigits = 18;  // of one number: it fits into 64 bits
+
 inline constexpr std::size_t kMostHosts = 1'000'000;
 
 // In the order written, duplicates included. Several brackets to a name ("r[1-2]n[01-16]"),

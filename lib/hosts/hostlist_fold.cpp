@@ -17,8 +17,6 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMostDigits = 18;  // more are text: they would not fit into 64 bits
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view leading_digits(std::string_view text) {
@@ -80,7 +78,7 @@ std::optional<std::string_view> number_in(std::string_view name, std::size_t beh
   return std::nullopt;
 }
 
-struct Range {
+struct Run {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::size_t width = 0;
@@ -101,14 +99,14 @@ struct Member {
   }
 };
 
-bool continues(const Range& range, const Member& member) {
+bool continues(const Run& range, const Member& member) {
   return range.last + 1 == member.value &&
          member.width == std::max(range.width, fmt::format_int(member.value).size());
 }
 
 // What brackets hold. Ranges of several widths may be open at once: 8, 08, 9, 09 make 8-9, 08-09.
 std::string fold_numbers(const std::vector<Member>& ascending) {
-  std::vector<Range> ranges;
+  std::vector<Run> ranges;
   std::vector<std::size_t> open;
   for (const auto& member : ascending) {
     std::erase_if(open, [&](std::size_t at) { return ranges[at].last + 1 < member.value; });

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/processes.hpp"
 
 namespace muster {
@@ -71,19 +72,13 @@ std::optional<RunningProcess> read_process(const Root& root,
   return process;
 }
 
-std::optional<double> read_uptime(const Root& root) {
-  const auto line = root.read_line("/proc/uptime");
-  if (!line) return std::nullopt;
-  const auto seconds = parse_number(std::string_view(*line).substr(0, line->find(' ')));
-  return seconds ? std::optional(*seconds) : std::nullopt;
-}
-
 }  // namespace
 
 Fact<std::vector<RunningProcess>> read_all_processes(const Root& root) {
   const auto names = root.list("/proc", kMostProcesses);
   if (!names) return Fact<std::vector<RunningProcess>>::failed(names.error());
-  const auto uptime_s = read_uptime(root);
+  const auto uptime = read_uptime(root);
+  const auto uptime_s = uptime ? std::optional(*uptime) : std::nullopt;
   std::vector<RunningProcess> processes;
   for (const auto& name : *names) {
     if (!parse_unsigned(name)) continue;

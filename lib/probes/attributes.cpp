@@ -62,6 +62,20 @@ Result<std::int64_t> read_signed(const Root& root, std::string_view path) {
   return number;
 }
 
+Result<double> read_uptime(const Root& root) {
+  constexpr std::string_view kPath = "/proc/uptime";
+  const auto line = root.read_line(kPath);
+  if (!line) return tl::unexpected(line.error());
+  const auto words = split_words(*line);
+  if (words.empty()) return make_error(fmt::format("read {}: no number", kPath));
+  auto seconds = parse_number(words.front());
+  if (!seconds || *seconds < 0) {
+    return make_error(
+        fmt::format("read {}: expected seconds, got \"{}\"", kPath, printable(*line, 40)));
+  }
+  return seconds;
+}
+
 Result<std::string> read_head(const Root& root, std::string_view path, std::size_t max_bytes) {
   // Not blocking, so that a FIFO in a foreign tree cannot hold the probe.
   const auto file = root.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);

@@ -44,6 +44,9 @@ template <class T>
 [[nodiscard]] Result<std::uint64_t> read_unsigned(const Root& root, std::string_view path);
 [[nodiscard]] Result<std::int64_t> read_signed(const Root& root, std::string_view path);
 
+// Seconds since the node was started.
+[[nodiscard]] Result<double> read_uptime(const Root& root);
+
 // At most the first `max_bytes` of a file that may be long; no error when there is more.
 [[nodiscard]] Result<std::string> read_head(const Root& root,
                                             std::string_view path,

@@ -118,7 +118,7 @@ std::string encode(CommandFact fact) {
   return section_to_json(observed(std::move(environment)));
 }
 
-CommandFact decode(const ChildAnswer& answer, CommandFact fact) {
+CommandFact decode_answer(const ChildAnswer& answer, CommandFact fact) {
   auto read = parse_section<Environment>(answer.bytes);
   if (answer.end == ChildAnswer::End::answered && read && read->facts.commands.size() == 1) {
     fact = std::move(read->facts.commands.front());
@@ -151,7 +151,7 @@ std::vector<CommandFact> run_commands(const Root& root,
   }
   for (auto next = children.next(); !next.first.empty(); next = children.next()) {
     const auto index = parse_unsigned(next.first);
-    if (index && *index < facts.size()) facts[*index] = decode(next.second, facts[*index]);
+    if (index && *index < facts.size()) facts[*index] = decode_answer(next.second, facts[*index]);
   }
   return facts;
 }

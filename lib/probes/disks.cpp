@@ -60,7 +60,7 @@ Result<bool> read_flag(const Root& root, std::string_view path) {
   return *value == 1;
 }
 
-Result<unsigned> read_count(const Root& root, std::string_view path) {
+Result<unsigned> read_count_of_disks(const Root& root, std::string_view path) {
   const auto line = root.read_line(path);
   if (!line) return tl::unexpected(line.error());
   const auto words = split_words(*line);  // "4 (3)" while an array changes its shape
@@ -136,11 +136,12 @@ Result<void> read_raid(const Root& root, Disks& disks) {
   for (const auto& name : *names) {
     const auto folder = fmt::format("{}/{}/md", kBlock, name);
     if (!name.starts_with("md") || !root.exists(folder)) continue;
-    disks.raid.push_back({.name = name,
-                          .level = required(read_text(root, fmt::format("{}/level", folder))),
-                          .state = required(read_text(root, fmt::format("{}/array_state", folder))),
-                          .disks = required(read_count(root, fmt::format("{}/raid_disks", folder))),
-                          .degraded = read_count(root, fmt::format("{}/degraded", folder))});
+    disks.raid.push_back(
+        {.name = name,
+         .level = required(read_text(root, fmt::format("{}/level", folder))),
+         .state = required(read_text(root, fmt::format("{}/array_state", folder))),
+         .disks = required(read_count_of_disks(root, fmt::format("{}/raid_disks", folder))),
+         .degraded = read_count_of_disks(root, fmt::format("{}/degraded", folder))});
   }
   return {};
 }

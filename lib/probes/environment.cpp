@@ -34,7 +34,7 @@ using Variables = std::map<std::string, std::string>;
 
 constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
-constexpr std::size_t kMaxValue = 4096;
+constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kMaxContents = 256UL * 1024;
 constexpr std::array<std::string_view, 8> kJobVariables{"SLURM_JOB_ID",
                                                         "SLURM_JOB_START_TIME",
@@ -65,8 +65,9 @@ Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& vari
   }
   for (const auto& [name, value] : variables) {
     if (!steers_nccl(name)) continue;
-    settings.push_back(
-        {.name = printable(name), .value = printable(value, kMaxValue), .origin = "environment"});
+    settings.push_back({.name = printable(name),
+                        .value = printable(value, kLongestValue),
+                        .origin = "environment"});
   }
   return settings;
 }
@@ -101,7 +102,7 @@ Fact<NcclTopology> read_topology(const Root& root, const Named& named) {
     return Topology::unreadable(fmt::format(
         "{} (named by {}): {}", printable(named.path), named.origin, topology.error().message));
   }
-  topology->path = printable(named.path, kMaxValue);
+  topology->path = printable(named.path, kLongestValue);
   topology->origin = named.origin;
   return topology;
 }
@@ -256,7 +257,7 @@ Section<Environment> probe_environment(const Root& root,
   for (const auto name : kJobVariables) {
     const auto found = variables.find(std::string(name));
     if (found != variables.end())
-      environment.job.emplace(found->first, printable(found->second, kMaxValue));
+      environment.job.emplace(found->first, printable(found->second, kLongestValue));
   }
   environment.commands = run_commands(root, commands, deadline);
   return observed(std::move(environment));

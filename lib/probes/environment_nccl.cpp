@@ -15,7 +15,7 @@ namespace muster {
 namespace {
 
 constexpr std::array<std::string_view, 4> kPrefixes{"NCCL_", "UCX_", "SHARP_", "CUDA_DEVICE_ORDER"};
-constexpr std::size_t kMaxValue = 1023;  // NCCL cuts values there
+constexpr std::size_t kLongestNcclValue = 1023;  // NCCL cuts values there
 
 const std::string* attribute(const XmlElement& element, const std::string& name) {
   const auto found = element.attributes.find(name);
@@ -52,7 +52,7 @@ Result<void> add_cpu(const XmlElement& cpu, NcclTopology& topology) {
   const auto* const mask = attribute(cpu, "affinity");
   if (node == nullptr) return make_error("a <cpu> element has no numaid");
   topology.cpu_affinities.push_back(
-      printable(fmt::format("{}={}", *node, mask == nullptr ? "" : *mask), kMaxValue));
+      printable(fmt::format("{}={}", *node, mask == nullptr ? "" : *mask), kLongestNcclValue));
   return {};
 }
 
@@ -75,7 +75,7 @@ std::vector<NcclSetting> parse_nccl_conf(std::string_view text, std::string_view
     const auto name = line.substr(0, equals);
     if (!steers_nccl(name) || !seen.insert(name).second) continue;
     settings.push_back({.name = printable(name),
-                        .value = printable(line.substr(equals + 1), kMaxValue),
+                        .value = printable(line.substr(equals + 1), kLongestNcclValue),
                         .origin = fmt::format("{}:{}", path, number)});
   }
   return settings;

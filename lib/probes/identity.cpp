@@ -22,20 +22,6 @@ constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLargestInstanceData = 8UL * 1024 * 1024;  // user data may be part of it
 constexpr std::size_t kLargestPool = 1024UL * 1024;  // 400 records; real pools have about ten
 
-Result<double> read_uptime(const Root& root) {
-  constexpr std::string_view kPath = "/proc/uptime";
-  const auto line = root.read_line(kPath);
-  if (!line) return tl::unexpected(line.error());
-  const auto words = split_words(*line);
-  if (words.empty()) return make_error(fmt::format("read {}: no number", kPath));
-  auto seconds = parse_number(words.front());
-  if (!seconds || *seconds < 0) {
-    return make_error(
-        fmt::format("read {}: expected seconds, got \"{}\"", kPath, printable(*line, 40)));
-  }
-  return seconds;
-}
-
 // Makers leave fields empty; the kernel then shows an empty line.
 Result<std::string> read_dmi(const Root& root, std::string_view name) {
   const auto path = fmt::format("/sys/class/dmi/id/{}", name);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/processes.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/probes/thermal.hpp"
@@ -64,12 +65,6 @@ Fact<std::string> read_transparent_hugepage(const Root& root) {
   return printable(text->substr(open + 1, close - open - 1));
 }
 
-Fact<std::string> read_text(const Root& root, std::string_view path) {
-  auto text = root.read_line(path);
-  if (text) text = printable(*text);
-  return text;
-}
-
 // A kernel may have been started without any parameter; the file then holds an empty line.
 Fact<std::string> read_command_line(const Root& root) {
   constexpr std::string_view kPath = "/proc/cmdline";
@@ -82,7 +77,7 @@ Fact<std::string> read_command_line(const Root& root) {
 
 // By the real user id: a set-uid program that a user starts, under any name, keeps his. A recorded
 // node may come without the file.
-bool is_of_root(const Root& root, std::uint64_t pid) {
+bool started_by_root(const Root& root, std::uint64_t pid) {
   const auto status = root.read(fmt::format("/proc/{}/status", pid));
   if (!status) return status.error().missing && root.foreign();
   const auto user = parse_user(*status);
@@ -105,7 +100,8 @@ std::vector<std::uint64_t> named_job_starter(const Root& root,
 
 std::optional<std::uint64_t> first_of_root(const Root& root,
                                            const std::vector<std::uint64_t>& pids) {
-  const auto found = std::ranges::find_if(pids, [&](auto pid) { return is_of_root(root, pid); });
+  const auto found =
+      std::ranges::find_if(pids, [&](auto pid) { return started_by_root(root, pid); });
   if (found == pids.end()) return std::nullopt;
   return *found;
 }
@@ -171,15 +167,6 @@ Fact<TimeSync> read_clock(const Root& root) {
                   .estimated_error_s = static_cast<double>(state.esterror) * 1e-6};
 }
 
-Fact<std::uint64_t> read_count(const Root& root, std::string_view path) {
-  const auto line = root.read_line(path);
-  if (!line) return Fact<std::uint64_t>::failed(line.error());
-  const auto count = parse_unsigned(*line);
-  if (!count)
-    return Fact<std::uint64_t>::unreadable(fmt::format("read {}: {}", path, count.error().message));
-  return *count;
-}
-
 Fact<std::vector<EdacController>> read_edac(const Root& root) {
   using Controllers = Fact<std::vector<EdacController>>;
   const auto names = root.list(kEdac);
@@ -190,8 +177,8 @@ Fact<std::vector<EdacController>> read_edac(const Root& root) {
     if (!name.starts_with("mc") || !parse_unsigned(std::string_view(name).substr(2))) continue;
     controllers.push_back(
         {.name = name,
-         .corrected = read_count(root, fmt::format("{}/{}/ce_count", kEdac, name)),
-         .uncorrected = read_count(root, fmt::format("{}/{}/ue_count", kEdac, name))});
+         .corrected = read_unsigned(root, fmt::format("{}/{}/ce_count", kEdac, name)),
+         .uncorrected = read_unsigned(root, fmt::format("{}/{}/ue_count", kEdac, name))});
   }
   if (controllers.empty())
     return Controllers::absent("no EDAC driver is loaded for this memory controller");

@@ -24,9 +24,9 @@ namespace {
 constexpr std::size_t kMostStatistics = 65536;
 
 // One question to the driver of an interface: the buffer begins with what is asked.
-class Interface {
+class Driver {
  public:
-  explicit Interface(const std::string& name)
+  explicit Driver(const std::string& name)
       : name_(name), socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     name.copy(static_cast<char*>(request_.ifr_name), IFNAMSIZ - 1);
   }
@@ -45,7 +45,7 @@ class Interface {
 };
 
 // How many there are: a set's length stands behind its mask.
-Result<std::uint32_t> count_of(Interface& interface) {
+Result<std::uint32_t> count_of(Driver& interface) {
   std::vector<std::uint32_t> buffer(sizeof(ethtool_sset_info) / sizeof(std::uint32_t) + 1);
   const std::uint64_t mask = std::uint64_t{1} << ETH_SS_STATS;
   buffer[0] = ETHTOOL_GSSET_INFO;
@@ -68,7 +68,7 @@ std::vector<std::string> split_names(std::string_view block) {
 }
 
 Result<std::map<std::string, std::uint64_t>> read_statistics(const std::string& interface) {
-  Interface asked(interface);
+  Driver asked(interface);
   const auto count = count_of(asked);
   if (!count) return tl::unexpected(count.error());
   if (*count == 0 || *count > kMostStatistics) {

@@ -25,10 +25,10 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kMounts = "/proc/mounts";
-constexpr std::size_t kLargestTable = 8UL * 1024 * 1024;  // nodes with thousands of containers
+constexpr std::size_t kLargestMounts = 8UL * 1024 * 1024;  // nodes with thousands of containers
 
 Result<std::vector<Mount>> read_mounts(const Root& root) {
-  const auto text = root.read(kMounts, kLargestTable);
+  const auto text = root.read(kMounts, kLargestMounts);
   if (!text) return tl::unexpected(text.error());
   std::vector<Mount> mounts;
   for (const auto line : split_lines(*text)) {
@@ -114,7 +114,7 @@ using Devices = std::map<std::string, std::string>;  // by mount point
 // 98:0 /subfolder /mnt …". Found below no foreign root.
 Devices read_devices(const Root& root) {
   Devices devices;
-  const auto text = root.read("/proc/self/mountinfo", kLargestTable);
+  const auto text = root.read("/proc/self/mountinfo", kLargestMounts);
   if (!text) return devices;
   for (const auto line : split_lines(*text)) {
     const auto fields = split(line, ' ');

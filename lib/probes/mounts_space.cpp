@@ -31,7 +31,7 @@ std::string encode(const Result<Space>& answer) {
       "{} {}\n", answer.error().missing ? "missing" : "error", printable(answer.error().message));
 }
 
-std::optional<Fact<Space>> decode(std::string_view line) {
+std::optional<Fact<Space>> decode_space(std::string_view line) {
   const auto words = split_words(line);
   if (words.empty()) return std::nullopt;
   const std::string why(trim(line.substr(words[0].size())));
@@ -59,7 +59,7 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
   if (answer.end == ChildAnswer::End::died) {
     return {.space = Fact<Space>::unreadable(fmt::format("statfs: {}", answer.reason))};
   }
-  auto space = decode(answer.bytes);
+  auto space = decode_space(answer.bytes);
   if (!space) return {.space = Fact<Space>::unreadable("statfs: no valid answer from the child")};
   return {.space = *std::move(space)};
 }
@@ -78,7 +78,7 @@ std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points
   if (answer.end != ChildAnswer::End::answered) return {};
   std::vector<SpaceAnswer> result;
   for (const auto line : split_lines(answer.bytes)) {
-    auto space = decode(line);
+    auto space = decode_space(line);
     if (!space) return {};
     result.push_back({.space = *std::move(space)});
   }

@@ -82,7 +82,7 @@ Result<unsigned> read_type(const Root& root, const std::string& folder) {
 }
 
 // The verbs device on the same PCI function.
-std::string read_hca(const Root& root, const std::string& folder) {
+std::string read_hca_of(const Root& root, const std::string& folder) {
   const auto names = root.list(fmt::format("{}/device/infiniband", folder));
   return names && !names->empty() ? printable(names->front(), 64) : std::string();
 }
@@ -98,7 +98,7 @@ Interface read_interface(const Root& root, const std::string& name) {
   result.mtu = required(read_unsigned(root, fmt::format("{}/mtu", folder)));
   result.carrier_down_count = read_unsigned(root, fmt::format("{}/carrier_down_count", folder));
   result.address = read_pci_address(root, fmt::format("{}/device", folder));
-  result.hca = read_hca(root, folder);
+  result.hca = read_hca_of(root, folder);
   return result;
 }
 

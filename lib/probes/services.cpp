@@ -25,10 +25,10 @@ constexpr std::array<std::string_view, 3> kSlices{"/sys/fs/cgroup/system.slice",
                                                   "/sys/fs/cgroup/systemd/system.slice"};
 constexpr std::string_view kUnits = "/run/systemd/units";
 constexpr std::size_t kFirstPid = 64;  // bytes that hold the first line of cgroup.procs
-constexpr int kDeepest = 10;           // container engines nest about four groups
+constexpr int kDeepestGroup = 10;      // container engines nest about four groups
 constexpr int kMostGroups = 20000;
 
-struct Found {
+struct FoundUnits {
   std::set<std::string> active;
   std::vector<std::string> of_root;
   std::map<std::string, std::string> undecided;  // unit and why it could not be decided
@@ -46,7 +46,10 @@ using Process = std::optional<std::uint64_t>;
 
 // A process in the group or in one below it; missing when the group has gone meanwhile. Those of
 // another namespace have the number 0.
-Result<Process> first_process(const Root& root, const std::string& group, Found& found, int depth) {
+Result<Process> first_process(const Root& root,
+                              const std::string& group,
+                              FoundUnits& found,
+                              int depth) {
   const auto path = fmt::format("{}/cgroup.procs", group);
   const auto head = read_head(root, path, kFirstPid);
   if (!head) return tl::unexpected(head.error());
@@ -70,7 +73,7 @@ Result<Process> first_process(const Root& root, const std::string& group, Found&
 }
 
 // Its folder is its effective user's, whatever the process hides.
-bool is_of_root(const Root& root, std::uint64_t pid) {
+bool acts_as_root(const Root& root, std::uint64_t pid) {
   struct stat status = {};
   const auto folder = root.open(fmt::format("/proc/{}", pid), O_PATH | O_DIRECTORY);
   return folder && ::fstat(folder->get(), &status) == 0 && status.st_uid == 0;
@@ -79,19 +82,22 @@ bool is_of_root(const Root& root, std::uint64_t pid) {
 void examine_unit(const Root& root,
                   const std::string& slice,
                   const std::string& unit,
-                  Found& found) {
+                  FoundUnits& found) {
   const auto group = fmt::format("{}/{}", slice, unit);
-  const auto process = first_process(root, group, found, kDeepest);
+  const auto process = first_process(root, group, found, kDeepestGroup);
   if (process && *process) {
     found.active.insert(unit);
-    if (is_of_root(root, **process)) found.of_root.push_back(printable(unit));
+    if (acts_as_root(root, **process)) found.of_root.push_back(printable(unit));
   } else if (!process && (!process.error().missing || root.exists(group))) {
     found.undecided.emplace(unit, process.error().message);
   }
 }
 
 // Units that are instances of a template sit in a slice within the slice.
-Result<void> examine_slice(const Root& root, const std::string& slice, Found& found, int depth) {
+Result<void> examine_slice(const Root& root,
+                           const std::string& slice,
+                           FoundUnits& found,
+                           int depth) {
   const auto names = root.list(slice);
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names) {
@@ -105,7 +111,7 @@ Result<void> examine_slice(const Root& root, const std::string& slice, Found& fo
 
 // A link "invocation:<unit>" exists while a unit is active, with or without processes; systemd
 // takes it away when the unit stops or fails.
-Result<void> read_invocations(const Root& root, Found& found) {
+Result<void> read_invocations(const Root& root, FoundUnits& found) {
   constexpr std::string_view kPrefix = "invocation:";
   const auto names = root.list(kUnits);
   if (!names) return tl::unexpected(names.error());
@@ -122,7 +128,7 @@ Error without_systemd(const Root& root, const Error& why) {
   return {.message = "systemd does not run this node", .missing = true};
 }
 
-Result<std::vector<std::string>> list_active(const Found& found) {
+Result<std::vector<std::string>> list_active(const FoundUnits& found) {
   for (const auto& [unit, why] : found.undecided) {
     if (!found.active.contains(unit)) return make_error(why);
   }
@@ -131,10 +137,10 @@ Result<std::vector<std::string>> list_active(const Found& found) {
   return result;
 }
 
-Result<std::vector<std::string>> read_active(const Root& root, Found& found) {
+Result<std::vector<std::string>> read_active(const Root& root, FoundUnits& found) {
   Result<void> groups = make_missing("systemd does not run this node");
   for (const auto slice : kSlices) {
-    groups = examine_slice(root, std::string(slice), found, kDeepest);
+    groups = examine_slice(root, std::string(slice), found, kDeepestGroup);
     if (groups || !groups.error().missing) break;
   }
   if (!groups && !groups.error().missing) return tl::unexpected(groups.error());
@@ -149,7 +155,7 @@ Result<std::vector<std::string>> read_active(const Root& root, Found& found) {
 
 Section<Services> probe_services(const Root& root) {
   Services services;
-  Found found;
+  FoundUnits found;
   services.active = read_active(root, found);
   if (services.active) {
     std::ranges::sort(found.of_root);

@@ -18,9 +18,9 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kLargestTable = 32UL * 1024 * 1024;  // some 200,000 connections
+constexpr std::size_t kMostOfSockets = 32UL * 1024 * 1024;  // some 200,000 connections
 
-std::optional<std::uint32_t> parse_word(std::string_view text) {
+std::optional<std::uint32_t> parse_hex(std::string_view text) {
   std::uint32_t number = 0;
   const auto* const end = text.data() + text.size();
   const auto [stopped, failure] = std::from_chars(text.data(), end, number, 16);
@@ -34,11 +34,11 @@ std::optional<std::string> address_of(std::string_view text) {
   if (colon != 8 && colon != 32) return std::nullopt;
   std::array<std::uint32_t, 4> words{};
   for (std::size_t i = 0; i < colon / 8; ++i) {
-    const auto word = parse_word(text.substr(8 * i, 8));
+    const auto word = parse_hex(text.substr(8 * i, 8));
     if (!word) return std::nullopt;
     words.at(i) = *word;
   }
-  const auto port = parse_word(text.substr(colon + 1));
+  const auto port = parse_hex(text.substr(colon + 1));
   std::array<char, INET6_ADDRSTRLEN> name{};
   const int family = colon == 8 ? AF_INET : AF_INET6;
   if (!port || inet_ntop(family, words.data(), name.data(), name.size()) == nullptr) {
@@ -90,7 +90,7 @@ std::optional<Socket> parse_internet(std::string_view protocol,
   if (fields.size() < 10) return std::nullopt;
   const auto local = address_of(fields[1]);
   const auto remote = address_of(fields[2]);
-  const auto state = parse_word(fields[3]);
+  const auto state = parse_hex(fields[3]);
   const auto user = parse_unsigned(fields[7]);
   if (!local || !remote || !state || !user) return std::nullopt;
   return Socket{.protocol = std::string(protocol),
@@ -122,7 +122,7 @@ std::optional<Socket> parse_unix(std::string_view line, const Owners& owners) {
   constexpr std::size_t kLongestPath = 120;
   const auto fields = split_words(line);
   if (fields.size() < 7) return std::nullopt;
-  const auto flags = parse_word(fields[3]);
+  const auto flags = parse_hex(fields[3]);
   if (!flags) return std::nullopt;
   std::string path;
   if (fields.size() > 7) {
@@ -146,7 +146,7 @@ Fact<std::vector<Socket>> read_sockets(const Root& root) {
   const Owners owners(root);
   for (const std::string_view protocol : {"tcp", "tcp6", "udp", "udp6", "unix"}) {
     const auto path = fmt::format("/proc/net/{}", protocol);
-    const auto text = root.read(path, kLargestTable);
+    const auto text = root.read(path, kMostOfSockets);
     const bool optional = protocol.ends_with('6') || protocol == "unix";
     if (!text && text.error().missing && optional) continue;
     if (!text) return Sockets::failed(text.error());

@@ -16,9 +16,9 @@ namespace muster {
 namespace {
 
 constexpr double kMicroseconds = 1e6;
-constexpr double kTogether = 600;           // seconds; XIDs this near are remembered as one
-constexpr double kBeside = 5;               // those whose neighbours count
-constexpr double kRememberFor = 48 * 3600;  // seconds, of other boots and of jobs
+constexpr double kTogether = 600;            // seconds; XIDs this near are remembered as one
+constexpr double kBeside = 5;                // those whose neighbours count
+constexpr double kRememberXids = 48 * 3600;  // seconds, of other boots and of jobs
 constexpr std::size_t kMostOfOneKind = 16;
 constexpr std::size_t kMost = 1024;
 constexpr std::size_t kMostJobs = 256;
@@ -151,7 +151,7 @@ std::vector<XidEvent> without_storms(const std::vector<XidEvent>& events) {
 // The oldest go first: of one kind where it has too many, then of all.
 void forget(std::vector<RememberedXid>& xids, const std::string& boot_id, double now_wall_s) {
   std::erase_if(xids, [&](const RememberedXid& xid) {
-    return xid.boot_id != boot_id && xid.wall_s < now_wall_s - kRememberFor;
+    return xid.boot_id != boot_id && xid.wall_s < now_wall_s - kRememberXids;
   });
   std::ranges::stable_sort(xids, {}, &RememberedXid::wall_s);
   std::map<Kind, std::size_t> left;

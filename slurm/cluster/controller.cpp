@@ -98,11 +98,11 @@ std::string make_nonce() {
   return fmt::format("{:08x}", nonce);
 }
 
-class Programs final : public Controller {
+class ControlPrograms final : public Controller {
  public:
-  Programs(Installation installation,
-           std::chrono::steady_clock::duration deadline,
-           std::chrono::steady_clock::time_point end)
+  ControlPrograms(Installation installation,
+                  std::chrono::steady_clock::duration deadline,
+                  std::chrono::steady_clock::time_point end)
       : installation_(std::move(installation)), limits_{.deadline = deadline, .end = end} {}
 
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
@@ -234,7 +234,7 @@ Result<Installation> find_installation(const Rules& rules,
 std::unique_ptr<Controller> make_controller(Installation installation,
                                             std::chrono::steady_clock::duration deadline,
                                             std::chrono::steady_clock::time_point end) {
-  return std::make_unique<Programs>(std::move(installation), deadline, end);
+  return std::make_unique<ControlPrograms>(std::move(installation), deadline, end);
 }
 
 }  // namespace muster::slurm

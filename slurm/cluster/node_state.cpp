@@ -77,7 +77,7 @@ std::string behind_field(std::string_view nonce) { return fmt::format("|{}|", no
 
 std::string behind_line(std::string_view nonce) { return fmt::format("|{}.", nonce); }
 
-std::optional<Time> parse_time(std::string_view text) {
+std::optional<Time> parse_since(std::string_view text) {
   const auto seconds = parse_unsigned(text);
   constexpr std::uint64_t kLast = 253402300799;  // of the year 9999
   if (!seconds || *seconds == 0 || *seconds > kLast) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   if (fields.back() != "none") node.reason = fields.back();
   // Slurm 24.11 tells who gave the reason when there is none any more.
   if (fields[3] != "Unknown" && !node.reason.empty()) node.user = fields[3];
-  node.since = node.reason.empty() ? std::nullopt : parse_time(fields[4]);
+  node.since = node.reason.empty() ? std::nullopt : parse_since(fields[4]);
   if (has_memory && fields[5] != "(null)" && fields[5] != "N/A") node.memory = fields[5];
   return node;
 }

@@ -36,9 +36,9 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-class Programs final : public Queue {
+class QueuePrograms final : public Queue {
  public:
-  Programs(Installation installation, CallLimits limits)
+  QueuePrograms(Installation installation, CallLimits limits)
       : installation_(std::move(installation)), limits_(limits) {}
 
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
@@ -125,8 +125,8 @@ Result<std::unique_ptr<Queue>> make_queue(Installation installation,
                     name,
                     installation.sinfo.string()));
   }
-  return std::make_unique<Programs>(std::move(installation),
-                                    CallLimits{.deadline = deadline, .end = end});
+  return std::make_unique<QueuePrograms>(std::move(installation),
+                                         CallLimits{.deadline = deadline, .end = end});
 }
 
 }  // namespace muster::slurm

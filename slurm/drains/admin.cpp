@@ -15,7 +15,7 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::size_t kLongestQuote = 200;
-constexpr std::string_view kRefused = "refused";
+constexpr std::string_view kRefusedKind = "refused";
 
 std::string left_alone(const NodeState& node) {
   const auto by = node.user.empty() ? "" : fmt::format(" by {}", printable(node.user, 40));
@@ -80,7 +80,7 @@ void note(AdminAnswer& answer,
           History* history,
           const Task& task) {
   if (request.dry_run) return;
-  const bool refused = kind == kRefused;
+  const bool refused = kind == kRefusedKind;
   const Event event{
       .at = request.now,
       .node = answer.node,
@@ -108,7 +108,7 @@ AdminAnswer treat(const std::string& name,
       node ? task.objection(*node) : fmt::format("left alone: {}", node.error().message);
   if (!objection.empty()) {
     AdminAnswer answer{.node = name, .what = std::move(objection)};
-    note(answer, kRefused, request, history, task);
+    note(answer, kRefusedKind, request, history, task);
     return answer;
   }
   if (request.dry_run) return {.node = name, .done = true, .what = task.would};
@@ -130,7 +130,7 @@ Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request,
       continue;
     }
     answers.push_back({.node = name, .what = "left alone: Slurm knows no such node"});
-    note(answers.back(), kRefused, request, history, task);
+    note(answers.back(), kRefusedKind, request, history, task);
   }
   return answers;
 }

@@ -11,7 +11,7 @@ namespace muster::slurm {
 namespace {
 
 constexpr double kWhole = 100;
-constexpr std::size_t kLongest = 200;  // of a text, and so of what is nested in it
+constexpr std::size_t kLongestShare = 200;  // of a text, and so of what is nested in it
 
 std::size_t share_of(double percent, std::size_t size) {
   // A percentage such as 0.29 % of 10000 is a little less than 29 in binary.
@@ -24,7 +24,7 @@ class Reader {
   Reader(std::string_view text, std::size_t size) : text_(text), rest_(text), size_(size) {}
 
   Result<std::size_t> read() {
-    if (text_.size() > kLongest) return refuse();
+    if (text_.size() > kLongestShare) return refuse();
     auto nodes = term();
     if (nodes && !trim(rest_).empty()) return refuse();
     return nodes;

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 11> kKinds = {"drained",
                                                      "kept",
                                                      "over",
                                                      "trouble"};
-constexpr double kLongest = 30;  // seconds
+constexpr double kLongestTell = 30;  // seconds
 
 }  // namespace
 
@@ -33,7 +33,7 @@ BrokenValue check_tell(const TellRules& rules) {
     return {"program",
             fmt::format("is \"{}\"; write the whole path", printable(rules.program, 60))};
   }
-  if (rules.deadline.value <= 0 || rules.deadline.value > kLongest) {
+  if (rules.deadline.value <= 0 || rules.deadline.value > kLongestTell) {
     return {"deadline",
             fmt::format("is {}; it must be above 0 and at most 30 s", to_string(rules.deadline))};
   }

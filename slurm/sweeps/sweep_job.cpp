@@ -10,6 +10,7 @@
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 #include "lib/report/verdict.hpp"
 #include "slurm/cluster/call.hpp"
 #include "slurm/rules/sweep_kinds.hpp"
@@ -34,7 +35,6 @@ constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
 
 // Slurm counts a job's time in minutes.
 std::int64_t minutes(Seconds time) {
-  constexpr double kMinute = 60;
   return static_cast<std::int64_t>(std::ceil(time.value / kMinute));
 }
 

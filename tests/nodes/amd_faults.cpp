@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong with AMD's GPUs, as the bus, the amdgpu driver and the kernel's log show it.
+#include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
-
-constexpr double kHour = 3600;
 
 AmdGpu& amd(NodeDescription& node, std::size_t index) { return node.amd_gpus.at(index).facts; }
 
@@ -18,7 +17,7 @@ void log_of_gpu(NodeDescription& node, std::string_view text) {
        .text = fmt::format("amdgpu 0004:00:00.0: amdgpu: {}", text)});
 }
 
-std::vector<Fault> bus_faults() {
+std::vector<Fault> amd_bus_faults() {
   return {
       {.name = "amd_gpu_missing",
        .node = kMi300x,
@@ -131,7 +130,7 @@ std::vector<Fault> state_faults() {
   };
 }
 
-std::vector<Fault> log_faults() {
+std::vector<Fault> amd_log_faults() {
   return {
       {.name = "amd_uncorrected_in_the_log",
        .node = kMi300x,
@@ -155,7 +154,7 @@ std::vector<Fault> log_faults() {
 
 std::vector<Fault> amd_faults() {
   std::vector<Fault> faults;
-  for (auto* table : {bus_faults, memory_faults, state_faults, log_faults}) {
+  for (auto* table : {amd_bus_faults, memory_faults, state_faults, amd_log_faults}) {
     auto more = table();
     faults.insert(faults.end(), more.begin(), more.end());
   }

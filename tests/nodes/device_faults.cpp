@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
-
-constexpr double kHour = 3600;
 
 std::vector<Fault> bus_faults() {
   return {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/needed.hpp"
 #include "tests/nodes/render.hpp"
@@ -12,9 +13,8 @@
 namespace muster::nodes {
 namespace {
 
-constexpr double kHour = 3600;
 constexpr std::uint64_t kForWeeksNs = 2'000'000'000'000'000;
-constexpr int kGpuIsLost = 15;
+constexpr int kLost = 15;
 constexpr unsigned kInProgress = 2;
 
 NvLink& link(NodeDescription& node, std::size_t gpu, std::size_t number) {
@@ -39,7 +39,7 @@ std::vector<Fault> bus_and_nvml() {
        .check = "gpu.present",
        .device = "gpu2",
        .change =
-           [](NodeDescription& node) { answer(node, 2, "nvmlDeviceGetMemoryInfo_v2", kGpuIsLost); },
+           [](NodeDescription& node) { answer(node, 2, "nvmlDeviceGetMemoryInfo_v2", kLost); },
        .damage =
            [](Tree& tree) {
              const auto config = device_path(nd96isr_h100_v5().gpus[2].pci).append("/config");
@@ -217,7 +217,7 @@ std::vector<Fault> leftovers() {
   };
 }
 
-std::vector<Fault> log_faults() {
+std::vector<Fault> gpu_log_faults() {
   return {
       {.name = "xid_of_an_uncorrectable_error",
        .node = kH100,
@@ -254,7 +254,7 @@ std::vector<Fault> gpu_link_faults() {
                       fabric_faults,
                       clock_faults,
                       leftovers,
-                      log_faults}) {
+                      gpu_log_faults}) {
     std::ranges::move(table(), std::back_inserter(faults));
   }
   return faults;

@@ -9,7 +9,7 @@
 namespace muster::nodes {
 namespace {
 
-Value count(std::int64_t number) { return number; }
+Value number(std::int64_t number) { return number; }
 
 std::vector<Fault> memory_errors() {
   return {
@@ -22,13 +22,13 @@ std::vector<Fault> memory_errors() {
              facts(node, 3).ecc_volatile.dram_uncorrected = 2U;
              facts(node, 3).ecc_aggregate.dram_uncorrected = 2U;
            },
-       .says = Saying{count(2), count(0), Remedy::reboot}},
+       .says = Saying{number(2), number(0), Remedy::reboot}},
       {.name = "uncorrectable_errors_of_bare_metal",
        .node = kBareMetal,
        .check = "gpu.ecc_uncorrectable",
        .device = "gpu0",
        .change = [](NodeDescription& node) { facts(node, 0).ecc_volatile.dram_uncorrected = 1U; },
-       .says = Saying{count(1), count(0), Remedy::reset_gpu}},
+       .says = Saying{number(1), number(0), Remedy::reset_gpu}},
       {.name = "sram_threshold_exceeded",
        .node = kH100,
        .check = "gpu.ecc_sram",
@@ -38,7 +38,7 @@ std::vector<Fault> memory_errors() {
              facts(node, 6).sram = GpuSram{.unique_uncorrected = 6, .threshold_exceeded = true};
              facts(node, 6).ecc_aggregate.sram_uncorrected = 6U;
            },
-       .says = Saying{count(6), count(0), Remedy::report_to_provider}},
+       .says = Saying{number(6), number(0), Remedy::report_to_provider}},
       {.name = "sram_error_long_ago",
        .node = kA100,
        .check = "gpu.ecc_sram",
@@ -49,7 +49,7 @@ std::vector<Fault> memory_errors() {
              facts(node, 1).sram = GpuSram{.unique_uncorrected = 1};
              facts(node, 1).ecc_aggregate.sram_uncorrected = 1U;
            },
-       .says = Saying{count(1), count(0), Remedy::watch}},
+       .says = Saying{number(1), number(0), Remedy::watch}},
       {.name = "many_corrected_errors",
        .node = kH100,
        .check = "gpu.ecc_corrected",
@@ -57,7 +57,7 @@ std::vector<Fault> memory_errors() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) { facts(node, 4).ecc_aggregate.dram_corrected = 30'000'000U; },
-       .says = Saying{count(30'000'000), count(20'000'000), Remedy::watch}},
+       .says = Saying{number(30'000'000), number(20'000'000), Remedy::watch}},
       {.name = "many_corrected_sram_errors",
        .node = kA100,
        .check = "gpu.ecc_corrected",
@@ -65,7 +65,7 @@ std::vector<Fault> memory_errors() {
        .outcome = Outcome::warn,
        .change =
            [](NodeDescription& node) { facts(node, 0).ecc_aggregate.sram_corrected = 20'000U; },
-       .says = Saying{count(20'000), count(10'000), Remedy::watch}},
+       .says = Saying{number(20'000), number(10'000), Remedy::watch}},
   };
 }
 
@@ -106,7 +106,7 @@ std::vector<Fault> row_faults() {
              needed(facts(node, 1).remapped_rows).uncorrected = 8;
              facts(node, 1).spare_rows = GpuSpareRows{.all = 2559, .none = 1};
            },
-       .says = Saying{count(8), {}, Remedy::watch}},
+       .says = Saying{number(8), {}, Remedy::watch}},
       {.name = "many_rows_remapped",
        .node = kH100,
        .check = "gpu.ecc_remapped_rows",
@@ -117,7 +117,7 @@ std::vector<Fault> row_faults() {
              needed(facts(node, 2).remapped_rows).corrected = 4;
              needed(facts(node, 2).remapped_rows).uncorrected = 9;
            },
-       .says = Saying{count(13), count(10), Remedy::watch}},
+       .says = Saying{number(13), number(10), Remedy::watch}},
   };
 }
 
@@ -133,7 +133,7 @@ std::vector<Fault> page_faults() {
              facts(node, 6).retired_pages.single_bit = 40U;
              facts(node, 6).retired_pages.double_bit = 20U;
            },
-       .says = Saying{count(60), count(59), Remedy::report_to_provider}},
+       .says = Saying{number(60), number(59), Remedy::report_to_provider}},
       {.name = "page_retirement_pending",
        .node = kV100,
        .check = "gpu.ecc_retired_pages",
@@ -143,7 +143,7 @@ std::vector<Fault> page_faults() {
              facts(node, 1).retired_pages.double_bit = 2U;
              facts(node, 1).retired_pages.pending = true;
            },
-       .says = Saying{count(2), count(59), Remedy::reboot}},
+       .says = Saying{number(2), number(59), Remedy::reboot}},
   };
 }
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/needed.hpp"
 
 namespace muster::nodes {
 namespace {
-
-constexpr double kHour = 3600;
 
 MountDescription& mount_at(NodeDescription& node, std::string_view point) {
   return needed(node.mounts, &MountDescription::point, point);

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 
 namespace muster::nodes {
 namespace {
-
-constexpr double kHour = 3600;
 
 // An hour before the snapshot, `after_s` into the incident.
 void say(NodeDescription& node, double after_s, std::string text, unsigned level = 3) {

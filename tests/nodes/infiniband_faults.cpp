@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/needed.hpp"
 #include "tests/nodes/render.hpp"
 
 namespace muster::nodes {
 namespace {
-
-constexpr double kHour = 3600;
 
 // The function is on the bus, and no driver has made an RDMA device of it.
 void unbind_third_hca(Tree& tree) {

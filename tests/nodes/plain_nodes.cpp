@@ -11,8 +11,8 @@
 namespace muster::nodes {
 namespace {
 
-constexpr unsigned kNvidia = 0x10de;
-constexpr unsigned kMellanox = 0x15b3;
+constexpr unsigned kNvidiaId = 0x10de;
+constexpr unsigned kMellanoxId = 0x15b3;
 
 // One switch per GPU: a root port, the switch's upstream port, and a downstream port for each of
 // the GPU, the HCA and the disk. Buses are numbered by index.
@@ -35,7 +35,7 @@ PciDescription behind_switch(unsigned index, unsigned port, unsigned vendor, uns
 
 void give_accelerators(NodeDescription& node) {
   for (unsigned i = 0; i < 8; ++i) {
-    auto gpu = behind_switch(i, 0, kNvidia, 0x2330);
+    auto gpu = behind_switch(i, 0, kNvidiaId, 0x2330);
     gpu.class_code = 0x030200;
     gpu.driver = "nvidia";
     node.gpus.push_back({.pci = gpu,
@@ -44,7 +44,7 @@ void give_accelerators(NodeDescription& node) {
                          .uuid = fmt::format("GPU-0b6e3d1a-4c52-4f0e-8a57-{:012x}", 0x51ae0 + i),
                          .facts = h100_sxm5()});
 
-    auto pci = behind_switch(i, 1, kMellanox, 0x1021);
+    auto pci = behind_switch(i, 1, kMellanoxId, 0x1021);
     pci.class_code = 0x020700;
     pci.driver = "mlx5_core";
     HcaDescription hca{.pci = pci, .name = fmt::format("mlx5_{}", i)};

@@ -19,7 +19,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t kMostBytes = 16UL * 1024 * 1024;
+constexpr std::size_t kLargestLog = 16UL * 1024 * 1024;
 constexpr const char* kPassages = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS";
 constexpr const char* kWithOperations = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING";
 
@@ -129,7 +129,7 @@ void log_no_nccl_operations() {
 std::string nccl_log() {
   std::string text;
   std::array<char, 16384> part{};
-  while (file().is_open() && text.size() < kMostBytes) {
+  while (file().is_open() && text.size() < kLargestLog) {
     const auto got =
         ::pread(file().get(), part.data(), part.size(), static_cast<off_t>(text.size()));
     if (got <= 0) break;

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kVariable = "NCCL_RAS_ADDR";
 
-std::string variable(const char* name) {
+std::string ras_variable(const char* name) {
   const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): set before NCCL is called
   return text == nullptr ? "" : text;
 }
@@ -77,7 +77,7 @@ std::string read_all(int socket, Clock::time_point until) {
 }  // namespace
 
 void choose_ras_address() {
-  if (!variable(kVariable).empty()) return;
+  if (!ras_variable(kVariable).empty()) return;
   const auto listener = listen_on({.host = "127.0.0.1", .port = 0});
   const auto port = listener ? port_of(*listener) : Result<std::uint16_t>(0);
   if (!port || *port == 0) return;
@@ -87,7 +87,7 @@ void choose_ras_address() {
 
 std::string ask_ras(Clock::duration limit) {
   const auto until = Clock::now() + limit;
-  const auto where = address_in(variable(kVariable));
+  const auto where = address_in(ras_variable(kVariable));
   if (!where) return {};
   const auto socket = start_connecting(*where);
   // It waits one second for processes that do not answer it.

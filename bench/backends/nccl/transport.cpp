@@ -16,7 +16,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::size_t kMostBytes = 64UL * 1024 * 1024;
+constexpr std::size_t kMostRead = 64UL * 1024 * 1024;
 constexpr std::size_t kMostTexts =
     64;  // of a kind: a broken cluster says the same a thousand times
 constexpr int kMostRank = 1 << 18;
@@ -387,7 +387,7 @@ class PairsByWay {
 }  // namespace
 
 void add_log(Transport& transport, std::string_view log) {
-  for (const auto line : split_lines(log.substr(0, kMostBytes))) take_line(line, transport);
+  for (const auto line : split_lines(log.substr(0, kMostRead))) take_line(line, transport);
 }
 
 Transport parse_transport(std::string_view log) {
@@ -417,7 +417,7 @@ std::string telling_lines(std::string_view log) {
   std::set<std::string> seen;
   std::string lines;
   PairsByWay pairs;
-  for (const auto raw : split_lines(log.substr(0, kMostBytes))) {
+  for (const auto raw : split_lines(log.substr(0, kMostRead))) {
     Transport said;
     take_line(raw, said);
     pairs.add(std::exchange(said.pairs, {}));

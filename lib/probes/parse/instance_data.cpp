@@ -17,7 +17,7 @@ using nlohmann::json;
 // ds.dynamic.instance-identity.document, Google's `machineType` at ds.meta_data or its `instance`.
 constexpr std::array<std::string_view, 6> kNames{
     "vmSize", "instance-type", "instance_type", "instanceType", "machineType", "machine-type"};
-constexpr int kDeepest = 8;  // the deepest of them is the fourth
+constexpr int kDeepestBlock = 8;  // the deepest of them is the fourth
 constexpr std::size_t kLongestSize = 100;
 
 // "a3-highgpu-8g" of Google's "projects/123/machineTypes/a3-highgpu-8g"; empty where the text is no
@@ -32,7 +32,7 @@ std::string_view size_in(std::string_view text) {
 }
 
 std::string find_size(const json& block, std::string_view name, int depth) {
-  if (!block.is_object() || depth > kDeepest) return {};
+  if (!block.is_object() || depth > kDeepestBlock) return {};
   for (const auto& [key, value] : block.items()) {
     if (key != name || !value.is_string()) continue;
     if (const auto size = size_in(value.get_ref<const std::string&>()); !size.empty()) {

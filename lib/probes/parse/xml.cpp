@@ -26,7 +26,7 @@ bool is_name_start(char c) {
 bool is_name(char c) { return is_name_start(c) || (c >= '0' && c <= '9') || c == '-' || c == '.'; }
 
 // The five entities that need no declaration; empty for any other.
-std::optional<std::string> decode(std::string_view text) {
+std::optional<std::string> decode_entities(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, char>, 5> kEntities{
       {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
   std::string result;
@@ -169,7 +169,7 @@ class Reader {
     const auto raw = text_.substr(at_, end - at_);
     if (raw.find('<') != std::string_view::npos)
       return fail(fmt::format("the value of {} holds a <", name));
-    auto value = decode(raw);
+    auto value = decode_entities(raw);
     if (!value) return fail(fmt::format("the value of {} holds an unknown entity", name));
     at_ = end + 1;
     if (!into.attributes.emplace(name, *std::move(value)).second)

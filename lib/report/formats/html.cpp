@@ -74,7 +74,7 @@ std::string header(const Report& report) {
   return html + "</header>\n";
 }
 
-std::string findings_table(const Report& report, const RenderOptions& options) {
+std::string findings_html(const Report& report, const RenderOptions& options) {
   std::vector<const Finding*> shown;
   for (const auto& finding : report.findings) {
     const bool tells = rank(finding.outcome) <= rank(Outcome::pass) && !is_plain_pass(finding);
@@ -270,7 +270,7 @@ std::string to_html(const Report& report, const RenderOptions& options) {
       to_string(report.verdict),
       kStyle,
       header(report),
-      findings_table(report, options),
+      findings_html(report, options),
       figures(report),
       gaps_table(report),
       measurements_table(report));

@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Makes one object. Numbers that JSON does not know, infinity and NaN, are written as null.
 class Writer {
@@ -21,7 +21,7 @@ class Writer {
   explicit Writer(const RenderOptions& options) : options_(options) {}
 
   template <class T>
-  [[nodiscard]] static Json object(const T& value, const RenderOptions& options) {
+  [[nodiscard]] static OrderedJson object(const T& value, const RenderOptions& options) {
     Writer writer(options);
     each_key(value, writer);
     return std::move(writer.object_);
@@ -47,31 +47,31 @@ class Writer {
   }
 
  private:
-  [[nodiscard]] Json json(const std::string& text) const {
+  [[nodiscard]] OrderedJson json(const std::string& text) const {
     constexpr std::size_t kMaxText = 4096;
     return printable(text, kMaxText);
   }
 
-  [[nodiscard]] Json json(std::int64_t number) const { return number; }
+  [[nodiscard]] OrderedJson json(std::int64_t number) const { return number; }
 
-  [[nodiscard]] Json json(double number) const { return number; }
+  [[nodiscard]] OrderedJson json(double number) const { return number; }
 
-  [[nodiscard]] Json json(bool value) const { return value; }
+  [[nodiscard]] OrderedJson json(bool value) const { return value; }
 
-  [[nodiscard]] Json json(std::monostate /*none*/) const { return nullptr; }
+  [[nodiscard]] OrderedJson json(std::monostate /*none*/) const { return nullptr; }
 
-  [[nodiscard]] Json json(const Value& value) const {
+  [[nodiscard]] OrderedJson json(const Value& value) const {
     return std::visit([this](const auto& each) { return json(each); }, value);
   }
 
   template <class T>
-  [[nodiscard]] Json json(const std::optional<T>& value) const {
-    return value ? json(*value) : Json(nullptr);
+  [[nodiscard]] OrderedJson json(const std::optional<T>& value) const {
+    return value ? json(*value) : OrderedJson(nullptr);
   }
 
   template <class T>
-  [[nodiscard]] Json json(const std::vector<T>& list) const {
-    auto array = Json::array();
+  [[nodiscard]] OrderedJson json(const std::vector<T>& list) const {
+    auto array = OrderedJson::array();
     for (const auto& each : list) {
       if constexpr (std::is_same_v<T, Finding>) {
         if (is_plain_pass(each) && !options_.verbose) continue;
@@ -82,7 +82,7 @@ class Writer {
   }
 
   template <class T>
-  [[nodiscard]] Json json(const T& value) const {
+  [[nodiscard]] OrderedJson json(const T& value) const {
     if constexpr (std::is_enum_v<T>) {
       return to_string(value);
     } else {
@@ -91,7 +91,7 @@ class Writer {
   }
 
   const RenderOptions& options_;
-  Json object_;
+  OrderedJson object_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 TEST(HalfTest, KnowsTheValuesOfF16) {
   EXPECT_EQ(from_f16(0x0000), 0.0F);
@@ -18,8 +18,8 @@ TEST(HalfTest, KnowsTheValuesOfF16) {
   EXPECT_EQ(from_f16(0x7bff), 65504.0F);
   EXPECT_EQ(from_f16(0x0400), 0x1p-14F);
   EXPECT_EQ(from_f16(0x0001), 0x1p-24F);
-  EXPECT_EQ(from_f16(0x7c00), kInfinity);
-  EXPECT_EQ(from_f16(0xfc00), -kInfinity);
+  EXPECT_EQ(from_f16(0x7c00), kInfinite);
+  EXPECT_EQ(from_f16(0xfc00), -kInfinite);
   EXPECT_TRUE(std::isnan(from_f16(0x7c01)));
   EXPECT_TRUE(std::signbit(from_f16(0x8000)));
 }
@@ -49,7 +49,7 @@ void expect_rounding(std::uint16_t largest, From from, To to) {
     ASSERT_EQ(to(middle), bits % 2 == 0 ? bits : next) << bits;
     ASSERT_EQ(to(-middle), (bits % 2 == 0 ? bits : next) | 0x8000) << bits;
     ASSERT_EQ(to(std::nextafter(middle, 0.0F)), bits);
-    ASSERT_EQ(to(std::nextafter(middle, kInfinity)), next);
+    ASSERT_EQ(to(std::nextafter(middle, kInfinite)), next);
   }
 }
 
@@ -61,9 +61,9 @@ TEST(HalfTest, OverflowsToInfinity) {
   EXPECT_EQ(to_f16(65519.99F), 0x7bff);
   EXPECT_EQ(to_f16(65520.0F), 0x7c00);
   EXPECT_EQ(to_f16(-1e30F), 0xfc00);
-  EXPECT_EQ(to_f16(kInfinity), 0x7c00);
+  EXPECT_EQ(to_f16(kInfinite), 0x7c00);
   EXPECT_EQ(to_bf16(std::numeric_limits<float>::max()), 0x7f80);
-  EXPECT_EQ(to_bf16(-kInfinity), 0xff80);
+  EXPECT_EQ(to_bf16(-kInfinite), 0xff80);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr std::array<std::uint64_t, 11> kRanks{1, 2, 3, 4, 5, 6, 7, 8, 9, 128, 1000};
+constexpr std::array<std::uint64_t, 11> kNumbersOfRanks{1, 2, 3, 4, 5, 6, 7, 8, 9, 128, 1000};
 
 // What the arithmetic of back ends on host memory makes of all inputs, ranks in this order.
 std::uint64_t reduced(const Inputs& inputs,
@@ -88,7 +88,7 @@ TEST_P(InputsTest, PeriodsAreOdd) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, InputsTest, ::testing::ValuesIn(kRanks));
+INSTANTIATE_TEST_SUITE_P(Ranks, InputsTest, ::testing::ValuesIn(kNumbersOfRanks));
 
 // Which bits are ever 0 and ever 1.
 struct Bits {

@@ -154,7 +154,7 @@ TEST(GroupTest, Rank0IsToldWhoIsMissing) {
   std::promise<std::vector<int>> told;
   auto first = options_for({.world = 3}, listener, ranks[0]);
   first.missing = [&](const std::vector<int>& missing) { told.set_value(missing); };
-  const Work nothing = [](Group& /*group*/) {};
+  const RankWork nothing = [](Group& /*group*/) {};
   std::thread zero([&] { live(std::move(first), ranks[0], nothing); });
   std::thread one([&] { live(options_for({.world = 3}, listener, ranks[1]), ranks[1], nothing); });
   EXPECT_THAT(told.get_future().get(), ElementsAre(2));

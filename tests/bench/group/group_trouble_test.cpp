@@ -48,7 +48,7 @@ void work_until_trouble(Group& group) {
 }
 
 // Once all are at work, rank 2 gets this signal; the others are busy until there is trouble.
-Work work_until_signal(int signal) {
+RankWork work_until_signal(int signal) {
   return [signal](Group& group) {
     group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());

@@ -36,7 +36,7 @@ JoinOptions options_for(const Setting& setting, Listener& listener, Rank& into) 
   return options;
 }
 
-void live(JoinOptions options, Rank& into, const Work& work) {
+void live(JoinOptions options, Rank& into, const RankWork& work) {
   const auto group = Group::join(std::move(options));
   if (!group) {
     into.error = group.error().message;
@@ -52,7 +52,7 @@ std::vector<Rank> first_ranks(int count) {
   return ranks;
 }
 
-std::vector<Rank> run_threads(const Setting& setting, const Work& work) {
+std::vector<Rank> run_threads(const Setting& setting, const RankWork& work) {
   auto listener = listen_here();
   auto ranks = first_ranks(setting.world);
   std::vector<std::thread> threads;
@@ -66,7 +66,7 @@ std::vector<Rank> run_threads(const Setting& setting, const Work& work) {
   return ranks;
 }
 
-Process::Process(const Setting& setting, Listener& listener, int rank, const Work& work)
+Process::Process(const Setting& setting, Listener& listener, int rank, const RankWork& work)
     : pid_(::fork()) {
   if (pid_ != 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -46,13 +46,13 @@ struct Setting {
 // What rank `rank` of `setting` joins with; reports into `into`.
 [[nodiscard]] JoinOptions options_for(const Setting& setting, Listener& listener, Rank& into);
 
-using Work = std::function<void(Group& group)>;
+using RankWork = std::function<void(Group& group)>;
 
 // Joins and works on the calling thread.
-void live(JoinOptions options, Rank& into, const Work& work);
+void live(JoinOptions options, Rank& into, const RankWork& work);
 
 // All ranks of `setting` as threads, each doing `work`.
-[[nodiscard]] std::vector<Rank> run_threads(const Setting& setting, const Work& work);
+[[nodiscard]] std::vector<Rank> run_threads(const Setting& setting, const RankWork& work);
 
 // A rank in a process of its own, which ends with kTold once it is told of trouble, and with 0 when
 // its work is done.
@@ -60,7 +60,7 @@ class Process {
  public:
   static constexpr int kTold = 40;
 
-  Process(const Setting& setting, Listener& listener, int rank, const Work& work);
+  Process(const Setting& setting, Listener& listener, int rank, const RankWork& work);
   // Any work; ends with 0.
   explicit Process(const std::function<void()>& work);
   Process(const Process&) = delete;

@@ -27,17 +27,17 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
-struct Asked {
+struct AskedOfHcas {
   std::string library = fmt::format("{}/verbs/libibverbs.so.1", MUSTER_FAKES);
   std::uint64_t bytes = 1U << 20U;
   std::map<std::string, std::string> variables = {};
   std::string cuda = "/nowhere/libcuda.so.1";
 };
 
-const Asked kWithGpus{.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)};
+const AskedOfHcas kWithGpus{.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)};
 
 // In a process of its own, with the scenario in its environment.
-Result<TestResult> run_on(const std::string& scenario, const Asked& asked = {}) {
+Result<TestResult> run_on(const std::string& scenario, const AskedOfHcas& asked = {}) {
   const TempDir folder;
   folder.write("scenario.json", scenario);
   Children children;
@@ -56,7 +56,7 @@ Result<TestResult> run_on(const std::string& scenario, const Asked& asked = {}) 
 }
 
 // What is not a pass, under a limit of 380 Gb/s.
-std::vector<Finding> bad(const std::string& scenario, const Asked& asked = {}) {
+std::vector<Finding> bad(const std::string& scenario, const AskedOfHcas& asked = {}) {
   Profile profile;
   profile.name = "x";
   profile.bench->hca_write.fail_below = BitsPerSecond{380e9};

@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const Profile& nd_a100() {
+const Profile& shipped_nd_a100() {
   static const auto profile = load_profile({}, "nd96asr_v4");
   EXPECT_TRUE(profile) << profile.error().message;
   return *profile;
@@ -43,7 +43,7 @@ class SimRun {
     for (std::uint64_t bytes = smallest; bytes <= 8 * kGibibyte; bytes *= 2) {
       run(all_reduce_of(bytes));
     }
-    if (const auto again = to_repeat(rows_, nd_a100(), facts_, own_)) {
+    if (const auto again = to_repeat(rows_, shipped_nd_a100(), facts_, own_)) {
       for (int i = 0; i < kRepeats; ++i) {
         EXPECT_TRUE(sim_->renew());
         run(*again);
@@ -53,15 +53,17 @@ class SimRun {
 
   [[nodiscard]] std::size_t sizes() const { return rows_.size(); }
 
-  [[nodiscard]] Outcome bandwidth() const { return judge(rows_, nd_a100(), facts_, own_).outcome; }
+  [[nodiscard]] Outcome bandwidth() const {
+    return judge(rows_, shipped_nd_a100(), facts_, own_).outcome;
+  }
 
   [[nodiscard]] Report report(const TransportFacts& transport = {}) const {
     Report report;
     report.findings = judge_data(rows_, sim_->members());
-    report.findings.push_back(judge(rows_, nd_a100(), facts_, own_));
+    report.findings.push_back(judge(rows_, shipped_nd_a100(), facts_, own_));
     if (transport.known) {
-      report.findings.push_back(
-          judge_transport(required_transports({}, nd_a100(), true, facts_.nodes), transport));
+      report.findings.push_back(judge_transport(
+          required_transports({}, shipped_nd_a100(), true, facts_.nodes), transport));
     }
     report.findings.push_back(completed(facts_.ranks));
     conclude(report);

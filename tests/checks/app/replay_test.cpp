@@ -21,7 +21,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // A node of which nothing is known but its name.
-std::string recorded(std::string name) {
+std::string written(std::string name) {
   Snapshot snapshot{.taken = "2026-11-20T12:00:00Z"};
   snapshot.identity = observed(Identity{.hostname = std::move(name)});
   return to_json(snapshot);
@@ -53,9 +53,9 @@ class ReplayTest : public ::testing::Test {
 };
 
 TEST_F(ReplayTest, PrintsOneLineOfJsonPerSnapshotInTheOrderNamed) {
-  dir_.write("b.json", recorded("node-b"));
-  dir_.write("many/2.json", recorded("node-2"));
-  dir_.write("many/1.json", recorded("node-1"));
+  dir_.write("b.json", written("node-b"));
+  dir_.write("many/2.json", written("node-2"));
+  dir_.write("many/1.json", written("node-1"));
   dir_.write("many/notes.txt", "no snapshot");
   (void)replay({.format = Format::json, .snapshots = {path("b.json"), path("many")}});
   EXPECT_THAT(nodes(), ElementsAre("node-b", "node-1", "node-2"));
@@ -66,34 +66,34 @@ TEST_F(ReplayTest, KeepsTheOrderOfManySnapshots) {
   std::vector<std::string> expected;
   for (int i = 100; i < 160; ++i) {
     expected.push_back(fmt::format("node-{}", i));
-    dir_.write(fmt::format("{}.json", i), recorded(expected.back()));
+    dir_.write(fmt::format("{}.json", i), written(expected.back()));
   }
   (void)replay({.only = {"muster.*"}, .format = Format::json, .snapshots = {dir_.path().string()}});
   EXPECT_EQ(nodes(), expected);
 }
 
 TEST_F(ReplayTest, SaysTheVerdictOfTheSnapshotAsItsExitStatus) {
-  dir_.write("a.json", recorded("a"));
+  dir_.write("a.json", written("a"));
   EXPECT_EQ(replay({.snapshots = {path("a.json")}}), kExitUndecided);
   EXPECT_THAT(caller_.out(), HasSubstr("verdict  a is unknown: "));
 }
 
 TEST_F(ReplayTest, OfSeveralNodesThereIsATableAndOfManyTheTableAlone) {
   for (int i = 100; i < 116; ++i)
-    dir_.write(fmt::format("{}.json", i), recorded(fmt::format("n{}", i)));
+    dir_.write(fmt::format("{}.json", i), written(fmt::format("n{}", i)));
   (void)replay({.snapshots = {dir_.path().string()}});
   EXPECT_THAT(caller_.out(),
               AllOf(HasSubstr("verdict  n100 is unknown"),
                     HasSubstr("\nfleet    16 nodes: 0 healthy, 0 unhealthy, 16 unknown\n")));
   const auto before = caller_.out().size();
-  dir_.write("116.json", recorded("n116"));
+  dir_.write("116.json", written("n116"));
   EXPECT_EQ(replay({.snapshots = {dir_.path().string()}}), kExitUndecided);
   const auto table = caller_.out().substr(before);
   EXPECT_THAT(table, AllOf(StartsWith("fleet    17 nodes: "), Not(HasSubstr("verdict "))));
 }
 
 TEST_F(ReplayTest, ReportsThatCannotBeWrittenArePrinted) {
-  dir_.write("a.json", recorded("a"));
+  dir_.write("a.json", written("a"));
   EXPECT_EQ(replay({.output = path("missing/report"), .snapshots = {path("a.json")}}),
             kExitUndecided);
   EXPECT_THAT(caller_.out(), HasSubstr("verdict  a is unknown"));
@@ -102,7 +102,7 @@ TEST_F(ReplayTest, ReportsThatCannotBeWrittenArePrinted) {
 
 TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {
   dir_.write("bad.json", "{");
-  dir_.write("good.json", recorded("good"));
+  dir_.write("good.json", written("good"));
   EXPECT_EQ(replay({.format = Format::json,
                     .snapshots = {path("bad.json"), path("missing.json"), path("good.json")}}),
             kExitUndecided);
@@ -120,8 +120,8 @@ TEST_F(ReplayTest, AFolderWithoutSnapshotsIsNotHealthy) {
 }
 
 TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
-  dir_.write("a.json", recorded("a"));
-  dir_.write("b.json", recorded("b"));
+  dir_.write("a.json", written("a"));
+  dir_.write("b.json", written("b"));
   EXPECT_EQ(replay({.format = Format::junit, .snapshots = {dir_.path().string()}}), kExitUsage);
   EXPECT_EQ(replay({.format = Format::junit, .snapshots = {path("a.json")}}), kExitUndecided);
   EXPECT_THAT(caller_.out(), StartsWith("<?xml"));
@@ -136,22 +136,22 @@ TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
 }
 
 TEST_F(ReplayTest, StopsWhenItsReaderIsGone) {
-  for (int i = 0; i < 50; ++i) dir_.write(fmt::format("{}.json", i), recorded("node"));
+  for (int i = 0; i < 50; ++i) dir_.write(fmt::format("{}.json", i), written("node"));
   caller_.break_output("");
   EXPECT_EQ(replay({.format = Format::json, .snapshots = {dir_.path().string()}}), kExitUndecided);
   EXPECT_EQ(caller_.notes(), "");
 }
 
 TEST_F(ReplayTest, WritesAllReportsIntoOneFile) {
-  dir_.write("in/a.json", recorded("a"));
-  dir_.write("in/b.json", recorded("b"));
+  dir_.write("in/a.json", written("a"));
+  dir_.write("in/b.json", written("b"));
   (void)replay({.format = Format::npd, .output = path("out"), .snapshots = {path("in")}});
   EXPECT_EQ(caller_.out(), "");
   EXPECT_GT(std::filesystem::file_size(dir_.path() / "out"), 10U);
 }
 
 TEST_F(ReplayTest, AReportNamesTheFileItIsFrom) {
-  dir_.write("a.json", recorded("a"));
+  dir_.write("a.json", written("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
   const auto report = parse_report(caller_.out());
   ASSERT_TRUE(report) << report.error().message;
@@ -159,7 +159,7 @@ TEST_F(ReplayTest, AReportNamesTheFileItIsFrom) {
 }
 
 TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {
-  dir_.write("a.json", recorded("a"));
+  dir_.write("a.json", written("a"));
   TestCaller caller;
   (void)run_replay({.format = Format::json, .snapshots = {path("a.json")}}, caller.caller());
   const auto report = parse_report(caller.out());
@@ -168,7 +168,7 @@ TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {
 }
 
 TEST_F(ReplayTest, TheVersionThatJudgedIsInTheReport) {
-  dir_.write("a.json", recorded("a"));
+  dir_.write("a.json", written("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
   EXPECT_THAT(caller_.out(), HasSubstr(R"("muster":"0.)"));
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/units.hpp"
 #include "tests/checks/app/parsing.hpp"
 
 namespace muster::app {
@@ -131,14 +132,13 @@ TEST(HistoryParseTest, TakesNodesATimeAndAForm) {
 }
 
 TEST(HistoryParseTest, GoesBackAsFarAsAHistoryDoes) {
-  constexpr double kDay = 24.0 * 3600;
-  for (const auto& [word, seconds] : {std::pair{"90s", 90.0},
-                                      std::pair{"30min", 1800.0},
-                                      std::pair{"36 h", 1.5 * kDay},
-                                      std::pair{"7d", 7 * kDay},
-                                      std::pair{"400 d", 400 * kDay}}) {
-    EXPECT_EQ(parsed<HistoryCommand>({"history", "--since", word}).since, Seconds{seconds});
-    EXPECT_EQ(parsed<EventsCommand>({"events", "--since", word}).since, Seconds{seconds});
+  for (const auto& [word, expected] : {std::pair{"90s", 90.0},
+                                       std::pair{"30min", 1800.0},
+                                       std::pair{"36 h", 1.5 * kDay},
+                                       std::pair{"7d", 7 * kDay},
+                                       std::pair{"400 d", 400 * kDay}}) {
+    EXPECT_EQ(parsed<HistoryCommand>({"history", "--since", word}).since, Seconds{expected});
+    EXPECT_EQ(parsed<EventsCommand>({"events", "--since", word}).since, Seconds{expected});
   }
   for (const auto* word : {"401d", "9601h", "0s", "-1d", "7", "1 year", "d"}) {
     EXPECT_THAT(refusal({"events", "--since", word}),

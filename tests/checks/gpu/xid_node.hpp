@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/units.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
 
 namespace muster::xid_node {
 
-inline constexpr double kHour = 3600;
 inline constexpr double kNow = 1e9;  // seconds since 1970
 
 // What a shipped profile says.

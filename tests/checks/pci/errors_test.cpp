@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/pci.hpp"
 #include "lib/state/counters.hpp"
 #include "tests/checks/ask.hpp"
@@ -15,8 +16,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
-
-constexpr double kHour = 3600;
 
 Profile limits() {
   Profile profile = one_gpu_and_hca();

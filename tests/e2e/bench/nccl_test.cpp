@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 
-constexpr int kRanks = 16;
+constexpr int kManyRanks = 16;
 constexpr int kGpus = 8;
 
 class FakeNccl : public ::testing::Test {
@@ -69,7 +69,7 @@ class FakeNccl : public ::testing::Test {
   }
 
   Job job;
-  int ranks = kRanks;
+  int ranks = kManyRanks;
   int memory_gib = 40;
   std::string profile = "nd96asr_v4";
   std::string sizes = "--sizes=8GiB";
@@ -376,7 +376,7 @@ TEST_F(FakeNccl, TheLossOfRank0sNodeIsReportedByAnother) {
   start(R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})", {"--format=text"});
   ASSERT_TRUE(job.says(0, "(GB/s)"));
   for (std::size_t rank = 0; rank < kGpus; ++rank) ::kill(job.pid_of(rank), SIGKILL);
-  for (std::size_t rank = kGpus; rank < kRanks; ++rank) {
+  for (std::size_t rank = kGpus; rank < kManyRanks; ++rank) {
     const auto ended = job.end_of(rank);
     EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
     if (rank == kGpus) {
@@ -392,7 +392,7 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
   start(R"("busbw": {"*": 187}, "hang": {"rank": 11, "operation": 7})", {"--format=text"});
   ASSERT_TRUE(job.says(0, "(GB/s)"));
   ::kill(job.pid_of(0), SIGKILL);
-  for (std::size_t rank = 1; rank < kRanks; ++rank) {
+  for (std::size_t rank = 1; rank < kManyRanks; ++rank) {
     const auto ended = job.end_of(rank);
     EXPECT_EQ(ended.status, 1) << "rank " << rank << ": " << ended.err;
     if (rank == 1) {

@@ -89,24 +89,24 @@ TEST_F(Node, RunsTrainingStepsOverItsGpus) {
 }
 
 TEST_F(Node, KilledAtAnyMomentLeavesNothing) {
-  for (const int milliseconds : {5, 40, 150, 400, 900}) {
+  for (const int after_ms : {5, 40, 150, 400, 900}) {
     const auto started = job.start(words({"--skip=host.disk"}), variables("{}"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
     ::kill(job.pid_of(started), SIGKILL);
-    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << milliseconds;
-    EXPECT_TRUE(job.leaves_nothing()) << milliseconds;
+    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
+    EXPECT_TRUE(job.leaves_nothing()) << after_ms;
   }
 }
 
 TEST_F(Node, KilledWhileHcasAreAtWorkLeavesNothing) {
   auto given = variables("{}");
   given["MUSTER_FAKE_VERBS"] = job.write("hcas.json", R"({"silent": 1})");
-  for (const int milliseconds : {100, 700}) {
+  for (const int after_ms : {100, 700}) {
     const auto started = job.start(words({"--only=ib.loopback"}), given);
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
     ::kill(job.pid_of(started), SIGKILL);
-    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << milliseconds;
-    EXPECT_TRUE(job.leaves_nothing()) << milliseconds;
+    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
+    EXPECT_TRUE(job.leaves_nothing()) << after_ms;
   }
 }
 

@@ -29,7 +29,7 @@ Words two_ranks(const Words& more) {
   return words;
 }
 
-std::string content_of(const std::filesystem::path& file) {
+std::string bytes_of(const std::filesystem::path& file) {
   const std::ifstream stream(file);
   std::ostringstream text;
   text << stream.rdbuf();
@@ -104,7 +104,7 @@ TEST_P(OutputFormat, GoesToTheFileWhole) {
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(end.out, "");
   EXPECT_EQ(end.err, "");
-  EXPECT_THAT(content_of(file), StartsWith(GetParam().begins));
+  EXPECT_THAT(bytes_of(file), StartsWith(GetParam().begins));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each,

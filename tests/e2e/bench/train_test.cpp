@@ -114,12 +114,12 @@ TEST_F(Train, AnAllReduceThatHangsEndsTheRun) {
 }
 
 TEST_F(Train, KilledAtAnyMomentLeavesNothing) {
-  for (const int milliseconds : {50, 300, 900}) {
+  for (const int after_ms : {50, 300, 900}) {
     const auto started = start(2, R"("inside": "nvls")", {"--steps=10000"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
     ::kill(job.pid_of(started), SIGKILL);
-    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << milliseconds;
-    EXPECT_TRUE(job.leaves_nothing()) << milliseconds;
+    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
+    EXPECT_TRUE(job.leaves_nothing()) << after_ms;
   }
 }
 

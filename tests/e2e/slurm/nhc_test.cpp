@@ -46,7 +46,7 @@ fi
 echo "healthy: 60 checks: 60 pass"
 )";
 
-constexpr const char* kConfiguration = R"(* || export MUSTER_PROGRAM={}/programs/muster
+constexpr const char* kNhcConfiguration = R"(* || export MUSTER_PROGRAM={}/programs/muster
 * || check_muster_host
 {{n[1-2]}} || check_muster_gpu
 )";
@@ -86,7 +86,7 @@ TEST(Nhc, DrainsOnlyTheSickNodeAndResumesItAndKeepsAnAdminsDrain) {
   Cluster cluster({.nodes = 3, .programs = programs(), .health_check = "health_check"});
   ASSERT_EQ(cluster.trouble(), "");
   (void)cluster.write("programs/nhc/nhc.conf",
-                      fmt::format(kConfiguration, cluster.folder().string()));
+                      fmt::format(kNhcConfiguration, cluster.folder().string()));
   const auto drained = [](const auto& node) { return node.is("drained"); };
   const auto idle = [](const auto& node) { return node.is("idle"); };
   ASSERT_EQ(

@@ -20,9 +20,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 #ifdef MUSTER_HAS_MPI
-constexpr bool kHasMpi = true;
+constexpr bool kSweepsByMpi = true;
 #else
-constexpr bool kHasMpi = false;
+constexpr bool kSweepsByMpi = false;
 #endif
 
 std::size_t count(const std::string& text, std::string_view word) {
@@ -36,7 +36,7 @@ class AllReduceSweep : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
-    if (!kHasMpi) GTEST_SKIP() << "built without MPI";
+    if (!kSweepsByMpi) GTEST_SKIP() << "built without MPI";
     cluster_ = std::make_unique<Cluster>();
     ASSERT_EQ(cluster_->trouble(), "");
     const auto mpi = cluster_->run({"srun", "--mpi=list"});

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 constexpr std::string_view kAer = "RxErr 2\nBadTLP 1\nTOTAL_ERR_COR 3\n";
 
-Fact<std::string> text_fact(std::string text) { return text; }
+Fact<std::string> as_fact(std::string text) { return text; }
 
 // A root port, a switch port and a GPU below it; one more function that nobody asks for.
 class PciTest : public ::testing::Test {
@@ -108,7 +108,7 @@ TEST_F(PciTest, ReadsLinkPlaceAndDriver) {
   EXPECT_EQ(device.link_width, Fact<unsigned>(8U));
   EXPECT_EQ(device.link_width_max, Fact<unsigned>(16U));
   EXPECT_EQ(device.numa_node, Fact<int>(-1));
-  EXPECT_EQ(device.local_cpus, text_fact("0-23,48-71"));
+  EXPECT_EQ(device.local_cpus, as_fact("0-23,48-71"));
   EXPECT_EQ(device.driver, "nvidia");
   EXPECT_EQ(device.responding, Fact<bool>(true));
 }

@@ -20,15 +20,15 @@
 namespace muster {
 namespace {
 
-enum class Kind { number, text };
+enum class Holds { number, text };
 
-struct File {
+struct SystemFile {
   std::string path;
   std::function<bool(const Root&)> known;  // is what this file tells still known?
-  Kind kind = Kind::number;                // any text is a value where text is expected
+  Holds kind = Holds::number;              // any text is a value where text is expected
 };
 
-void PrintTo(const File& file, std::ostream* out) { *out << file.path; }
+void PrintTo(const SystemFile& file, std::ostream* out) { *out << file.path; }
 
 constexpr std::string_view kGpu = "sys/bus/pci/devices/0001:00:00.0";
 
@@ -70,22 +70,22 @@ std::function<bool(const Root&)> kernel(Pick pick) {
 }
 
 template <class Pick>
-File gpu(std::string_view name, Pick pick) {
+SystemFile gpu(std::string_view name, Pick pick) {
   return {.path = fmt::format("{}/{}", kGpu, name), .known = [pick](const Root& root) {
             const auto section = probe_pci(root);
             return section.ok() && section->devices.size() == 1 && pick(section->devices.front());
           }};
 }
 
-std::vector<File> kernel_files() {
+std::vector<SystemFile> kernel_files() {
   return {
       {"proc/sys/kernel/osrelease",
        kernel([](const Kernel& k) { return k.release.known(); }),
-       Kind::text},
-      {"proc/cmdline", kernel([](const Kernel& k) { return k.command_line.known(); }), Kind::text},
+       Holds::text},
+      {"proc/cmdline", kernel([](const Kernel& k) { return k.command_line.known(); }), Holds::text},
       {"proc/sys/vm/swappiness",
        kernel([](const Kernel& k) { return k.sysctl.at("vm.swappiness").known(); }),
-       Kind::text},
+       Holds::text},
       {"proc/7/comm", kernel([](const Kernel& k) { return k.limits.memlock_bytes.known(); })},
       {"proc/7/limits", kernel([](const Kernel& k) {
          return k.limits.memlock_bytes.known() || k.limits.open_files.known();
@@ -94,7 +94,7 @@ std::vector<File> kernel_files() {
        kernel([](const Kernel& k) { return k.transparent_hugepage.known(); })},
       {"sys/devices/system/clocksource/clocksource0/current_clocksource",
        kernel([](const Kernel& k) { return k.clocksource.known(); }),
-       Kind::text},
+       Holds::text},
       {"sys/devices/system/edac/mc/mc0/ce_count",
        kernel([](const Kernel& k) { return k.edac && k.edac->at(0).corrected.known(); })},
       {"sys/devices/system/edac/mc/mc0/ue_count",
@@ -103,7 +103,7 @@ std::vector<File> kernel_files() {
   };
 }
 
-std::vector<File> pci_files() {
+std::vector<SystemFile> pci_files() {
   const auto aer = [](const PciDevice& d) { return d.aer.known(); };
   const auto always = [](const PciDevice&) {
     return true;
@@ -125,7 +125,7 @@ std::vector<File> pci_files() {
 }
 
 // One healthy tree for all of them: each test spoils its file and puts it back.
-class SystemAnomalyTest : public ::testing::TestWithParam<File> {
+class SystemAnomalyTest : public ::testing::TestWithParam<SystemFile> {
  protected:
   static void SetUpTestSuite() {  // NOLINT(readability-identifier-naming): gtest's name
     shared_ = std::make_unique<TempDir>();
@@ -193,30 +193,33 @@ TEST_P(SystemGarbageTest, IsNotTakenForAValue) {
   EXPECT_FALSE(known());
 }
 
-std::vector<File> all_files() {
+std::vector<SystemFile> all_system_files() {
   auto files = kernel_files();
   const auto pci = pci_files();
   files.insert(files.end(), pci.begin(), pci.end());
   return files;
 }
 
-std::vector<File> files_of_numbers() {
-  auto files = all_files();
-  std::erase_if(files, [](const File& file) { return file.kind == Kind::text; });
+std::vector<SystemFile> system_files_of_numbers() {
+  auto files = all_system_files();
+  std::erase_if(files, [](const SystemFile& file) { return file.kind == Holds::text; });
   return files;
 }
 
-std::string name_of(const ::testing::TestParamInfo<File>& info) {
+std::string name_of_system_file(const ::testing::TestParamInfo<SystemFile>& info) {
   std::string name = info.param.path;
   for (auto& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, SystemAnomalyTest, ::testing::ValuesIn(all_files()), name_of);
+INSTANTIATE_TEST_SUITE_P(Files,
+                         SystemAnomalyTest,
+                         ::testing::ValuesIn(all_system_files()),
+                         name_of_system_file);
 INSTANTIATE_TEST_SUITE_P(Files,
                          SystemGarbageTest,
-                         ::testing::ValuesIn(files_of_numbers()),
-                         name_of);
+                         ::testing::ValuesIn(system_files_of_numbers()),
+                         name_of_system_file);
 
 }  // namespace
 }  // namespace muster

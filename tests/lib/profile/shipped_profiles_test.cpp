@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiles that are shipped: each loads, says where its limits come from, and knows its own
+// The profiles that are all_shipped: each loads, says where its limits come from, and knows its own
 // node again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-ProfileSources shipped() { return {}; }
+ProfileSources all_shipped() { return {}; }
 
 std::vector<std::string> names() {
-  return profile_names(shipped()).value_or(std::vector<std::string>());
+  return profile_names(all_shipped()).value_or(std::vector<std::string>());
 }
 
 // Each is loaded once: three tests look at it.
@@ -35,7 +35,7 @@ const Result<Profile>& loaded(const std::string& name) {
   static std::map<std::string, Result<Profile>> all;
   const auto known = all.find(name);
   if (known != all.end()) return known->second;
-  return all.emplace(name, load_profile(shipped(), name)).first->second;
+  return all.emplace(name, load_profile(all_shipped(), name)).first->second;
 }
 
 class ShippedProfileTest : public ::testing::TestWithParam<std::string> {};
@@ -102,7 +102,7 @@ TEST_P(ShippedProfileTest, KnowsItsOwnNode) {
   const auto& profile = loaded(GetParam());
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
   if (!profile->recognise.chassis_asset_tag) return;  // a base for others, or chosen by name
-  static const auto candidates = read_candidates(shipped());
+  static const auto candidates = read_candidates(all_shipped());
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   const Recognised found = choose(*candidates, healthy_node(*profile));
   const bool itself = found.profile == profile->name;
@@ -113,7 +113,7 @@ TEST_P(ShippedProfileTest, KnowsItsOwnNode) {
 }
 
 TEST(ShippedProfilesTest, HBv2AndHBv3AreToldApartByTheirDisks) {
-  const auto candidates = read_candidates(shipped());
+  const auto candidates = read_candidates(all_shipped());
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   for (const std::string name : {"hb120rs_v2", "hb120rs_v3"}) {
     const auto& profile = loaded(name);

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/units.hpp"
+
 namespace muster {
 namespace {
-
-constexpr double kHour = 3600;
 
 Earlier seen(std::vector<CounterChange> changes) {
   return {.counters = {{"k", std::move(changes)}}};

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/units.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
@@ -15,7 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr double kNow = 1e9;  // seconds since 1970
-constexpr double kHour = 3600;
 
 KernelRecord said(double uptime_s, const std::string& what) {
   return {.time_us = static_cast<std::uint64_t>(uptime_s * 1e6),

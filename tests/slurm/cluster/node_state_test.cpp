@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Time at(std::int64_t seconds) { return Time(std::chrono::seconds(seconds)); }
+Time since_second(std::int64_t seconds) { return Time(std::chrono::seconds(seconds)); }
 
 constexpr std::string_view kNonce = "5eed";
 
@@ -47,7 +47,7 @@ TEST(ParseSinfoTest, ReadsEachNode) {
                                     .state = "drained*",
                                     .reason = "muster: gpu.count: 7 of 8",
                                     .user = "root",
-                                    .since = at(1795321800),
+                                    .since = since_second(1795321800),
                                     .memory = "muster/1 clean=1"}));
 }
 
@@ -85,7 +85,7 @@ TEST(ParseSinfoTest, KeepsReasonsWordForWord) {
                                     .state = "drained",
                                     .reason = "first\nsecond\n",
                                     .user = "alice",
-                                    .since = at(1)},
+                                    .since = since_second(1)},
                           NodeState{.name = "n2", .partitions = {"main"}, .state = "idle"}));
 }
 

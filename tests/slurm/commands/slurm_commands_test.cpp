@@ -240,7 +240,7 @@ TEST_F(SlurmCommandsTest, TheExampleForASiteShowsEveryKeyWithItsDefault) {
 
 TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {
   const auto document = source_file("docs/slurm.md");
-  const auto event = nlohmann::json::parse(slurm::to_json_line({.node = "n1"}));
+  const auto event = nlohmann::json::parse(slurm::to_json_line(slurm::Event{.node = "n1"}));
   for (const auto& [key, value] : event.items()) {
     EXPECT_THAT(document, HasSubstr(fmt::format("\n| `{}` | ", key)));
   }

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr Time kNow{1'800'000'000s};
+constexpr Time kStart{1'800'000'000s};
 
 OwnDrain drain_at(Time at) {
   return {.reason = "muster: gpu.ecc_remapped_rows gpu3: row remapping failed; replace the part",
@@ -39,7 +39,7 @@ OwnDrain drain_at(Time at) {
           .boots_since = {}};
 }
 
-Event event_of(std::string node, std::string kind, Time at = kNow) {
+Event event_of(std::string node, std::string kind, Time at = kStart) {
   return {.at = at, .node = std::move(node), .kind = std::move(kind), .message = "a sentence"};
 }
 
@@ -49,7 +49,7 @@ SweepRun sweep_of(std::string node) {
           .nodes = {std::move(node), "other"},
           .token = "pair-1",
           .job = "4711",
-          .submitted = kNow};
+          .submitted = kStart};
 }
 
 class HistoryTest : public testing::Test {
@@ -108,7 +108,7 @@ TEST_F(HistoryTest, IsNotOpenedWhereSomebodyElseCouldHaveMadeIt) {
 }
 
 TEST_F(HistoryTest, RemembersAnEventWordForWord) {
-  const Event event{.at = kNow,
+  const Event event{.at = kStart,
                     .node = "n1",
                     .kind = "drained",
                     .context = "prolog",
@@ -128,15 +128,15 @@ TEST_F(HistoryTest, RemembersAnEventWordForWord) {
 
 TEST_F(HistoryTest, SelectsEvents) {
   auto history = open();
-  ASSERT_TRUE(history.add(event_of("n1", "drained", kNow)));
-  ASSERT_TRUE(history.add(event_of("n2", "kept", kNow + 1s)));
-  ASSERT_TRUE(history.add(event_of("n1", "kept", kNow + 2s)));
-  ASSERT_TRUE(history.add(event_of("n1", "resumed", kNow + 3s)));
+  ASSERT_TRUE(history.add(event_of("n1", "drained", kStart)));
+  ASSERT_TRUE(history.add(event_of("n2", "kept", kStart + 1s)));
+  ASSERT_TRUE(history.add(event_of("n1", "kept", kStart + 2s)));
+  ASSERT_TRUE(history.add(event_of("n1", "resumed", kStart + 3s)));
   EXPECT_THAT(kinds(events(history)), ElementsAre("drained", "kept", "kept", "resumed"));
   EXPECT_THAT(kinds(events(history, {.nodes = {"n1", "n9"}})),
               ElementsAre("drained", "kept", "resumed"));
   EXPECT_THAT(kinds(events(history, {.kinds = {"kept"}})), ElementsAre("kept", "kept"));
-  EXPECT_THAT(kinds(events(history, {.since = kNow + 2s})), ElementsAre("kept", "resumed"));
+  EXPECT_THAT(kinds(events(history, {.since = kStart + 2s})), ElementsAre("kept", "resumed"));
   EXPECT_THAT(kinds(events(history, {.after_id = 3})), ElementsAre("resumed"));
   EXPECT_THAT(kinds(events(history, {.nodes = {"n1"}, .most = 2})), ElementsAre("kept", "resumed"));
   EXPECT_THAT(events(history, {.nodes = {"' OR 1=1 --"}}), IsEmpty());
@@ -145,33 +145,34 @@ TEST_F(HistoryTest, SelectsEvents) {
 TEST_F(HistoryTest, KeepsADrainUntilItEnds) {
   auto history = open();
   EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  auto expected = drain_at(kNow);
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
+  auto expected = drain_at(kStart);
   EXPECT_EQ(*open().drain_of("n1"), expected);
   EXPECT_EQ(*history.drain_of("n2"), std::nullopt);
   ASSERT_TRUE(history.confirm_drain("n1", (*history.drain_of("n1")).value()));
   expected.confirmed = true;
   EXPECT_EQ(*open().drain_of("n1"), expected);
-  ASSERT_TRUE(history.end_drain("n1", drain_at(kNow), kNow + 9s));
+  ASSERT_TRUE(history.end_drain("n1", drain_at(kStart), kStart + 9s));
   EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
 }
 
 TEST_F(HistoryTest, CountsCleanRunsAndTheBootsSince) {
   auto history = open();
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));  // no drain: nothing to note
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
+  ASSERT_TRUE(
+      history.note_run("n1", drain_at(kStart), true, "boot-1"));  // no drain: nothing to note
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), true, "boot-1"));
   EXPECT_THAT((*history.drain_of("n1"))->boots_since, IsEmpty());
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 1);
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-2"));
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), true, "boot-2"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), true, "boot-2"));
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 3);
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, ""));
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, "boot-3"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), false, ""));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), false, "boot-3"));
   EXPECT_THAT((*history.drain_of("n1"))->boots_since, ElementsAre("boot-2", "boot-3"));
   EXPECT_EQ((*history.drain_of("n1"))->clean_runs, 0);
   for (int i = 0; i < 100; ++i)
-    ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, fmt::format("b{}", i)));
+    ASSERT_TRUE(history.note_run("n1", drain_at(kStart), false, fmt::format("b{}", i)));
   EXPECT_EQ((*history.drain_of("n1"))->boots_since.size(), 16);
   EXPECT_EQ((*history.drain_of("n1"))->boots_since.back(), "b99");
 }
@@ -179,12 +180,12 @@ TEST_F(HistoryTest, CountsCleanRunsAndTheBootsSince) {
 TEST_F(HistoryTest, EarlierDrainsCountUntilAnAdminResumes) {
   auto history = open();
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow + i * 100s)));
+    ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart + i * 100s)));
     ASSERT_TRUE(history.confirm_drain("n1", (*history.drain_of("n1")).value()));
     EXPECT_EQ(history.drains_of("n1")->size(), i + 1);  // with the one that has not ended
-    ASSERT_TRUE(history.end_drain("n1", drain_at(kNow + i * 100s), kNow + i * 100s + 9s));
+    ASSERT_TRUE(history.end_drain("n1", drain_at(kStart + i * 100s), kStart + i * 100s + 9s));
   }
-  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow, kNow + 100s));
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kStart, kStart + 100s));
   EXPECT_THAT(*history.drains_of("n2"), IsEmpty());
   ASSERT_TRUE(history.forget_flaps("n1"));
   EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
@@ -192,37 +193,37 @@ TEST_F(HistoryTest, EarlierDrainsCountUntilAnAdminResumes) {
 
 TEST_F(HistoryTest, ADrainThatWasTakenBackDoesNotCount) {
   auto history = open();
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.cancel_drain("n1", drain_at(kNow), kNow + 1s));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.cancel_drain("n1", drain_at(kStart), kStart + 1s));
   EXPECT_EQ(*history.drain_of("n1"), std::nullopt);
   EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
 }
 
 TEST_F(HistoryTest, ANewDrainReplacesOneThatWasNeverSeen) {
   auto history = open();
-  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow + 300s), drain_at(kNow)));
-  EXPECT_EQ((*history.drain_of("n1"))->at, kNow + 300s);
-  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s));
+  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kStart)));
+  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kStart + 300s), drain_at(kStart)));
+  EXPECT_EQ((*history.drain_of("n1"))->at, kStart + 300s);
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kStart + 300s));
   ASSERT_TRUE(history.confirm_drain("n1", (*history.drain_of("n1")).value()));
-  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kNow + 600s), history.drain_of("n1").value()));
-  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow + 300s, kNow + 600s));
+  ASSERT_TRUE(*history.begin_drain("n1", drain_at(kStart + 600s), history.drain_of("n1").value()));
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kStart + 300s, kStart + 600s));
 }
 
 // Another process ended the one and began the other.
 TEST_F(HistoryTest, WhatIsSaidOfOneDrainChangesNoOther) {
   auto history = open();
-  const auto earlier = drain_at(kNow);
-  auto other = drain_at(kNow);
+  const auto earlier = drain_at(kStart);
+  auto other = drain_at(kStart);
   other.reason = "muster: other.check: x";
-  const auto standing = drain_at(kNow + 1s);
+  const auto standing = drain_at(kStart + 1s);
   ASSERT_TRUE(history.begin_drain("n1", standing));
   for (const auto& named : {earlier, other}) {
     ASSERT_TRUE(history.confirm_drain("n1", named));
     ASSERT_TRUE(history.note_run("n1", named, true, "boot-9"));
     ASSERT_TRUE(history.worsen_drain("n1", named, other));
-    ASSERT_TRUE(history.end_drain("n1", named, kNow + 2s));
-    ASSERT_TRUE(history.cancel_drain("n1", named, kNow + 2s));
+    ASSERT_TRUE(history.end_drain("n1", named, kStart + 2s));
+    ASSERT_TRUE(history.cancel_drain("n1", named, kStart + 2s));
     EXPECT_FALSE(*history.begin_resume("n1", named));
   }
   EXPECT_EQ(*history.drain_of("n1"), standing);
@@ -231,11 +232,11 @@ TEST_F(HistoryTest, WhatIsSaidOfOneDrainChangesNoOther) {
 TEST_F(HistoryTest, ADrainThatAnotherProcessBeganIsNotReplaced) {
   auto history = open();
   auto other = open();
-  ASSERT_TRUE(*other.begin_drain("n1", drain_at(kNow)));
-  EXPECT_FALSE(*history.begin_drain("n1", drain_at(kNow + 1s)));
-  EXPECT_FALSE(*history.begin_drain("n1", drain_at(kNow + 1s), drain_at(kNow - 1s)));
-  EXPECT_EQ(*history.drain_of("n1"), drain_at(kNow));
-  EXPECT_FALSE(*history.begin_drain("n2", drain_at(kNow + 1s), drain_at(kNow)));
+  ASSERT_TRUE(*other.begin_drain("n1", drain_at(kStart)));
+  EXPECT_FALSE(*history.begin_drain("n1", drain_at(kStart + 1s)));
+  EXPECT_FALSE(*history.begin_drain("n1", drain_at(kStart + 1s), drain_at(kStart - 1s)));
+  EXPECT_EQ(*history.drain_of("n1"), drain_at(kStart));
+  EXPECT_FALSE(*history.begin_drain("n2", drain_at(kStart + 1s), drain_at(kStart)));
   EXPECT_EQ(*history.drain_of("n2"), std::nullopt);
 }
 
@@ -275,29 +276,29 @@ TEST_F(HistoryTest, TwoProcessesWriteAtOnce) {
 // A clock that runs ahead once.
 TEST_F(HistoryTest, NothingGoesForItsTime) {
   auto history = open();
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.end_drain("n1", (*history.drain_of("n1")).value(), kNow + 60s));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.end_drain("n1", (*history.drain_of("n1")).value(), kStart + 60s));
   ASSERT_TRUE(history.add(event_of("n1", "early")));
   for (int i = 0; i < 300; ++i) {
-    ASSERT_TRUE(history.add(event_of("n1", "ahead", kNow + 5000 * 24h)));
+    ASSERT_TRUE(history.add(event_of("n1", "ahead", kStart + 5000 * 24h)));
   }
-  ASSERT_TRUE(history.add(event_of("n1", "late", kNow + 60s)));
+  ASSERT_TRUE(history.add(event_of("n1", "late", kStart + 60s)));
   EXPECT_EQ(events(history).size(), 302);
   EXPECT_EQ(events(history, {.kinds = {"early"}}).size(), 1);
-  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kNow));
+  EXPECT_THAT(*history.drains_of("n1"), ElementsAre(kStart));
 }
 
 TEST_F(HistoryTest, TooManyDrainsGo) {
   auto history = open();
-  for (const auto* node : {"n1", "n2"}) ASSERT_TRUE(history.begin_drain(node, drain_at(kNow)));
-  ASSERT_TRUE(history.end_drain("n1", (*history.drain_of("n1")).value(), kNow + 60s));
+  for (const auto* node : {"n1", "n2"}) ASSERT_TRUE(history.begin_drain(node, drain_at(kStart)));
+  ASSERT_TRUE(history.end_drain("n1", (*history.drain_of("n1")).value(), kStart + 60s));
   auto connection = Connection::open(file(), Connection::Access::write);
   ASSERT_TRUE(connection);
   ASSERT_TRUE(connection->run("UPDATE sqlite_sequence SET seq = 100001 WHERE name = 'drains'"));
-  ASSERT_TRUE(history.begin_drain("n3", drain_at(kNow)));
+  ASSERT_TRUE(history.begin_drain("n3", drain_at(kStart)));
   for (int i = 0; i < 256; ++i) ASSERT_TRUE(history.add(event_of("n1", "late")));
   EXPECT_THAT(*history.drains_of("n1"), IsEmpty());
-  EXPECT_EQ(*history.drain_of("n2"), drain_at(kNow));  // it has not ended
+  EXPECT_EQ(*history.drain_of("n2"), drain_at(kStart));  // it has not ended
 }
 
 TEST_F(HistoryTest, TooManyEventsGo) {
@@ -377,7 +378,7 @@ TEST_F(HistoryTest, ANewerOrForeignDatabaseIsLeftAlone) {
 TEST_F(HistoryTest, AnOlderDatabaseIsCarriedOver) {
   {
     auto history = open();
-    ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
+    ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
     ASSERT_TRUE(history.add(event_of("n1", "drained")));
     auto connection = Connection::open(file(), Connection::Access::write);
     for (const auto* sql : {"ALTER TABLE drains DROP COLUMN resuming",
@@ -390,10 +391,10 @@ TEST_F(HistoryTest, AnOlderDatabaseIsCarriedOver) {
   EXPECT_EQ(events(*History::read(file())).size(), 1);
   EXPECT_THAT(*History::read(file())->sweeps(), IsEmpty());
   auto history = open();
-  EXPECT_EQ(*history.drain_of("n1"), drain_at(kNow));
+  EXPECT_EQ(*history.drain_of("n1"), drain_at(kStart));
   EXPECT_EQ(*history.boot_of("n1"), "");
   EXPECT_TRUE(history.begin_sweep(sweep_of("n1")));
-  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
+  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kStart)));
   EXPECT_TRUE((*open().drain_of("n1"))->resuming);
   EXPECT_EQ(events(open()).size(), 1);
 }
@@ -426,7 +427,7 @@ TEST_F(HistoryTest, RemembersRunsOfSweepsInTheOrderOfTheirEnds) {
   ASSERT_TRUE(history.note_sweep_job(runs[1].id, "4712"));
   runs[1].job = "4712";
   for (auto* run : {&runs[2], &runs[0]}) {
-    run->ended = run == &runs[2] ? kNow + 60s : kNow + 90s;
+    run->ended = run == &runs[2] ? kStart + 60s : kStart + 90s;
     run->outcome = run == &runs[2] ? SweepOutcome::unhealthy : SweepOutcome::undecided;
     ASSERT_TRUE(history.end_sweep(*run, {event_of(run->nodes.front(), "sweep")}));
   }
@@ -437,7 +438,7 @@ TEST_F(HistoryTest, RemembersRunsOfSweepsInTheOrderOfTheirEnds) {
 TEST_F(HistoryTest, TooManyRunsOfSweepsGo) {
   auto history = open();
   auto ahead = sweep_of("n1");
-  ahead.submitted = kNow + 5000 * 24h;
+  ahead.submitted = kStart + 5000 * 24h;
   ASSERT_TRUE(history.begin_sweep(ahead));
   ASSERT_TRUE(history.begin_sweep(sweep_of("n2")));
   EXPECT_EQ(history.sweeps()->size(), 2);
@@ -460,18 +461,18 @@ TEST_F(HistoryTest, RemembersTheLastBoot) {
 
 TEST_F(HistoryTest, AResumeIsBegunOnlyForTheDrainThatWasJudged) {
   auto history = open();
-  EXPECT_FALSE(*history.begin_resume("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
+  EXPECT_FALSE(*history.begin_resume("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), true, "boot-1"));
   const auto judged = (*history.drain_of("n1")).value();
-  EXPECT_FALSE(*history.begin_resume("n1", drain_at(kNow + 1s)));
+  EXPECT_FALSE(*history.begin_resume("n1", drain_at(kStart + 1s)));
   auto milder = judged;
   milder.remedy = Remedy::restart_service;
   EXPECT_FALSE(*history.begin_resume("n1", milder));
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), false, "boot-1"));
   EXPECT_FALSE(*history.begin_resume("n1", judged));
   EXPECT_FALSE((*history.drain_of("n1"))->resuming);
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), true, "boot-1"));
   EXPECT_TRUE(*history.begin_resume("n1", judged));
   EXPECT_TRUE((*history.drain_of("n1"))->resuming);
 }
@@ -479,16 +480,16 @@ TEST_F(HistoryTest, AResumeIsBegunOnlyForTheDrainThatWasJudged) {
 TEST_F(HistoryTest, AResumeThatIsNotInForceIsForgotten) {
   auto history = open();
   const auto resuming = [&] { return (*history.drain_of("n1"))->resuming; };
-  ASSERT_TRUE(history.begin_drain("n1", drain_at(kNow)));
-  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), true, "boot-1"));
+  ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
+  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), true, "boot-1"));
   EXPECT_TRUE(resuming());
-  ASSERT_TRUE(history.note_run("n1", drain_at(kNow), false, "boot-1"));
+  ASSERT_TRUE(history.note_run("n1", drain_at(kStart), false, "boot-1"));
   EXPECT_FALSE(resuming());
-  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kNow)));
-  ASSERT_TRUE(history.cancel_resume("n2", drain_at(kNow)));
+  ASSERT_TRUE(*history.begin_resume("n1", drain_at(kStart)));
+  ASSERT_TRUE(history.cancel_resume("n2", drain_at(kStart)));
   EXPECT_TRUE(resuming());
-  ASSERT_TRUE(history.cancel_resume("n1", drain_at(kNow)));
+  ASSERT_TRUE(history.cancel_resume("n1", drain_at(kStart)));
   EXPECT_FALSE(resuming());
 }
 

@@ -62,7 +62,7 @@ Rules shares() {
   return rules;
 }
 
-std::vector<NodeState> nodes_of(std::size_t count) {
+std::vector<NodeState> so_many_nodes(std::size_t count) {
   std::vector<NodeState> nodes;
   nodes.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -78,7 +78,7 @@ std::size_t count_covered(const std::vector<NodeState>& nodes, const Rules& rule
 }
 
 TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
-  auto nodes = nodes_of(100);
+  auto nodes = so_many_nodes(100);
   for (auto& node : nodes) node = drained(node, kOurReason, kNow);
   EXPECT_EQ(count_covered(nodes, shares()), 10U);
 }
@@ -86,7 +86,7 @@ TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
 // Most of a partition in the cloud is not there: a wrong limit would take all that is.
 TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
   for (const auto* const state : {"idle~", "idle#", "idle%", "powered_down", "future", "down*"}) {
-    auto nodes = nodes_of(100);
+    auto nodes = so_many_nodes(100);
     for (std::size_t i = 10; i < nodes.size(); ++i) nodes[i].state = state;
     EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow, kCause), "") << state;
     nodes[1] = drained(nodes[1], kOurReason, kNow);
@@ -118,7 +118,7 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
                            Case{0, "0%", ""}}) {
     auto rules = shares();
     rules.most_standing = test.most;
-    auto nodes = nodes_of(100);
+    auto nodes = so_many_nodes(100);
     for (std::size_t i = 0; i < test.standing; ++i) {
       nodes[i] = drained(nodes[i], kOurReason, kNow - minutes(61 * i + 61));
     }
@@ -134,7 +134,7 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
 TEST(WithinAllowanceTest, NeverCoversMoreWhateverTheOrder) {
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same every time
   for (int round = 0; round < 20; ++round) {
-    auto nodes = nodes_of(30);
+    auto nodes = so_many_nodes(30);
     for (auto& node : nodes) {
       if (random() % 3 == 0) continue;
       node = drained(node, kOurReason, kNow + seconds(random() % 4));

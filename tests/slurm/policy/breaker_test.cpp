@@ -26,7 +26,7 @@ const std::string kLimits = "muster: host.limits: memlock is 64 KiB; fix the con
 const std::string kRepair = "muster: gpu.ecc_remapped_rows gpu3: failed; report to the provider";
 const std::string kReplace = "muster: ib.rate mlx5_ib5: slow; reseat or replace the part";
 
-std::vector<NodeState> nodes_of(int count) {
+std::vector<NodeState> idle_nodes(int count) {
   std::vector<NodeState> nodes;
   for (int i = 0; i < count; ++i) {
     nodes.push_back({.name = fmt::format("n{}", i), .partitions = {"main"}, .state = "idle"});
@@ -59,7 +59,7 @@ class BreakerTest : public ::testing::Test {
   }
 
   Rules rules;
-  std::vector<NodeState> nodes = nodes_of(100);
+  std::vector<NodeState> nodes = idle_nodes(100);
 };
 
 TEST_F(BreakerTest, StopsTheCheckAndNoOther) {
@@ -118,7 +118,7 @@ TEST_F(BreakerTest, HasNoWindowToDivideBy) {
 
 // Whether one more of `size` nodes may be drained, of which `standing` were drained weeks ago.
 std::string one_more(int size, const std::vector<std::string>& standing, Remedy remedy) {
-  auto nodes = nodes_of(size);
+  auto nodes = idle_nodes(size);
   for (std::size_t i = 0; i < standing.size(); ++i) {
     nodes[i] = drained(nodes[i], standing[i], kNow - days(7 + static_cast<int>(i)));
   }
@@ -147,7 +147,7 @@ TEST(RepairTest, InPartitionsOfTwoAndThree) {
 }
 
 TEST(DrainCauseTest, IsFromTheMemoryOfTheDrainThatStandsElseFromTheReason) {
-  auto node = drained(nodes_of(1)[0], kRepair, kNow);
+  auto node = drained(idle_nodes(1)[0], kRepair, kNow);
   EXPECT_EQ(cause_of(node).check, "gpu.ecc_remapped_rows");
   EXPECT_EQ(cause_of(node).remedy, Remedy::report_to_provider);
   node.reason = kLimits;

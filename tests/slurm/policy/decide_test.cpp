@@ -24,7 +24,7 @@ Decision about_sick(Action action, std::string why) {
 class SickTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(SickTest, IsDrainedWhereMusterMay) {
-  auto situation = in_service(sick());
+  auto situation = in_service(sick_report());
   GetParam().change(situation);
   EXPECT_EQ(decide(situation), GetParam().expected);
 }
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
 class ShareTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(ShareTest, IsNotExceeded) {
-  auto situation = in_service(sick());
+  auto situation = in_service(sick_report());
   situation.rules.most_drained = "20%";
   GetParam().change(situation);
   EXPECT_EQ(decide(situation), GetParam().expected);
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
-  auto situation = drained_by_muster(sick());
+  auto situation = drained_by_muster(sick_report());
   situation.drain->confirmed = false;
   const auto before = situation.drain->at - minutes(1);
   EXPECT_EQ(decide(situation).action, Action::keep);
@@ -349,7 +349,7 @@ void expect_respect(const Situation& situation) {
 
 TEST_P(EveryNodeTest, IsLeftToWhomItBelongs) {
   const auto doubtful = report_of(Verdict::unknown, {{.check = "gpu.count"}});
-  for (const auto* const report : {&sick(), &well(), &doubtful}) {
+  for (const auto* const report : {&sick_report(), &well_report(), &doubtful}) {
     for (const auto& reason : {std::string(),
                                kOurReason,
                                kOurReason + "\n",
@@ -393,8 +393,8 @@ INSTANTIATE_TEST_SUITE_P(States,
 class StrictlySickTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(StrictlySickTest, IsKeptWhereItIsDrainedAndNotDrainedWhereItIsNot) {
-  auto situation = drained_by_muster(well());
-  situation.of_drained = &sick();
+  auto situation = drained_by_muster(well_report());
+  situation.of_drained = &sick_report();
   GetParam().change(situation);
   EXPECT_EQ(decide(situation), GetParam().expected);
 }
@@ -408,7 +408,7 @@ INSTANTIATE_TEST_SUITE_P(
                    [](Situation& s) { put(s, "draining", kOurReason, "root"); },
                    about_sick(Action::keep, "gpu.count still fails")},
         PolicyCase{"Well",
-                   [](Situation& s) { s.of_drained = &well(); },
+                   [](Situation& s) { s.of_drained = &well_report(); },
                    Decision{.action = Action::resume,
                             .why = "clean run 3 of 3: gpu.count is well again",
                             .check = "gpu.count",
@@ -426,8 +426,8 @@ INSTANTIATE_TEST_SUITE_P(
         PolicyCase{"ResumedByAnAdminAndSick",
                    [](Situation& s) {
                      put(s, "allocated");
-                     s.report = &sick();
-                     s.of_drained = &well();
+                     s.report = &sick_report();
+                     s.of_drained = &well_report();
                    },
                    the_drain()},
         PolicyCase{"DrainedByAnAdmin",
@@ -442,10 +442,10 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 TEST(NeedsSlurmTest, OnlyWhereThereIsSomethingToDo) {
-  EXPECT_TRUE(needs_slurm(sick(), {}, {}));
-  EXPECT_TRUE(needs_slurm(well(), {}, {.drained_by_us = true}));
-  EXPECT_TRUE(needs_slurm(well(), {}, {.boot = false}));
-  EXPECT_FALSE(needs_slurm(well(), {}, {}));
+  EXPECT_TRUE(needs_slurm(sick_report(), {}, {}));
+  EXPECT_TRUE(needs_slurm(well_report(), {}, {.drained_by_us = true}));
+  EXPECT_TRUE(needs_slurm(well_report(), {}, {.boot = false}));
+  EXPECT_FALSE(needs_slurm(well_report(), {}, {}));
   EXPECT_FALSE(needs_slurm(Report{}, {}, {}));
 }
 

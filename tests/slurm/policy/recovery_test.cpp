@@ -22,7 +22,7 @@ Decision about_drain(Action action, std::string why, bool clean) {
 class WellTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(WellTest, LeavesAloneWhatMusterDidNotDrain) {
-  auto situation = in_service(well());
+  auto situation = in_service(well_report());
   GetParam().change(situation);
   EXPECT_EQ(decide(situation), GetParam().expected);
 }
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
 class OwnDrainTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(OwnDrainTest, EndsAsItsRulesSay) {
-  auto situation = drained_by_muster(well());
+  auto situation = drained_by_muster(well_report());
   GetParam().change(situation);
   EXPECT_EQ(decide(situation), GetParam().expected);
 }
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
 // remedy of memory in use is a reset.
 TEST(LeftByAJobTest, EndsWithTheFirstCleanRun) {
   for (const auto* check : {"gpu.processes", "gpu.memory_used"}) {
-    auto situation = drained_by_muster(well());
+    auto situation = drained_by_muster(well_report());
     situation.drain->check = check;
     situation.drain->remedy = Remedy::reboot;
     situation.drain->clean_runs = 0;
@@ -289,12 +289,12 @@ TEST(OwnDrainTest, OnlyHealthChecksCount) {
                                    {"prolog", left, Cleanness::neither},
                                    {"epilog", left, Cleanness::neither}};
   for (const auto& test : cases) {
-    auto report = well();
+    auto report = well_report();
     report.context = test.context;
     const auto situation = drained_by_muster(report);
     EXPECT_EQ(decide(situation), test.decision) << test.context;
     EXPECT_EQ(cleanness_of(report, {}, *situation.drain), test.healthy) << test.context;
-    for (auto other : {sick(), report_of(Verdict::unknown, {})}) {
+    for (auto other : {sick_report(), report_of(Verdict::unknown, {})}) {
       other.context = test.context;
       EXPECT_EQ(cleanness_of(other, {}, *situation.drain), Cleanness::unclean) << test.context;
     }

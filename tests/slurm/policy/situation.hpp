@@ -38,12 +38,12 @@ inline Report report_of(Verdict verdict, std::vector<Finding> findings) {
   return report;
 }
 
-inline const Report& sick() {
+inline const Report& sick_report() {
   static const Report report = report_of(Verdict::unhealthy, {sick_finding()});
   return report;
 }
 
-inline const Report& well() {
+inline const Report& well_report() {
   static const Report report =
       report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::pass}});
   return report;

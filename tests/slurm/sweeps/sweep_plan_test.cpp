@@ -352,9 +352,9 @@ class PaperCluster {
     rules_.partitions = {"main"};
   }
 
-  // A pass, `minutes` after the last one.
-  void pass(int minutes, double idle) {
-    now_ += std::chrono::minutes(minutes);
+  // A pass, `later` minutes after the last one.
+  void pass(int later, double idle) {
+    now_ += std::chrono::minutes(later);
     for (auto& run : runs_) {
       if (run.outcome != SweepOutcome::open) continue;
       run.ended = now_;
