@@ -31,13 +31,6 @@ std::string to_value(std::string_view text) {
   return value.empty() ? std::string(kNone) : value;
 }
 
-std::optional<Time> parse_time(std::string_view text) {
-  const auto seconds = parse_unsigned(text);
-  constexpr std::uint64_t kLast = 253402300799;  // of the year 9999
-  if (!seconds || *seconds > kLast) return std::nullopt;
-  return Time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
-}
-
 std::string to_number(Time at) { return fmt::format("{}", at.time_since_epoch().count()); }
 
 std::vector<Time> parse_times(std::string_view text) {

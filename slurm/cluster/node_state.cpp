@@ -77,13 +77,6 @@ std::string behind_field(std::string_view nonce) { return fmt::format("|{}|", no
 
 std::string behind_line(std::string_view nonce) { return fmt::format("|{}.", nonce); }
 
-std::optional<Time> parse_since(std::string_view text) {
-  const auto seconds = parse_unsigned(text);
-  constexpr std::uint64_t kLast = 253402300799;  // of the year 9999
-  if (!seconds || *seconds == 0 || *seconds > kLast) return std::nullopt;
-  return Time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
-}
-
 // Nothing where the fields are not those that were asked for.
 std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields) {
   constexpr std::size_t kFields = 6;  // and the memory, where this sinfo knows its field
@@ -97,7 +90,9 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   if (fields.back() != "none") node.reason = fields.back();
   // Slurm 24.11 tells who gave the reason when there is none any more.
   if (fields[3] != "Unknown" && !node.reason.empty()) node.user = fields[3];
-  node.since = node.reason.empty() ? std::nullopt : parse_since(fields[4]);
+  if (const auto since = parse_time(fields[4]); since != Time{} && !node.reason.empty()) {
+    node.since = since;
+  }
   if (has_memory && fields[5] != "(null)" && fields[5] != "N/A") node.memory = fields[5];
   return node;
 }
@@ -140,6 +135,13 @@ Parts parts_of(const NodeState& node) {
 }
 
 }  // namespace
+
+std::optional<Time> parse_time(std::string_view text) {
+  const auto seconds = parse_unsigned(text);
+  constexpr std::uint64_t kLast = 253402300799;  // of the year 9999
+  if (!seconds || *seconds > kLast) return std::nullopt;
+  return Time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
+}
 
 Standing standing_of(const NodeState& node) {
   const auto [word, suffixes] = parts_of(node);

@@ -54,4 +54,7 @@ struct NodeState {
 [[nodiscard]] Result<std::vector<NodeState>> parse_sinfo(std::string_view text,
                                                          std::string_view nonce);
 
+// Seconds since 1970, as Slurm and muster write them; nothing beyond the year 9999.
+[[nodiscard]] std::optional<Time> parse_time(std::string_view text);
+
 }  // namespace muster::slurm

@@ -15,27 +15,24 @@
 namespace muster::slurm {
 namespace {
 
-std::string in_quotes(std::string_view word) {
-  return fmt::format("is \"{}\"", printable(word, 60));
-}
-
 // slurmd kills a health check after 60 s, and a hook that is killed can say nothing.
 constexpr double kLongestHook = 55;
 
 BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
-    return {"on_trouble", in_quotes(rules.on_trouble) + "; write pass or fail"};
+    return {"on_trouble", fmt::format("is {}; write pass or fail", in_quotes(rules.on_trouble))};
   }
   if (rules.memory != "extra" && rules.memory != "comment" && rules.memory != "none") {
-    return {"memory", in_quotes(rules.memory) + "; write extra, comment or none"};
+    return {"memory", fmt::format("is {}; write extra, comment or none", in_quotes(rules.memory))};
   }
   // A hook is started in whichever folder slurmd is in.
   if (!rules.nhc_conf.empty() && !rules.nhc_conf.starts_with('/')) {
-    return {"nhc_conf", in_quotes(rules.nhc_conf) + "; write the whole path"};
+    return {"nhc_conf", fmt::format("is {}; write the whole path", in_quotes(rules.nhc_conf))};
   }
   for (const auto& [check, word] : rules.unknown) {
     if (word == "keep" || word == "drain") continue;
-    return {fmt::format("unknown.{}", check), in_quotes(word) + "; write keep or drain"};
+    return {fmt::format("unknown.{}", check),
+            fmt::format("is {}; write keep or drain", in_quotes(word))};
   }
   return {};
 }
@@ -56,6 +53,8 @@ BrokenValue check_shares(const Rules& rules) {
 }
 
 }  // namespace
+
+std::string in_quotes(std::string_view word) { return fmt::format("\"{}\"", printable(word, 60)); }
 
 std::chrono::seconds whole(Seconds seconds) {
   constexpr double kMost = 1e9;  // some thirty years: times stay in range

@@ -94,6 +94,9 @@ struct BrokenValue {
   std::string what;
 };
 
+// A word of the file as an error shows it: "word", printable and of bounded length.
+[[nodiscard]] std::string in_quotes(std::string_view word);
+
 [[nodiscard]] BrokenValue check_values(const Rules& rules);
 // Its keys are those within the block `tell`.
 [[nodiscard]] BrokenValue check_tell(const TellRules& rules);

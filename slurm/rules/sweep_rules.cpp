@@ -37,8 +37,6 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-std::string in_marks(std::string_view word) { return fmt::format("\"{}\"", printable(word, 60)); }
-
 BrokenValue check_ranges(const SweepRules& rules) {
   const std::array ranges{
       Range{"every", rules.every.value, 3600, 365 * kDay, "1 h to 365 d"},
@@ -70,10 +68,10 @@ BrokenValue check_kinds(const SweepRules& rules) {
   }
   for (const auto& kind : rules.kinds) {
     if (find_sweep_kind(kind) == nullptr) {
-      return {"kinds", fmt::format("has {}; write {}", in_marks(kind), all_kinds())};
+      return {"kinds", fmt::format("has {}; write {}", in_quotes(kind), all_kinds())};
     }
     if (std::ranges::count(rules.kinds, kind) > 1) {
-      return {"kinds", fmt::format("has {} twice", in_marks(kind))};
+      return {"kinds", fmt::format("has {} twice", in_quotes(kind))};
     }
   }
   return {};
@@ -87,14 +85,15 @@ BrokenValue check_options(std::string_view key,
   for (const auto& option : options) {
     const auto name = std::string_view(option).substr(0, option.find('='));
     if (!option.starts_with("--") || name.size() < 3 || !is_plain(name)) {
-      return {std::string(key),
-              fmt::format("has {}; write each option as --name or --name=value", in_marks(option))};
+      return {
+          std::string(key),
+          fmt::format("has {}; write each option as --name or --name=value", in_quotes(option))};
     }
     // Abbreviations are taken, too.
     const bool taken = std::ranges::any_of(
         own, [&](std::string_view other) { return other == name || other.starts_with(name); });
     if (taken) {
-      return {std::string(key), fmt::format("has {}, which the sweep decides", in_marks(name))};
+      return {std::string(key), fmt::format("has {}, which the sweep decides", in_quotes(name))};
     }
   }
   return {};
@@ -107,11 +106,11 @@ struct Text {
 
 BrokenValue check_names(const SweepRules& rules) {
   for (const auto& [key, value] : {Text{"account", rules.account}, Text{"qos", rules.qos}}) {
-    if (!is_plain(value)) return {std::string(key), fmt::format("is {}", in_marks(value))};
+    if (!is_plain(value)) return {std::string(key), fmt::format("is {}", in_quotes(value))};
   }
   for (const auto& partition : rules.partitions) {
     if (partition.empty() || !is_plain(partition) || partition.find(',') != std::string::npos) {
-      return {"partitions", fmt::format("has {}", in_marks(partition))};
+      return {"partitions", fmt::format("has {}", in_quotes(partition))};
     }
   }
   constexpr std::string_view kLetters =
@@ -128,7 +127,7 @@ BrokenValue check_paths(const SweepRules& rules) {
     if (value.empty()) continue;
     // Slurm replaces what begins with % in the name of an output file.
     if (value.starts_with('/') && value.find('%') == std::string::npos && is_plain(value)) continue;
-    return {std::string(key), fmt::format("is {}; write an absolute path", in_marks(value))};
+    return {std::string(key), fmt::format("is {}; write an absolute path", in_quotes(value))};
   }
   return {};
 }

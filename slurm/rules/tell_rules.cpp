@@ -30,8 +30,7 @@ constexpr double kLongestTell = 30;  // seconds
 
 BrokenValue check_tell(const TellRules& rules) {
   if (!rules.program.empty() && !rules.program.starts_with('/')) {
-    return {"program",
-            fmt::format("is \"{}\"; write the whole path", printable(rules.program, 60))};
+    return {"program", fmt::format("is {}; write the whole path", in_quotes(rules.program))};
   }
   if (rules.deadline.value <= 0 || rules.deadline.value > kLongestTell) {
     return {"deadline",

@@ -48,11 +48,6 @@ std::string& asked() {
   return level;
 }
 
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as below
-  return text == nullptr ? "" : text;
-}
-
 // How much of the log was replayed.
 std::size_t& replayed() {
   static std::size_t bytes = 0;
@@ -71,6 +66,11 @@ void set(const char* name, const std::string& value) {
 }
 
 }  // namespace
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets any
+  return text == nullptr ? "" : text;
+}
 
 void keep_nccl_log() {
   if (file().is_open()) return;

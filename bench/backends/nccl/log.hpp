@@ -29,6 +29,9 @@ void replay_nccl_log();
 // The end of that, likewise.
 void log_no_nccl_operations();
 
+// A variable of this process; empty where it is not set. Nothing sets any while NCCL is at work.
+[[nodiscard]] std::string variable(const char* name);
+
 // What NCCL wrote so far in this process; empty where no log is kept.
 [[nodiscard]] std::string nccl_log();
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "bench/backends/nccl/log.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "lib/base/text.hpp"
 
@@ -22,11 +23,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kVariable = "NCCL_RAS_ADDR";
-
-std::string ras_variable(const char* name) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): set before NCCL is called
-  return text == nullptr ? "" : text;
-}
 
 // "localhost:28028", or with a numeric address. A name server is not asked: it may take long.
 std::optional<Address> address_in(std::string_view text) {
@@ -77,7 +73,7 @@ std::string read_all(int socket, Clock::time_point until) {
 }  // namespace
 
 void choose_ras_address() {
-  if (!ras_variable(kVariable).empty()) return;
+  if (!variable(kVariable).empty()) return;
   const auto listener = listen_on({.host = "127.0.0.1", .port = 0});
   const auto port = listener ? port_of(*listener) : Result<std::uint16_t>(0);
   if (!port || *port == 0) return;
@@ -87,7 +83,7 @@ void choose_ras_address() {
 
 std::string ask_ras(Clock::duration limit) {
   const auto until = Clock::now() + limit;
-  const auto where = address_in(ras_variable(kVariable));
+  const auto where = address_in(variable(kVariable));
   if (!where) return {};
   const auto socket = start_connecting(*where);
   // It waits one second for processes that do not answer it.

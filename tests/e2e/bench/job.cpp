@@ -28,13 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr auto kNap = std::chrono::milliseconds(5);
 
-std::string content_of(const fs::path& file) {
-  const std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 // The variables of a process, and its parent; empty where it has gone.
 struct Seen {
   pid_t pid = -1;
@@ -96,6 +89,13 @@ std::string next_mark() {
 }
 
 }  // namespace
+
+std::string content_of(const std::filesystem::path& file) {
+  const std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
 
 nlohmann::json Ended::report() const { return nlohmann::json::parse(out, nullptr, false); }
 

@@ -101,4 +101,7 @@ inline constexpr const char* kAnyBandwidth = "--min-busbw=1B/s";
 
 [[nodiscard]] bool has_mpirun();
 
+// Empty where there is no such file.
+[[nodiscard]] std::string content_of(const std::filesystem::path& file);
+
 }  // namespace muster::e2e

@@ -18,13 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // `nodes` with `per_node` ranks each, of which `node0` has the first.
 class Locate : public ::testing::Test {
  protected:
@@ -156,7 +149,7 @@ TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
   EXPECT_EQ(finding["outcome"], "fail");
   EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("does not finish"));
   EXPECT_THAT(said, HasSubstr("did not finish an operation within its deadline"));
-  const auto pairs = text_of((job.folder() / "pairs").string());
+  const auto pairs = content_of(job.folder() / "pairs");
   EXPECT_THAT(pairs, AllOf(HasSubstr("node1,node4,\n"), HasSubstr("node0,node5,187")));
 }
 
@@ -168,7 +161,7 @@ TEST_F(Locate, APairWhoseCommunicatorNeverFormsIsNamedAndTheRestIsMeasured) {
   EXPECT_FALSE(report.contains("accused")) << report.dump(1);
   EXPECT_EQ(finding_of(report, "bench.locate")["device"], "node1-node4");
   EXPECT_THAT(said, HasSubstr("the communicator did not form within its deadline"));
-  EXPECT_THAT(text_of((job.folder() / "pairs").string()), HasSubstr("node0,node5,187")) << said;
+  EXPECT_THAT(content_of(job.folder() / "pairs"), HasSubstr("node0,node5,187")) << said;
 }
 
 TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
@@ -189,7 +182,7 @@ TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
   EXPECT_EQ(finding["remedy"], "restart_app");
   EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("ranks 6-7 ended without a word"));
   EXPECT_THAT(said, HasSubstr("ranks 6-7 ended without a word, or their nodes are gone"));
-  EXPECT_THAT(text_of((job.folder() / "pairs").string()), HasSubstr("node0,node5,187"));
+  EXPECT_THAT(content_of(job.folder() / "pairs"), HasSubstr("node0,node5,187"));
 }
 
 // The limit of ND A100 is for 8 GiB: smaller messages may be slower.

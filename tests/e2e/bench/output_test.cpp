@@ -29,13 +29,6 @@ Words two_ranks(const Words& more) {
   return words;
 }
 
-std::string bytes_of(const std::filesystem::path& file) {
-  const std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 // One launch: a table of each that can be run here, and all of it in one report.
 TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
   Job job;
@@ -104,7 +97,7 @@ TEST_P(OutputFormat, GoesToTheFileWhole) {
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(end.out, "");
   EXPECT_EQ(end.err, "");
-  EXPECT_THAT(bytes_of(file), StartsWith(GetParam().begins));
+  EXPECT_THAT(content_of(file), StartsWith(GetParam().begins));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each,
