@@ -118,9 +118,8 @@ class Explanation {
     }
     const auto round = rounds_.measure_in_turns("suspects alone", std::move(groups), few());
     if (!round) return tl::unexpected(round.error());
-    judge_pairs(*round, controls, first_rail);
     judge_rails(*round, first_rail, rails);
-    return {};
+    return judge_pairs(*round, controls, first_rail);
   }
 
   // So many nodes at a time do not fill the switches.
@@ -156,16 +155,40 @@ class Explanation {
                                 [&](const Slow& each) { return each.suspect->node == node; });
   }
 
-  void judge_pairs(const Round& round, std::size_t controls, std::size_t end) {
+  [[nodiscard]] Result<void> judge_pairs(const Round& round,
+                                         std::size_t controls,
+                                         std::size_t end) {
     auto part = round;
     part.groups.resize(end);
     part.gbps.resize(end);
     const auto scale = scale_from(part, controls, scale_, rounds_.rule());
+    if (auto done = measure_by_itself(part, scale); !done) return done;
     Culprit jam{.kind = Culprit::Kind::congestion};
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      judge_pair(*pairs_[i], round.gbps[i], scale, jam);
+      judge_pair(*pairs_[i], part.gbps[i], scale, jam);
     }
     if (!jam.nodes.empty()) culprits_.push_back(std::move(jam));
+    return {};
+  }
+
+  // Below a small leaf switch even a few pairs may be a crowd. A pair that is slow among few, and
+  // less so than among all, is measured once more, while no other works.
+  [[nodiscard]] Result<void> measure_by_itself(Round& round, const Scale& scale) {
+    std::vector<std::size_t> low;
+    std::vector<Group> groups;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      const auto& few = round.gbps[i];
+      if (!few || !is_low(few, scale)) continue;
+      const double among_all = pairs_[i]->scale.share(pairs_[i]->gbps.value_or(0));
+      if (scale.share(*few) <= among_all + rounds_.rule().tolerance) continue;
+      low.push_back(i);
+      groups.push_back(round.groups[i]);
+    }
+    if (low.empty()) return {};
+    const auto again = rounds_.measure_in_turns("slow pairs by themselves", std::move(groups), 2);
+    if (!again) return tl::unexpected(again.error());
+    for (std::size_t i = 0; i < low.size(); ++i) round.gbps[low[i]] = again->gbps[i];
+    return {};
   }
 
   // Where there are enough of them, those with whom no slow node was measured yet.

@@ -12,6 +12,13 @@
 
 namespace muster::bench::locate {
 
+// A healthy pair reaches 186 GB/s.
+inline Plan with_limit(Strategy strategy = Strategy::automatic) {
+  Plan plan{.strategy = strategy};
+  plan.rule.floor_gbps = 170;
+  return plan;
+}
+
 inline Search search_on(const ModelCluster& cluster,
                         bool with_topology = true,
                         const Plan& plan = {}) {

@@ -53,13 +53,6 @@ constexpr std::array kCases{
          .factor = 0.6,
          .beside_hca = true}};
 
-// A healthy pair reaches 186 GB/s.
-Plan plan_of_table() {
-  Plan plan;
-  plan.rule.floor_gbps = 170;
-  return plan;
-}
-
 ModelCluster with_first_fault(const Case& each, ModelCluster cluster) {
   if (!each.faulty) return cluster;
   if (each.kind == Kind::slow_leaf || each.kind == Kind::congestion) {
@@ -156,7 +149,7 @@ bool print_row(const Case& each, std::size_t nodes, double noise, const Runs& ru
                                       .nodes_per_leaf = nodes_per_leaf(nodes),
                                       .noise = noise,
                                       .seed = runs.first_seed + static_cast<std::uint64_t>(run)});
-    const auto search = search_on(cluster, true, plan_of_table());
+    const auto search = search_on(cluster, true, with_limit());
     found += found_all(search, cluster) ? 1 : 0;
     falsely += accuses_falsely(search, cluster) ? 1 : 0;
     rounds.push_back(search.rounds);
@@ -248,7 +241,7 @@ void print_procedures() {
   for (const auto kind : {Kind::slow_hca, Kind::slow_link}) {
     for (const std::size_t count : {1U, 3U, 10U}) {
       const auto cluster = with_faults({.nodes = 1024, .noise = 0.01}, kind, count, 0.6);
-      const auto ours = search_on(cluster, true, plan_of_table());
+      const auto ours = search_on(cluster, true, with_limit());
       Model model(cluster);
       const auto theirs = readiness_procedure(1024, model, {.inside_gbps = 215, .gbps = 175});
       const auto named = std::ranges::count_if(cluster.faults, [&](const ModelFault& fault) {
