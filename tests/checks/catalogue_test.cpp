@@ -13,7 +13,7 @@
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
 
-namespace muster {
+namespace muster::catalogue_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ TEST(CatalogueTest, NoCheckFailsOnASnapshotInWhichNothingWasObserved) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::catalogue_test

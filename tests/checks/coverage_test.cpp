@@ -11,7 +11,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::coverage_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(CoverageTest, AVerdictWithoutWhatIsRequiredIsUnknown) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::coverage_test

@@ -12,7 +12,7 @@
 #include "lib/report/format.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::folding_test {
 namespace {
 
 using ::testing::AllOf;
@@ -154,4 +154,4 @@ TEST(FoldingTest, WhatCouldNotBeJudgedForOneCauseIsOneLine) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::folding_test

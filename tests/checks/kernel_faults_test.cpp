@@ -14,7 +14,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::kernel_faults_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -207,4 +207,4 @@ TEST(WholeOfTest, IsTheDiskOfAPartition) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::kernel_faults_test

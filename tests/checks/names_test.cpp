@@ -7,7 +7,7 @@
 
 #include "lib/profile/limits/probes.hpp"
 
-namespace muster {
+namespace muster::names_test {
 namespace {
 
 // What is said about a profile whose prolog is `context`; empty when nothing is wrong with it.
@@ -64,4 +64,4 @@ TEST(NamesTest, AMisspelledProbeIsNamedWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::names_test

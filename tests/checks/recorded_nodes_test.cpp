@@ -13,7 +13,7 @@
 #include "lib/profile/load.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::recorded_nodes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(RecordedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::recorded_nodes_test

@@ -10,7 +10,7 @@
 #include "lib/profile/limits/probes.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::run_test {
 namespace {
 
 using ::testing::Each;
@@ -324,4 +324,4 @@ TEST(ProbesTest, AllAreRunWhereOnlyTheirAnswersAreAskedFor) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::run_test

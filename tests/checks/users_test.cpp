@@ -17,7 +17,7 @@
 #include "lib/report/summary.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::users_test {
 namespace {
 
 constexpr std::uint64_t kUser = 1001;
@@ -327,4 +327,4 @@ TEST(UsersTest, TheNodesOwnFaultsFailBesideAllThatUsersMake) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::users_test

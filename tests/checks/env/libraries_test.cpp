@@ -10,7 +10,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::env_libraries_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(EnvLibrariesTest, SkipsBelowAForeignRootAndWhereNothingIsRequired) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::env_libraries_test

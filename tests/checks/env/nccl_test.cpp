@@ -10,7 +10,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::env_nccl_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST(EnvNcclTest, SettingsThatCannotBeReadAreUnknown) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::env_nccl_test

@@ -7,7 +7,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_amd_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(GpuAmdTest, MemoryInUseWarnsOnlyWhereNobodyComputes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_amd_test

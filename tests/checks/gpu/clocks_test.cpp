@@ -8,7 +8,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_clocks_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -312,4 +312,4 @@ TEST(GpuClocksTest, SaysWhatIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_clocks_test

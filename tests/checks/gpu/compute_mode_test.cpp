@@ -9,7 +9,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_compute_mode_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(GpuComputeModeTest, WhereNoneIsExpectedAllAreToBeInTheSameAndUsable) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_compute_mode_test

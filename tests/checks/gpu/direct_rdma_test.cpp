@@ -12,7 +12,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_direct_rdma_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(GpuDirectRdmaTest, AModuleThatHostModulesMissesIsItsFinding) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_direct_rdma_test

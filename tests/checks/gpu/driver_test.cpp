@@ -8,7 +8,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_driver_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST(GpuDriverTest, ConfidentialGpusMustBeSetReady) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_driver_test

@@ -7,7 +7,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_ecc_mode_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -49,4 +49,4 @@ TEST(GpuEccModeTest, SkipsAGpuThatHasNone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_ecc_mode_test

@@ -13,7 +13,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_ecc_remapped_rows_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(GpuEccRemappedRowsTest, AGpuWithNobodyToCompareWithIsSkipped) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_ecc_remapped_rows_test

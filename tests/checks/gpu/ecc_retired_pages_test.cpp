@@ -7,7 +7,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_ecc_retired_pages_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(GpuEccRetiredPagesTest, AGpuThatTellsNothingBesideOthersOfItsModelIsUnknown
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_ecc_retired_pages_test

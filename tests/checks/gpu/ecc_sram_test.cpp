@@ -9,7 +9,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_ecc_sram_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -100,4 +100,4 @@ TEST(GpuEccSramTest, ACounterThatCannotBeReadIsUnknown) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_ecc_sram_test

@@ -11,7 +11,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_ecc_uncorrectable_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsMod
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_ecc_uncorrectable_test

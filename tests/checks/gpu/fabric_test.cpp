@@ -8,7 +8,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_fabric_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -326,4 +326,4 @@ TEST(GpuFabricTest, DoesNotKnowWhatCouldNotBeRead) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_fabric_test

@@ -9,7 +9,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_firmware_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -175,4 +175,4 @@ TEST(GpuFirmwareTest, SkipsAGpuThatTellsNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_firmware_test

@@ -9,7 +9,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_memory_used_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -206,4 +206,4 @@ TEST(GpuMemoryUsedTest, ThePageCacheInAGpusMemoryIsNoLeak) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_memory_used_test

@@ -7,7 +7,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_mig_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -39,4 +39,4 @@ TEST(GpuMigTest, FailsWhereItIsOn) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_mig_test

@@ -10,7 +10,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_nvlink_errors_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -313,4 +313,4 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_nvlink_errors_test

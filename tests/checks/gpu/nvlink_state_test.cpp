@@ -10,7 +10,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_nvlink_state_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -293,4 +293,4 @@ TEST(GpuNvlinkStateTest, SkipsWhereNoNvlinkIsExpected) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_nvlink_state_test

@@ -12,7 +12,7 @@
 #include "lib/profile/limits/topology.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
 
-namespace muster {
+namespace muster::gpu_one_incident_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -168,4 +168,4 @@ TEST(OneIncidentTest, TheMemoryOfAnotherGpuIsAnotherFault) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_one_incident_test

@@ -14,7 +14,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_p2p_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST(GpuP2pTest, IsLeftToTheServiceThatSetsUpTheFabric) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_p2p_test

@@ -10,7 +10,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_pcie_replay_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -172,4 +172,4 @@ TEST(GpuPcieReplayTest, NeedsTheTimeSinceBoot) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_pcie_replay_test

@@ -7,7 +7,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_persistence_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -46,4 +46,4 @@ TEST(GpuPersistenceTest, OffOnAllGpusIsTheSitesChoice) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_persistence_test

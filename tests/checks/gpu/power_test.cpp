@@ -7,7 +7,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_power_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -56,4 +56,4 @@ TEST(GpuPowerTest, ALimitThatAllGpusShareIsTheSites) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_power_test

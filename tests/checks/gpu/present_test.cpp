@@ -8,7 +8,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_present_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -189,4 +189,4 @@ TEST(GpuPresentTest, OneCallThatReturnsForNoGpuIsTheDriversFault) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_present_test

@@ -9,7 +9,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_processes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -246,4 +246,4 @@ TEST(GpuProcessesTest, TheServerOfMpsMayRunAsAUserInTheSystemsUnit) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_processes_test

@@ -7,7 +7,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_ras_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(GpuRasTest, IsSkippedWhereThereIsNoGpuOfAmd) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_ras_test

@@ -7,7 +7,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_recovery_action_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(GpuRecoveryActionTest, AGpuThatAsksForAResetInAnotherCallFails) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_recovery_action_test

@@ -9,7 +9,7 @@
 #include "tests/checks/gpu/xid_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_sxid_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -105,4 +105,4 @@ TEST(GpuSxidTest, TellsAboutASwitchThatIsNotOnTheBus) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_sxid_test

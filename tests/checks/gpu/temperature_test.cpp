@@ -8,7 +8,7 @@
 #include "tests/checks/gpu/gpu_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_temperature_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST(GpuTemperatureTest, WarnsCloseToTheGpusOwnLimit) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_temperature_test

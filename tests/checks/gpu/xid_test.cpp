@@ -13,7 +13,7 @@
 #include "tests/checks/gpu/xid_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::gpu_xid_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -517,4 +517,4 @@ TEST(GpuXidTest, WhatTheGpuItselfShowsIsNotSaidTwice) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::gpu_xid_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_clock_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -105,4 +105,4 @@ TEST(HostClockTest, IsSkippedWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_clock_test

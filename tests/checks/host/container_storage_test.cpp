@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_container_storage_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -115,4 +115,4 @@ TEST(HostContainerStorageTest, IsSkippedWithoutPaths) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_container_storage_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_cpu_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -130,4 +130,4 @@ TEST(HostCpuTest, IsUndecidedWhereTheListOfOfflineCpusIsGarbled) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_cpu_test

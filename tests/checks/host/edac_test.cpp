@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_edac_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_edac_test

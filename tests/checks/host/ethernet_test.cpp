@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_ethernet_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -146,4 +146,4 @@ TEST(HostEthernetTest, TakesNoInfinibandInterfaceForAnEthernetOne) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_ethernet_test

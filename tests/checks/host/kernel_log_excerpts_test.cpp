@@ -15,7 +15,7 @@
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
 
-namespace muster {
+namespace muster::host_kernel_log_excerpts_test {
 namespace {
 
 struct Excerpt {
@@ -274,4 +274,4 @@ TEST(KernelLogExcerptsTest, AreFortyAndEachHasItsName) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_kernel_log_excerpts_test

@@ -15,7 +15,7 @@
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 
-namespace muster {
+namespace muster::host_kernel_log_patterns_test {
 namespace {
 
 struct Line {
@@ -226,4 +226,4 @@ TEST(KernelLogPatternsTest, EveryFaultHasARemedy) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_kernel_log_patterns_test

@@ -10,7 +10,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_kernel_log_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -290,4 +290,4 @@ TEST(HostKernelLogTest, LeavesHardwareToTheProviderUnderAHypervisor) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_kernel_log_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_kernel_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(HostKernelTest, IsSkippedWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_kernel_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_limits_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(HostLimitsTest, IsSkippedWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_limits_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_memory_available_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(HostMemoryAvailableTest, IsSkippedWithoutALimit) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_memory_available_test

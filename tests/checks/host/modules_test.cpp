@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_modules_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST(HostModulesTest, IsSkippedWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_modules_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_mounts_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST(HostMountsTest, IsUndecidedWhereNothingIsMounted) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_mounts_test

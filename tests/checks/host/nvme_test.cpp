@@ -9,7 +9,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_nvme_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -222,4 +222,4 @@ TEST(HostNvmeTest, IsSkippedWhereThereIsNothingAndNothingIsExpected) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_nvme_test

@@ -11,7 +11,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_stuck_tasks_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -312,4 +312,4 @@ TEST(HostStuckTasksTest, IsSkippedWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_stuck_tasks_test

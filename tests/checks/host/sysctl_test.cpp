@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_sysctl_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(HostSysctlTest, IsSkippedWithoutLimits) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_sysctl_test

@@ -6,7 +6,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::host_temperature_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -56,4 +56,4 @@ TEST(HostTemperatureTest, WhatHasNoLimitOrNoTemperatureIsNotJudged) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::host_temperature_test

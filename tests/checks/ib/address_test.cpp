@@ -9,7 +9,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_address_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(IbAddressTest, DoesNotKnowAnUnreadableLid) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_address_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_ber_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(IbBerTest, WhatNobodyCountsOrCountsForTheFirstTimeIsSkipped) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_ber_test

@@ -9,7 +9,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_errors_test {
 namespace {
 
 using ::testing::AllOf;
@@ -267,4 +267,4 @@ TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersA
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_errors_test

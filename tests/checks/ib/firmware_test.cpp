@@ -8,7 +8,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_firmware_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST(IbFirmwareTest, ComparesFirmwareAloneWhereTheDriverTellsNoBoards) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_firmware_test

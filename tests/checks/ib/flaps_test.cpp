@@ -8,7 +8,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_flaps_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST(IbFlapsTest, SkipsTheFirstObservation) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_flaps_test

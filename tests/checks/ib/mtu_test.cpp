@@ -7,7 +7,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_mtu_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -63,4 +63,4 @@ TEST(IbMtuTest, LeavesDevicesThatVerbsDoNotOpenToIbVerbs) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_mtu_test

@@ -7,7 +7,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_netdev_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(IbNetdevTest, DoesNotKnowAnUnreadableState) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_netdev_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_pkey_test {
 namespace {
 
 using ::testing::Contains;
@@ -113,4 +113,4 @@ TEST(IbPkeyTest, DoesNotKnowUnreadableKeys) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_pkey_test

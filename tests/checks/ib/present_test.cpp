@@ -9,7 +9,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_present_test {
 namespace {
 
 using ::testing::AllOf;
@@ -184,4 +184,4 @@ TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_present_test

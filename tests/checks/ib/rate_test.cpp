@@ -8,7 +8,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_rate_test {
 namespace {
 
 using ::testing::AllOf;
@@ -173,4 +173,4 @@ TEST(IbRateTest, WarnsOfSdrEvenWhereNoRateIsExpected) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_rate_test

@@ -7,7 +7,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_state_test {
 namespace {
 
 using ::testing::AllOf;
@@ -153,4 +153,4 @@ TEST(IbStateTest, SkipsWhenTheHcasAreGone) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_state_test

@@ -7,7 +7,7 @@
 #include "tests/checks/ib/ib_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::ib_verbs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -105,4 +105,4 @@ TEST(IbVerbsTest, FailsOnceOnALiveNodeWithoutTheKernelsInterface) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::ib_verbs_test

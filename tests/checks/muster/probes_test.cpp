@@ -11,7 +11,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::muster_probes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(MusterProbesTest, AdvisesARebootOnlyWhereADriverMayHang) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::muster_probes_test

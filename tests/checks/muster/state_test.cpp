@@ -6,7 +6,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::muster_state_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -42,4 +42,4 @@ TEST(MusterStateTest, PassesOnceThereIsAnEarlierRun) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::muster_state_test

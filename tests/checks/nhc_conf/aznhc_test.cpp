@@ -19,7 +19,7 @@
 #include "lib/profile/load.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::aznhc_test {
 namespace {
 
 constexpr double kUptime = 10 * 86400;
@@ -359,4 +359,4 @@ TEST(AzureConfigurationsTest, NodesWithAmdsGpusAreJudgedByWhatTheirDriverTells) 
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::aznhc_test

@@ -12,7 +12,7 @@
 #include "lib/profile/limits/probes.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::azure_test {
 namespace {
 
 constexpr double kUptime = 10 * 86400;
@@ -257,4 +257,4 @@ TEST(NhcAzureTest, TwoLimitsOfMemoryErrorsAreBothJudged) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::azure_test

@@ -12,7 +12,7 @@
 #include "lib/report/format.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::benchmark_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -401,4 +401,4 @@ TEST(NhcAnswerTest, StandsWhereItsLineStands) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::benchmark_test

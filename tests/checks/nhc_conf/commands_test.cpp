@@ -13,7 +13,7 @@
 #include "checks/nhc_conf/judge.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::commands_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -113,4 +113,4 @@ TEST(NhcCommandPlanTest, TheSiteNamesProgramsByTheirPath) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::commands_test

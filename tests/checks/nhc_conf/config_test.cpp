@@ -7,7 +7,7 @@
 
 #include "tests/checks/nhc_conf/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::config_test {
 
 namespace {
 
@@ -115,4 +115,4 @@ TEST(NhcDemandsTest, AllDemandsAreThoseOfEveryNode) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::config_test

@@ -15,7 +15,7 @@
 #include "lib/profile/load.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::differences_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST(NhcDifferencesTest, TheTableSaysBothReadingsOfEachFault) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::differences_test

@@ -6,7 +6,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::hardware_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST(NhcDmiTest, KnowsTheMakerAndTheProduct) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::hardware_test

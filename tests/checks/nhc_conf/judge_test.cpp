@@ -9,7 +9,7 @@
 
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::judge_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(NhcNeedsTest, AreThoseOfEveryLine) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::judge_test

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace muster::nhc {
+namespace muster::nhc::match_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(NhcMatchErrorTest, TakesWhatSitesWrite) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::match_test

@@ -6,7 +6,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::memory_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST(NhcFreeMemTest, IsBothTogether) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::memory_test

@@ -6,7 +6,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::mounts_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -175,4 +175,4 @@ TEST(NhcMountTest, RefusesWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::mounts_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster::nhc {
+namespace muster::nhc::size_test {
 namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
@@ -46,4 +46,4 @@ TEST(NhcAmountTest, IsAShareOrAnAmount) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::size_test

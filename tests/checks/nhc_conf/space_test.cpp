@@ -6,7 +6,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::space_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -138,4 +138,4 @@ TEST(NhcSpacelessTest, AMountThatHangsFailsAndOneThatErrsIsUndecided) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::space_test

@@ -10,7 +10,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::system_test {
 namespace {
 
 using Options = std::vector<std::string>;
@@ -294,4 +294,4 @@ TEST(NhcSystemNeedsTest, WhatWasNotReadIsUnknown) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::system_test

@@ -14,7 +14,7 @@
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::table_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(NhcPresetsTest, RefuseWhatTheyCannotMean) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::table_test

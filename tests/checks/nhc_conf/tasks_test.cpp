@@ -6,7 +6,7 @@
 #include "checks/nhc_conf/judging.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::nhc {
+namespace muster::nhc::tasks_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -221,4 +221,4 @@ TEST(NhcTestedFilesTest, AreThoseToLookFor) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::tasks_test

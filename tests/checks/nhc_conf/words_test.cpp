@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::nhc {
+namespace muster::nhc::words_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(NhcWordsTest, WhatIsNotClosedIsRefused) {
 }
 
 }  // namespace
-}  // namespace muster::nhc
+}  // namespace muster::nhc::words_test

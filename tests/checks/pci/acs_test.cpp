@@ -7,7 +7,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster {
+namespace muster::pci_acs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -76,4 +76,4 @@ TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::pci_acs_test

@@ -13,7 +13,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster {
+namespace muster::pci_devices_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -305,4 +305,4 @@ TEST(PciDevicesWithNvmlTest, ASilentGpuIsStillFoundWhereGpuPresentIsNotAsked) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::pci_devices_test

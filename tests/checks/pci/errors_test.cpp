@@ -10,7 +10,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster {
+namespace muster::pci_errors_test {
 namespace {
 
 using ::testing::Each;
@@ -153,4 +153,4 @@ TEST(PciErrorsTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::pci_errors_test

@@ -8,7 +8,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster {
+namespace muster::pci_link_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(PciLinkTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::pci_link_test

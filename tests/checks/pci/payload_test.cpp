@@ -7,7 +7,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
-namespace muster {
+namespace muster::pci_payload_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(PciPayloadTest, SkipsWhatTellsNoPayloadAndDoesNotKnowWhatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::pci_payload_test

@@ -7,7 +7,7 @@
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::topo_nccl_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -108,4 +108,4 @@ TEST(TopoNcclFileTest, DoesNotKnowWithoutThePciBus) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::topo_nccl_file_test

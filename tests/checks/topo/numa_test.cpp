@@ -7,7 +7,7 @@
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::topo_numa_test {
 namespace {
 
 using ::testing::AllOf;
@@ -119,4 +119,4 @@ TEST(TopoNumaTest, DoesNotKnowWithoutTheSections) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::topo_numa_test

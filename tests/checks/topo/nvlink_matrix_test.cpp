@@ -10,7 +10,7 @@
 #include "tests/checks/gpu/linked_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::topo_nvlink_matrix_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -223,4 +223,4 @@ TEST(TopoNvlinkMatrixTest, SkipsWithoutAnExpectation) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::topo_nvlink_matrix_test

@@ -8,7 +8,7 @@
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::topo_pairing_test {
 namespace {
 
 using ::testing::AllOf;
@@ -115,4 +115,4 @@ TEST(TopoPairingTest, SkipsWhereNothingIsPaired) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::topo_pairing_test

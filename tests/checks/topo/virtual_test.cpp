@@ -7,7 +7,7 @@
 #include "tests/checks/topo/topo_node.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster {
+namespace muster::topo_virtual_test {
 namespace {
 
 using ::testing::AllOf;
@@ -52,4 +52,4 @@ TEST(TopoVirtualTest, SkipsANodeWithoutDevices) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::topo_virtual_test

@@ -6,7 +6,7 @@
 
 #include "tests/checks/gpu/xid_node.hpp"
 
-namespace muster {
+namespace muster::xid_nvlink_registers_test {
 namespace {
 
 using checks::xid::decode_registers;
@@ -89,4 +89,4 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"", "fatal", ""}));
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::xid_nvlink_registers_test

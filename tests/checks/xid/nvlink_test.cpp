@@ -6,7 +6,7 @@
 
 #include "tests/checks/gpu/xid_node.hpp"
 
-namespace muster {
+namespace muster::xid_nvlink_test {
 namespace {
 
 using checks::xid::decode_nvlink;
@@ -92,4 +92,4 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"nothing that can be read", "fatal", ""}));
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::xid_nvlink_test
