@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/parse/processes.hpp"
@@ -35,10 +37,27 @@ std::string announced_by(const Root& host, const std::string& folder) {
   return {};
 }
 
-bool is_ours(const Root& host, const std::string& folder) {
-  const auto status = host.read(fmt::format("{}/status", folder));
-  const auto user = status ? parse_user(*status) : Result<std::uint64_t>(0);
-  return status && user && *user == ::getuid() && runs_muster(host, folder);
+bool is_ours(const Root& host, const std::string& folder, std::string_view status) {
+  const auto user = parse_user(status);
+  return user && *user == ::getuid() && runs_muster(host, folder);
+}
+
+// When one of our threads was started, in ticks since boot, if it sleeps where no signal ends it.
+// One that is being killed is on its way there, or to its end: on a busy machine that may take a
+// while.
+std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::string& folder) {
+  constexpr int kLooks = 100;
+  constexpr std::chrono::milliseconds kBetween{2};
+  for (int look = 0; look < kLooks; ++look) {
+    const auto text = host.read(fmt::format("{}/stat", folder));
+    const auto stat = text ? parse_process_stat(*text) : make_error("gone");
+    const auto status = host.read(fmt::format("{}/status", folder));
+    if (!stat || !status || !is_ours(host, folder, *status)) return std::nullopt;
+    if (stat->state == 'D') return stat->start_ticks;
+    if (!is_being_killed(*status)) return std::nullopt;
+    std::this_thread::sleep_for(kBetween);
+  }
+  return std::nullopt;
 }
 
 // The first thread of the process may have ended, and another hang.
@@ -47,10 +66,9 @@ std::optional<LeftBehind> left_behind_as(const Root& host, std::uint64_t pid, do
   if (!tasks) return std::nullopt;
   for (const auto& task : *tasks) {
     const auto folder = fmt::format("/proc/{}/task/{}", pid, task);
-    const auto text = host.read(fmt::format("{}/stat", folder));
-    const auto stat = text ? parse_process_stat(*text) : make_error("gone");
-    if (!stat || stat->state != 'D' || !is_ours(host, folder)) continue;
-    const double since_s = static_cast<double>(stat->start_ticks) / kTicksPerSecond;
+    const auto start_ticks = start_of_hanging(host, folder);
+    if (!start_ticks) continue;
+    const double since_s = static_cast<double>(*start_ticks) / kTicksPerSecond;
     return LeftBehind{
         .pid = pid, .work = announced_by(host, folder), .for_s = std::max(0.0, uptime_s - since_s)};
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "lib/base/text.hpp"
 
@@ -72,6 +73,16 @@ Result<std::uint64_t> parse_user(std::string_view status) {
     return make_error(fmt::format("not a user: \"{}\"", printable(line, 60)));
   }
   return make_error("no user");
+}
+
+bool is_being_killed(std::string_view status) {
+  constexpr std::uint64_t kKill = 1U << (SIGKILL - 1);
+  return std::ranges::any_of(split_lines(status), [](std::string_view line) {
+    const auto words = split_words(line);  // "SigPnd: 0000000000000100", "ShdPnd: …"
+    if (words.size() != 2 || (words[0] != "SigPnd:" && words[0] != "ShdPnd:")) return false;
+    const auto pending = parse_hex(words[1]);
+    return pending && (*pending & kKill) != 0;
+  });
 }
 
 Result<LoadAverage> parse_load_average(std::string_view line) {

@@ -31,6 +31,9 @@ struct ProcessStat {
 // The real user id, of proc/<pid>/status.
 [[nodiscard]] Result<std::uint64_t> parse_user(std::string_view status);
 
+// Whether a SIGKILL has not been acted on yet, by proc/<pid>/status.
+[[nodiscard]] bool is_being_killed(std::string_view status);
+
 struct LoadAverage {
   double load1 = 0;
   double load5 = 0;

@@ -64,6 +64,20 @@ TEST(UserTest, RefusesWhatLacksItOrIsNoNumber) {
   }
 }
 
+TEST(BeingKilledTest, IsWhatASigkillWaitsFor) {
+  EXPECT_TRUE(is_being_killed("SigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n"));
+  EXPECT_TRUE(is_being_killed("SigPnd:\t0000000000000000\nShdPnd:\t0000000000004100\n"));
+}
+
+TEST(BeingKilledTest, IsNotWhatOtherSignalsWaitForOrNone) {
+  for (const auto* status : {"",
+                             "SigPnd:\t0000000000000200\nShdPnd:\t0000000000004000\n",
+                             "SigBlk:\t0000000000000100\n",
+                             "SigPnd:\tx\n"}) {
+    EXPECT_FALSE(is_being_killed(status)) << status;
+  }
+}
+
 TEST(LoadAverageTest, ReadsLoadsAndTasks) {
   const auto load = parse_load_average("0.20 1.18 22.12 3/80 11206");
   ASSERT_TRUE(load);
