@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what muster needs: `install-deps.sh build` to build it, `install-deps.sh package` to make packages
-# of it, `install-deps.sh test` (the default) to run every test too. Where it cannot install, it says exactly
-# what is missing.
+# of it, `install-deps.sh arm64` to build it for arm64, `install-deps.sh test` (the default) to run every test
+# too. Where it cannot install, it says exactly what is missing. `install-deps.sh libraries` installs nothing
+# and prints the libraries of Debian that muster itself is built with.
 set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
@@ -14,6 +15,7 @@ debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libb
 debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt-14-dev
   libsimgrid-dev qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
+debian_arm64=(g++-aarch64-linux-gnu qemu-user-static debootstrap)
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
   openmpi-devel sqlite-devel)
@@ -22,7 +24,7 @@ redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-
 redhat_package=(binutils rpm-build)
 
 usage() {
-  echo "usage: tools/install-deps.sh [build|package|test]" >&2
+  echo "usage: tools/install-deps.sh [build|package|arm64|test|libraries]" >&2
   exit 64
 }
 
@@ -55,11 +57,16 @@ redhat_missing() {
 }
 
 scope=${1:-test}
-[[ $# -le 1 && $scope =~ ^(build|package|test)$ ]] || usage
+[[ $# -le 1 && $scope =~ ^(build|package|arm64|test|libraries)$ ]] || usage
+if [[ $scope == libraries ]]; then
+  printf '%s\n' "${debian_build[@]}" | grep -e '-dev$'
+  exit
+fi
 
 if command -v apt-get >/dev/null; then
   wanted=("${debian_build[@]}")
   [[ $scope != package ]] || wanted+=("${debian_package[@]}")
+  [[ $scope != arm64 ]] || wanted+=("${debian_arm64[@]}")
   [[ $scope != test ]] || wanted+=("${debian_test[@]}" "${debian_offered[@]}")
   mapfile -t missing < <(debian_missing "${wanted[@]}")
   [[ ${#missing[@]} -eq 0 ]] && exit 0

@@ -27,15 +27,7 @@ if [[ $(id --user) -ne 0 ]]; then
 fi
 command -v debootstrap >/dev/null || apt-get install --quiet --yes --no-install-recommends debootstrap
 
-# The mirror that this machine's own release comes from.
-own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-# shellcheck disable=SC2016 # fields of apt
-mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' |
-  awk -v own="$own" '$2 == own { print $1; exit }')
-if [[ -z $mirror ]]; then
-  echo "test-on.sh: apt knows no mirror of Debian $own" >&2
-  exit 1
-fi
+mirror=$(tools/debian-mirror.sh)
 
 if [[ $# -eq 2 ]]; then
   mkdir -p "$2"

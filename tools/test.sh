@@ -4,7 +4,7 @@
 #   quick  every test of `dev`
 #   deep   clang-tidy on every file first, then `full`, then all of `muster` under the thread
 #          sanitizer, every system call of every hook and of `muster check` spoilt in turn (hours),
-#          and the packages
+#          the packages, and muster for arm64 under QEMU
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -36,7 +36,8 @@ else
   run_preset asan
   run_preset tsan
   # What the usual compiler says is seen by whoever works here, and in `tsan`.
-  if command -v g++-11 >/dev/null; then run_preset oldest; else run_preset dev; fi
+  if command -v g++-11 >/dev/null; then own=oldest; else own=dev; fi
+  run_preset "$own"
 fi
 if [[ $mode == deep ]]; then
   cmake --build --preset tsan --target test_app
@@ -44,4 +45,5 @@ if [[ $mode == deep ]]; then
   printf '\n== every system call spoilt (%s)\n' "$(date +%T)"
   tools/call-faults.sh
   tools/package.sh --test
+  tools/test-arm64.sh "build/$own/bin/muster"
 fi

@@ -1,0 +1,15 @@
+# Builds for arm64 on another machine: libraries and headers lie below MUSTER_SYSROOT, which
+# tools/test-arm64.sh makes; what a build step runs is run by QEMU.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_SYSROOT ${MUSTER_SYSROOT})
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MUSTER_SYSROOT)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${MUSTER_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${MUSTER_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${MUSTER_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${MUSTER_SYSROOT}/usr/share/pkgconfig)

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Prints the mirror that this machine's own release of Debian comes from, for debootstrap.
+set -euo pipefail
+
+own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+# shellcheck disable=SC2016 # fields of apt
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' |
+  awk -v own="$own" '$2 == own { print $1; exit }')
+if [[ -z $mirror ]]; then
+  echo "debian-mirror.sh: apt knows no mirror of Debian $own" >&2
+  exit 1
+fi
+echo "$mirror"
