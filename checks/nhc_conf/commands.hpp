@@ -15,12 +15,11 @@ namespace muster::nhc {
 
 // The block `nhc` of muster.yaml.
 struct SiteRules {
-  std::vector<std::string> commands;
-
-  MUSTER_FIELDS(SiteRules,
-                MUSTER_FIELD(commands,
-                             "which commands of NHC's configuration muster may run: globs for the "
-                             "program's path and its arguments"));
+  MUSTER_DESCRIBED(SiteRules);
+  MUSTER_FIELD(std::vector<std::string>,
+               commands,
+               "which commands of NHC's configuration muster may run: globs for the "
+               "program's path and its arguments");
 };
 
 // What is wrong with the rules: the key and the rest of a sentence; an empty key for nothing.

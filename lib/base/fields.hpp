@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of a struct's members: name in JSON and YAML, the member, and what it means. The
-// JSON of a snapshot, the keys of a profile and the generated documents all come from it.
+// Structs that are described where they are written: each member with its name in JSON and YAML and
+// what it means. The JSON of a snapshot, the keys of a profile and the generated documents all come
+// from it.
+//
+//   struct HugePages {
+//     MUSTER_DESCRIBED(HugePages);
+//     MUSTER_FIELD(std::uint64_t, size_kib, "size of one page in KiB") = 0;
+//     MUSTER_FIELD(Fact<std::uint64_t>, free, "pages free");
+//   };
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace muster {
 
@@ -19,34 +29,47 @@ constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::
   return {name, member, about};
 }
 
-// The fields as a function that calls a visitor with each: a tuple of them would take the compiler
-// several times as long.
-template <class... Each>
-constexpr auto field_list(Each... each) {
-  return [=]([[maybe_unused]] auto& visit) { (visit(each), ...); };
-}
+template <int N>
+using Nth = std::integral_constant<int, N>;
 
-// One entry of fields(): the member's name is its name in JSON and YAML.
-#define MUSTER_FIELD(member, about) ::muster::field(#member, &Self::member, about)
+// A macro takes no type with a comma in it.
+template <class T>
+using ByName = std::map<std::string, T>;
 
-// The last line of a described struct: MUSTER_FIELDS(Struct, MUSTER_FIELD(…), …); compares by
-// members, too. fields() is a template over the struct itself, so that only the files that walk the
-// fields pay for compiling them.
-#define MUSTER_FIELDS(Struct, ...)            \
-  template <class Self = Struct>              \
-  static constexpr auto fields() {            \
-    return ::muster::field_list(__VA_ARGS__); \
-  }                                           \
+// The first line of a described struct, which then compares by its members.
+#define MUSTER_DESCRIBED(Struct)                          \
+  using Own = Struct;                                     \
+  static constexpr int kCountBeforeMembers = __COUNTER__; \
   bool operator==(const Struct&) const = default
+
+// A member; what it is at first may follow, as `= 0`.
+#define MUSTER_FIELD(Type, member, about) \
+  MUSTER_NTH_FIELD(::muster::field(#member, &Self::member, about)) Type member
+
+// A member whose name in JSON and YAML is a keyword of C++.
+#define MUSTER_KEY(Type, member, name, about) \
+  MUSTER_NTH_FIELD(::muster::field(name, &Self::member, about)) Type member
+
+// The members' descriptions are numbered from 0. Each is a template over the struct itself, so that
+// only the files that walk the fields pay for compiling them.
+#define MUSTER_NTH_FIELD(description)                                                     \
+  template <class Self = Own>                                                             \
+  static constexpr auto nth_field(::muster::Nth<__COUNTER__ - kCountBeforeMembers - 1>) { \
+    return description;                                                                   \
+  }
 
 template <class T>
 concept Described = requires {
-  T::fields();
+  T::kCountBeforeMembers;
 };
 
-template <Described T, class Visitor>
+// Calls visit(Field) for each member, in their order.
+template <Described T, int N = 0, class Visitor>
 constexpr void for_each_field(Visitor&& visit) {
-  T::fields()(visit);
+  if constexpr (requires { T::nth_field(Nth<N>()); }) {
+    visit(T::nth_field(Nth<N>()));
+    for_each_field<T, N + 1>(visit);
+  }
 }
 
 }  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Described structs to JSON: the fields() of a struct are its keys, in their order. A fact that is
+// Described structs to JSON: the members of a struct are its keys, in their order. A fact that is
 // not known is an object with the reason: {"$absent": "…"} or {"$unreadable": "…"}.
 #pragma once
 

@@ -11,43 +11,31 @@
 namespace muster {
 
 struct KernelRecord {
-  std::uint64_t sequence = 0;
-  std::uint64_t time_us = 0;  // since boot
-  unsigned level = 0;         // 0 emergency … 7 debug
-  unsigned facility = 0;      // 0 kernel; anything else was written by user space
-  std::string text;           // unescaped, continuation lines joined with a newline
-  std::uint64_t repeats = 1;  // identical texts in a row, counted once
-  std::uint64_t last_us = 0;  // time of the last repeat; time_us when there is none
-
-  MUSTER_FIELDS(KernelRecord,
-                MUSTER_FIELD(sequence, "the kernel's running number"),
-                MUSTER_FIELD(time_us, "microseconds since boot"),
-                MUSTER_FIELD(level, "0 emergency to 7 debug"),
-                MUSTER_FIELD(facility, "0 kernel; else user space wrote it"),
-                MUSTER_FIELD(text, "the message"),
-                MUSTER_FIELD(repeats, "identical messages within 5 s, counted once"),
-                MUSTER_FIELD(last_us, "time of the last of them"));
+  MUSTER_DESCRIBED(KernelRecord);
+  MUSTER_FIELD(std::uint64_t, sequence, "the kernel's running number") = 0;
+  MUSTER_FIELD(std::uint64_t, time_us, "microseconds since boot") = 0;
+  MUSTER_FIELD(unsigned, level, "0 emergency to 7 debug") = 0;
+  MUSTER_FIELD(unsigned, facility, "0 kernel; else user space wrote it") = 0;
+  // Unescaped, continuation lines joined with a newline.
+  MUSTER_FIELD(std::string, text, "the message");
+  MUSTER_FIELD(std::uint64_t, repeats, "identical messages within 5 s, counted once") = 1;
+  // Time of the last repeat; time_us when there is none.
+  MUSTER_FIELD(std::uint64_t, last_us, "time of the last of them") = 0;
 };
 
 struct KernelLog {
-  std::vector<KernelRecord> records;  // warnings and worse, and what names hardware drivers
-  std::uint64_t seen = 0;
-  std::uint64_t unparsable = 0;
-  std::uint64_t lost = 0;  // overwritten before they could be read
-  bool truncated = false;  // stopped at the limit of size or time
-  // Of the oldest record: any other sequence than 0 means that older ones are gone.
-  std::uint64_t first_sequence = 0;
-  std::uint64_t first_us = 0;
-
-  MUSTER_FIELDS(KernelLog,
-                MUSTER_FIELD(records, "warnings and worse, and all that hardware drivers say"),
-                MUSTER_FIELD(seen, "records read in all"),
-                MUSTER_FIELD(unparsable, "records that are not in the kernel's form"),
-                MUSTER_FIELD(lost, "records overwritten while reading"),
-                MUSTER_FIELD(truncated, "reading stopped at the limit of size or time"),
-                MUSTER_FIELD(first_sequence,
-                             "the oldest record's number; above 0 the kernel dropped older ones"),
-                MUSTER_FIELD(first_us, "the oldest record's time, microseconds since boot"));
+  MUSTER_DESCRIBED(KernelLog);
+  MUSTER_FIELD(std::vector<KernelRecord>,
+               records,
+               "warnings and worse, and all that hardware drivers say");
+  MUSTER_FIELD(std::uint64_t, seen, "records read in all") = 0;
+  MUSTER_FIELD(std::uint64_t, unparsable, "records that are not in the kernel's form") = 0;
+  MUSTER_FIELD(std::uint64_t, lost, "records overwritten while reading") = 0;
+  MUSTER_FIELD(bool, truncated, "reading stopped at the limit of size or time") = false;
+  MUSTER_FIELD(std::uint64_t,
+               first_sequence,
+               "the oldest record's number; above 0 the kernel dropped older ones") = 0;
+  MUSTER_FIELD(std::uint64_t, first_us, "the oldest record's time, microseconds since boot") = 0;
 };
 
 }  // namespace muster

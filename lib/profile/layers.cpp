@@ -21,7 +21,7 @@ bool is_group(const Member& member) {
 
 // The block of a check that has no limits.
 struct NoLimits {
-  static constexpr auto fields() { return field_list(); }
+  MUSTER_DESCRIBED(NoLimits);
 };
 
 bool is_known_to_loader(std::string_view key) {

@@ -26,7 +26,7 @@ namespace muster {
 struct Type;
 
 struct Member {
-  std::string_view name, about;  // as in the struct's fields()
+  std::string_view name, about;  // as the struct describes its member
   std::size_t offset = 0;        // in bytes, from the start of the struct
   const Type* type = nullptr;
   std::span<const std::string_view> words{};  // the only ones that its text may be; empty for any

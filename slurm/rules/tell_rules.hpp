@@ -11,18 +11,17 @@
 namespace muster::slurm {
 
 struct TellRules {
-  std::string program;                 // the whole path; empty: nobody is told
-  std::vector<std::string> arguments;  // before the event's kind and node
-  Seconds deadline{5};                 // of each call; no hook lasts longer for it
-  std::string user = "nobody";         // whom root becomes before
-  std::vector<std::string> events{"drained", "refused", "resumed", "stopped"};
-
-  MUSTER_FIELDS(TellRules,
-                MUSTER_FIELD(program, "the site's program that is told, the whole path"),
-                MUSTER_FIELD(arguments, "what it is given before the event's kind and node"),
-                MUSTER_FIELD(deadline, "a call ends within"),
-                MUSTER_FIELD(user, "it runs as this user, where muster is root"),
-                MUSTER_FIELD(events, "kinds of events that it is told of"));
+  MUSTER_DESCRIBED(TellRules);
+  // The whole path; empty: nobody is told.
+  MUSTER_FIELD(std::string, program, "the site's program that is told, the whole path");
+  MUSTER_FIELD(std::vector<std::string>,
+               arguments,
+               "what it is given before the event's kind and node");
+  // Of each call; no hook lasts longer for it.
+  MUSTER_FIELD(Seconds, deadline, "a call ends within") = {5};
+  MUSTER_FIELD(std::string, user, "it runs as this user, where muster is root") = "nobody";
+  MUSTER_FIELD(std::vector<std::string>, events, "kinds of events that it is told of") =
+      std::vector<std::string>{"drained", "refused", "resumed", "stopped"};
 };
 
 }  // namespace muster::slurm

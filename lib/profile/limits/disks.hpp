@@ -9,43 +9,31 @@
 namespace muster {
 
 struct DiskLimits {
-  Limit<Percent> warn_above, fail_above, inodes_warn_above, inodes_fail_above;
-  Words ignore;
-
-  MUSTER_FIELDS(DiskLimits,
-                MUSTER_FIELD(warn_above, "space in use"),
-                MUSTER_FIELD(fail_above, "space in use"),
-                MUSTER_FIELD(inodes_warn_above, "inodes in use"),
-                MUSTER_FIELD(inodes_fail_above, "inodes in use"),
-                MUSTER_FIELD(ignore, "mount points or file system types to leave out, globs"));
+  MUSTER_DESCRIBED(DiskLimits);
+  MUSTER_FIELD(Limit<Percent>, warn_above, "space in use");
+  MUSTER_FIELD(Limit<Percent>, fail_above, "space in use");
+  MUSTER_FIELD(Limit<Percent>, inodes_warn_above, "inodes in use");
+  MUSTER_FIELD(Limit<Percent>, inodes_fail_above, "inodes in use");
+  MUSTER_FIELD(Words, ignore, "mount points or file system types to leave out, globs");
 };
 
 struct NvmeLimits {
-  Limit<int> count;
-  Limit<Bytes> size;
-  Percent tolerance{};
-
-  MUSTER_FIELDS(NvmeLimits,
-                MUSTER_FIELD(count, "local NVMe devices"),
-                MUSTER_FIELD(size, "size of each"),
-                MUSTER_FIELD(tolerance, "band around the size, both ways"));
+  MUSTER_DESCRIBED(NvmeLimits);
+  MUSTER_FIELD(Limit<int>, count, "local NVMe devices");
+  MUSTER_FIELD(Limit<Bytes>, size, "size of each");
+  MUSTER_FIELD(Percent, tolerance, "band around the size, both ways") = {};
 };
 
 struct ProgramLimits {
-  Words executable, present;
-
-  MUSTER_FIELDS(ProgramLimits,
-                MUSTER_FIELD(executable, "programs that must exist and be executable"),
-                MUSTER_FIELD(present, "files that must exist"));
+  MUSTER_DESCRIBED(ProgramLimits);
+  MUSTER_FIELD(Words, executable, "programs that must exist and be executable");
+  MUSTER_FIELD(Words, present, "files that must exist");
 };
 
 struct ContainerStorageLimits {
-  Words paths;
-  Limit<Bytes> free_min;
-
-  MUSTER_FIELDS(ContainerStorageLimits,
-                MUSTER_FIELD(paths, "directories for images and containers"),
-                MUSTER_FIELD(free_min, "least free space of each"));
+  MUSTER_DESCRIBED(ContainerStorageLimits);
+  MUSTER_FIELD(Words, paths, "directories for images and containers");
+  MUSTER_FIELD(Limit<Bytes>, free_min, "least free space of each");
 };
 
 }  // namespace muster

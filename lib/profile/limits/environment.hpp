@@ -2,7 +2,6 @@
 // The limits of the checks env.*: variables and libraries that jobs find.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "lib/base/fields.hpp"
@@ -11,28 +10,22 @@
 namespace muster {
 
 struct EnvNcclLimits {
-  std::map<std::string, std::string> require, harmful;
-
-  MUSTER_FIELDS(EnvNcclLimits,
-                MUSTER_FIELD(require, "variable to expected value"),
-                MUSTER_FIELD(harmful, "variable to the value that hurts, a glob"));
+  MUSTER_DESCRIBED(EnvNcclLimits);
+  MUSTER_FIELD(ByName<std::string>, require, "variable to expected value");
+  MUSTER_FIELD(ByName<std::string>, harmful, "variable to the value that hurts, a glob");
 };
 
 struct EnvLibraryLimits {
-  Words required, optional;
-  Limit<std::string> nccl_min;
-
-  MUSTER_FIELDS(EnvLibraryLimits,
-                MUSTER_FIELD(required, "sonames that must open"),
-                MUSTER_FIELD(optional, "sonames that are recorded"),
-                MUSTER_FIELD(nccl_min, "least NCCL version"));
+  MUSTER_DESCRIBED(EnvLibraryLimits);
+  MUSTER_FIELD(Words, required, "sonames that must open");
+  MUSTER_FIELD(Words, optional, "sonames that are recorded");
+  MUSTER_FIELD(Limit<std::string>, nccl_min, "least NCCL version");
 };
 
 struct EnvLimits {
-  EnvNcclLimits nccl;
-  EnvLibraryLimits libraries;
-
-  MUSTER_FIELDS(EnvLimits, MUSTER_FIELD(nccl, ""), MUSTER_FIELD(libraries, ""));
+  MUSTER_DESCRIBED(EnvLimits);
+  MUSTER_FIELD(EnvNcclLimits, nccl, "");
+  MUSTER_FIELD(EnvLibraryLimits, libraries, "");
 };
 
 }  // namespace muster

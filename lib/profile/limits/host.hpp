@@ -17,50 +17,28 @@
 namespace muster {
 
 struct HostLimits {
-  CpuLimits cpu;
-  MemoryLimits memory;
-  MemoryAvailableLimits memory_available;
-  SwapLimits swap;
-  HugePagesLimits hugepages;
-  EdacLimits edac;
-  KernelLogLimits kernel_log;
-  KernelLimits kernel;
-  SysctlLimits sysctl;
-  ResourceLimits limits;
-  ClockLimits clock;
-  LoadLimits load;
-  StuckTaskLimits stuck_tasks;
-  MountLimits mounts;
-  DiskLimits disk;
-  NvmeLimits nvme;
-  ServiceLimits services;
-  ModuleLimits modules;
-  EthernetLimits ethernet;
-  ProgramLimits programs;
-  ContainerStorageLimits container_storage;
-
-  MUSTER_FIELDS(HostLimits,
-                MUSTER_FIELD(cpu, ""),
-                MUSTER_FIELD(memory, ""),
-                MUSTER_FIELD(memory_available, ""),
-                MUSTER_FIELD(swap, ""),
-                MUSTER_FIELD(hugepages, ""),
-                MUSTER_FIELD(edac, ""),
-                MUSTER_FIELD(kernel_log, ""),
-                MUSTER_FIELD(kernel, ""),
-                MUSTER_FIELD(sysctl, ""),
-                MUSTER_FIELD(limits, ""),
-                MUSTER_FIELD(clock, ""),
-                MUSTER_FIELD(load, ""),
-                MUSTER_FIELD(stuck_tasks, ""),
-                MUSTER_FIELD(mounts, ""),
-                MUSTER_FIELD(disk, ""),
-                MUSTER_FIELD(nvme, ""),
-                MUSTER_FIELD(services, ""),
-                MUSTER_FIELD(modules, ""),
-                MUSTER_FIELD(ethernet, ""),
-                MUSTER_FIELD(programs, ""),
-                MUSTER_FIELD(container_storage, ""));
+  MUSTER_DESCRIBED(HostLimits);
+  MUSTER_FIELD(CpuLimits, cpu, "");
+  MUSTER_FIELD(MemoryLimits, memory, "");
+  MUSTER_FIELD(MemoryAvailableLimits, memory_available, "");
+  MUSTER_FIELD(SwapLimits, swap, "");
+  MUSTER_FIELD(HugePagesLimits, hugepages, "");
+  MUSTER_FIELD(EdacLimits, edac, "");
+  MUSTER_FIELD(KernelLogLimits, kernel_log, "");
+  MUSTER_FIELD(KernelLimits, kernel, "");
+  MUSTER_FIELD(SysctlLimits, sysctl, "");
+  MUSTER_FIELD(ResourceLimits, limits, "");
+  MUSTER_FIELD(ClockLimits, clock, "");
+  MUSTER_FIELD(LoadLimits, load, "");
+  MUSTER_FIELD(StuckTaskLimits, stuck_tasks, "");
+  MUSTER_FIELD(MountLimits, mounts, "");
+  MUSTER_FIELD(DiskLimits, disk, "");
+  MUSTER_FIELD(NvmeLimits, nvme, "");
+  MUSTER_FIELD(ServiceLimits, services, "");
+  MUSTER_FIELD(ModuleLimits, modules, "");
+  MUSTER_FIELD(EthernetLimits, ethernet, "");
+  MUSTER_FIELD(ProgramLimits, programs, "");
+  MUSTER_FIELD(ContainerStorageLimits, container_storage, "");
 };
 
 }  // namespace muster

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,35 +15,27 @@
 namespace muster {
 
 struct IbPresentLimits {
-  Limit<int> count;
-  std::string name = "*", exclude;
-
-  MUSTER_FIELDS(IbPresentLimits,
-                MUSTER_FIELD(count, "InfiniBand HCAs"),
-                MUSTER_FIELD(name, "verbs name, a glob"),
-                MUSTER_FIELD(exclude, "verbs names that never count, a glob"));
+  MUSTER_DESCRIBED(IbPresentLimits);
+  MUSTER_FIELD(Limit<int>, count, "InfiniBand HCAs");
+  MUSTER_FIELD(std::string, name, "verbs name, a glob") = "*";
+  MUSTER_FIELD(std::string, exclude, "verbs names that never count, a glob");
 };
 
 inline constexpr std::array<std::string_view, 3> kIbWidthWords{"1X", "2X", "4X"};
 
 struct IbRateLimits {
-  Limit<BitsPerSecond> expected;
-  Limit<std::string> width, speed;
-
-  MUSTER_FIELDS(IbRateLimits,
-                MUSTER_FIELD(expected, "rate of a port"),
-                MUSTER_CHOICE(width, kIbWidthWords, "lanes, as 4X"),
-                MUSTER_CHOICE(speed, kIbSpeedNames, "lane speed, as NDR"));
+  MUSTER_DESCRIBED(IbRateLimits);
+  MUSTER_FIELD(Limit<BitsPerSecond>, expected, "rate of a port");
+  MUSTER_CHOICE(Limit<std::string>, width, kIbWidthWords, "lanes, as 4X");
+  MUSTER_CHOICE(Limit<std::string>, speed, kIbSpeedNames, "lane speed, as NDR");
 };
 
 struct IbFirmwareLimits {
-  std::map<std::string, Words> allowed;
-  bool same = true;
-
-  MUSTER_FIELDS(IbFirmwareLimits,
-                MUSTER_FIELD(allowed,
-                             "board id to allowed firmware versions, globs; empty for any"),
-                MUSTER_FIELD(same, "firmware and board id must be the same on all HCAs"));
+  MUSTER_DESCRIBED(IbFirmwareLimits);
+  MUSTER_FIELD(ByName<Words>,
+               allowed,
+               "board id to allowed firmware versions, globs; empty for any");
+  MUSTER_FIELD(bool, same, "firmware and board id must be the same on all HCAs") = true;
 };
 
 enum class PkeyWanted { non_default_full_member, default_full_member, any_full_member };
@@ -55,96 +46,74 @@ inline constexpr std::array<std::string_view, 3> kPkeyWords{
 constexpr std::span<const std::string_view> words_of(PkeyWanted /*of*/) { return kPkeyWords; }
 
 struct IbPkeyLimits {
-  PkeyWanted require = PkeyWanted::any_full_member;
-
-  MUSTER_FIELDS(IbPkeyLimits,
-                MUSTER_CHOICE(require,
-                              kPkeyWords,
-                              "non_default_full_member, default_full_member or any_full_member"));
+  MUSTER_DESCRIBED(IbPkeyLimits);
+  MUSTER_CHOICE(PkeyWanted,
+                require,
+                kPkeyWords,
+                "non_default_full_member, default_full_member or any_full_member") =
+      PkeyWanted::any_full_member;
 };
 
 struct IbAddressLimits {
-  bool same_prefix = true;
-
-  MUSTER_FIELDS(IbAddressLimits, MUSTER_FIELD(same_prefix, "all HCAs share one GID subnet prefix"));
+  MUSTER_DESCRIBED(IbAddressLimits);
+  MUSTER_FIELD(bool, same_prefix, "all HCAs share one GID subnet prefix") = true;
 };
 
 struct IbMtuLimits {
-  Limit<Bytes> active;
-
-  MUSTER_FIELDS(IbMtuLimits, MUSTER_FIELD(active, "active MTU of a port"));
+  MUSTER_DESCRIBED(IbMtuLimits);
+  MUSTER_FIELD(Limit<Bytes>, active, "active MTU of a port");
 };
 
 struct CounterLimit {
-  Limit<double> warn_above_per_hour, fail_above_per_hour;
-  Limit<double> warn_above, fail_above;
-  Limit<Seconds> warn_within, fail_within;
-
-  MUSTER_FIELDS(CounterLimit,
-                MUSTER_FIELD(warn_above_per_hour,
-                             "increments per hour, in the last hour or on average over the window"),
-                MUSTER_FIELD(fail_above_per_hour,
-                             "increments per hour, in the last hour or on average over the window"),
-                MUSTER_FIELD(warn_above, "increments in warn_within"),
-                MUSTER_FIELD(fail_above, "increments in fail_within"),
-                MUSTER_FIELD(warn_within, "how far back; not set for the window"),
-                MUSTER_FIELD(fail_within, "how far back; not set for the window"));
+  MUSTER_DESCRIBED(CounterLimit);
+  MUSTER_FIELD(Limit<double>,
+               warn_above_per_hour,
+               "increments per hour, in the last hour or on average over the window");
+  MUSTER_FIELD(Limit<double>,
+               fail_above_per_hour,
+               "increments per hour, in the last hour or on average over the window");
+  MUSTER_FIELD(Limit<double>, warn_above, "increments in warn_within");
+  MUSTER_FIELD(Limit<double>, fail_above, "increments in fail_within");
+  MUSTER_FIELD(Limit<Seconds>, warn_within, "how far back; not set for the window");
+  MUSTER_FIELD(Limit<Seconds>, fail_within, "how far back; not set for the window");
 };
 
 struct IbErrorLimits {
-  Seconds window{};
-  std::map<std::string, CounterLimit> counters;
-
-  MUSTER_FIELDS(IbErrorLimits,
-                MUSTER_FIELD(window, "how far back"),
-                MUSTER_FIELD(counters, "limits by the counter's name"));
+  MUSTER_DESCRIBED(IbErrorLimits);
+  MUSTER_FIELD(Seconds, window, "how far back") = {};
+  MUSTER_FIELD(ByName<CounterLimit>, counters, "limits by the counter's name");
 };
 
 struct IbBerLimits {
-  Limit<double> symbol_warn_above, symbol_fail_above, raw_warn_above, sisters_warn_above;
-  Limit<double> sisters_times;
-
-  MUSTER_FIELDS(IbBerLimits,
-                MUSTER_FIELD(symbol_warn_above, "symbol errors after correction, per bit"),
-                MUSTER_FIELD(symbol_fail_above, "symbol errors after correction, per bit"),
-                MUSTER_FIELD(raw_warn_above, "corrected bits, per bit"),
-                MUSTER_FIELD(sisters_warn_above,
-                             "corrected bits, per bit, of one that has sisters_times as many as "
-                             "most HCAs like it"),
-                MUSTER_FIELD(sisters_times, "how many times as many"));
+  MUSTER_DESCRIBED(IbBerLimits);
+  MUSTER_FIELD(Limit<double>, symbol_warn_above, "symbol errors after correction, per bit");
+  MUSTER_FIELD(Limit<double>, symbol_fail_above, "symbol errors after correction, per bit");
+  MUSTER_FIELD(Limit<double>, raw_warn_above, "corrected bits, per bit");
+  MUSTER_FIELD(Limit<double>,
+               sisters_warn_above,
+               "corrected bits, per bit, of one that has sisters_times as many as "
+               "most HCAs like it");
+  MUSTER_FIELD(Limit<double>, sisters_times, "how many times as many");
 };
 
 struct IbFlapLimits {
-  Limit<int> max;
-  Seconds window{}, ignore_after_boot{};
-
-  MUSTER_FIELDS(IbFlapLimits,
-                MUSTER_FIELD(max, "times a link may go down in the window"),
-                MUSTER_FIELD(window, "how far back"),
-                MUSTER_FIELD(ignore_after_boot, "links come and go while the node boots"));
+  MUSTER_DESCRIBED(IbFlapLimits);
+  MUSTER_FIELD(Limit<int>, max, "times a link may go down in the window");
+  MUSTER_FIELD(Seconds, window, "how far back") = {};
+  MUSTER_FIELD(Seconds, ignore_after_boot, "links come and go while the node boots") = {};
 };
 
 struct IbLimits {
-  IbPresentLimits present;
-  IbRateLimits rate;
-  IbFirmwareLimits firmware;
-  IbPkeyLimits pkey;
-  IbAddressLimits address;
-  IbMtuLimits mtu;
-  IbErrorLimits errors;
-  IbBerLimits ber;
-  IbFlapLimits flaps;
-
-  MUSTER_FIELDS(IbLimits,
-                MUSTER_FIELD(present, ""),
-                MUSTER_FIELD(rate, ""),
-                MUSTER_FIELD(firmware, ""),
-                MUSTER_FIELD(pkey, ""),
-                MUSTER_FIELD(address, ""),
-                MUSTER_FIELD(mtu, ""),
-                MUSTER_FIELD(errors, ""),
-                MUSTER_FIELD(ber, ""),
-                MUSTER_FIELD(flaps, ""));
+  MUSTER_DESCRIBED(IbLimits);
+  MUSTER_FIELD(IbPresentLimits, present, "");
+  MUSTER_FIELD(IbRateLimits, rate, "");
+  MUSTER_FIELD(IbFirmwareLimits, firmware, "");
+  MUSTER_FIELD(IbPkeyLimits, pkey, "");
+  MUSTER_FIELD(IbAddressLimits, address, "");
+  MUSTER_FIELD(IbMtuLimits, mtu, "");
+  MUSTER_FIELD(IbErrorLimits, errors, "");
+  MUSTER_FIELD(IbBerLimits, ber, "");
+  MUSTER_FIELD(IbFlapLimits, flaps, "");
 };
 
 }  // namespace muster

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -14,45 +13,31 @@
 namespace muster {
 
 struct KernelLimits {
-  Limit<std::string> release;
-  Words required, forbidden;
-
-  MUSTER_FIELDS(KernelLimits,
-                MUSTER_FIELD(release, "kernel release, a glob"),
-                MUSTER_FIELD(required, "parameters the command line must have, globs"),
-                MUSTER_FIELD(forbidden, "parameters it must not have, globs"));
+  MUSTER_DESCRIBED(KernelLimits);
+  MUSTER_FIELD(Limit<std::string>, release, "kernel release, a glob");
+  MUSTER_FIELD(Words, required, "parameters the command line must have, globs");
+  MUSTER_FIELD(Words, forbidden, "parameters it must not have, globs");
 };
 
 inline constexpr std::array<std::string_view, 3> kHugePageWords{"always", "madvise", "never"};
 
 struct SysctlLimits {
-  std::map<std::string, std::string> values;
-  Words transparent_hugepage;
-
-  MUSTER_FIELDS(SysctlLimits,
-                MUSTER_FIELD(values, "key to expected value; alternatives separated by |"),
-                MUSTER_CHOICE(transparent_hugepage,
-                              kHugePageWords,
-                              "allowed: always, madvise, never"));
+  MUSTER_DESCRIBED(SysctlLimits);
+  MUSTER_FIELD(ByName<std::string>, values, "key to expected value; alternatives separated by |");
+  MUSTER_CHOICE(Words, transparent_hugepage, kHugePageWords, "allowed: always, madvise, never");
 };
 
 struct ModuleLimits {
-  Words required, forbidden;
-
-  MUSTER_FIELDS(ModuleLimits,
-                MUSTER_FIELD(required, "modules that must be loaded; a|b for either"),
-                MUSTER_FIELD(forbidden, "modules that must not be loaded"));
+  MUSTER_DESCRIBED(ModuleLimits);
+  MUSTER_FIELD(Words, required, "modules that must be loaded; a|b for either");
+  MUSTER_FIELD(Words, forbidden, "modules that must not be loaded");
 };
 
 struct ClockLimits {
-  bool synchronised = false;
-  Limit<Seconds> error_warn_above;
-  Words clocksource;
-
-  MUSTER_FIELDS(ClockLimits,
-                MUSTER_FIELD(synchronised, "the clock must be disciplined"),
-                MUSTER_FIELD(error_warn_above, "estimated error"),
-                MUSTER_FIELD(clocksource, "allowed clocksources; empty for any"));
+  MUSTER_DESCRIBED(ClockLimits);
+  MUSTER_FIELD(bool, synchronised, "the clock must be disciplined") = false;
+  MUSTER_FIELD(Limit<Seconds>, error_warn_above, "estimated error");
+  MUSTER_FIELD(Words, clocksource, "allowed clocksources; empty for any");
 };
 
 }  // namespace muster

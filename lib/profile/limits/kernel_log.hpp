@@ -2,7 +2,6 @@
 // What lines of the kernel log mean.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -16,25 +15,20 @@ namespace muster {
 // stands for anything, all else for itself; a leading `^` ties it to the message's start, so that
 // the kernel's own words come before any process name. The first pattern that matches decides.
 struct KernelLogPattern {
-  std::string pattern, kind, remedy;
-
-  MUSTER_FIELDS(KernelLogPattern,
-                MUSTER_FIELD(pattern,
-                             "text with * for anything; ^ first for the start of the message"),
-                MUSTER_FIELD(kind, "class: see kinds"),
-                MUSTER_CHOICE(remedy, kRemedyWords, "what to do"));
+  MUSTER_DESCRIBED(KernelLogPattern);
+  MUSTER_FIELD(std::string,
+               pattern,
+               "text with * for anything; ^ first for the start of the message");
+  MUSTER_FIELD(std::string, kind, "class: see kinds");
+  MUSTER_CHOICE(std::string, remedy, kRemedyWords, "what to do");
 };
 
 struct KernelLogLimits {
-  Seconds window{}, coalesce{};
-  std::map<std::string, std::string> kinds;
-  std::vector<KernelLogPattern> patterns;
-
-  MUSTER_FIELDS(KernelLogLimits,
-                MUSTER_FIELD(window, "how far back, never beyond the boot"),
-                MUSTER_FIELD(coalesce, "lines of one class and device this near are one incident"),
-                MUSTER_CHOICE(kinds, kOutcomeWords, "class to outcome: fail, warn or pass"),
-                MUSTER_FIELD(patterns, "what each line means"));
+  MUSTER_DESCRIBED(KernelLogLimits);
+  MUSTER_FIELD(Seconds, window, "how far back, never beyond the boot") = {};
+  MUSTER_FIELD(Seconds, coalesce, "lines of one class and device this near are one incident") = {};
+  MUSTER_CHOICE(ByName<std::string>, kinds, kOutcomeWords, "class to outcome: fail, warn or pass");
+  MUSTER_FIELD(std::vector<KernelLogPattern>, patterns, "what each line means");
 };
 
 }  // namespace muster

@@ -31,8 +31,9 @@ constexpr ChoiceField<Struct, T> choice(std::string_view name,
   return {{name, member, about}, words};
 }
 
-// An entry of fields() with the words that the member may be: an array of string_view.
-#define MUSTER_CHOICE(member, words, about) ::muster::choice(#member, &Self::member, words, about)
+// A member with the words that it may be: an array of string_view.
+#define MUSTER_CHOICE(Type, member, words, about) \
+  MUSTER_NTH_FIELD(::muster::choice(#member, &Self::member, words, about)) Type member
 
 inline constexpr std::array<std::string_view, 3> kOutcomeWords{"fail", "warn", "pass"};
 inline constexpr std::array<std::string_view, 9> kRemedyWords{"none",

@@ -12,22 +12,16 @@
 namespace muster {
 
 struct RequiredMount {
-  std::string point, type;
-  bool writable = false;
-
-  MUSTER_FIELDS(RequiredMount,
-                MUSTER_FIELD(point, "mount point"),
-                MUSTER_FIELD(type, "file system type, a glob; empty for any"),
-                MUSTER_FIELD(writable, "must not be read-only"));
+  MUSTER_DESCRIBED(RequiredMount);
+  MUSTER_FIELD(std::string, point, "mount point");
+  MUSTER_FIELD(std::string, type, "file system type, a glob; empty for any");
+  MUSTER_FIELD(bool, writable, "must not be read-only") = false;
 };
 
 struct MountLimits {
-  std::vector<RequiredMount> required;
-  Seconds answer_within{};
-
-  MUSTER_FIELDS(MountLimits,
-                MUSTER_FIELD(required, "mounts that must be there"),
-                MUSTER_FIELD(answer_within, "deadline of one statfs"));
+  MUSTER_DESCRIBED(MountLimits);
+  MUSTER_FIELD(std::vector<RequiredMount>, required, "mounts that must be there");
+  MUSTER_FIELD(Seconds, answer_within, "deadline of one statfs") = {};
 };
 
 }  // namespace muster

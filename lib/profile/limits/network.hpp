@@ -12,21 +12,17 @@
 namespace muster {
 
 struct EthernetInterface {
-  std::string name;
-  Limit<BitsPerSecond> speed;
-  bool rdma = false;
-
-  MUSTER_FIELDS(
-      EthernetInterface,
-      MUSTER_FIELD(name, "interface or verbs name, a glob"),
-      MUSTER_FIELD(speed, "expected speed; not set for any"),
-      MUSTER_FIELD(rdma, "an Ethernet interface of any RDMA device will do, whatever its name"));
+  MUSTER_DESCRIBED(EthernetInterface);
+  MUSTER_FIELD(std::string, name, "interface or verbs name, a glob");
+  MUSTER_FIELD(Limit<BitsPerSecond>, speed, "expected speed; not set for any");
+  MUSTER_FIELD(bool,
+               rdma,
+               "an Ethernet interface of any RDMA device will do, whatever its name") = false;
 };
 
 struct EthernetLimits {
-  std::vector<EthernetInterface> interfaces;
-
-  MUSTER_FIELDS(EthernetLimits, MUSTER_FIELD(interfaces, "interfaces that must be up"));
+  MUSTER_DESCRIBED(EthernetLimits);
+  MUSTER_FIELD(std::vector<EthernetInterface>, interfaces, "interfaces that must be up");
 };
 
 }  // namespace muster

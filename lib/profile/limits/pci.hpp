@@ -14,20 +14,16 @@
 namespace muster {
 
 struct PciDeviceLimits {
-  Limit<int> nvswitches;
-
-  MUSTER_FIELDS(
-      PciDeviceLimits,
-      MUSTER_FIELD(
-          nvswitches,
-          "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present"));
+  MUSTER_DESCRIBED(PciDeviceLimits);
+  MUSTER_FIELD(Limit<int>,
+               nvswitches,
+               "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present");
 };
 
 struct LinkLimit {
-  Limit<Transfers> speed;
-  Limit<int> width;
-
-  MUSTER_FIELDS(LinkLimit, MUSTER_FIELD(speed, "per lane"), MUSTER_FIELD(width, "lanes"));
+  MUSTER_DESCRIBED(LinkLimit);
+  MUSTER_FIELD(Limit<Transfers>, speed, "per lane");
+  MUSTER_FIELD(Limit<int>, width, "lanes");
 };
 
 enum class Unmeasurable { skip, unknown };
@@ -39,35 +35,27 @@ constexpr std::span<const std::string_view> words_of(Unmeasurable /*of*/) {
 }
 
 struct PciLinkLimits {
-  LinkLimit gpu, hca;
-  Unmeasurable unmeasurable = Unmeasurable::unknown;
-
-  MUSTER_FIELDS(PciLinkLimits,
-                MUSTER_FIELD(gpu, "GPUs"),
-                MUSTER_FIELD(hca, "InfiniBand HCAs"),
-                MUSTER_FIELD(unmeasurable,
-                             "outcome where the kernel says Unknown: skip or unknown"));
+  MUSTER_DESCRIBED(PciLinkLimits);
+  MUSTER_FIELD(LinkLimit, gpu, "GPUs");
+  MUSTER_FIELD(LinkLimit, hca, "InfiniBand HCAs");
+  MUSTER_FIELD(Unmeasurable,
+               unmeasurable,
+               "outcome where the kernel says Unknown: skip or unknown") = Unmeasurable::unknown;
 };
 
 struct PciErrorLimits {
-  Limit<double> correctable_warn_above_per_hour;
-  Seconds window{};
-
-  MUSTER_FIELDS(PciErrorLimits,
-                MUSTER_FIELD(correctable_warn_above_per_hour,
-                             "correctable errors per hour and device"),
-                MUSTER_FIELD(window, "how far back"));
+  MUSTER_DESCRIBED(PciErrorLimits);
+  MUSTER_FIELD(Limit<double>,
+               correctable_warn_above_per_hour,
+               "correctable errors per hour and device");
+  MUSTER_FIELD(Seconds, window, "how far back") = {};
 };
 
 struct PciLimits {
-  PciDeviceLimits devices;
-  PciLinkLimits link;
-  PciErrorLimits errors;
-
-  MUSTER_FIELDS(PciLimits,
-                MUSTER_FIELD(devices, ""),
-                MUSTER_FIELD(link, ""),
-                MUSTER_FIELD(errors, ""));
+  MUSTER_DESCRIBED(PciLimits);
+  MUSTER_FIELD(PciDeviceLimits, devices, "");
+  MUSTER_FIELD(PciLinkLimits, link, "");
+  MUSTER_FIELD(PciErrorLimits, errors, "");
 };
 
 }  // namespace muster

@@ -8,15 +8,13 @@
 namespace muster {
 
 struct MusterProbeLimits {
-  Words fatal;
-
-  MUSTER_FIELDS(MusterProbeLimits, MUSTER_FIELD(fatal, "probes whose time-out fails the node"));
+  MUSTER_DESCRIBED(MusterProbeLimits);
+  MUSTER_FIELD(Words, fatal, "probes whose time-out fails the node");
 };
 
 struct MusterLimits {
-  MusterProbeLimits probes;
-
-  MUSTER_FIELDS(MusterLimits, MUSTER_FIELD(probes, ""));
+  MUSTER_DESCRIBED(MusterLimits);
+  MUSTER_FIELD(MusterProbeLimits, probes, "");
 };
 
 }  // namespace muster

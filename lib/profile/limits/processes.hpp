@@ -9,25 +9,19 @@
 namespace muster {
 
 struct ResourceLimits {
-  bool memlock_unlimited = false;
-  Limit<int> open_files_min;
-
-  MUSTER_FIELDS(ResourceLimits,
-                MUSTER_FIELD(memlock_unlimited, "locked memory must be unlimited"),
-                MUSTER_FIELD(open_files_min, "least soft limit of open files"));
+  MUSTER_DESCRIBED(ResourceLimits);
+  MUSTER_FIELD(bool, memlock_unlimited, "locked memory must be unlimited") = false;
+  MUSTER_FIELD(Limit<int>, open_files_min, "least soft limit of open files");
 };
 
 struct StuckTaskLimits {
-  Limit<Seconds> uninterruptible_for;
-  Words waits_of_users;
-  Limit<int> zombies_warn_above;
-
-  MUSTER_FIELDS(StuckTaskLimits,
-                MUSTER_FIELD(uninterruptible_for, "longest time in D state"),
-                MUSTER_FIELD(waits_of_users,
-                             "functions of the kernel (wchan), as globs, in which a user can make "
-                             "a task wait: it warns only"),
-                MUSTER_FIELD(zombies_warn_above, "number of zombies"));
+  MUSTER_DESCRIBED(StuckTaskLimits);
+  MUSTER_FIELD(Limit<Seconds>, uninterruptible_for, "longest time in D state");
+  MUSTER_FIELD(Words,
+               waits_of_users,
+               "functions of the kernel (wchan), as globs, in which a user can make "
+               "a task wait: it warns only");
+  MUSTER_FIELD(Limit<int>, zombies_warn_above, "number of zombies");
 };
 
 }  // namespace muster

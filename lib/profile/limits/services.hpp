@@ -8,11 +8,9 @@
 namespace muster {
 
 struct ServiceLimits {
-  Words active, inactive;
-
-  MUSTER_FIELDS(ServiceLimits,
-                MUSTER_FIELD(active, "units that must be active"),
-                MUSTER_FIELD(inactive, "units that must not be active"));
+  MUSTER_DESCRIBED(ServiceLimits);
+  MUSTER_FIELD(Words, active, "units that must be active");
+  MUSTER_FIELD(Words, inactive, "units that must not be active");
 };
 
 }  // namespace muster

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +13,10 @@
 namespace muster {
 
 struct TopoNumaLimits {
-  std::map<std::string, int> gpu, hca, nvme;
-
-  MUSTER_FIELDS(TopoNumaLimits,
-                MUSTER_FIELD(gpu, "PCI address to NUMA node"),
-                MUSTER_FIELD(hca, "PCI address to NUMA node"),
-                MUSTER_FIELD(nvme, "PCI address to NUMA node"));
+  MUSTER_DESCRIBED(TopoNumaLimits);
+  MUSTER_FIELD(ByName<int>, gpu, "PCI address to NUMA node");
+  MUSTER_FIELD(ByName<int>, hca, "PCI address to NUMA node");
+  MUSTER_FIELD(ByName<int>, nvme, "PCI address to NUMA node");
 };
 
 enum class Nearest { not_told, same_switch, same_numa };
@@ -29,12 +26,9 @@ inline constexpr std::array<std::string_view, 3> kNearestWords{"", "same_switch"
 constexpr std::span<const std::string_view> words_of(Nearest /*of*/) { return kNearestWords; }
 
 struct TopoPairingLimits {
-  std::map<std::string, std::string> pairs;
-  Nearest nearest = Nearest::not_told;
-
-  MUSTER_FIELDS(TopoPairingLimits,
-                MUSTER_FIELD(pairs, "PCI address of a GPU to that of its HCA"),
-                MUSTER_FIELD(nearest, "same_switch or same_numa"));
+  MUSTER_DESCRIBED(TopoPairingLimits);
+  MUSTER_FIELD(ByName<std::string>, pairs, "PCI address of a GPU to that of its HCA");
+  MUSTER_FIELD(Nearest, nearest, "same_switch or same_numa") = Nearest::not_told;
 };
 
 enum class NvlinkEnd { not_told, nvswitch, gpu };
@@ -44,34 +38,27 @@ inline constexpr std::array<std::string_view, 3> kNvlinkEndWords{"", "switch", "
 constexpr std::span<const std::string_view> words_of(NvlinkEnd /*of*/) { return kNvlinkEndWords; }
 
 struct TopoNvlinkLimits {
-  NvlinkEnd ends_in = NvlinkEnd::not_told;
-  Limit<int> neighbours;
-  std::map<std::string, Words> pairs;
-
-  MUSTER_FIELDS(
-      TopoNvlinkLimits,
-      MUSTER_FIELD(ends_in, "what the NVLinks of a GPU lead to: switch or gpu"),
-      MUSTER_FIELD(neighbours, "other GPUs that the NVLinks of each GPU lead to directly"),
-      MUSTER_FIELD(pairs, "PCI address of a GPU to those of GPUs that it is linked with directly"));
+  MUSTER_DESCRIBED(TopoNvlinkLimits);
+  MUSTER_FIELD(NvlinkEnd,
+               ends_in,
+               "what the NVLinks of a GPU lead to: switch or gpu") = NvlinkEnd::not_told;
+  MUSTER_FIELD(Limit<int>, neighbours, "other GPUs that the NVLinks of each GPU lead to directly");
+  MUSTER_FIELD(ByName<Words>,
+               pairs,
+               "PCI address of a GPU to those of GPUs that it is linked with directly");
 };
 
 struct TopoNcclFileLimits {
-  Limit<std::string> path;
-
-  MUSTER_FIELDS(TopoNcclFileLimits, MUSTER_FIELD(path, "NCCL's topology file"));
+  MUSTER_DESCRIBED(TopoNcclFileLimits);
+  MUSTER_FIELD(Limit<std::string>, path, "NCCL's topology file");
 };
 
 struct TopoLimits {
-  TopoNumaLimits numa;
-  TopoPairingLimits pairing;
-  TopoNvlinkLimits nvlink_matrix;
-  TopoNcclFileLimits nccl_file;
-
-  MUSTER_FIELDS(TopoLimits,
-                MUSTER_FIELD(numa, ""),
-                MUSTER_FIELD(pairing, ""),
-                MUSTER_FIELD(nvlink_matrix, ""),
-                MUSTER_FIELD(nccl_file, ""));
+  MUSTER_DESCRIBED(TopoLimits);
+  MUSTER_FIELD(TopoNumaLimits, numa, "");
+  MUSTER_FIELD(TopoPairingLimits, pairing, "");
+  MUSTER_FIELD(TopoNvlinkLimits, nvlink_matrix, "");
+  MUSTER_FIELD(TopoNcclFileLimits, nccl_file, "");
 };
 
 }  // namespace muster
