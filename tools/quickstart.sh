@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh machine to a first answer: installs what the build needs, builds muster, checks this
-# machine, then checks a recorded ND H100 node that is sick.
+# From a fresh machine to a first answer: installs what the build needs, builds both programs, checks this
+# machine, then a recorded ND H100 node that is sick, and runs a benchmark between two processes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,9 +22,10 @@ say "Installing what the build needs"
 tools/install-deps.sh build
 
 say "Building"
-cmake --preset release -DBUILD_TESTING=OFF -DMUSTER_MICRO=OFF
-cmake --build --preset release --target muster
-muster=build/release/bin/muster
+cmake --preset first -DBUILD_TESTING=OFF -DMUSTER_MICRO=OFF
+cmake --build --preset first --target muster muster-bench
+muster=build/first/bin/muster
+bench=build/first/bin/muster-bench
 
 say "Is this machine fit? ($muster check)"
 verdict_of "$muster" check || true
@@ -38,10 +39,15 @@ if [[ $status -ne 1 ]]; then
   exit 1
 fi
 
+say "What do two processes of this machine reach together? ($bench all_reduce --local 2)"
+verdict_of "$bench" all_reduce --local 2 --backend tcp --max 1MiB || true
+
 say "Where to go from here"
 cat <<EOF
-  $muster list                 every check
-  $muster explain ib.rate      what one looks at, its limits and where they come from
-  $muster profiles             the kinds of node it knows
-  tools/test.sh                       every test
+  export PATH=$PWD/build/first/bin:\$PATH
+  muster list                  every check
+  muster explain ib.rate       what one looks at, its limits and where they come from
+  muster profiles              the kinds of node it knows
+  muster-bench node            the active tests of this node
+  tools/test.sh                every test
 EOF
