@@ -32,16 +32,12 @@ void judge_required(const std::vector<Library>& libraries,
   const auto* const library = find(libraries, name);
   if (library == nullptr) {
     findings.push_back(
-        {.device = name,
-         .outcome = Outcome::unknown,
-         .message = fmt::format("{} was not looked for when this node was observed", name)});
+        unknown(name, fmt::format("{} was not looked for when this node was observed", name)));
   } else if (!library->opened) {
-    findings.push_back({.device = name,
-                        .outcome = Outcome::warn,
-                        .message = fmt::format("{} cannot be opened: {}", name, library->error),
-                        .observed = false,
-                        .limit = true,
-                        .remedy = Remedy::fix_config});
+    findings.push_back(warned(name,
+                              fmt::format("{} cannot be opened: {}", name, library->error),
+                              Remedy::fix_config,
+                              {false, true}));
   }
 }
 
@@ -60,20 +56,16 @@ void judge_version(const Library& nccl, const std::string& least, Findings& find
   const auto have = numbers(nccl.version);
   const auto want = numbers(least);
   if (!have || !want) {
-    findings.push_back({.device = nccl.name,
-                        .outcome = Outcome::unknown,
-                        .message = fmt::format(
-                            R"(NCCL's version cannot be compared: it says "{}", the profile "{}")",
-                            nccl.version,
-                            least)});
-  } else if (*have < *want) {
     findings.push_back(
-        {.device = nccl.name,
-         .outcome = Outcome::warn,
-         .message = fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
-         .observed = nccl.version,
-         .limit = least,
-         .remedy = Remedy::fix_config});
+        unknown(nccl.name,
+                fmt::format(R"(NCCL's version cannot be compared: it says "{}", the profile "{}")",
+                            nccl.version,
+                            least)));
+  } else if (*have < *want) {
+    findings.push_back(warned(nccl.name,
+                              fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
+                              Remedy::fix_config,
+                              {nccl.version, least}));
   }
 }
 

@@ -27,15 +27,6 @@ Settings by_name(const std::vector<NcclSetting>& settings) {
   return result;
 }
 
-Finding warning(std::string_view device, std::string message, Value observed, Value limit) {
-  return {.device = std::string(device),
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
-}
-
 // Required variables: those not set at all are one finding, as one missing file is one fault.
 void judge_required(const Settings& settings,
                     const std::map<std::string, std::string>& required,
@@ -49,20 +40,20 @@ void judge_required(const Settings& settings,
     }
     const auto& set = found->second.back();
     if (set.value == value) continue;
-    findings.push_back(warning(
-        name,
-        fmt::format(R"({} is "{}" ({}), expected "{}")", name, set.value, set.origin, value),
-        set.value,
-        value));
+    findings.push_back(
+        warned(name,
+               fmt::format(R"({} is "{}" ({}), expected "{}")", name, set.value, set.origin, value),
+               Remedy::fix_config,
+               {set.value, value}));
   }
   if (unset.empty()) return;
   const std::string all = fmt::format("{}", fmt::join(unset, ", "));
   const std::string device =
       unset.size() == 1 ? unset.front().substr(0, unset.front().find('=')) : std::string(kNode);
-  findings.push_back(warning(device,
-                             fmt::format("not set in /etc/nccl.conf or the environment: {}", all),
-                             std::string(),
-                             all));
+  findings.push_back(warned(device,
+                            fmt::format("not set in /etc/nccl.conf or the environment: {}", all),
+                            Remedy::fix_config,
+                            {"", all}));
 }
 
 void judge_harmful(const Settings& settings, const EnvNcclLimits& limits, Findings& findings) {
@@ -71,11 +62,11 @@ void judge_harmful(const Settings& settings, const EnvNcclLimits& limits, Findin
     if (found == settings.end() || limits.require.contains(name)) continue;
     const auto& set = found->second.back();
     if (!matches_glob(pattern, set.value)) continue;
-    findings.push_back(warning(
+    findings.push_back(warned(
         name,
         fmt::format("{}=\"{}\" ({}) hurts jobs on this kind of node", name, set.value, set.origin),
-        set.value,
-        std::string("unset")));
+        Remedy::fix_config,
+        {set.value, "unset"}));
   }
 }
 
@@ -90,15 +81,15 @@ void judge_contradictions(const Settings& settings, Findings& findings) {
     const auto& weak = all.front();
     const auto& strong = all.back();
     if (weak.value == strong.value || said(findings, name)) continue;
-    findings.push_back(warning(name,
-                               fmt::format(R"({} is "{}" in {} and "{}" in {}, which wins)",
-                                           name,
-                                           weak.value,
-                                           weak.origin,
-                                           strong.value,
-                                           strong.origin),
-                               strong.value,
-                               weak.value));
+    findings.push_back(warned(name,
+                              fmt::format(R"({} is "{}" in {} and "{}" in {}, which wins)",
+                                          name,
+                                          weak.value,
+                                          weak.origin,
+                                          strong.value,
+                                          strong.origin),
+                              Remedy::fix_config,
+                              {strong.value, weak.value}));
   }
 }
 
@@ -127,29 +118,25 @@ void judge_interface(const Settings& settings, const Snapshot& snapshot, Finding
   if (found == settings.end() || !snapshot.network.ok() || said(findings, kName)) return;
   const auto& set = found->second.back();
   if (set.value.empty() || names_interface(set.value, snapshot.network->interfaces)) return;
-  findings.push_back(warning(
+  findings.push_back(warned(
       kName,
       fmt::format(
           "{}=\"{}\" ({}) names no network interface of this node", kName, set.value, set.origin),
-      set.value,
-      std::string("an interface that exists")));
+      Remedy::fix_config,
+      {set.value, "an interface that exists"}));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.env->nccl;
   if (!snapshot.environment.ok()) {
-    return {
-        {.device = std::string(kNode),
-         .outcome = Outcome::unknown,
-         .message = fmt::format("NCCL's settings are not known: {}", snapshot.environment.reason)}};
+    return {unknown(kNode,
+                    fmt::format("NCCL's settings are not known: {}", snapshot.environment.reason))};
   }
   if (!snapshot.environment->nccl)
     return {not_known(kNode, "what steers NCCL", snapshot.environment->nccl)};
   const auto settings = by_name(*snapshot.environment->nccl);
   if (settings.empty() && limits.require.empty()) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::skip,
-             .message = "no NCCL setting is made here, and none expected by this profile"}};
+    return {skipped("no NCCL setting is made here, and none expected by this profile")};
   }
   Findings findings;
   judge_required(settings, limits.require, findings);

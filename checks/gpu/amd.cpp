@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.amd: AMD's GPUs are cool, their memory takes no damage, and they are set up alike.
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,12 +18,17 @@ namespace {
 
 using Gpus = std::vector<AmdGpu>;
 
-Finding about(const AmdGpu& gpu, Outcome outcome, const std::string& message, Remedy remedy) {
+Finding about(const AmdGpu& gpu,
+              Outcome outcome,
+              const std::string& message,
+              Remedy remedy,
+              Values values = {}) {
   const auto serial = gpu.serial ? fmt::format(" (serial {})", *gpu.serial) : std::string();
-  return {.device = gpu.address,
-          .outcome = outcome,
-          .message = fmt::format("the GPU at {} {}{}", gpu.address, message, serial),
-          .remedy = remedy};
+  return checks::about(gpu.address,
+                       outcome,
+                       fmt::format("the GPU at {} {}{}", gpu.address, message, serial),
+                       remedy,
+                       std::move(values));
 }
 
 // The hottest sensor, by its distance to what the GPU itself calls critical.
@@ -39,17 +43,14 @@ std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   }
   if (nearest == nullptr || *nearest->critical_c - nearest->now_c > kMarginC) return std::nullopt;
   const bool over = nearest->now_c >= *nearest->critical_c;
-  auto finding = about(gpu,
-                       over ? Outcome::fail : Outcome::warn,
-                       fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C",
-                                   nearest->now_c,
-                                   nearest->name,
-                                   *nearest->critical_c),
-                       over ? hardware_remedy(snapshot) : Remedy::watch);
-  finding.observed = nearest->now_c;
-  finding.limit = *nearest->critical_c;
-  finding.unit = "C";
-  return finding;
+  return about(gpu,
+               over ? Outcome::fail : Outcome::warn,
+               fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C",
+                           nearest->now_c,
+                           nearest->name,
+                           *nearest->critical_c),
+               over ? hardware_remedy(snapshot) : Remedy::watch,
+               {nearest->now_c, *nearest->critical_c, "C"});
 }
 
 std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
@@ -88,10 +89,8 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
       about(gpu,
             Outcome::warn,
             fmt::format("sends {:.1f} PCIe packets a minute again, limit {:.1f}", seen, most),
-            Remedy::watch);
-  finding.observed = seen;
-  finding.limit = most;
-  finding.unit = "per minute";
+            Remedy::watch,
+            {seen, most, "per minute"});
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
 }
@@ -107,16 +106,13 @@ std::optional<Finding> power_of(const AmdGpu& gpu) {
   constexpr double kRounding = 1;
   if (!gpu.power_cap_w || !gpu.power_cap_default_w) return std::nullopt;
   if (std::abs(*gpu.power_cap_w - *gpu.power_cap_default_w) <= kRounding) return std::nullopt;
-  auto finding = about(gpu,
-                       Outcome::warn,
-                       fmt::format("has a power limit of {:.0f} W, by default it is {:.0f} W",
-                                   *gpu.power_cap_w,
-                                   *gpu.power_cap_default_w),
-                       Remedy::fix_config);
-  finding.observed = *gpu.power_cap_w;
-  finding.limit = *gpu.power_cap_default_w;
-  finding.unit = "W";
-  return finding;
+  return about(gpu,
+               Outcome::warn,
+               fmt::format("has a power limit of {:.0f} W, by default it is {:.0f} W",
+                           *gpu.power_cap_w,
+                           *gpu.power_cap_default_w),
+               Remedy::fix_config,
+               {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
 }
 
 // What all GPUs should say alike. A GPU that does not tell what others tell says "nothing". Without
@@ -136,8 +132,7 @@ void compare(
   }
   if (!any) return;
   if (!usual(values)) like.outcome = Outcome::warn;
-  auto odd = disagreements(said, {.what = what, .devices = "GPUs"}, like);
-  std::ranges::move(odd, std::back_inserter(findings));
+  append(findings, disagreements(said, {.what = what, .devices = "GPUs"}, like));
 }
 
 // Those of one kind: a processor's own graphics are no sister of an accelerator.
@@ -189,14 +184,11 @@ std::optional<Finding> left_in_memory(const AmdGpu& gpu, const GpuMemoryUsedLimi
   if (!gpu.memory_used_bytes || !limits.fail_above) return std::nullopt;
   const auto used = static_cast<double>(*gpu.memory_used_bytes);
   if (used <= limits.fail_above->value) return std::nullopt;
-  auto finding = about(gpu,
-                       Outcome::warn,
-                       fmt::format("has {} of memory in use with no job on the node", in_gib(used)),
-                       Remedy::restart_app);
-  finding.observed = used;
-  finding.limit = limits.fail_above->value;
-  finding.unit = "B";
-  return finding;
+  return about(gpu,
+               Outcome::warn,
+               fmt::format("has {} of memory in use with no job on the node", in_gib(used)),
+               Remedy::restart_app,
+               {used, limits.fail_above->value, "B"});
 }
 
 Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Context& context) {
@@ -209,7 +201,7 @@ Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Contex
     if (!found && !shared_cap) found = power_of(gpu);
     if (!found) found = replays_of(snapshot, gpu);
     if (!found && context.gpus_idle) found = left_in_memory(gpu, profile.gpu->memory_used);
-    if (found) findings.push_back(*std::move(found));
+    append(findings, std::move(found));
   }
   for (const auto& [device, sisters] : by_kind(snapshot)) {
     compare_all(snapshot, profile, sisters, findings);

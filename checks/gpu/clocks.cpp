@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -50,17 +49,17 @@ std::string clock_now(const GpuClocks& clocks) {
 Finding held_down(const Gpu& gpu,
                   Outcome outcome,
                   const std::string& words,
+                  Remedy remedy,
                   const std::string& when = {}) {
-  Finding finding = gpu::about(gpu,
-                               outcome,
-                               fmt::format("the clocks are held down by {}{}{}{}",
-                                           words,
-                                           when.empty() ? "" : ", ",
-                                           when,
-                                           clock_now(gpu.clocks)));
-  finding.observed = words;
-  finding.limit = std::string("none");
-  return finding;
+  return gpu::about(gpu,
+                    outcome,
+                    fmt::format("the clocks are held down by {}{}{}{}",
+                                words,
+                                when.empty() ? "" : ", ",
+                                when,
+                                clock_now(gpu.clocks)),
+                    remedy,
+                    {words, "none"});
 }
 
 // gpu.temperature goes by the same heat.
@@ -147,25 +146,22 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot,
     Finding finding = held_down(gpu,
                                 held ? Outcome::fail : Outcome::warn,
                                 words,
-                                held ? held->words : std::string("at this moment"));
-    finding.remedy = held ? hardware_remedy(snapshot) : Remedy::watch;
+                                held ? hardware_remedy(snapshot) : Remedy::watch,
+                                held ? held->words : "at this moment");
     return (reasons & kHardwareThermal) != 0 ? too_hot(std::move(finding)) : finding;
   }
   if (const Reasons unknown = reasons & ~kKnown; unknown != 0) {
-    Finding finding = gpu::about(gpu,
-                                 Outcome::warn,
-                                 fmt::format("the clocks are held down for a reason that this "
-                                             "muster does not know (bits {:#x}){}",
-                                             unknown,
-                                             clock_now(gpu.clocks)));
-    finding.observed = count_value(unknown);
-    finding.remedy = Remedy::watch;
-    return finding;
+    return gpu::about(gpu,
+                      Outcome::warn,
+                      fmt::format("the clocks are held down for a reason that this "
+                                  "muster does not know (bits {:#x}){}",
+                                  unknown,
+                                  clock_now(gpu.clocks)),
+                      Remedy::watch,
+                      {count_value(unknown)});
   }
   if ((reasons & kSoftwareThermal) == 0) return std::nullopt;
-  Finding finding = held_down(gpu, Outcome::warn, "software thermal slowdown");
-  finding.remedy = Remedy::watch;
-  return too_hot(std::move(finding));
+  return too_hot(held_down(gpu, Outcome::warn, "software thermal slowdown", Remedy::watch));
 }
 
 std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
@@ -181,19 +177,14 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
   if (!application || (!limit && !by_default)) return std::nullopt;
   const double expected = limit ? limit->value / kMega : *by_default;
   if (std::abs(*application - expected) < 1) return std::nullopt;
-  Finding finding =
-      gpu::about(gpu,
-                 Outcome::warn,
-                 fmt::format("the clocks are locked: {} MHz for applications, {} {:g} "
-                             "MHz",
-                             *application,
-                             limit ? "expected" : "by default it is",
-                             expected));
-  finding.observed = static_cast<double>(*application);
-  finding.limit = expected;
-  finding.unit = "MHz";
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::warn,
+                    fmt::format("the clocks are locked: {} MHz for applications, {} {:g} MHz",
+                                *application,
+                                limit ? "expected" : "by default it is",
+                                expected),
+                    Remedy::fix_config,
+                    {static_cast<double>(*application), expected, "MHz"});
 }
 
 // A GPU at work whose clock stays low, though nothing is said to hold it down. One look at it: it
@@ -206,18 +197,15 @@ std::optional<Finding> judge_slow(const Gpu& gpu) {
   const bool low = *clocks.sm_mhz * 2 < *clocks.sm_max_mhz;
   if (!low || (*clocks.reasons & kSaysWhy) != 0) return std::nullopt;
   if (gpu.utilisation.value_or(0) < kBusyPercent) return std::nullopt;
-  Finding finding =
-      gpu::about(gpu,
-                 Outcome::warn,
-                 fmt::format("works at {} of {} MHz, and the driver names nothing that "
-                             "holds the clocks down",
-                             *clocks.sm_mhz,
-                             *clocks.sm_max_mhz));
-  finding.observed = static_cast<double>(*clocks.sm_mhz);
-  finding.limit = static_cast<double>(*clocks.sm_max_mhz);
-  finding.unit = "MHz";
-  finding.remedy = Remedy::watch;
-  return finding;
+  return gpu::about(
+      gpu,
+      Outcome::warn,
+      fmt::format("works at {} of {} MHz, and the driver names nothing that "
+                  "holds the clocks down",
+                  *clocks.sm_mhz,
+                  *clocks.sm_max_mhz),
+      Remedy::watch,
+      {static_cast<double>(*clocks.sm_mhz), static_cast<double>(*clocks.sm_max_mhz), "MHz"});
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,
@@ -252,15 +240,14 @@ Finding short_of_power(const Snapshot& snapshot,
     if (held && !lasts) words = held->words;
     lasts = lasts || held;
   }
-  return {.device = std::string(kNode),
-          .outcome = lasts ? Outcome::fail : Outcome::warn,
-          .message = fmt::format("the clocks of all {} GPUs are held down by the hardware power "
-                                 "brake, {}: the node's power supply or its power shelf",
-                                 gpus.size(),
-                                 words),
-          .observed = std::string("hardware power brake"),
-          .limit = std::string("none"),
-          .remedy = lasts ? hardware_remedy(snapshot) : Remedy::watch};
+  return about(kNode,
+               lasts ? Outcome::fail : Outcome::warn,
+               fmt::format("the clocks of all {} GPUs are held down by the hardware power "
+                           "brake, {}: the node's power supply or its power shelf",
+                           gpus.size(),
+                           words),
+               lasts ? hardware_remedy(snapshot) : Remedy::watch,
+               {"hardware power brake", "none"});
 }
 
 // A GPU that can never run as fast as its sisters.
@@ -289,12 +276,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       snapshot,
       [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu->clocks, said_already); },
       "with free clocks");
-  if (!findings.empty()) {
-    std::erase_if(more, [](const Finding& each) { return each.outcome == Outcome::pass; });
-  }
-  std::ranges::move(more, std::back_inserter(findings));
-  auto odd = odd_highest(snapshot);
-  std::ranges::move(odd, std::back_inserter(findings));
+  if (!findings.empty()) drop_passes(more);
+  append(findings, std::move(more));
+  append(findings, odd_highest(snapshot));
   return findings;
 }
 

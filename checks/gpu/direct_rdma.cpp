@@ -107,11 +107,10 @@ std::optional<Finding> without_driver(const Snapshot& snapshot) {
         "no peer memory module is loaded, and no NVML to ask for dma-buf: {}", nvml.reason));
   }
   if (!nvml.ok()) {
-    return Finding{.device = std::string(kNode),
-                   .outcome = Outcome::unknown,
-                   .message = fmt::format("no peer memory module is loaded, and whether dma-buf "
-                                          "works is not known: {}",
-                                          nvml.reason)};
+    return unknown(kNode,
+                   fmt::format("no peer memory module is loaded, and whether dma-buf "
+                               "works is not known: {}",
+                               nvml.reason));
   }
   if (nvml->trouble.empty()) return std::nullopt;
   return skipped("NVML cannot be used: gpu.driver says why");
@@ -134,22 +133,19 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
                                *snapshot.kernel->release,
                                snapshot.nvml->driver.value_or("")))};
   }
-  Finding finding{
-      .device = std::string(kNode),
-      .outcome = obstacle->outcome,
-      .message = fmt::format("HCAs do not reach the memory of GPUs: nvidia_peermem is "
-                             "not loaded, and dma-buf cannot take its place: {}",
-                             obstacle->why),
-      .remedy = Remedy::fix_config,
-      // The module by itself.
-      .seen_by = {{"host.modules", "*nvidia_peermem*"}, {"host.modules", "*nv_peer_mem*"}}};
-  if (finding.outcome == Outcome::unknown) {
-    finding.message = fmt::format(
-        "nvidia_peermem is not loaded, and whether dma-buf takes its "
-        "place is not known: {}",
-        obstacle->why);
-    finding.remedy = Remedy::none;
-  }
+  Finding finding =
+      obstacle->outcome == Outcome::unknown
+          ? unknown(kNode,
+                    fmt::format("nvidia_peermem is not loaded, and whether dma-buf takes its "
+                                "place is not known: {}",
+                                obstacle->why))
+          : failed(kNode,
+                   fmt::format("HCAs do not reach the memory of GPUs: nvidia_peermem is "
+                               "not loaded, and dma-buf cannot take its place: {}",
+                               obstacle->why),
+                   Remedy::fix_config);
+  // The module by itself.
+  finding.seen_by = {{"host.modules", "*nvidia_peermem*"}, {"host.modules", "*nv_peer_mem*"}};
   return {finding};
 }
 

@@ -20,13 +20,6 @@ constexpr int kNotLoaded = 9;
 constexpr int kNoLibrary = 12;
 constexpr int kMismatch = 18;
 
-Finding failed(std::string message, Remedy remedy) {
-  return {.device = std::string(kNode),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
-}
-
 // "535.161.08" as numbers; a part that is none counts as 0.
 std::vector<std::uint64_t> parts_of(std::string_view version) {
   std::vector<std::uint64_t> parts;
@@ -35,19 +28,18 @@ std::vector<std::uint64_t> parts_of(std::string_view version) {
 }
 
 Finding no_library(std::string_view why) {
-  return failed(fmt::format("there is no NVML: {}", why), Remedy::fix_config);
+  return failed(kNode, fmt::format("there is no NVML: {}", why), Remedy::fix_config);
 }
 
 Finding unusable(const Nvml& nvml) {
   // Neither the node's fault nor the driver's: nothing was judged.
   if (nvml.trouble_code == kOk) {
-    return {.device = std::string(kNode),
-            .outcome = Outcome::unknown,
-            .message = fmt::format("the GPUs are not known: {}", nvml.trouble)};
+    return unknown(kNode, fmt::format("the GPUs are not known: {}", nvml.trouble));
   }
   if (nvml.trouble_code == kNoLibrary) return no_library(nvml.trouble);
   if (nvml.trouble_code == kMismatch) {
     return failed(
+        kNode,
         fmt::format("NVML and the kernel's module ({}) are of different versions, as after "
                     "an upgrade of the driver: {}",
                     nvml.module.value_or("version not known"),
@@ -55,20 +47,17 @@ Finding unusable(const Nvml& nvml) {
         Remedy::reboot);
   }
   if (nvml.trouble_code == kNotLoaded) {
-    return failed(fmt::format("the driver is not loaded: {}", nvml.trouble), Remedy::reboot);
+    return failed(kNode, fmt::format("the driver is not loaded: {}", nvml.trouble), Remedy::reboot);
   }
-  return failed(fmt::format("NVML cannot be used: {}", nvml.trouble), Remedy::reboot);
+  return failed(kNode, fmt::format("NVML cannot be used: {}", nvml.trouble), Remedy::reboot);
 }
 
 Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   if (!nvml.driver) return {not_known(kNode, "the driver's version", nvml.driver)};
   const std::string& driver = *nvml.driver;
   Findings findings;
-  const auto wrong = [&](std::string message, std::string limit, Remedy remedy) {
-    Finding finding = failed(std::move(message), remedy);
-    finding.observed = driver;
-    finding.limit = std::move(limit);
-    findings.push_back(std::move(finding));
+  const auto wrong = [&](std::string message, const std::string& limit, Remedy remedy) {
+    findings.push_back(failed(kNode, std::move(message), remedy, {driver, limit}));
   };
   if (nvml.module && *nvml.module != driver) {
     wrong(fmt::format("NVML is of driver {}, the kernel's module of {}", driver, *nvml.module),
@@ -88,7 +77,8 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   if (nvml.confidential.value_or(false) && nvml.confidential_ready.known() &&
       !*nvml.confidential_ready) {
     findings.push_back(
-        failed("confidential computing is on, and the GPUs take no work: nobody has set them ready",
+        failed(kNode,
+               "confidential computing is on, and the GPUs take no work: nobody has set them ready",
                Remedy::restart_service));
   }
   return or_pass(std::move(findings), fmt::format("driver {}", driver));

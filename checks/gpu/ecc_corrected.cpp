@@ -18,17 +18,14 @@ std::optional<Finding> above(const Gpu& gpu,
     return gpu::not_told(gpu, fmt::format("the count of corrected {} errors", where), errors);
   }
   if (*errors <= static_cast<std::uint64_t>(*limit)) return std::nullopt;
-  Finding finding = gpu::about(gpu,
-                               Outcome::warn,
-                               fmt::format("{} in {} over its life, more than {}",
-                                           counted(*errors, "corrected error"),
-                                           where,
-                                           *limit));
-  finding.observed = count_value(*errors);
-  finding.limit = std::int64_t{*limit};
-  finding.unit = "errors";
-  finding.remedy = Remedy::watch;
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::warn,
+                    fmt::format("{} in {} over its life, more than {}",
+                                counted(*errors, "corrected error"),
+                                where,
+                                *limit),
+                    Remedy::watch,
+                    {count_value(*errors), *limit, "errors"});
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,

@@ -14,35 +14,19 @@
 namespace muster::checks {
 namespace {
 
-Finding with_counts(Finding finding, const GpuRemappedRows& rows, Remedy remedy) {
-  finding.observed = count_value(rows.corrected + rows.uncorrected);
-  finding.unit = "rows";
-  finding.remedy = remedy;
-  return finding;
-}
-
 bool hidden_by_mig(const Gpu& gpu) {
   return gpu.remapped_rows.is_absent() && gpu.modes.mig.value_or(false);
 }
 
 Finding untold(const Snapshot& snapshot, const Gpu& gpu) {
   if (hidden_by_mig(gpu)) {
-    return {.device = gpu::name_of(gpu),
-            .outcome = Outcome::unknown,
-            .message = "remapped rows are not known: the driver does not tell while MIG is on"};
+    return unknown(gpu::name_of(gpu),
+                   "remapped rows are not known: the driver does not tell while MIG is on");
   }
   return gpu::not_told_beside(
       snapshot, gpu, "the state of remapped rows", [](const Gpu& each) -> const auto& {
         return each.remapped_rows;
       });
-}
-
-Finding pending(const Snapshot& snapshot, const Gpu& gpu, std::string message) {
-  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
-  finding.observed = true;
-  finding.limit = false;
-  finding.remedy = gpu::reset_remedy(snapshot);
-  return finding;
 }
 
 // The worst of the four states.
@@ -51,38 +35,39 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const GpuRemappedRowsLimits& limits) {
   if (!gpu.remapped_rows) return untold(snapshot, gpu);
   const auto& rows = *gpu.remapped_rows;
+  const auto fault = [&](std::string message, Remedy remedy) {
+    return gpu::about(gpu, Outcome::fail, std::move(message), remedy, {true, false});
+  };
   if (rows.failed) {
-    Finding finding =
-        gpu::about(gpu, Outcome::fail, "row remapping failed: no spare row was left for a bad one");
-    finding.observed = true;
-    finding.limit = false;
-    finding.remedy = hardware_remedy(snapshot);
-    return finding;
+    return fault("row remapping failed: no spare row was left for a bad one",
+                 hardware_remedy(snapshot));
   }
   if (rows.pending) {
-    return pending(snapshot, gpu, "a bad row waits for a reset to be remapped");
+    return fault("a bad row waits for a reset to be remapped", gpu::reset_remedy(snapshot));
   }
   if (gpu.repairs && (gpu.repairs->channel_pending || gpu.repairs->tpc_pending)) {
-    return pending(snapshot, gpu, "a repair waits for a reset");
-  }
-  if (gpu.spare_rows && gpu.spare_rows->none > 0) {
-    Finding finding = gpu::about(
-        gpu,
-        Outcome::warn,
-        fmt::format("{} of memory without a spare row left: the next bad row there cannot be "
-                    "remapped",
-                    counted(gpu.spare_rows->none, "bank")));
-    return with_counts(std::move(finding), rows, Remedy::watch);
+    return fault("a repair waits for a reset", gpu::reset_remedy(snapshot));
   }
   const auto remapped = rows.corrected + rows.uncorrected;
+  const auto warning = [&](std::string message, Value limit) {
+    return gpu::about(gpu,
+                      Outcome::warn,
+                      std::move(message),
+                      Remedy::watch,
+                      {count_value(remapped), std::move(limit), "rows"});
+  };
+  if (gpu.spare_rows && gpu.spare_rows->none > 0) {
+    return warning(
+        fmt::format("{} of memory without a spare row left: the next bad row there cannot be "
+                    "remapped",
+                    counted(gpu.spare_rows->none, "bank")),
+        {});
+  }
   if (limits.watch_above && remapped > static_cast<std::uint64_t>(*limits.watch_above)) {
-    Finding finding = gpu::about(
-        gpu,
-        Outcome::warn,
+    return warning(
         fmt::format(
-            "{} of memory remapped, more than {}", counted(remapped, "row"), *limits.watch_above));
-    finding.limit = std::int64_t{*limits.watch_above};
-    return with_counts(std::move(finding), rows, Remedy::watch);
+            "{} of memory remapped, more than {}", counted(remapped, "row"), *limits.watch_above),
+        *limits.watch_above);
   }
   return std::nullopt;
 }

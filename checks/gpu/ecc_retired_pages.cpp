@@ -29,17 +29,14 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   const auto retired = *pages.single_bit + *pages.double_bit;
   const bool many = limits.fail_above && retired > static_cast<std::uint64_t>(*limits.fail_above);
   if (!many && !*pages.pending) return std::nullopt;
-  Finding finding = gpu::about(
+  return gpu::about(
       gpu,
       Outcome::fail,
       many ? fmt::format("{}, more than {}", counted(retired, "retired page"), *limits.fail_above)
            : fmt::format("a bad page waits for a reset to be retired; {} so far",
-                         counted(retired, "page")));
-  finding.observed = count_value(retired);
-  if (limits.fail_above) finding.limit = std::int64_t{*limits.fail_above};
-  finding.unit = "pages";
-  finding.remedy = many ? hardware_remedy(snapshot) : gpu::reset_remedy(snapshot);
-  return finding;
+                         counted(retired, "page")),
+      many ? hardware_remedy(snapshot) : gpu::reset_remedy(snapshot),
+      {count_value(retired), limits.fail_above ? Value(*limits.fail_above) : Value(), "pages"});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

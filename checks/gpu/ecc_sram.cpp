@@ -28,11 +28,9 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
                                flagged ? Outcome::fail : Outcome::warn,
                                fmt::format("{} in the SRAMs over its life{}",
                                            counted(errors, "uncorrected error"),
-                                           flagged ? "; the driver's threshold is exceeded" : ""));
-  finding.observed = count_value(errors);
-  finding.limit = count_value(0);
-  finding.unit = "errors";
-  finding.remedy = flagged ? hardware_remedy(snapshot) : Remedy::watch;
+                                           flagged ? "; the driver's threshold is exceeded" : ""),
+                               flagged ? hardware_remedy(snapshot) : Remedy::watch,
+                               {count_value(errors), 0, "errors"});
   // Errors since the driver was loaded fail there, and are among those counted here.
   if (!flagged && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
     finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};

@@ -79,11 +79,9 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Profile& profil
                                fmt::format("{} in DRAM and {} in SRAM since the driver was loaded",
                                            dram ? counted(*dram, "uncorrected error")
                                                 : fmt::format("{} of uncorrected errors", kUnknown),
-                                           sram ? fmt::to_string(*sram) : std::string(kUnknown)));
-  finding.observed = count_value(sum(dram.value_or(0), sram.value_or(0)));
-  finding.limit = count_value(0);
-  finding.unit = "errors";
-  finding.remedy = gpu::reset_remedy(snapshot);
+                                           sram ? fmt::to_string(*sram) : std::string(kUnknown)),
+                               gpu::reset_remedy(snapshot),
+                               {count_value(sum(dram.value_or(0), sram.value_or(0))), 0, "errors"});
   finding.code = code_in_log(snapshot, profile.gpu->xid, gpu);
   add_witnesses(gpu, finding);
   return finding;

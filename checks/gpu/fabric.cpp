@@ -142,23 +142,25 @@ std::optional<Finding> none_ready(const Snapshot& snapshot,
   const unsigned least = std::ranges::min(members, {}, [](const Gpu* gpu) {
                            return gpu->fabric->state;
                          })->fabric->state;
-  Finding finding{.device = std::string(kNode),
-                  .outcome = Outcome::fail,
-                  .message = fmt::format("the registration of all {} GPUs in the NVSwitch fabric "
-                                         "is {}",
-                                         members.size(),
-                                         word_for(least)),
-                  .observed = std::string(word_for(least)),
-                  .limit = std::string("completed")};
+  // Which remedy depends on the time that is left.
+  Finding finding =
+      failed(kNode,
+             fmt::format("the registration of all {} GPUs in the NVSwitch fabric is {}",
+                         members.size(),
+                         word_for(least)),
+             Remedy::none,
+             {std::string(word_for(least)), "completed"});
   say_what_to_do(snapshot, *members.front(), limits, finding);
   return finding;
 }
 
-Finding failed(const Gpu& gpu, std::string message, std::string observed, Remedy remedy) {
-  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
-  finding.observed = std::move(observed);
-  finding.limit = std::string("completed");
-  finding.remedy = remedy;
+Finding unfit(const Gpu& gpu,
+              std::string message,
+              std::string observed,
+              Remedy remedy,
+              std::string limit = "completed") {
+  Finding finding = gpu::about(
+      gpu, Outcome::fail, std::move(message), remedy, {std::move(observed), std::move(limit)});
   // A lost link is why a GPU is refused or degraded.
   finding.seen_by = {{.check = "gpu.nvlink_state", .device = finding.device}};
   return finding;
@@ -166,22 +168,21 @@ Finding failed(const Gpu& gpu, std::string message, std::string observed, Remedy
 
 Finding waiting(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits) {
   const auto word = word_for(gpu.fabric->state);
-  Finding finding = failed(gpu,
-                           fmt::format("the registration in the NVSwitch fabric is {}", word),
-                           std::string(word),
-                           Remedy::restart_service);
+  Finding finding = unfit(gpu,
+                          fmt::format("the registration in the NVSwitch fabric is {}", word),
+                          std::string(word),
+                          Remedy::restart_service);
   say_what_to_do(snapshot, gpu, limits, finding);
   return finding;
 }
 
 Finding without_cluster(const Snapshot& snapshot, const Gpu& gpu) {
-  Finding finding =
-      failed(gpu,
-             "is registered, and in no cluster: it cannot reach the GPUs of the rack's other nodes",
-             "no cluster",
-             snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config);
-  finding.limit = std::string("a cluster");
-  return finding;
+  return unfit(
+      gpu,
+      "is registered, and in no cluster: it cannot reach the GPUs of the rack's other nodes",
+      "no cluster",
+      snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
+      "a cluster");
 }
 
 std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
@@ -193,12 +194,12 @@ std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
   if (health.outcome == Outcome::pass) return std::nullopt;
   const auto faults = fmt::format("{}", fmt::join(health.faults, ", "));
   Finding finding =
-      failed(gpu,
-             fmt::format("the fabric of this GPU is not sound: {}", faults),
-             faults,
-             health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot));
+      unfit(gpu,
+            fmt::format("the fabric of this GPU is not sound: {}", faults),
+            faults,
+            health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot),
+            "healthy");
   finding.outcome = health.outcome;
-  finding.limit = std::string("healthy");
   if (health.outcome == Outcome::warn) finding.remedy = Remedy::watch;
   return finding;
 }
@@ -211,33 +212,28 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   const bool left_out = gpu.fabric ? gpu.fabric->state == kNotSupported
                                    : gpu::says(gpu.fabric.why(), gpu::NvmlCode::not_supported);
   if (left_out && others && gpu::hides_links(gpu).empty()) {
-    return failed(gpu,
-                  "takes no part in the NVSwitch fabric, other GPUs of this node do",
-                  "not supported",
-                  gpu::reset_remedy(snapshot));
+    return unfit(gpu,
+                 "takes no part in the NVSwitch fabric, other GPUs of this node do",
+                 "not supported",
+                 gpu::reset_remedy(snapshot));
   }
   if (!gpu.fabric) return gpu::not_told(gpu, "the state of the fabric", gpu.fabric);
   const auto& fabric = *gpu.fabric;
   if (fabric.state == kNotSupported) {
-    return Finding{.device = gpu::name_of(gpu),
-                   .outcome = Outcome::skip,
-                   .message = "takes no part in an NVSwitch fabric"};
+    return skipped("takes no part in an NVSwitch fabric", gpu::name_of(gpu));
   }
-  if (is_waiting(gpu)) {
-    return waiting(snapshot, gpu, limits);
-  }
+  if (is_waiting(gpu)) return waiting(snapshot, gpu, limits);
   if (fabric.state != kCompleted) {
-    return Finding{.device = gpu::name_of(gpu),
-                   .outcome = Outcome::unknown,
-                   .message = fmt::format(
-                       "the fabric is in state {}, which this muster does not know", fabric.state)};
+    return unknown(
+        gpu::name_of(gpu),
+        fmt::format("the fabric is in state {}, which this muster does not know", fabric.state));
   }
   if (fabric.status != 0) {
-    return failed(gpu,
-                  fmt::format("the registration in the NVSwitch fabric failed with NVML's code {}",
-                              fabric.status),
-                  fmt::format("code {}", fabric.status),
-                  gpu::reset_remedy(snapshot));
+    return unfit(gpu,
+                 fmt::format("the registration in the NVSwitch fabric failed with NVML's code {}",
+                             fabric.status),
+                 fmt::format("code {}", fabric.status),
+                 gpu::reset_remedy(snapshot));
   }
   if (auto finding = judge_health(snapshot, gpu)) return finding;
   if (limits.cluster.value_or(false) && fabric.cluster.empty()) {
@@ -258,25 +254,21 @@ std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
          fmt::format(
              "cluster {} clique {}", cluster.empty() ? "none" : cluster, each->fabric->clique)});
   }
-  const Finding like{.outcome = Outcome::fail, .remedy = Remedy::fix_config};
-  auto odd = disagreements(said, {.what = "fabric", .devices = "GPUs"}, like);
+  constexpr Comparison kFabric{.what = "fabric", .devices = "GPUs"};
+  const auto odd =
+      disagreements(said, kFabric, {.outcome = Outcome::fail, .remedy = Remedy::fix_config});
   if (odd.empty()) return std::nullopt;
   if (odd.size() == 1) return odd.front();
-  Finding finding = like;
-  finding.device = kNode;
-  finding.message = fmt::format("fabric differs between GPUs: {}", who_says_what(said));
-  return finding;
+  return failed(kNode, differs(said, kFabric), Remedy::fix_config);
 }
 
 // Nodes of a rack reach each other's GPUs through the service nvidia-imex.
 Findings judge_imex(const Snapshot& snapshot) {
   static constexpr std::string_view kService = "nvidia-imex.service";
   const auto lacks = [](std::string message, Remedy remedy) {
-    return Finding{.device = std::string(kService),
-                   .outcome = Outcome::fail,
-                   .message = std::move(message),
-                   .remedy = remedy,
-                   .seen_by = {{.check = "host.services", .device = std::string(kService)}}};
+    Finding finding = failed(kService, std::move(message), remedy);
+    finding.seen_by = {{.check = "host.services", .device = finding.device}};
+    return finding;
   };
   Findings findings;
   const auto& services = snapshot.services;
@@ -313,11 +305,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits, any); },
       "registered in one sound fabric");
   if (auto finding = apart(gpus)) {
-    std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
+    drop_passes(findings);
     findings.push_back(*std::move(finding));
   }
-  if (limits.imex.value_or(false))
-    std::ranges::move(judge_imex(snapshot), std::back_inserter(findings));
+  if (limits.imex.value_or(false)) append(findings, judge_imex(snapshot));
   return findings;
 }
 

@@ -111,10 +111,8 @@ bool is_corrupt(const Gpu& gpu) {
 }
 
 Finding corrupt(const Snapshot& snapshot, const Gpu& gpu) {
-  Finding finding = gpu::about(gpu, Outcome::fail, "the InfoROM is corrupt");
-  finding.observed = false;
-  finding.limit = true;
-  finding.remedy = hardware_remedy(snapshot);
+  Finding finding = gpu::about(
+      gpu, Outcome::fail, "the InfoROM is corrupt", hardware_remedy(snapshot), {false, true});
   finding.code = "NHC2008";
   return finding;
 }
@@ -141,11 +139,11 @@ Finding odd(const Gpu& gpu, const Findings& oddities) {
   std::vector<std::string_view> messages;
   messages.reserve(oddities.size());
   for (const auto& each : oddities) messages.emplace_back(each.message);
-  Finding finding = gpu::about(gpu, Outcome::warn, fmt::format("{}", fmt::join(messages, "; ")));
-  finding.observed = oddities.front().observed;
-  finding.limit = oddities.front().limit;
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::warn,
+                    fmt::format("{}", fmt::join(messages, "; ")),
+                    Remedy::fix_config,
+                    {oddities.front().observed, oddities.front().limit});
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,
@@ -176,12 +174,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       validated ? "with valid InfoROM and the firmware they should have"
                 : "with the firmware they should have; whether the InfoROM is valid was not read");
   if (const auto node = oddities.find(std::string(kNode)); node != oddities.end()) {
-    std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
-    for (Finding finding : node->second) {
-      finding.device = kNode;
-      finding.outcome = Outcome::warn;
-      finding.remedy = Remedy::fix_config;
-      findings.push_back(std::move(finding));
+    drop_passes(findings);
+    for (const Finding& each : node->second) {
+      findings.push_back(
+          warned(kNode, each.message, Remedy::fix_config, {each.observed, each.limit}));
     }
   }
   return findings;

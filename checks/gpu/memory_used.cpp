@@ -45,13 +45,11 @@ Finding leak(const Snapshot& snapshot,
       gpu.memory->reserved ? "" : " (the driver's own included)",
       in_mib(limit));
   if (fails && !certain) message = fmt::format("{}; {}", message, certainty.doubt);
-  Finding finding =
-      gpu::about(gpu, fails && certain ? Outcome::fail : Outcome::warn, std::move(message));
-  finding.observed = used;
-  finding.limit = limit;
-  finding.unit = "B";
-  finding.remedy = finding.outcome == Outcome::fail ? gpu::reset_remedy(snapshot) : Remedy::watch;
-  return finding;
+  return gpu::about(gpu,
+                    fails && certain ? Outcome::fail : Outcome::warn,
+                    std::move(message),
+                    fails && certain ? gpu::reset_remedy(snapshot) : Remedy::watch,
+                    {used, limit, "B"});
 }
 
 // Daemons that may have a context on each GPU, of which no list tells: monitors in a container or
@@ -84,9 +82,8 @@ std::optional<Finding> judge_used(const Snapshot& snapshot,
 // Why this GPU tells nothing about leaks.
 std::optional<Finding> cannot_tell(const Gpu& gpu) {
   if (gpu.modes.mig.value_or(false)) {
-    return Finding{.device = gpu::name_of(gpu),
-                   .outcome = Outcome::skip,
-                   .message = "with MIG on, the memory of the whole GPU does not tell of leaks"};
+    return skipped("with MIG on, the memory of the whole GPU does not tell of leaks",
+                   gpu::name_of(gpu));
   }
   if (!gpu.processes) return gpu::not_told(gpu, "the list of its processes", gpu.processes);
   if (!gpu.memory) return gpu::not_told(gpu, "the memory in use", gpu.memory);

@@ -30,11 +30,7 @@ namespace muster::checks::gpu {
   } else {
     return std::nullopt;
   }
-  Finding finding = about(gpu, Outcome::fail, std::move(message));
-  finding.observed = !expected;
-  finding.limit = expected;
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  return about(gpu, Outcome::fail, std::move(message), Remedy::fix_config, {!expected, expected});
 }
 
 }  // namespace muster::checks::gpu

@@ -151,52 +151,44 @@ class GpuErrors {
 std::string_view up_to(const Links& links) { return links.size() == 1 ? "" : "up to "; }
 
 Finding too_many_bits(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double most) {
-  Finding finding = gpu::about(gpu,
-                               Outcome::fail,
-                               fmt::format("the effective bit error rate of {} is {}{:.1e}, limit "
-                                           "{:.1e}",
-                                           gpu::named(excess.links),
-                                           up_to(excess.links),
-                                           excess.worst,
-                                           most));
-  finding.observed = excess.worst;
-  finding.limit = most;
-  finding.remedy = hardware_remedy(snapshot);
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::fail,
+                    fmt::format("the effective bit error rate of {} is {}{:.1e}, limit {:.1e}",
+                                gpu::named(excess.links),
+                                up_to(excess.links),
+                                excess.worst,
+                                most),
+                    hardware_remedy(snapshot),
+                    {excess.worst, most});
 }
 
 Finding too_many_crc(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double least) {
-  Finding finding = gpu::about(gpu,
-                               Outcome::fail,
-                               fmt::format("{} {} {}{:.1f} CRC errors per second in {}, limit {:g}",
-                                           gpu::named(excess.links),
-                                           gpu::verb(excess.links, "has", "have"),
-                                           up_to(excess.links),
-                                           excess.worst,
-                                           in_time(excess.seconds),
-                                           least));
-  finding.observed = excess.worst;
-  finding.limit = least;
-  finding.unit = "per second";
-  finding.remedy = hardware_remedy(snapshot);
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::fail,
+                    fmt::format("{} {} {}{:.1f} CRC errors per second in {}, limit {:g}",
+                                gpu::named(excess.links),
+                                gpu::verb(excess.links, "has", "have"),
+                                up_to(excess.links),
+                                excess.worst,
+                                in_time(excess.seconds),
+                                least),
+                    hardware_remedy(snapshot),
+                    {excess.worst, least, "per second"});
 }
 
 Finding repeated(const Gpu& gpu, const Excess& excess, std::string_view what, int most) {
   const auto times = static_cast<std::uint64_t>(excess.worst);
-  Finding finding = gpu::about(gpu,
-                               Outcome::warn,
-                               fmt::format("{} {} {}{} in {}, at most {} allowed",
-                                           gpu::named(excess.links),
-                                           what,
-                                           up_to(excess.links),
-                                           counted(times, "time"),
-                                           in_time(excess.seconds),
-                                           most));
-  finding.observed = count_value(times);
-  finding.limit = std::int64_t{most};
-  finding.remedy = Remedy::watch;
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::warn,
+                    fmt::format("{} {} {}{} in {}, at most {} allowed",
+                                gpu::named(excess.links),
+                                what,
+                                up_to(excess.links),
+                                counted(times, "time"),
+                                in_time(excess.seconds),
+                                most),
+                    Remedy::watch,
+                    {count_value(times), most});
 }
 
 // The worst of what a GPU's links tell: one bad link raises several counters.
@@ -218,11 +210,9 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
     return finding;
   }
   if (!seen.unreadable.empty()) {
-    return Finding{
-        .device = gpu::name_of(gpu),
-        .outcome = Outcome::unknown,
-        .message = fmt::format(
-            "the errors of {} are not known: {}", gpu::named(seen.unreadable), seen.why)};
+    return unknown(
+        gpu::name_of(gpu),
+        fmt::format("the errors of {} are not known: {}", gpu::named(seen.unreadable), seen.why));
   }
   if (!seen.recoveries.links.empty()) {
     return repeated(gpu, seen.recoveries, "recovered", *limits.recoveries_warn_above);

@@ -3,7 +3,6 @@
 // its peer.
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -63,19 +62,17 @@ std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& prof
   if (gpus < 2) return std::nullopt;
   const int wanted = *profile.gpu->nvlink_state.links;
   const bool switched = profile.topo->nvlink_matrix.ends_in == NvlinkEnd::nvswitch;
-  return Finding{.device = std::string(kNode),
-                 .outcome = Outcome::fail,
-                 .message = fmt::format(
-                     "no NVLink is active on any of {} GPUs, expected {} on each", gpus, wanted),
-                 .observed = std::int64_t{0},
-                 .limit = std::int64_t{wanted},
-                 .unit = "links",
-                 .remedy = switched ? Remedy::restart_service : gpu::reset_remedy(snapshot),
-                 .seen_by = {{.check = "gpu.fabric", .device = "node"},
-                             {.check = "host.services", .device = "nvidia-fabricmanager*"}}};
+  Finding finding = failed(
+      kNode,
+      fmt::format("no NVLink is active on any of {} GPUs, expected {} on each", gpus, wanted),
+      switched ? Remedy::restart_service : gpu::reset_remedy(snapshot),
+      {0, wanted, "links"});
+  finding.seen_by = {{.check = "gpu.fabric", .device = "node"},
+                     {.check = "host.services", .device = "nvidia-fabricmanager*"}};
+  return finding;
 }
 
-std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted) {
+std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted, Remedy remedy) {
   const auto most = links.up.size() + links.unclear.size();
   if (most >= static_cast<std::size_t>(wanted)) return std::nullopt;
   std::string message = has_none(gpu) ? fmt::format("no NVLink, expected {}", wanted)
@@ -89,14 +86,14 @@ std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted) {
                           gpu::named(links.inactive),
                           gpu::verb(links.inactive, "is", "are"));
   }
-  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
-  finding.observed = count_value(links.up.size());
-  finding.limit = std::int64_t{wanted};
-  finding.unit = "links";
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::fail,
+                    std::move(message),
+                    remedy,
+                    {count_value(links.up.size()), wanted, "links"});
 }
 
-std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit) {
+std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, Remedy remedy) {
   constexpr double kRounding = 0.01;
   if (!limit) return std::nullopt;
   const double expected = limit->value / kGiga;
@@ -109,18 +106,16 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit) 
     return speed < expected * (1 - kRounding);
   });
   if (links.empty()) return std::nullopt;
-  Finding finding = gpu::about(gpu,
-                               Outcome::fail,
-                               fmt::format("{} {} at {}{:g} GB/s, expected {:g} GB/s",
-                                           gpu::named(links),
-                                           gpu::verb(links, "runs", "run"),
-                                           links.size() == 1 ? "" : "down to ",
-                                           slowest,
-                                           expected));
-  finding.observed = slowest;
-  finding.limit = expected;
-  finding.unit = "GB/s";
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::fail,
+                    fmt::format("{} {} at {}{:g} GB/s, expected {:g} GB/s",
+                                gpu::named(links),
+                                gpu::verb(links, "runs", "run"),
+                                links.size() == 1 ? "" : "down to ",
+                                slowest,
+                                expected),
+                    remedy,
+                    {slowest, expected, "GB/s"});
 }
 
 bool has_known_peer(const NvLink& link) {
@@ -129,7 +124,10 @@ bool has_known_peer(const NvLink& link) {
 
 // Where NVML names no peer at all, it cannot see them: nothing is missing. Links that are not wired
 // need none.
-std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, int wanted) {
+std::optional<Finding> without_peer(const Snapshot& snapshot,
+                                    const Gpu& gpu,
+                                    int wanted,
+                                    Remedy remedy) {
   const auto gpus = gpu::answering(snapshot);
   const bool told = std::ranges::any_of(
       gpus, [](const Gpu* each) { return !gpu::links_where(*each, has_known_peer).empty(); });
@@ -139,22 +137,19 @@ std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, in
   const auto up = gpu::links_where(gpu, gpu::is_up).size();
   const bool enough = up - links.size() >= static_cast<std::size_t>(wanted);
   if (!told || links.empty() || enough) return std::nullopt;
-  Finding finding = gpu::about(gpu,
-                               Outcome::fail,
-                               fmt::format("{} {} active and {} no peer that NVML knows",
-                                           gpu::named(links),
-                                           gpu::verb(links, "is", "are"),
-                                           gpu::verb(links, "has", "have")));
-  finding.observed = count_value(links.size());
-  finding.limit = std::int64_t{0};
-  finding.unit = "links";
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::fail,
+                    fmt::format("{} {} active and {} no peer that NVML knows",
+                                gpu::named(links),
+                                gpu::verb(links, "is", "are"),
+                                gpu::verb(links, "has", "have")),
+                    remedy,
+                    {count_value(links.size()), 0, "links"});
 }
 
 Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const std::string& why) {
-  return {.device = gpu::name_of(gpu),
-          .outcome = Outcome::unknown,
-          .message = fmt::format("the {} of {} is not known: {}", what, gpu::named(links), why)};
+  return unknown(gpu::name_of(gpu),
+                 fmt::format("the {} of {} is not known: {}", what, gpu::named(links), why));
 }
 
 // What NVML should have told about links that are up.
@@ -227,11 +222,11 @@ std::optional<Finding> judge_links(const Snapshot& snapshot,
                                    const Profile& profile,
                                    const GpuNvlinkLimits& limits) {
   const Standing links(gpu);
-  for (auto finding : {lost(gpu, links, *limits.links),
-                       slow(gpu, limits.speed),
-                       without_peer(snapshot, gpu, *limits.links)}) {
+  const Remedy reset = gpu::reset_remedy(snapshot);
+  for (auto finding : {lost(gpu, links, *limits.links, reset),
+                       slow(gpu, limits.speed, reset),
+                       without_peer(snapshot, gpu, *limits.links, reset)}) {
     if (!finding) continue;
-    finding->remedy = gpu::reset_remedy(snapshot);
     finding->seen_by = gone_peers(snapshot, profile);
     // Bridges may join some of the cards only.
     const bool bridged = !profile.gpu->nvlink_state.links && links.up.empty();
@@ -250,9 +245,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const GpuNvlinkLimits& limits) {
   if (limits.links.value_or(0) <= 0) return std::nullopt;
   if (const auto why = gpu::hides_links(gpu); !why.empty()) {
-    return Finding{.device = gpu::name_of(gpu),
-                   .outcome = Outcome::skip,
-                   .message = fmt::format("NVLinks are not judged: {}", why)};
+    return skipped(fmt::format("NVLinks are not judged: {}", why), gpu::name_of(gpu));
   }
   if (!gpu.nvlinks && !has_none(gpu))
     return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks);
@@ -270,9 +263,8 @@ Findings judge_by_sisters(const Snapshot& snapshot, const Profile& profile) {
       [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, sisters.limits_of(gpu)); },
       "with as many NVLinks as those like it");
   auto undecided = sisters.undecided();
-  if (undecided.empty()) return findings;
-  std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
-  std::ranges::move(undecided, std::back_inserter(findings));
+  if (!undecided.empty()) drop_passes(findings);
+  append(findings, std::move(undecided));
   return findings;
 }
 

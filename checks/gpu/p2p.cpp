@@ -96,33 +96,34 @@ void leave_to_causes(const std::vector<std::string>& devices, Finding& finding) 
   finding.seen_by.push_back({"host.services", "nvidia-fabricmanager*"});
 }
 
-Finding refused(Finding finding, const std::vector<Pair>& pairs) {
+Remedy remedy_of(const std::vector<Pair>& pairs) {
   const bool set = std::ranges::any_of(
       pairs, [](const Pair& pair) { return pair.status == unsigned{registry}; });
-  finding.observed = count_value(pairs.size());
-  finding.limit = count_value(0);
-  finding.unit = "pairs";
-  finding.remedy = set ? Remedy::fix_config : Remedy::reboot;
-  return finding;
+  return set ? Remedy::fix_config : Remedy::reboot;
 }
 
+Values values_of(const std::vector<Pair>& pairs) { return {count_value(pairs.size()), 0, "pairs"}; }
+
 Finding all_broken(const std::vector<Pair>& broken) {
-  Finding finding{.device = std::string(kNode),
-                  .outcome = Outcome::fail,
-                  .message = fmt::format("no GPU can read the memory of another, {}: {}",
-                                         counted(broken.size(), "pair"),
-                                         reasons_of(broken))};
+  Finding finding = failed(kNode,
+                           fmt::format("no GPU can read the memory of another, {}: {}",
+                                       counted(broken.size(), "pair"),
+                                       reasons_of(broken)),
+                           remedy_of(broken),
+                           values_of(broken));
   leave_to_causes({"*"}, finding);
-  return refused(std::move(finding), broken);
+  return finding;
 }
 
 Finding culprit(const Gpu& gpu, const std::vector<Pair>& its) {
   Finding finding = gpu::about(
       gpu,
       Outcome::fail,
-      fmt::format("no peer access to any other GPU, {} of them: {}", its.size(), reasons_of(its)));
-  leave_to_causes({gpu::name_of(gpu)}, finding);
-  return refused(std::move(finding), its);
+      fmt::format("no peer access to any other GPU, {} of them: {}", its.size(), reasons_of(its)),
+      remedy_of(its),
+      values_of(its));
+  leave_to_causes({finding.device}, finding);
+  return finding;
 }
 
 Finding broken_pair(const Pair& pair) {
@@ -131,9 +132,11 @@ Finding broken_pair(const Pair& pair) {
       *pair.first,
       Outcome::fail,
       fmt::format(
-          "no peer access to {} at {}: {}", peer, pair.second->address, word_for(pair.status)));
-  leave_to_causes({gpu::name_of(*pair.first), peer}, finding);
-  return refused(std::move(finding), {pair});
+          "no peer access to {} at {}: {}", peer, pair.second->address, word_for(pair.status)),
+      remedy_of({pair}),
+      values_of({pair}));
+  leave_to_causes({finding.device, peer}, finding);
+  return finding;
 }
 
 Findings judge_pairs(const std::vector<const Gpu*>& gpus, const Pairs& pairs) {
@@ -165,14 +168,12 @@ std::vector<const Gpu*> candidates(const Snapshot& snapshot) {
 // A call that did not return is a fault of the driver whether or not peers are expected. A GPU that
 // hangs every call hangs this one as well.
 Finding hung(const Snapshot& snapshot, const Gpu& gpu) {
-  Finding finding{
-      .device = std::string(kNode),
-      .outcome = Outcome::fail,
-      .message = fmt::format("the driver does not tell whether GPUs reach each other: {}",
-                             gpu.peers.why()),
-      .remedy = Remedy::reboot,
-      .code = "NHC2015",
-      .seen_by = {{"gpu.present", "*"}}};
+  Finding finding = failed(
+      kNode,
+      fmt::format("the driver does not tell whether GPUs reach each other: {}", gpu.peers.why()),
+      Remedy::reboot);
+  finding.code = "NHC2015";
+  finding.seen_by = {{"gpu.present", "*"}};
   leave_undecided(snapshot, finding);
   return finding;
 }
@@ -195,11 +196,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Pairs pairs = pairs_of(gpus);
   Findings findings = judge_pairs(gpus, pairs);
   if (pairs.untold > 0) {
-    findings.push_back({.device = std::string(kNode),
-                        .outcome = Outcome::unknown,
-                        .message = fmt::format("NVML does not tell whether {} of GPUs reach each "
-                                               "other",
-                                               counted(pairs.untold, "pair"))});
+    findings.push_back(unknown(kNode,
+                               fmt::format("NVML does not tell whether {} of GPUs reach each other",
+                                           counted(pairs.untold, "pair"))));
   }
   return or_pass(std::move(findings),
                  fmt::format("{} read each other's memory, {}",

@@ -43,11 +43,9 @@ Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
                                fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
                                            per_minute,
                                            in_time(delta.seconds),
-                                           most));
-  finding.observed = per_minute;
-  finding.limit = most;
-  finding.unit = "per minute";
-  finding.remedy = Remedy::watch;
+                                           most),
+                               Remedy::watch,
+                               {per_minute, most, "per minute"});
   // The kernel counts the damaged packets, too, where it sees the bus.
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
@@ -60,10 +58,9 @@ Finding without_limit(const Gpu& gpu) {
     return gpu::not_told(gpu, "the PCIe generation", link.generation);
   }
   if (!link.width && !link.width_max) return gpu::not_told(gpu, "the PCIe width", link.width);
-  return {.device = gpu::name_of(gpu),
-          .outcome = Outcome::unknown,
-          .message = fmt::format("the speed of PCIe generation {} is not known",
-                                 link.generation_max.value_or(link.generation.value_or(0)))};
+  return unknown(gpu::name_of(gpu),
+                 fmt::format("the speed of PCIe generation {} is not known",
+                             link.generation_max.value_or(link.generation.value_or(0))));
 }
 
 void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit, Tally& tally) {
@@ -73,13 +70,13 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
     return;
   }
   if (*replays >= std::numeric_limits<std::uint32_t>::max()) {
-    Finding finding = {.device = gpu::name_of(gpu),
-                       .outcome = Outcome::unknown,
-                       .message = fmt::format("the counter of PCIe replays is saturated at {}: "
-                                              "loading the driver again clears it",
-                                              *replays)};
-    finding.observed = count_value(*replays);
-    tally.findings.push_back(std::move(finding));
+    tally.findings.push_back(about(gpu::name_of(gpu),
+                                   Outcome::unknown,
+                                   fmt::format("the counter of PCIe replays is saturated at {}: "
+                                               "loading the driver again clears it",
+                                               *replays),
+                                   Remedy::none,
+                                   {count_value(*replays)}));
     return;
   }
   const auto most = limit ? std::optional<double>(*limit) : allowed_by_link(gpu.link);

@@ -2,7 +2,6 @@
 // gpu.power: the power limit in force is the one that it should be.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -35,17 +34,14 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool
   constexpr double kRounding = 1;
   if (std::abs(enforced - expected) <= kRounding) return std::nullopt;
   if (!limit && set_for_all) return std::nullopt;
-  Finding finding = gpu::about(gpu,
-                               Outcome::warn,
-                               fmt::format("the power limit is {:.0f} W, {} {:.0f} W",
-                                           enforced,
-                                           limit ? "expected" : "by default it is",
-                                           expected));
-  finding.observed = enforced;
-  finding.limit = expected;
-  finding.unit = "W";
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::warn,
+                    fmt::format("the power limit is {:.0f} W, {} {:.0f} W",
+                                enforced,
+                                limit ? "expected" : "by default it is",
+                                expected),
+                    Remedy::fix_config,
+                    {enforced, expected, "W"});
 }
 
 // A GPU whose own default is another than that of its sisters is another board, or has another
@@ -70,9 +66,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       snapshot,
       [&](const Gpu& gpu) { return judge_one(gpu, limit, set_for_all); },
       "at the power limit they should have");
-  if (limit) return findings;
-  auto odd = odd_defaults(snapshot);
-  std::ranges::move(odd, std::back_inserter(findings));
+  if (!limit) append(findings, odd_defaults(snapshot));
   return findings;
 }
 

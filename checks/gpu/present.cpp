@@ -33,8 +33,8 @@ Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
       Outcome::fail,
       gpu.stuck.empty()
           ? fmt::format("the GPU{} does not answer: {}", where, gpu.lost)
-          : fmt::format("the GPU{} does not answer: {} did not return", where, gpu.stuck));
-  finding.remedy = snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot;
+          : fmt::format("the GPU{} does not answer: {} did not return", where, gpu.stuck),
+      snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot);
   if (fell_off(snapshot, gpu)) {
     finding.code = "NHC2013";
   } else if (!gpu.stuck.empty()) {
@@ -55,16 +55,14 @@ std::string hanging_together(const std::vector<Gpu>& gpus) {
 }
 
 Finding driver_hangs(const Snapshot& snapshot, const std::string& call) {
-  Finding finding{
-      .device = std::string(kNode),
-      .outcome = Outcome::fail,
-      .message = fmt::format("none of the {} GPUs answers: {} did not return for any, so "
-                             "that the driver hangs",
-                             snapshot.nvml->gpus.size(),
-                             call),
-      .observed = call,
-      .remedy = Remedy::reboot,
-      .code = "NHC2015"};
+  Finding finding = failed(kNode,
+                           fmt::format("none of the {} GPUs answers: {} did not return for any, so "
+                                       "that the driver hangs",
+                                       snapshot.nvml->gpus.size(),
+                                       call),
+                           Remedy::reboot,
+                           {call});
+  finding.code = "NHC2015";
   finding.seen_by.push_back({.check = "gpu.xid", .device = std::string(kNode)});
   leave_undecided(snapshot, finding);
   return finding;
@@ -74,12 +72,11 @@ std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limit
   if (!limits.model) return std::nullopt;
   if (!gpu.model) return gpu::not_told(gpu, "the model", gpu.model);
   if (*gpu.model == *limits.model) return std::nullopt;
-  Finding finding = gpu::about(
-      gpu, Outcome::fail, fmt::format("is a {}, expected {}", *gpu.model, *limits.model));
-  finding.observed = *gpu.model;
-  finding.limit = *limits.model;
-  finding.remedy = Remedy::fix_config;
-  return finding;
+  return gpu::about(gpu,
+                    Outcome::fail,
+                    fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
+                    Remedy::fix_config,
+                    {*gpu.model, *limits.model});
 }
 
 std::optional<Finding> wrong_memory(const Snapshot& snapshot,
@@ -90,15 +87,12 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot,
   const auto total = static_cast<double>(gpu.memory->total);
   const double band = limits.memory->value * limits.tolerance.value / 100;
   if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
-  Finding finding = gpu::about(
+  return gpu::about(
       gpu,
       Outcome::fail,
-      fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)));
-  finding.observed = total;
-  finding.limit = limits.memory->value;
-  finding.unit = "B";
-  finding.remedy = hardware_remedy(snapshot);
-  return finding;
+      fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)),
+      hardware_remedy(snapshot),
+      {total, limits.memory->value, "B"});
 }
 
 std::optional<Finding> nameless(const Gpu& gpu) {
@@ -124,22 +118,22 @@ void add_other_models(const std::vector<const Gpu*>& gpus,
     if (!each->model) findings.push_back(gpu::not_told(*each, "the model", each->model));
   }
   const Finding like{.outcome = Outcome::fail, .remedy = Remedy::fix_config};
-  for (const auto& odd : disagreements(said, {.what = "model", .devices = "GPUs"}, like)) {
-    findings.push_back(odd);
-  }
+  append(findings, disagreements(said, {.what = "model", .devices = "GPUs"}, like));
 }
 
-std::optional<Finding> too_many(std::size_t listed, const Profile& profile) {
-  if (!gpu::expected(profile)) return std::nullopt;
-  const auto wanted = static_cast<std::size_t>(*profile.gpu->present.count);
-  if (listed <= wanted) return std::nullopt;
-  return Finding{
-      .device = std::string(kNode),
-      .outcome = Outcome::fail,
-      .message = fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),
-      .observed = count_value(listed),
-      .limit = count_value(wanted),
-      .remedy = Remedy::fix_config};
+std::optional<Finding> wrong_count(const Snapshot& snapshot, const Profile& profile) {
+  const std::size_t listed = snapshot.nvml->gpus.size();
+  const auto wanted = static_cast<std::size_t>(std::max(0, profile.gpu->present.count.value_or(0)));
+  const bool too_many = gpu::expected(profile) && listed > wanted;
+  if (listed >= wanted && !too_many) return std::nullopt;
+  Finding finding =
+      failed(kNode,
+             fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),
+             too_many ? Remedy::fix_config : hardware_remedy(snapshot),
+             {count_value(listed), count_value(wanted)});
+  // Which one, and whether the bus has it, is said there.
+  if (!too_many) finding.seen_by = {{.check = "pci.devices", .device = "*"}};
+  return finding;
 }
 
 // Where the profile names no size, GPUs of one model and mode have the same memory.
@@ -157,28 +151,14 @@ void add_other_sizes(const Snapshot& snapshot, const Profile& profile, Findings&
                std::round(static_cast<double>(each->memory->total) / kGibi)});
   }
   const Finding like{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
-  for (auto& odd : sizes.differences({.what = "memory", .devices = "GPUs"}, " GiB", like)) {
-    findings.push_back(std::move(odd));
-  }
+  append(findings, sizes.differences({.what = "memory", .devices = "GPUs"}, " GiB", like));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.gpu->present;
   const auto& gpus = snapshot.nvml->gpus;
   Findings findings;
-  const auto wanted = static_cast<std::size_t>(std::max(0, limits.count.value_or(0)));
-  if (gpus.size() < wanted) {
-    findings.push_back(
-        {.device = std::string(kNode),
-         .outcome = Outcome::fail,
-         .message = fmt::format("NVML lists {}, expected {}", counted(gpus.size(), "GPU"), wanted),
-         .observed = count_value(gpus.size()),
-         .limit = count_value(wanted),
-         .remedy = hardware_remedy(snapshot),
-         // Which one, and whether the bus has it, is said there.
-         .seen_by = {{.check = "pci.devices", .device = "*"}}});
-  }
-  if (const auto surplus = too_many(gpus.size(), profile)) findings.push_back(*surplus);
+  append(findings, wrong_count(snapshot, profile));
   if (const auto call = hanging_together(gpus); !call.empty()) {
     findings.push_back(driver_hangs(snapshot, call));
     return findings;
@@ -189,10 +169,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       if (gpu.lost.empty()) leave_undecided(snapshot, findings.back());
       continue;
     }
-    for (const auto& wrong :
-         {wrong_model(gpu, limits), wrong_memory(snapshot, gpu, limits), nameless(gpu)}) {
-      if (wrong) findings.push_back(*wrong);
-    }
+    append(findings, wrong_model(gpu, limits));
+    append(findings, wrong_memory(snapshot, gpu, limits));
+    append(findings, nameless(gpu));
   }
   add_other_models(gpu::answering(snapshot), profile, findings);
   add_other_sizes(snapshot, profile, findings);

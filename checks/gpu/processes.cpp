@@ -79,16 +79,12 @@ std::string describe(const Computing& computing) {
 }
 
 Finding about(const Computing& computing, Outcome outcome, std::string_view what) {
-  Finding finding{.device = gpu::name_of(*computing.gpus.front()),
-                  .outcome = outcome,
-                  .message = fmt::format("{} {}", describe(computing), what),
-                  .remedy = outcome == Outcome::fail ? Remedy::restart_app : Remedy::watch};
-  if (computing.bytes_known) {
-    finding.observed = count_value(computing.bytes);
-    finding.limit = count_value(0);
-    finding.unit = "B";
-  }
-  return finding;
+  return checks::about(
+      gpu::name_of(*computing.gpus.front()),
+      outcome,
+      fmt::format("{} {}", describe(computing), what),
+      outcome == Outcome::fail ? Remedy::restart_app : Remedy::watch,
+      computing.bytes_known ? Values{count_value(computing.bytes), 0, "B"} : Values{});
 }
 
 bool vanished(const GpuProcess& process) { return process.name.empty() && !process.user; }

@@ -27,23 +27,16 @@ Findings without_driver(const Snapshot& snapshot) {
   for (const auto& device : snapshot.pci->devices) {
     const bool amd = device.kind == PciKind::gpu && device.vendor == kAmd;
     if (!amd || device.driver == "amdgpu" || pci::silent(device)) continue;
-    findings.push_back({.device = device.address,
-                        .outcome = Outcome::fail,
-                        .message = fmt::format("the GPU at {} has {}, and not amdgpu",
-                                               device.address,
-                                               device.driver.empty()
-                                                   ? std::string("no driver")
-                                                   : fmt::format("the driver {}", device.driver)),
-                        .observed = device.driver,
-                        .limit = std::string("amdgpu"),
-                        .remedy = Remedy::reboot});
+    findings.push_back(
+        failed(device.address,
+               fmt::format("the GPU at {} has {}, and not amdgpu",
+                           device.address,
+                           device.driver.empty() ? std::string("no driver")
+                                                 : fmt::format("the driver {}", device.driver)),
+               Remedy::reboot,
+               {device.driver, "amdgpu"}));
   }
   return findings;
-}
-
-Finding about(const AmdGpu& gpu, Outcome outcome, std::string message, Remedy remedy) {
-  return {
-      .device = gpu.address, .outcome = outcome, .message = std::move(message), .remedy = remedy};
 }
 
 // The kernel's log tells of the same errors.
@@ -56,34 +49,27 @@ std::optional<Finding> uncorrected(const Snapshot& snapshot, const AmdGpu& gpu) 
     block = name;
   }
   if (worst == 0) return std::nullopt;
-  Finding finding = about(gpu,
-                          Outcome::fail,
-                          fmt::format("the GPU at {} has {} of its block {} since its driver was "
-                                      "loaded",
-                                      gpu.address,
-                                      counted(worst, "uncorrectable error"),
-                                      block),
-                          gpu::reset_remedy(snapshot));
-  finding.observed = count_value(worst);
-  finding.limit = count_value(0);
-  return finding;
+  return failed(gpu.address,
+                fmt::format("the GPU at {} has {} of its block {} since its driver was loaded",
+                            gpu.address,
+                            counted(worst, "uncorrectable error"),
+                            block),
+                gpu::reset_remedy(snapshot),
+                {count_value(worst), 0});
 }
 
 std::optional<Finding> corrected(const AmdGpu& gpu, const Limit<int>& most) {
   if (!most) return std::nullopt;
   for (const auto& [name, counts] : *gpu.ras) {
     if (counts.corrected <= static_cast<std::uint64_t>(*most)) continue;
-    Finding finding = about(gpu,
-                            Outcome::warn,
-                            fmt::format("the GPU at {} has {} of its block {}, more than {}",
-                                        gpu.address,
-                                        counted(counts.corrected, "corrected error"),
-                                        name,
-                                        *most),
-                            Remedy::watch);
-    finding.observed = count_value(counts.corrected);
-    finding.limit = std::int64_t{*most};
-    return finding;
+    return warned(gpu.address,
+                  fmt::format("the GPU at {} has {} of its block {}, more than {}",
+                              gpu.address,
+                              counted(counts.corrected, "corrected error"),
+                              name,
+                              *most),
+                  Remedy::watch,
+                  {count_value(counts.corrected), *most});
   }
   return std::nullopt;
 }
@@ -95,23 +81,19 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot,
   const auto total = static_cast<double>(*gpu.memory_bytes);
   const double band = limits.memory->value * limits.tolerance.value / 100;
   if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
-  Finding finding = about(gpu,
-                          Outcome::fail,
-                          fmt::format("the GPU at {} has {} of memory, expected {}",
-                                      gpu.address,
-                                      in_gib(total),
-                                      in_gib(limits.memory->value)),
-                          hardware_remedy(snapshot));
-  finding.observed = total;
-  finding.limit = limits.memory->value;
-  finding.unit = "B";
-  return finding;
+  return failed(gpu.address,
+                fmt::format("the GPU at {} has {} of memory, expected {}",
+                            gpu.address,
+                            in_gib(total),
+                            in_gib(limits.memory->value)),
+                hardware_remedy(snapshot),
+                {total, limits.memory->value, "B"});
 }
 
 Finding not_counted(const AmdGpu& gpu) {
-  return {.device = gpu.address,
-          .outcome = gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
-          .message = fmt::format("the errors of the GPU are not known: {}", gpu.ras.why())};
+  return about(gpu.address,
+               gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
+               fmt::format("the errors of the GPU are not known: {}", gpu.ras.why()));
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,
@@ -131,11 +113,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (expected_here(profile)) findings = without_driver(snapshot);
   std::size_t well = 0;
   for (const auto& gpu : snapshot.pci->amd_gpus) {
-    if (auto finding = judge_one(snapshot, gpu, profile)) {
-      findings.push_back(*std::move(finding));
-    } else {
-      ++well;
-    }
+    auto finding = judge_one(snapshot, gpu, profile);
+    if (!finding) ++well;
+    append(findings, std::move(finding));
   }
   if (well > 0) {
     findings.push_back(

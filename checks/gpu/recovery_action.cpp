@@ -46,9 +46,10 @@ Action action_of(unsigned number) {
 
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   if (!gpu.troubles.empty()) {
-    Finding finding =
-        gpu::about(gpu, Outcome::fail, fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")));
-    finding.remedy = gpu::reset_remedy(snapshot);
+    Finding finding = gpu::about(gpu,
+                                 Outcome::fail,
+                                 fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")),
+                                 gpu::reset_remedy(snapshot));
     if (std::ranges::all_of(gpu.troubles, [](const std::string& trouble) {
           return gpu::says(trouble, gpu::NvmlCode::corrupt_inforom);
         })) {
@@ -61,13 +62,12 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   }
   if (*gpu.recovery_action == 0) return std::nullopt;
   const auto [words, remedy, category] = action_of(*gpu.recovery_action);
-  Finding finding = gpu::about(
-      gpu,
-      *gpu.recovery_action == kStopPeers ? Outcome::warn : Outcome::fail,
-      fmt::format("the driver calls for recovery: {} ({})", words, *gpu.recovery_action));
-  finding.observed = std::int64_t{*gpu.recovery_action};
-  finding.limit = std::int64_t{0};
-  finding.remedy = remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
+  Finding finding =
+      gpu::about(gpu,
+                 *gpu.recovery_action == kStopPeers ? Outcome::warn : Outcome::fail,
+                 fmt::format("the driver calls for recovery: {} ({})", words, *gpu.recovery_action),
+                 remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy,
+                 {*gpu.recovery_action, 0});
   finding.category = category;
   if (finding.outcome == Outcome::warn) return finding;
   // What the driver answers a fault with is no fault of its own.

@@ -20,12 +20,11 @@ Finding hot(const Snapshot& snapshot,
             std::string message,
             int observed,
             double limit) {
-  Finding finding = gpu::about(gpu, outcome, std::move(message));
-  finding.observed = std::int64_t{observed};
-  finding.limit = limit;
-  finding.unit = "C";
-  finding.remedy = outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch;
-  return finding;
+  return gpu::about(gpu,
+                    outcome,
+                    std::move(message),
+                    outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch,
+                    {observed, limit, "C"});
 }
 
 // `allowed`: the highest temperature that this part may have, by its GPU's own word.

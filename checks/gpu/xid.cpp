@@ -258,9 +258,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   auto groups = xid::group_xids(
       log, xid::XidRules(limits), false, limits.coalesce, window.from_us, without_call(snapshot));
   drop_what_followed_a_loss(groups);
-  if (auto shared = judge_shared_loss(snapshot, limits, groups)) {
-    findings.push_back(*std::move(shared));
-  }
+  append(findings, judge_shared_loss(snapshot, limits, groups));
   for (const auto& group : groups) {
     Finding finding = xid::describe(snapshot,
                                     limits.kinds,

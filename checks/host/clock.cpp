@@ -29,22 +29,15 @@ void judge_sync(const Snapshot& snapshot, const ClockLimits& limits, Findings& f
     findings.push_back(not_asked(snapshot, kClock, "the state of the clock", clock));
   } else if (limits.synchronised && !clock->synchronised) {
     // The estimated error means nothing then, and is not judged.
-    findings.push_back({.device = std::string(kClock),
-                        .outcome = Outcome::warn,
-                        .message = "the clock is not synchronised",
-                        .observed = false,
-                        .limit = true,
-                        .remedy = Remedy::restart_service});
+    findings.push_back(
+        warned(kClock, "the clock is not synchronised", Remedy::restart_service, {false, true}));
   } else if (limits.error_warn_above && clock->estimated_error_s > limits.error_warn_above->value) {
-    findings.push_back({.device = std::string(kClock),
-                        .outcome = Outcome::warn,
-                        .message = fmt::format("the clock may be wrong by {}, expected at most {}",
-                                               in_ms(clock->estimated_error_s),
-                                               in_ms(limits.error_warn_above->value)),
-                        .observed = clock->estimated_error_s,
-                        .limit = limits.error_warn_above->value,
-                        .unit = "s",
-                        .remedy = Remedy::restart_service});
+    findings.push_back(warned(kClock,
+                              fmt::format("the clock may be wrong by {}, expected at most {}",
+                                          in_ms(clock->estimated_error_s),
+                                          in_ms(limits.error_warn_above->value)),
+                              Remedy::restart_service,
+                              {clock->estimated_error_s, limits.error_warn_above->value, "s"}));
   }
 }
 
@@ -54,12 +47,10 @@ void judge_source(const Fact<std::string>& source, const Words& allowed, Finding
   } else if (std::ranges::find(allowed, *source) == allowed.end()) {
     const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
     findings.push_back(
-        {.device = std::string(kClocksource),
-         .outcome = Outcome::warn,
-         .message = fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
-         .observed = *source,
-         .limit = expected,
-         .remedy = Remedy::fix_config});
+        warned(kClocksource,
+               fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
+               Remedy::fix_config,
+               {*source, expected}));
   }
 }
 

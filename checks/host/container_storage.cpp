@@ -22,15 +22,14 @@ void judge_room(const FileFact& file, Bytes least, Findings& findings) {
   }
   const auto free = static_cast<double>(file.space->available_bytes);
   if (free >= least.value) return;
-  findings.push_back(
-      {.device = file.path,
-       .outcome = Outcome::warn,
-       .message = fmt::format(
-           "{} free in {}, expected at least {}", in_gib(free), file.path, in_gib(least.value)),
-       .observed = count_value(file.space->available_bytes),
-       .limit = count_value(static_cast<std::uint64_t>(least.value)),
-       .unit = "B",
-       .remedy = Remedy::fix_config});
+  findings.push_back(warned(
+      file.path,
+      fmt::format(
+          "{} free in {}, expected at least {}", in_gib(free), file.path, in_gib(least.value)),
+      Remedy::fix_config,
+      {count_value(file.space->available_bytes),
+       count_value(static_cast<std::uint64_t>(least.value)),
+       "B"}));
 }
 
 void judge_path(const Environment& environment,

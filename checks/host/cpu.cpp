@@ -48,14 +48,11 @@ bool looks_like_smt_off(const Cpu& cpu, std::size_t offline) {
 }
 
 Finding judge_offline(const Cpu& cpu, const std::vector<unsigned>& offline) {
-  Finding finding{
-      .device = std::string(kNode),
-      .outcome = Outcome::fail,
-      .message = fmt::format("{} offline: {}", counted(offline.size(), "CPU"), *cpu.offline),
-      .observed = count_value(offline.size()),
-      .limit = count_value(0),
-      .unit = "CPUs",
-      .remedy = Remedy::reboot};
+  Finding finding =
+      failed(kNode,
+             fmt::format("{} offline: {}", counted(offline.size(), "CPU"), *cpu.offline),
+             Remedy::reboot,
+             {count_value(offline.size()), 0, "CPUs"});
   if (looks_like_smt_off(cpu, offline.size())) {
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::fix_config;
@@ -76,13 +73,10 @@ Finding judge_counts(const Snapshot& snapshot, const std::vector<Count>& counts)
   }
   const Fact<std::string>& offline = snapshot.cpu->offline;
   if (offline && !offline->empty()) parts.push_back(fmt::format("offline: CPUs {}", *offline));
-  return {.device = std::string(kNode),
-          .outcome = Outcome::fail,
-          .message = fmt::format("{}", fmt::join(parts, "; ")),
-          .observed = count_value(*first->seen),
-          .limit = count_value(static_cast<std::uint64_t>(*first->expected)),
-          .unit = fmt::format("{}s", first->noun),
-          .remedy = hardware_remedy(snapshot)};
+  return failed(kNode,
+                fmt::format("{}", fmt::join(parts, "; ")),
+                hardware_remedy(snapshot),
+                {*first->seen, *first->expected, fmt::format("{}s", first->noun)});
 }
 
 std::string describe(const std::vector<Count>& counts) {

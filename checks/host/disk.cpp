@@ -66,20 +66,19 @@ void judge_use(const Use& use,
   const bool warns = too_full || (warn && use.percent > warn->value);
   if (!warns) return;
   const double limit = too_full ? fail->value : warn->value;
-  findings.push_back({.device = printable(use.mount.point),
-                      .outcome = fails ? Outcome::fail : Outcome::warn,
-                      .message = fmt::format(
-                          "{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%{}",
-                          use.percent,
-                          use.what,
-                          printable(use.mount.point),
-                          use.left,
-                          limit,
-                          whose),
-                      .observed = use.percent,
-                      .limit = limit,
-                      .unit = "%",
-                      .remedy = Remedy::fix_config});
+  const std::string point = printable(use.mount.point);
+  findings.push_back(
+      about(point,
+            fails ? Outcome::fail : Outcome::warn,
+            fmt::format("{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%{}",
+                        use.percent,
+                        use.what,
+                        point,
+                        use.left,
+                        limit,
+                        whose),
+            Remedy::fix_config,
+            {use.percent, limit, "%"}));
 }
 
 void judge_mount(const Mount& mount, const DiskLimits& limits, Findings& findings) {

@@ -45,17 +45,14 @@ Finding judge_rate(const EdacController& controller, const Rate& rate) {
         fmt::format("no uncorrected memory errors; {:.1f} corrected per hour", delta->per_hour()),
         controller.name);
   }
-  return {.device = controller.name,
-          .outcome = Outcome::warn,
-          .message = fmt::format("{} in the last {}, {:.1f} per hour; expected at most {:g}",
-                                 counted(delta->increments, "corrected memory error"),
-                                 in_time(delta->seconds),
-                                 delta->per_hour(),
-                                 *rate.limit_per_hour),
-          .observed = delta->per_hour(),
-          .limit = *rate.limit_per_hour,
-          .unit = "errors/h",
-          .remedy = Remedy::watch};
+  return warned(controller.name,
+                fmt::format("{} in the last {}, {:.1f} per hour; expected at most {:g}",
+                            counted(delta->increments, "corrected memory error"),
+                            in_time(delta->seconds),
+                            delta->per_hour(),
+                            *rate.limit_per_hour),
+                Remedy::watch,
+                {delta->per_hour(), *rate.limit_per_hour, "errors/h"});
 }
 
 Finding judge_controller(const Snapshot& snapshot,
@@ -66,14 +63,11 @@ Finding judge_controller(const Snapshot& snapshot,
         controller.name, "the number of uncorrected memory errors", controller.uncorrected);
   }
   if (*controller.uncorrected > 0) {
-    return {.device = controller.name,
-            .outcome = Outcome::fail,
-            .message = fmt::format("{} since the driver was loaded, expected none",
-                                   counted(*controller.uncorrected, "uncorrected memory error")),
-            .observed = count_value(*controller.uncorrected),
-            .limit = count_value(0),
-            .unit = "errors",
-            .remedy = hardware_remedy(snapshot)};
+    return failed(controller.name,
+                  fmt::format("{} since the driver was loaded, expected none",
+                              counted(*controller.uncorrected, "uncorrected memory error")),
+                  hardware_remedy(snapshot),
+                  {count_value(*controller.uncorrected), 0, "errors"});
   }
   if (!rate.limit_per_hour) return passed("no uncorrected memory errors", controller.name);
   return judge_rate(controller, rate);
@@ -83,11 +77,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<std::vector<EdacController>>& edac = snapshot.kernel->edac;
   if (edac.is_unreadable()) return {not_known(kNode, "the list of memory controllers", edac)};
   if (!edac || edac->empty()) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::skip,
-             .message = fmt::format("no memory controller reports errors here{}{}",
-                                    edac ? "" : ": ",
-                                    edac ? "" : edac.why())}};
+    return {skipped(fmt::format(
+        "no memory controller reports errors here{}{}", edac ? "" : ": ", edac ? "" : edac.why()))};
   }
 
   const Rate rate{.limit_per_hour = profile.host->edac.corrected_warn_above_per_hour,

@@ -24,15 +24,6 @@ std::optional<bool> is_up(const Interface& interface) {
   return std::nullopt;
 }
 
-Finding failed(std::string device, std::string message, Value observed, Value limit) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
-}
-
 void judge_speed(const Interface& interface, BitsPerSecond expected, Findings& findings) {
   if (!interface.speed_mbps) {
     findings.push_back(
@@ -41,15 +32,13 @@ void judge_speed(const Interface& interface, BitsPerSecond expected, Findings& f
   }
   const auto seen = static_cast<double>(*interface.speed_mbps) * 1e6;
   if (seen >= expected.value) return;
-  Finding finding = failed(interface.name,
-                           fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s",
-                                       interface.name,
-                                       seen / 1e9,
-                                       expected.value / 1e9),
-                           seen / 1e9,
-                           expected.value / 1e9);
-  finding.unit = "Gb/s";
-  findings.push_back(std::move(finding));
+  findings.push_back(failed(interface.name,
+                            fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s",
+                                        interface.name,
+                                        seen / 1e9,
+                                        expected.value / 1e9),
+                            Remedy::fix_config,
+                            {seen / 1e9, expected.value / 1e9, "Gb/s"}));
 }
 
 void judge_interface(const Interface& interface,
@@ -61,8 +50,10 @@ void judge_interface(const Interface& interface,
         not_known(interface.name, "whether the interface is up", interface.operstate));
   } else if (!*up) {
     const std::string state = printable(interface.operstate.value_or("without carrier"));
-    findings.push_back(failed(
-        interface.name, fmt::format("{} is {}, expected up", interface.name, state), state, "up"));
+    findings.push_back(failed(interface.name,
+                              fmt::format("{} is {}, expected up", interface.name, state),
+                              Remedy::fix_config,
+                              {state, "up"}));
   } else if (expected.speed) {
     judge_speed(interface, *expected.speed, findings);
   }
@@ -98,8 +89,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (!found)
       findings.push_back(failed(expected.name,
                                 fmt::format("there is no network interface {}", expected.name),
-                                false,
-                                true));
+                                Remedy::fix_config,
+                                {false, true}));
   }
   return or_pass(std::move(findings), fmt::format("{} up", counted(judged, "network interface")));
 }

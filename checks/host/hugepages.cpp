@@ -18,13 +18,10 @@ namespace {
 std::string device_name(std::uint64_t size_kib) { return fmt::format("hugepages-{}kB", size_kib); }
 
 Finding wrong(std::uint64_t size_kib, std::string message, std::uint64_t seen, int expected) {
-  return {.device = device_name(size_kib),
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = count_value(seen),
-          .limit = std::int64_t{expected},
-          .unit = "pages",
-          .remedy = Remedy::fix_config};
+  return warned(device_name(size_kib),
+                std::move(message),
+                Remedy::fix_config,
+                {count_value(seen), expected, "pages"});
 }
 
 void judge_pages(const HugePages& pages, const HugePageLimit& limit, Findings& findings) {

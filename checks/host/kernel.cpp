@@ -58,15 +58,6 @@ std::vector<std::string> matching(const std::vector<std::string>& parameters,
   return found;
 }
 
-Finding wrong(std::string device, std::string message, Value observed, Value limit) {
-  return {.device = std::move(device),
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
-}
-
 void judge_parameters(const Fact<std::string>& command_line,
                       const KernelLimits& limits,
                       Findings& findings) {
@@ -78,18 +69,20 @@ void judge_parameters(const Fact<std::string>& command_line,
   const auto parameters = parameters_of(*command_line);
   for (const auto& glob : limits.required) {
     if (!matching(parameters, glob).empty()) continue;
-    findings.push_back(
-        wrong(glob, fmt::format("the kernel was booted without {}", glob), {}, glob));
+    findings.push_back(warned(glob,
+                              fmt::format("the kernel was booted without {}", glob),
+                              Remedy::fix_config,
+                              {{}, glob}));
   }
   for (const auto& glob : limits.forbidden) {
     const auto found = matching(parameters, glob);
     if (found.empty()) continue;
     const std::string names = printable(fmt::format("{}", fmt::join(found, " ")));
     findings.push_back(
-        wrong(glob,
-              fmt::format("the kernel was booted with {}, which this profile forbids", names),
-              names,
-              {}));
+        warned(glob,
+               fmt::format("the kernel was booted with {}, which this profile forbids", names),
+               Remedy::fix_config,
+               {names}));
   }
 }
 
@@ -109,10 +102,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     findings.push_back(not_known(kNode, "the kernel's release", kernel.release));
   } else if (limits.release && !matches_glob(*limits.release, *kernel.release)) {
     findings.push_back(
-        wrong(std::string(kNode),
-              fmt::format("kernel {}, expected {}", printable(*kernel.release), *limits.release),
-              *kernel.release,
-              *limits.release));
+        warned(kNode,
+               fmt::format("kernel {}, expected {}", printable(*kernel.release), *limits.release),
+               Remedy::fix_config,
+               {*kernel.release, *limits.release}));
   }
   judge_parameters(kernel.command_line, limits, findings);
   return or_pass(std::move(findings),

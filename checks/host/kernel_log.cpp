@@ -36,21 +36,19 @@ Finding describe(const Snapshot& snapshot,
   const std::string cause = cause_of(limits, fault);
   const ClassLines& lines = fault.classes.at(cause);
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
-  Finding finding{.device = fault.name,
-                  .outcome = outcome_of(limits, cause),
-                  .message = fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
-                                         cause,
-                                         counted(lines.incidents, "incident"),
-                                         counted(lines.lines, "line"),
-                                         window.words,
-                                         in_time(ago_s),
-                                         printable(lines.newest, 200),
-                                         consequences(fault, cause)),
-                  .observed = count_value(lines.incidents),
-                  .limit = count_value(0),
-                  .unit = "incidents",
-                  .remedy = remedy_named(snapshot, lines.remedy),
-                  .seen_by = seen_by(snapshot, fault)};
+  Finding finding = about(fault.name,
+                          outcome_of(limits, cause),
+                          fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
+                                      cause,
+                                      counted(lines.incidents, "incident"),
+                                      counted(lines.lines, "line"),
+                                      window.words,
+                                      in_time(ago_s),
+                                      printable(lines.newest, 200),
+                                      consequences(fault, cause)),
+                          remedy_named(snapshot, lines.remedy),
+                          {count_value(lines.incidents), 0, "incidents"});
+  finding.seen_by = seen_by(snapshot, fault);
   if (!fault.image.empty()) {
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::watch;

@@ -25,14 +25,13 @@ Finding not_a_number(std::string_view device, const std::string& text) {
 
 // Without a process that starts jobs, muster's own limits are all there is to look at. A timer or a
 // container gives it others than jobs get.
-Finding failed(const Limits& seen, Finding finding) {
-  const bool own = seen.process == kOwnLimits;
-  finding.outcome = own ? Outcome::warn : Outcome::fail;
-  finding.remedy = Remedy::fix_config;
-  if (own) {
-    finding.message = fmt::format("no process that starts jobs was found, and {}", finding.message);
-  }
-  return finding;
+Finding too_low(const Limits& seen, std::string_view device, std::string message, Values values) {
+  if (seen.process != kOwnLimits)
+    return failed(device, std::move(message), Remedy::fix_config, std::move(values));
+  return warned(device,
+                fmt::format("no process that starts jobs was found, and {}", message),
+                Remedy::fix_config,
+                std::move(values));
 }
 
 void judge_memlock(const Snapshot& snapshot, Findings& findings) {
@@ -49,15 +48,12 @@ void judge_memlock(const Snapshot& snapshot, Findings& findings) {
     findings.push_back(not_a_number(kDevice, *seen.memlock_bytes));
     return;
   }
-  findings.push_back(
-      failed(seen,
-             {.device = std::string(kDevice),
-              .message = fmt::format("{} may lock {} KiB of memory, expected unlimited",
-                                     printable(seen.process),
-                                     *bytes / 1024),
-              .observed = count_value(*bytes),
-              .limit = std::string(kUnlimited),
-              .unit = "B"}));
+  findings.push_back(too_low(seen,
+                             kDevice,
+                             fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                                         printable(seen.process),
+                                         *bytes / 1024),
+                             {count_value(*bytes), std::string(kUnlimited), "B"}));
 }
 
 void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
@@ -72,15 +68,13 @@ void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
   if (!files) {
     findings.push_back(not_a_number(kDevice, *seen.open_files));
   } else if (static_cast<std::int64_t>(std::min<std::uint64_t>(*files, INT64_MAX)) < least) {
-    findings.push_back(failed(seen,
-                              {.device = std::string(kDevice),
-                               .message = fmt::format("{} may open {}, expected at least {}",
-                                                      printable(seen.process),
-                                                      counted(*files, "file"),
-                                                      least),
-                               .observed = count_value(*files),
-                               .limit = std::int64_t{least},
-                               .unit = "files"}));
+    findings.push_back(too_low(seen,
+                               kDevice,
+                               fmt::format("{} may open {}, expected at least {}",
+                                           printable(seen.process),
+                                           counted(*files, "file"),
+                                           least),
+                               {count_value(*files), least, "files"}));
   }
 }
 

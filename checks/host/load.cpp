@@ -13,16 +13,6 @@
 namespace muster::checks {
 namespace {
 
-Finding busy(std::string message, double seen, double limit, std::string unit) {
-  return {.device = std::string(kNode),
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = seen,
-          .limit = limit,
-          .unit = std::move(unit),
-          .remedy = Remedy::watch};
-}
-
 void judge_load(const Processes& processes, unsigned threads, double limit, Findings& findings) {
   if (!processes.load5) {
     findings.push_back(not_known(kNode, "the load average", processes.load5));
@@ -31,14 +21,14 @@ void judge_load(const Processes& processes, unsigned threads, double limit, Find
   const double per_core = *processes.load5 / threads;
   if (per_core <= limit) return;
   findings.push_back(
-      busy(fmt::format("5-minute load average {:.1f} on {}, {:.2f} each; expected at most {:g}",
-                       *processes.load5,
-                       counted(threads, "logical CPU"),
-                       per_core,
-                       limit),
-           per_core,
-           limit,
-           "load per CPU"));
+      warned(kNode,
+             fmt::format("5-minute load average {:.1f} on {}, {:.2f} each; expected at most {:g}",
+                         *processes.load5,
+                         counted(threads, "logical CPU"),
+                         per_core,
+                         limit),
+             Remedy::watch,
+             {per_core, limit, "load per CPU"}));
 }
 
 void judge_running(const Processes& processes, unsigned threads, double limit, Findings& findings) {
@@ -54,16 +44,16 @@ void judge_running(const Processes& processes, unsigned threads, double limit, F
   }
   // Who runs at this moment may be muster's own probes; they are too short to move the load.
   if (*processes.load1 / threads <= limit) return;
-  findings.push_back(busy(fmt::format("{} on {}, {:.2f} each, and a 1-minute load average of "
-                                      "{:.1f}; expected at most {:g} each",
-                                      counted(*processes.running, "runnable task"),
-                                      counted(threads, "logical CPU"),
-                                      per_core,
-                                      *processes.load1,
-                                      limit),
-                          per_core,
-                          limit,
-                          "tasks per CPU"));
+  findings.push_back(warned(kNode,
+                            fmt::format("{} on {}, {:.2f} each, and a 1-minute load average of "
+                                        "{:.1f}; expected at most {:g} each",
+                                        counted(*processes.running, "runnable task"),
+                                        counted(threads, "logical CPU"),
+                                        per_core,
+                                        *processes.load1,
+                                        limit),
+                            Remedy::watch,
+                            {per_core, limit, "tasks per CPU"}));
 }
 
 // Empty when neither is known: then there is a finding.

@@ -34,17 +34,16 @@ void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings&
   if (seen > expected + band) seen -= memory_without_cpus(snapshot);
   if (seen >= expected - band && seen <= expected + band) return;
   const bool short_of = seen < expected;
-  findings.push_back({.device = std::string(kNode),
-                      .outcome = Outcome::fail,
-                      .message = fmt::format("{} of memory, {} than the expected {} within {:g}%",
-                                             in_gib(seen),
-                                             short_of ? "less" : "more",
-                                             in_gib(expected),
-                                             limits.tolerance.value),
-                      .observed = count_value(static_cast<std::uint64_t>(seen)),
-                      .limit = count_value(static_cast<std::uint64_t>(expected)),
-                      .unit = "B",
-                      .remedy = short_of ? hardware_remedy(snapshot) : Remedy::fix_config});
+  findings.push_back(failed(kNode,
+                            fmt::format("{} of memory, {} than the expected {} within {:g}%",
+                                        in_gib(seen),
+                                        short_of ? "less" : "more",
+                                        in_gib(expected),
+                                        limits.tolerance.value),
+                            short_of ? hardware_remedy(snapshot) : Remedy::fix_config,
+                            {count_value(static_cast<std::uint64_t>(seen)),
+                             count_value(static_cast<std::uint64_t>(expected)),
+                             "B"}));
 }
 
 // Nodes without CPUs are left alone: they may be empty, and they may be GPU memory.
@@ -59,12 +58,10 @@ void judge_node(const Snapshot& snapshot, const NumaNode& node, Findings& findin
     findings.push_back(not_known(device, "the memory of the NUMA node", node.memory_bytes));
   } else if (*node.memory_bytes == 0) {
     findings.push_back(
-        {.device = device,
-         .outcome = Outcome::fail,
-         .message = fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
-         .observed = count_value(0),
-         .unit = "B",
-         .remedy = hardware_remedy(snapshot)});
+        failed(device,
+               fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
+               hardware_remedy(snapshot),
+               {0, {}, "B"}));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
@@ -29,21 +30,15 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
   const auto available = static_cast<double>(*memory.available_bytes);
   const double percent = 100.0 * available / static_cast<double>(*memory.total_bytes);
+  const std::string seen =
+      fmt::format("{} of memory available, {:.1f}% of all", in_gib(available), percent);
   if (percent < limit->value) {
-    return {
-        {.device = std::string(kNode),
-         .outcome = Outcome::warn,
-         .message = fmt::format("{} of memory available, {:.1f}% of all; expected at least {:g}%",
-                                in_gib(available),
-                                percent,
-                                limit->value),
-         .observed = percent,
-         .limit = limit->value,
-         .unit = "%",
-         .remedy = Remedy::watch}};
+    return {warned(kNode,
+                   fmt::format("{}; expected at least {:g}%", seen, limit->value),
+                   Remedy::watch,
+                   {percent, limit->value, "%"})};
   }
-  return {
-      passed(fmt::format("{} of memory available, {:.1f}% of all", in_gib(available), percent))};
+  return {passed(seen)};
 }
 
 }  // namespace

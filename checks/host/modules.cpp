@@ -42,23 +42,13 @@ bool may_be_a_users(std::string_view module) {
 }
 
 Finding unwanted(const std::string& name, bool of_users) {
-  return {.device = name,
-          .outcome = of_users ? Outcome::warn : Outcome::fail,
-          .message = fmt::format("kernel module {} is loaded, and must not be{}",
-                                 name,
-                                 of_users ? "; any user can have it loaded" : ""),
-          .observed = true,
-          .limit = false,
-          .remedy = Remedy::fix_config};
-}
-
-Finding failed(const std::string& module, std::string message) {
-  return {.device = module,
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .observed = false,
-          .limit = true,
-          .remedy = Remedy::fix_config};
+  return about(name,
+               of_users ? Outcome::warn : Outcome::fail,
+               fmt::format("kernel module {} is loaded, and must not be{}",
+                           name,
+                           of_users ? "; any user can have it loaded" : ""),
+               Remedy::fix_config,
+               {true, false});
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -80,8 +70,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& names : limits.required) {
     const auto alternatives = split(names, '|');
     if (std::ranges::any_of(alternatives, is_loaded)) continue;
-    const std::string text = fmt::format("{}", fmt::join(alternatives, " or "));
-    findings.push_back(failed(names, fmt::format("kernel module {} is not loaded", text)));
+    findings.push_back(
+        failed(names,
+               fmt::format("kernel module {} is not loaded", fmt::join(alternatives, " or ")),
+               Remedy::fix_config,
+               {false, true}));
   }
   for (const auto& name : limits.forbidden) {
     if (is_loaded(name)) findings.push_back(unwanted(name, may_be_a_users(plain(name))));

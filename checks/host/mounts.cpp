@@ -23,19 +23,15 @@ std::string name_of(const Mount& mount) {
       "{} ({} from {})", printable(mount.point), printable(mount.type), printable(mount.source));
 }
 
-Finding failed(const Mount& mount, std::string message, Remedy remedy) {
-  return {.device = printable(mount.point),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
+Finding wrong(const Mount& mount, std::string message, Remedy remedy, Values values = {}) {
+  return failed(printable(mount.point), std::move(message), remedy, std::move(values));
 }
 
 // What a user has mounted is his, and says nothing of the node.
-Finding of_user(const Mount& mount, std::string message) {
-  Finding finding = failed(mount, std::move(message), Remedy::watch);
-  finding.outcome = Outcome::warn;
-  finding.message.append(fmt::format("; user {} mounted it", printable(*mount.user)));
-  return finding;
+Finding of_user(std::string_view device, const Mount& mount, std::string_view message) {
+  return warned(device,
+                fmt::format("{}; user {} mounted it", message, printable(*mount.user)),
+                Remedy::watch);
 }
 
 std::string how_it_hangs(const Mount& mount, Seconds deadline) {
@@ -52,8 +48,8 @@ std::string how_it_hangs(const Mount& mount, Seconds deadline) {
 
 Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
   Finding finding = mount.user
-                        ? of_user(mount, how_it_hangs(mount, deadline))
-                        : failed(mount, how_it_hangs(mount, deadline), Remedy::restart_service);
+                        ? of_user(printable(mount.point), mount, how_it_hangs(mount, deadline))
+                        : wrong(mount, how_it_hangs(mount, deadline), Remedy::restart_service);
   finding.limit = deadline.value;
   finding.unit = "s";
   if (finding.outcome == Outcome::fail && !mount.hung_for_s) leave_undecided(snapshot, finding);
@@ -81,27 +77,23 @@ const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
 void judge_state(const Mount& mount, const RequiredMount& required, Findings& findings) {
   if (mount.hung) return;  // Said for every mount, required or not.
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
-    Finding finding = failed(
+    findings.push_back(wrong(
         mount,
         fmt::format(
             "{} is of type {}, expected {}", name_of(mount), printable(mount.type), required.type),
-        Remedy::fix_config);
-    finding.observed = mount.type;
-    finding.limit = required.type;
-    findings.push_back(std::move(finding));
+        Remedy::fix_config,
+        {mount.type, required.type}));
   } else if (mount.space.is_unreadable()) {
-    findings.push_back(failed(
+    findings.push_back(wrong(
         mount,
         fmt::format("{} answers with an error: {}", name_of(mount), printable(mount.space.why())),
         Remedy::restart_service));
   } else if (required.writable && mount.read_only) {
-    Finding finding =
-        failed(mount,
-               fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
-               Remedy::fix_config);
-    finding.observed = "read-only";
-    finding.limit = "writable";
-    findings.push_back(std::move(finding));
+    findings.push_back(
+        wrong(mount,
+              fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
+              Remedy::fix_config,
+              {"read-only", "writable"}));
   }
 }
 
@@ -110,30 +102,23 @@ void judge_required(const Mounts& mounts,
                     const RequiredMount& required,
                     Findings& findings) {
   if (const Mount* above = hidden_by(points, required.point)) {
-    findings.push_back(
-        of_user(*above, fmt::format("{} hides {}", name_of(*above), required.point)));
-    findings.back().device = required.point;
+    findings.push_back(of_user(
+        required.point, *above, fmt::format("{} hides {}", name_of(*above), required.point)));
     return;
   }
   const auto found = points.find(required.point);
-  if (found == points.end() && mounts.automount_of(required.point) != nullptr) {
-    findings.push_back(
-        {.device = required.point,
-         .outcome = Outcome::unknown,
-         .message =
-             fmt::format("{} is mounted when it is used, and nobody has used it", required.point)});
-    return;
+  if (found != points.end()) {
+    judge_state(*found->second, required, findings);
+  } else if (mounts.automount_of(required.point) != nullptr) {
+    findings.push_back(unknown(
+        required.point,
+        fmt::format("{} is mounted when it is used, and nobody has used it", required.point)));
+  } else {
+    findings.push_back(failed(required.point,
+                              fmt::format("{} is not mounted", required.point),
+                              Remedy::fix_config,
+                              {false, true}));
   }
-  if (found == points.end()) {
-    findings.push_back({.device = required.point,
-                        .outcome = Outcome::fail,
-                        .message = fmt::format("{} is not mounted", required.point),
-                        .observed = false,
-                        .limit = true,
-                        .remedy = Remedy::fix_config});
-    return;
-  }
-  judge_state(*found->second, required, findings);
 }
 
 bool is_required(const MountLimits& limits, std::string_view point) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,16 +22,6 @@
 namespace muster::checks {
 namespace {
 
-Finding failed(
-    std::string device, std::string message, Value observed, Value limit, Remedy remedy) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = remedy};
-}
-
 void judge_size(const Snapshot& snapshot,
                 const Nvme& nvme,
                 const NvmeLimits& limits,
@@ -45,15 +34,12 @@ void judge_size(const Snapshot& snapshot,
   const double expected = limits.size->value;
   const double band = expected * limits.tolerance.value / 100.0;
   if (seen >= expected - band && seen <= expected + band) return;
-  Finding finding = failed(
+  findings.push_back(failed(
       nvme.name,
       fmt::format(
           "{}, expected {} within {:g}%", in_gib(seen), in_gib(expected), limits.tolerance.value),
-      count_value(*nvme.size_bytes),
-      count_value(static_cast<std::uint64_t>(expected)),
-      hardware_remedy(snapshot));
-  finding.unit = "B";
-  findings.push_back(std::move(finding));
+      hardware_remedy(snapshot),
+      {count_value(*nvme.size_bytes), count_value(static_cast<std::uint64_t>(expected)), "B"}));
 }
 
 // The first fault of a device is the cause of the others.
@@ -65,9 +51,8 @@ void judge_device(const Snapshot& snapshot,
   if (nvme.read_only && *nvme.read_only) {
     findings.push_back(failed(nvme.name,
                               "the device allows reads only",
-                              "read-only",
-                              "writable",
-                              hardware_remedy(snapshot)));
+                              hardware_remedy(snapshot),
+                              {"read-only", "writable"}));
     return;
   }
   if (nvme.read_only.is_unreadable()) {
@@ -85,9 +70,8 @@ void judge_controllers(const Snapshot& snapshot, Findings& findings) {
       findings.push_back(
           failed(nvme.controller,
                  fmt::format("NVMe controller {} is {}, expected live", nvme.controller, state),
-                 state,
-                 "live",
-                 hardware_remedy(snapshot)));
+                 hardware_remedy(snapshot),
+                 {state, "live"}));
     } else if (nvme.state.is_unreadable()) {
       findings.push_back(not_known(nvme.controller, "the state of the controller", nvme.state));
     }
@@ -99,15 +83,12 @@ void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) 
       "clean", "active", "active-idle", "write-pending", "read-auto"};
   constexpr std::array<std::string_view, 4> kBad{"inactive", "broken", "readonly", "suspended"};
   if (raid.degraded && *raid.degraded > 0) {
-    Finding finding = failed(raid.name,
-                             fmt::format("the array misses {}{}",
-                                         counted(*raid.degraded, "member"),
-                                         raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
-                             count_value(*raid.degraded),
-                             count_value(0),
-                             hardware_remedy(snapshot));
-    finding.unit = "members";
-    findings.push_back(std::move(finding));
+    findings.push_back(failed(raid.name,
+                              fmt::format("the array misses {}{}",
+                                          counted(*raid.degraded, "member"),
+                                          raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
+                              hardware_remedy(snapshot),
+                              {count_value(*raid.degraded), 0, "members"}));
     return;
   }
   if (raid.degraded.is_unreadable())
@@ -117,9 +98,8 @@ void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) 
   } else if (std::ranges::find(kBad, *raid.state) != kBad.end()) {
     findings.push_back(failed(raid.name,
                               fmt::format("the array is {}, expected clean or active", *raid.state),
-                              *raid.state,
-                              "clean",
-                              hardware_remedy(snapshot)));
+                              hardware_remedy(snapshot),
+                              {*raid.state, "clean"}));
   } else if (*raid.state != "clear" && std::ranges::find(kGood, *raid.state) == kGood.end()) {
     // "clear" is a name without an array behind it.
     findings.push_back(
@@ -142,16 +122,13 @@ void judge_count(const Snapshot& snapshot, int expected, Findings& findings) {
   const auto dead = static_cast<std::int64_t>(snapshot.disks->dead_controllers.size());
   // A dead controller has its own finding, which says why the count is short.
   if (seen == expected || seen + dead == expected) return;
-  Finding finding =
-      failed(std::string(kNode),
+  findings.push_back(
+      failed(kNode,
              fmt::format("{}, expected {}",
                          counted(static_cast<std::uint64_t>(seen), "local NVMe device"),
                          expected),
-             seen,
-             std::int64_t{expected},
-             seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config);
-  finding.unit = "devices";
-  findings.push_back(std::move(finding));
+             seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config,
+             {seen, expected, "devices"}));
 }
 
 // Drives of one model are sisters: the one that is smaller, slower to reach or of other firmware
@@ -172,7 +149,7 @@ class EqualDisks {
   // `by_size`: no limit judges that.
   [[nodiscard]] Findings differences(bool by_size) const {
     Findings findings;
-    const auto add = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
+
     const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot_)};
     // A hypervisor may give its guest disks of any size.
     const bool virtual_disks = snapshot_.identity->hypervisor;
@@ -184,13 +161,13 @@ class EqualDisks {
         if (!nvme.size_bytes) return std::nullopt;
         return static_cast<double>(*nvme.size_bytes) / 1e9;
       });
-      add(size.differences({"size", kDisks}, " GB", other_size));
+      append(findings, size.differences({"size", kDisks}, " GB", other_size));
     }
     const auto lanes = sisters_by([](const Nvme& nvme) { return nvme.link_width; });
-    add(lanes.differences({"lanes", kDisks}, "", broken));
+    append(findings, lanes.differences({"lanes", kDisks}, "", broken));
     const auto speed = sisters_by([](const Nvme& nvme) { return nvme.link_speed_gts; });
-    add(speed.differences({"link speed", kDisks}, " GT/s", broken));
-    add(other_texts());
+    append(findings, speed.differences({"link speed", kDisks}, " GT/s", broken));
+    append(findings, other_texts());
     // Where no majority is clear nobody stands out.
     std::erase_if(findings, [](const Finding& finding) { return finding.device == kNode; });
     return findings;
@@ -226,8 +203,7 @@ class EqualDisks {
       std::vector<std::string> values;
       for (const auto& each : said) values.push_back(each.value);
       if (!usual(values)) return;
-      auto more = disagreements(said, {what, kDisks}, odd);
-      std::ranges::move(more, std::back_inserter(findings));
+      append(findings, disagreements(said, {what, kDisks}, odd));
     };
     for (const auto& [model, said] : firmware) compare(said, "firmware");
     for (const auto& [size, said] : models) compare(said, "model");
@@ -242,24 +218,21 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const NvmeLimits& limits = profile.host->nvme;
   const Disks& disks = *snapshot.disks;
   if (!limits.count && disks.nvme.empty() && disks.dead_controllers.empty() && disks.raid.empty()) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::skip,
-             .message =
-                 "no local NVMe devices or RAID arrays here, and none expected by this profile"}};
+    return {
+        skipped("no local NVMe devices or RAID arrays here, and none expected by this profile")};
   }
 
   Findings findings;
   for (const auto& controller : disks.dead_controllers) {
     findings.push_back(failed(controller,
                               fmt::format("NVMe controller {} offers no disk", controller),
-                              "no namespace",
-                              {},
-                              hardware_remedy(snapshot)));
+                              hardware_remedy(snapshot),
+                              {"no namespace"}));
   }
   if (limits.count) judge_count(snapshot, *limits.count, findings);
   judge_controllers(snapshot, findings);
   for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
-  std::ranges::move(EqualDisks(snapshot).differences(!limits.size), std::back_inserter(findings));
+  append(findings, EqualDisks(snapshot).differences(!limits.size));
   for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
   return or_pass(std::move(findings),
                  fmt::format("{} and {} in order",

@@ -44,41 +44,26 @@ std::vector<std::string> matching(const std::vector<std::string>& units, const s
   return found;
 }
 
-Finding failed(const std::string& unit,
-               std::string message,
-               std::string observed,
-               std::string limit,
-               Remedy remedy) {
-  return {.device = printable(unit),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = remedy};
-}
-
 void judge_active(const Services& services, const Words& names, Findings& findings) {
   for (const auto& name : names) {
     const std::string unit = unit_name(name);
     if (!matching(*services.active, unit).empty()) continue;
     const bool has_failed = services.failed && !matching(*services.failed, unit).empty();
     const std::string state = has_failed ? "failed" : "inactive";
-    findings.push_back(failed(unit,
+    findings.push_back(failed(printable(unit),
                               fmt::format("{} is {}, expected active", unit, state),
-                              state,
-                              "active",
-                              Remedy::restart_service));
+                              Remedy::restart_service,
+                              {state, "active"}));
   }
 }
 
 void judge_inactive(const Services& services, const Words& names, Findings& findings) {
   for (const auto& name : names) {
     for (const auto& unit : matching(*services.active, unit_name(name))) {
-      findings.push_back(failed(unit,
+      findings.push_back(failed(printable(unit),
                                 fmt::format("{} is active, expected inactive", printable(unit)),
-                                "active",
-                                "inactive",
-                                Remedy::fix_config));
+                                Remedy::fix_config,
+                                {"active", "inactive"}));
     }
   }
 }

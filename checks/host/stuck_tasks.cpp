@@ -110,31 +110,28 @@ std::string longer_than(double limit, double seconds) {
 Finding describe(const Stuck& stuck, double limit) {
   const Task& task = *stuck.task;
   const bool fails = stuck.users_doing.empty();
-  return {.device = fmt::format("pid {}", task.pid),
-          .outcome = fails ? Outcome::fail : Outcome::warn,
-          .message = fmt::format(
-              "{}{} has been in uninterruptible sleep for {}, expected at most {}{}",
-              name_of(task),
-              task.user && is_of_users(*task.user) ? fmt::format(" of user {}", *task.user) : "",
-              longer_than(limit, stuck.seconds),
-              in_time(limit),
-              fails ? "" : fmt::format("; {}", stuck.users_doing)),
-          .observed = stuck.seconds,
-          .limit = limit,
-          .unit = "s",
-          .remedy = fails ? Remedy::reboot : Remedy::watch};
+  return about(
+      fmt::format("pid {}", task.pid),
+      fails ? Outcome::fail : Outcome::warn,
+      fmt::format(
+          "{}{} has been in uninterruptible sleep for {}, expected at most {}{}",
+          name_of(task),
+          task.user && is_of_users(*task.user) ? fmt::format(" of user {}", *task.user) : "",
+          longer_than(limit, stuck.seconds),
+          in_time(limit),
+          fails ? "" : fmt::format("; {}", stuck.users_doing)),
+      fails ? Remedy::reboot : Remedy::watch,
+      {stuck.seconds, limit, "s"});
 }
 
-Finding more(std::size_t count, Outcome outcome, double limit) {
-  return {.device = std::string(kNode),
-          .outcome = outcome,
-          .message = fmt::format("{} more in uninterruptible sleep for longer than {}",
-                                 counted(count, "task"),
-                                 in_time(limit)),
-          .observed = count_value(count),
-          .limit = count_value(0),
-          .unit = "tasks",
-          .remedy = outcome == Outcome::fail ? Remedy::reboot : Remedy::watch};
+Finding more(std::size_t count, bool fails, double limit) {
+  return about(kNode,
+               fails ? Outcome::fail : Outcome::warn,
+               fmt::format("{} more in uninterruptible sleep for longer than {}",
+                           counted(count, "task"),
+                           in_time(limit)),
+               fails ? Remedy::reboot : Remedy::watch,
+               {count_value(count), 0, "tasks"});
 }
 
 // Those that fail come first, whatever users add to them.
@@ -175,9 +172,8 @@ void judge_uninterruptible(const Snapshot& snapshot,
     findings.push_back(describe(one, limits.uninterruptible_for->value));
   }
   if (all.size() <= kMostTasks) return;
-  const bool fails = all[kMostTasks].users_doing.empty();
   findings.push_back(more(all.size() - kMostTasks,
-                          fails ? Outcome::fail : Outcome::warn,
+                          all[kMostTasks].users_doing.empty(),
                           limits.uninterruptible_for->value));
 }
 
@@ -194,16 +190,13 @@ void judge_zombies(const Fact<std::vector<Task>>& zombies, int limit, Findings& 
   }
   if (zombies->size() > kMostZombies)
     names.push_back(fmt::format("and {} more", zombies->size() - kMostZombies));
-  findings.push_back({.device = "zombies",
-                      .outcome = Outcome::warn,
-                      .message = fmt::format("{}, expected at most {}: {}",
-                                             counted(zombies->size(), "zombie"),
-                                             limit,
-                                             fmt::join(names, "; ")),
-                      .observed = count_value(zombies->size()),
-                      .limit = std::int64_t{limit},
-                      .unit = "tasks",
-                      .remedy = Remedy::restart_service});
+  findings.push_back(warned("zombies",
+                            fmt::format("{}, expected at most {}: {}",
+                                        counted(zombies->size(), "zombie"),
+                                        limit,
+                                        fmt::join(names, "; ")),
+                            Remedy::restart_service,
+                            {count_value(zombies->size()), limit, "tasks"}));
 }
 
 std::string describe(const Processes& processes) {

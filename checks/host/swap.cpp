@@ -33,13 +33,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto seen = static_cast<double>(*total);
   const double slack = limit->value > 0 ? kHeaderBytes : 0;
   if (std::abs(seen - limit->value) <= slack) return {passed(describe(seen))};
-  return {{.device = std::string(kNode),
-           .outcome = Outcome::warn,
-           .message = fmt::format("{}, expected {}", describe(seen), describe(limit->value)),
-           .observed = count_value(*total),
-           .limit = count_value(static_cast<std::uint64_t>(limit->value)),
-           .unit = "B",
-           .remedy = Remedy::fix_config}};
+  return {
+      warned(kNode,
+             fmt::format("{}, expected {}", describe(seen), describe(limit->value)),
+             Remedy::fix_config,
+             {count_value(*total), count_value(static_cast<std::uint64_t>(limit->value)), "B"})};
 }
 
 }  // namespace

@@ -23,19 +23,17 @@ std::string normalised(std::string_view value) {
   return fmt::format("{}", fmt::join(split_words(value), " "));
 }
 
-Finding skipped(std::string_view key, std::string_view why) {
-  return {.device = std::string(key),
-          .outcome = Outcome::skip,
-          .message = fmt::format("this kernel has no {}: {}", key, why)};
+// A setting that could not be read, or that this kernel does not have.
+Finding not_read(std::string_view key, const Fact<std::string>& fact) {
+  if (!fact.is_absent()) return not_known(key, key, fact);
+  return skipped(fmt::format("this kernel has no {}: {}", key, fact.why()), key);
 }
 
 Finding wrong(std::string_view key, const std::string& seen, const std::string& expected) {
-  return {.device = std::string(key),
-          .outcome = Outcome::warn,
-          .message = fmt::format("{} is {}, expected {}", key, printable(seen), expected),
-          .observed = seen,
-          .limit = expected,
-          .remedy = Remedy::fix_config};
+  return warned(key,
+                fmt::format("{} is {}, expected {}", key, printable(seen), expected),
+                Remedy::fix_config,
+                {seen, expected});
 }
 
 void judge_key(const Kernel& kernel,
@@ -49,10 +47,8 @@ void judge_key(const Kernel& kernel,
     return;
   }
   const Fact<std::string>& fact = entry->second;
-  if (fact.is_absent()) {
-    findings.push_back(skipped(key, fact.why()));
-  } else if (!fact) {
-    findings.push_back(not_known(key, key, fact));
+  if (!fact) {
+    findings.push_back(not_read(key, fact));
   } else {
     const std::string seen = normalised(*fact);
     const bool allowed = std::ranges::any_of(
@@ -64,10 +60,8 @@ void judge_key(const Kernel& kernel,
 void judge_transparent_hugepage(const Fact<std::string>& fact,
                                 const Words& allowed,
                                 Findings& findings) {
-  if (fact.is_absent()) {
-    findings.push_back(skipped(kHugePagesName, fact.why()));
-  } else if (!fact) {
-    findings.push_back(not_known(kHugePagesName, kHugePagesName, fact));
+  if (!fact) {
+    findings.push_back(not_read(kHugePagesName, fact));
   } else if (std::ranges::find(allowed, *fact) == allowed.end()) {
     findings.push_back(wrong(kHugePagesName, *fact, fmt::format("{}", fmt::join(allowed, "|"))));
   }

@@ -27,14 +27,12 @@ std::optional<double> limit_of(const ThermalZone& zone) {
 std::optional<Finding> judge_zone(const Snapshot& snapshot, const ThermalZone& zone, double limit) {
   if (*zone.now_c < limit - kMarginC) return std::nullopt;
   const bool over = *zone.now_c >= limit;
-  return Finding{.device = zone.name,
-                 .outcome = over ? Outcome::fail : Outcome::warn,
-                 .message = fmt::format(
-                     "{} is at {:.0f} C, its own limit is {:.0f} C", zone.name, *zone.now_c, limit),
-                 .observed = *zone.now_c,
-                 .limit = limit,
-                 .unit = "C",
-                 .remedy = over ? hardware_remedy(snapshot) : Remedy::watch};
+  return about(
+      zone.name,
+      over ? Outcome::fail : Outcome::warn,
+      fmt::format("{} is at {:.0f} C, its own limit is {:.0f} C", zone.name, *zone.now_c, limit),
+      over ? hardware_remedy(snapshot) : Remedy::watch,
+      {*zone.now_c, limit, "C"});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
@@ -47,7 +45,7 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
     const auto limit = limit_of(zone);
     if (!zone.now_c || !limit) continue;
     ++judged;
-    if (auto finding = judge_zone(snapshot, zone, *limit)) findings.push_back(*std::move(finding));
+    append(findings, judge_zone(snapshot, zone, *limit));
   }
   if (judged == 0) return {skipped("no zone tells a temperature and a limit of its own")};
   return or_pass(std::move(findings),

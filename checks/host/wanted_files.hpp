@@ -29,12 +29,8 @@ namespace muster::checks::host {
                                       std::string message,
                                       std::string observed,
                                       std::string limit) {
-  return {.device = path,
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
+  return warned(
+      path, std::move(message), Remedy::fix_config, {std::move(observed), std::move(limit)});
 }
 
 [[nodiscard]] inline Finding nonexistent(const std::string& path, std::string limit) {

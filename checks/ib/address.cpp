@@ -59,10 +59,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const auto wrong = wrong_addresses(*at.port);
     const auto unknown = unknown_addresses(*at.port);
     if (!wrong.empty()) {
-      Finding finding = ib::about(at, Outcome::fail, fmt::format("{}", fmt::join(wrong, "; ")));
-      finding.observed = wrong.front();
-      finding.remedy = Remedy::report_to_provider;
-      findings.push_back(std::move(finding));
+      findings.push_back(ib::about(at,
+                                   Outcome::fail,
+                                   fmt::format("{}", fmt::join(wrong, "; ")),
+                                   Remedy::report_to_provider,
+                                   {wrong.front()}));
     } else if (!unknown.empty()) {
       findings.push_back(
           ib::about(at, Outcome::unknown, fmt::format("{}", fmt::join(unknown, "; "))));
@@ -71,10 +72,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
   }
   if (profile.ib->address.same_prefix) {
-    ib::append(findings,
-               disagreements(prefixes,
-                             {.what = "subnet prefix", .devices = "HCAs"},
-                             {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
+    append(findings,
+           disagreements(prefixes,
+                         {.what = "subnet prefix", .devices = "HCAs"},
+                         {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
   }
   return or_pass(std::move(findings),
                  fmt::format("{} with LID, subnet manager and GID", counted(ports.size(), "port")));

@@ -58,13 +58,11 @@ Finding too_many(const Measured& port,
                  double seen,
                  double limit,
                  Remedy remedy) {
-  auto finding = ib::about(
-      port.at, outcome, fmt::format("{} {:.1e} per bit, limit {:.0e}", what, seen, limit));
-  finding.observed = seen;
-  finding.limit = limit;
-  finding.unit = "per bit";
-  finding.remedy = remedy;
-  return finding;
+  return ib::about(port.at,
+                   outcome,
+                   fmt::format("{} {:.1e} per bit, limit {:.0e}", what, seen, limit),
+                   remedy,
+                   {seen, limit, "per bit"});
 }
 
 bool above(const std::optional<double>& seen, const Limit<double>& limit) {
@@ -145,9 +143,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto middles = middle_by_kind(snapshot, ports);
   Findings findings;
   for (const auto& port : ports) {
-    if (auto finding = judge_port(snapshot, profile.ib->ber, middles, port)) {
-      findings.push_back(*std::move(finding));
-    }
+    append(findings, judge_port(snapshot, profile.ib->ber, middles, port));
   }
   return or_pass(std::move(findings),
                  fmt::format("{} with few bit errors", counted(ports.size(), "link")));

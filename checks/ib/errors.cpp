@@ -167,12 +167,12 @@ class PortJudge {
                    std::uint64_t value,
                    const CounterLimit& limit) {
     if (is_saturated(name, value)) {
-      Finding finding =
+      tally_.findings.push_back(
           ib::about(at,
                     Outcome::unknown,
-                    fmt::format("{} is saturated at {}: clear with perfquery -R", name, value));
-      finding.observed = count_value(value);
-      tally_.findings.push_back(std::move(finding));
+                    fmt::format("{} is saturated at {}: clear with perfquery -R", name, value),
+                    Remedy::none,
+                    {count_value(value)}));
       return;
     }
     const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
@@ -197,25 +197,25 @@ class PortJudge {
                         std::max(delta.seconds, rule.within_s);
     if (seen <= rule.most) return std::nullopt;
     const bool rate = rule.within_s <= kHourS;
-    Finding finding = ib::about(at,
-                                rule.outcome,
-                                rate ? fmt::format("{} rose by {} in {}: {:.1f} per hour, limit {}",
-                                                   name,
-                                                   delta.increments,
-                                                   in_time(delta.seconds),
-                                                   seen,
-                                                   rule.most)
-                                     : fmt::format("{} rose by {} in {}, limit {} in {}",
-                                                   name,
-                                                   delta.increments,
-                                                   in_time(std::max(delta.seconds, rule.within_s)),
-                                                   rule.most,
-                                                   in_time(rule.within_s)));
-    finding.observed = seen;
-    finding.limit = rule.most;
-    finding.unit = rate ? std::string("per hour") : fmt::format("in {}", in_time(rule.within_s));
-    finding.remedy = remedy_for(snapshot_, name, rule.outcome);
-    return finding;
+    return ib::about(
+        at,
+        rule.outcome,
+        rate ? fmt::format("{} rose by {} in {}: {:.1f} per hour, limit {}",
+                           name,
+                           delta.increments,
+                           in_time(delta.seconds),
+                           seen,
+                           rule.most)
+             : fmt::format("{} rose by {} in {}, limit {} in {}",
+                           name,
+                           delta.increments,
+                           in_time(std::max(delta.seconds, rule.within_s)),
+                           rule.most,
+                           in_time(rule.within_s)),
+        remedy_for(snapshot_, name, rule.outcome),
+        {seen,
+         rule.most,
+         rate ? std::string("per hour") : fmt::format("in {}", in_time(rule.within_s))});
   }
 
   const Snapshot& snapshot_;

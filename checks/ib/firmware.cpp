@@ -16,8 +16,6 @@
 namespace muster::checks {
 namespace {
 
-const Finding kWarning{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-
 // Facts that are missing, one finding for each device. That no HCA has a board id is the driver's
 // way and no fault: then firmware is compared as if all were one board.
 Findings what_is_not_known(const std::vector<const Hca*>& hcas) {
@@ -42,9 +40,10 @@ Findings not_the_same(const std::vector<const Hca*>& hcas) {
     if (hca->board) boards.push_back({hca->name, *hca->board});
     if (hca->firmware) firmware[hca->board.value_or("")].push_back({hca->name, *hca->firmware});
   }
-  Findings findings = disagreements(boards, {.what = "board", .devices = "HCAs"}, kWarning);
+  const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+  Findings findings = disagreements(boards, {.what = "board", .devices = "HCAs"}, like);
   for (const auto& [board, said] : firmware) {
-    ib::append(findings, disagreements(said, {.what = "firmware", .devices = "HCAs"}, kWarning));
+    append(findings, disagreements(said, {.what = "firmware", .devices = "HCAs"}, like));
   }
   return findings;
 }
@@ -55,13 +54,13 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
   if (allowed.empty()) return findings;
   for (const Hca* hca : hcas) {
     if (!hca->board || !hca->firmware) continue;
-    Finding finding = kWarning;
-    finding.device = hca->name;
     const auto entry = allowed.find(*hca->board);
     if (entry == allowed.end()) {
-      finding.message = fmt::format("board {} is not one that this profile names", *hca->board);
-      finding.observed = *hca->board;
-      findings.push_back(std::move(finding));
+      findings.push_back(
+          warned(hca->name,
+                 fmt::format("board {} is not one that this profile names", *hca->board),
+                 Remedy::fix_config,
+                 {*hca->board}));
       continue;
     }
     const Words& versions = entry->second;
@@ -70,13 +69,12 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
           return matches_glob(glob, *hca->firmware);
         });
     if (good) continue;
-    finding.message = fmt::format("firmware {} on board {}, allowed {}",
-                                  *hca->firmware,
-                                  *hca->board,
-                                  fmt::join(versions, ", "));
-    finding.observed = *hca->firmware;
-    finding.limit = fmt::format("{}", fmt::join(versions, ", "));
-    findings.push_back(std::move(finding));
+    const auto good_ones = fmt::format("{}", fmt::join(versions, ", "));
+    findings.push_back(warned(
+        hca->name,
+        fmt::format("firmware {} on board {}, allowed {}", *hca->firmware, *hca->board, good_ones),
+        Remedy::fix_config,
+        {*hca->firmware, good_ones}));
   }
   return findings;
 }
@@ -85,8 +83,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto hcas = ib::hcas_of(snapshot, profile);
   const IbFirmwareLimits& limits = profile.ib->firmware;
   Findings findings = what_is_not_known(hcas);
-  if (limits.same) ib::append(findings, not_the_same(hcas));
-  ib::append(findings, not_allowed(hcas, limits.allowed));
+  if (limits.same) append(findings, not_the_same(hcas));
+  append(findings, not_allowed(hcas, limits.allowed));
   return or_pass(
       std::move(findings),
       fmt::format(

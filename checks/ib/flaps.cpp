@@ -127,17 +127,16 @@ void judge_port(const Snapshot& snapshot,
   const auto most = static_cast<std::uint64_t>(*limits.max);
   const auto evidence = evidence_of(snapshot, at, window);
   if (evidence && evidence->count > most) {
-    Finding finding = ib::about(at,
-                                Outcome::fail,
-                                fmt::format("the link went down {} in {}, at most {} allowed ({})",
-                                            counted(evidence->count, "time"),
-                                            in_time(window.length_s),
-                                            most,
-                                            evidence->source));
-    finding.observed = count_value(evidence->count);
-    finding.limit = count_value(most);
-    finding.remedy = hardware_remedy(snapshot);
-    tally.findings.push_back(std::move(finding));
+    tally.findings.push_back(
+        ib::about(at,
+                  Outcome::fail,
+                  fmt::format("the link went down {} in {}, at most {} allowed ({})",
+                              counted(evidence->count, "time"),
+                              in_time(window.length_s),
+                              most,
+                              evidence->source),
+                  hardware_remedy(snapshot),
+                  {count_value(evidence->count), count_value(most)}));
   } else if (const auto problem = counter_problem(at)) {
     tally.findings.push_back(ib::about(at, Outcome::unknown, *problem));
   } else if (evidence) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,9 +81,13 @@ struct PortOf {
 }
 
 // A finding about one port, named by its HCA; the number is said only where it is not the first.
-[[nodiscard]] inline Finding about(const PortOf& at, Outcome outcome, std::string message) {
+[[nodiscard]] inline Finding about(const PortOf& at,
+                                   Outcome outcome,
+                                   std::string message,
+                                   Remedy remedy = Remedy::none,
+                                   Values values = {}) {
   if (at.port->number != 1) message = fmt::format("port {}: {}", at.port->number, message);
-  return {.device = at.hca->name, .outcome = outcome, .message = std::move(message)};
+  return checks::about(at.hca->name, outcome, std::move(message), remedy, std::move(values));
 }
 
 // HCAs, or that there are none, were seen.
@@ -138,10 +141,6 @@ struct PortOf {
   auto kind = kind_of(snapshot, at);
   if (kind.empty()) return kind;
   return fmt::format("{}|{}", kind, at.port->gid0.value_or("").substr(0, kPrefix));
-}
-
-inline void append(Findings& findings, Findings more) {
-  std::ranges::move(more, std::back_inserter(findings));
 }
 
 }  // namespace muster::checks::ib

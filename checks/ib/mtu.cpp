@@ -26,19 +26,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (port == nullptr) continue;  // not listed or not opened: ib.verbs'
     ++judged;
     if (port->active_mtu_bytes == expected) continue;
-    Finding finding = ib::about(
+    const bool known = port->active_mtu_bytes != 0;
+    findings.push_back(ib::about(
         at,
-        port->active_mtu_bytes == 0 ? Outcome::unknown : Outcome::warn,
-        fmt::format("active MTU {} bytes, expected {}", port->active_mtu_bytes, expected));
-    if (finding.outcome == Outcome::unknown) {
-      finding.message = "verbs give an MTU that means nothing to muster";
-    } else {
-      finding.remedy = Remedy::fix_config;
-    }
-    finding.observed = count_value(port->active_mtu_bytes);
-    finding.limit = count_value(expected);
-    finding.unit = "B";
-    findings.push_back(std::move(finding));
+        known ? Outcome::warn : Outcome::unknown,
+        known ? fmt::format("active MTU {} bytes, expected {}", port->active_mtu_bytes, expected)
+              : "verbs give an MTU that means nothing to muster",
+        known ? Remedy::fix_config : Remedy::none,
+        {count_value(port->active_mtu_bytes), count_value(expected), "B"}));
   }
   if (judged == 0) return {skipped("verbs open no ACTIVE port: ib.verbs judges that")};
   return or_pass(std::move(findings),

@@ -32,32 +32,28 @@ bool is_up(const Interface& interface) {
          (*interface.operstate == "unknown" && interface.carrier.value_or(false));
 }
 
-Finding warned(const Hca& hca, std::string message) {
-  return {.device = hca.name,
-          .outcome = Outcome::warn,
-          .message = std::move(message),
-          .limit = std::string("up"),
-          .remedy = Remedy::fix_config};
+Finding not_up(const Hca& hca, std::string message, Value observed = {}) {
+  return warned(hca.name, std::move(message), Remedy::fix_config, {std::move(observed), "up"});
 }
 
 Findings judge_hca(const Snapshot& snapshot, const Hca& hca) {
   if (hca.netdevs.is_unreadable())
     return {not_known(hca.name, "its network interface", hca.netdevs)};
   if (!hca.netdevs || hca.netdevs->empty()) {
-    return {warned(hca, "no network interface: ib_ipoib is not loaded or did not take the device")};
+    return {not_up(hca, "no network interface: ib_ipoib is not loaded or did not take the device")};
   }
   Findings findings;
   for (const std::string& name : *hca.netdevs) {
     const Interface* interface = interface_of(snapshot, name);
     if (interface == nullptr) {
-      findings.push_back(warned(hca, fmt::format("interface {} does not exist", name)));
+      findings.push_back(not_up(hca, fmt::format("interface {} does not exist", name)));
     } else if (!interface->operstate) {
       findings.push_back(not_known(
           hca.name, fmt::format("the state of interface {}", name), interface->operstate));
     } else if (!is_up(*interface)) {
-      Finding finding = warned(hca, fmt::format("interface {} is {}", name, *interface->operstate));
-      finding.observed = *interface->operstate;
-      findings.push_back(std::move(finding));
+      findings.push_back(not_up(hca,
+                                fmt::format("interface {} is {}", name, *interface->operstate),
+                                *interface->operstate));
     }
   }
   return findings;
@@ -65,17 +61,15 @@ Findings judge_hca(const Snapshot& snapshot, const Hca& hca) {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.network.ok()) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::unknown,
-             .message =
-                 fmt::format("the network interfaces are not known: {}", snapshot.network.reason)}};
+    return {unknown(
+        kNode, fmt::format("the network interfaces are not known: {}", snapshot.network.reason))};
   }
   Findings findings;
   std::size_t judged = 0;
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
     if (!all_active(*hca)) continue;
     ++judged;
-    ib::append(findings, judge_hca(snapshot, *hca));
+    append(findings, judge_hca(snapshot, *hca));
   }
   if (judged == 0) return {skipped("no HCA has all its ports ACTIVE: ib.state judges that")};
   return or_pass(std::move(findings),

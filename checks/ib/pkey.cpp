@@ -53,10 +53,8 @@ std::string to_text(const std::vector<unsigned>& keys) {
 }
 
 Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsigned>& keys) {
-  Finding finding = ib::about(at, Outcome::fail, std::move(message));
-  finding.observed = to_text(keys);
-  finding.remedy = Remedy::report_to_provider;
-  return finding;
+  return ib::about(
+      at, Outcome::fail, std::move(message), Remedy::report_to_provider, {to_text(keys)});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -88,10 +86,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       usable.push_back({at.hca->name, fmt::format("{:#06x}", wanted.front())});
     }
   }
-  ib::append(findings,
-             disagreements(usable,
-                           {.what = "partition key", .devices = "HCAs"},
-                           {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
+  append(findings,
+         disagreements(usable,
+                       {.what = "partition key", .devices = "HCAs"},
+                       {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
   return or_pass(std::move(findings),
                  usable.empty() ? std::string()
                                 : fmt::format("{} with partition key {}",

@@ -32,13 +32,6 @@ const Hca* at_address(const Snapshot& snapshot, const std::string& address) {
   return nullptr;
 }
 
-Finding failed(std::string device, std::string message, Remedy remedy) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
-}
-
 Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
   const std::size_t on_bus = hcas_on_bus(snapshot).size();
   if (snapshot.pci.ok() && on_bus == 0) {
@@ -49,15 +42,13 @@ Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
   const std::string found = snapshot.pci.ok()
                                 ? fmt::format("{} on the PCI bus", counted(on_bus, "HCA"))
                                 : fmt::format("0 of {} HCAs", *profile.ib->present.count);
-  Finding finding = failed(std::string(kNode),
-                           fmt::format("{}: {}", found, snapshot.infiniband.reason),
-                           Remedy::restart_service);
-  finding.observed = std::int64_t{0};
-  if (profile.ib->present.count)
-    finding.limit = count_value(static_cast<unsigned>(*profile.ib->present.count));
-  // Nobody asked for InfiniBand on such a machine: it may be left unused on purpose.
-  if (!expects_hcas(profile)) finding.outcome = Outcome::warn;
-  return finding;
+  const auto& count = profile.ib->present.count;
+  // Where nobody asked for InfiniBand it may be left unused on purpose.
+  return about(kNode,
+               expects_hcas(profile) ? Outcome::fail : Outcome::warn,
+               fmt::format("{}: {}", found, snapshot.infiniband.reason),
+               Remedy::restart_service,
+               {0, count ? Value(*count) : Value()});
 }
 
 std::string driver_of(const PciDevice& device) {
@@ -78,11 +69,9 @@ Finding not_an_rdma_device(const PciDevice& device, const Hca* placeless) {
                   fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(device)),
                   Remedy::restart_service);
   }
-  return {.device = device.address,
-          .outcome = Outcome::unknown,
-          .message = fmt::format("whether {} is its RDMA device is not known: {}",
-                                 placeless->name,
-                                 placeless->address.why())};
+  return not_known(device.address,
+                   fmt::format("whether {} is its RDMA device", placeless->name),
+                   placeless->address);
 }
 
 // HCAs that are on the bus and no InfiniBand device, one by one, or at once when it is all of them.
@@ -100,7 +89,7 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
     }
   }
   if (findings.size() > 1 && snapshot.infiniband->hcas.empty()) {
-    return {failed(std::string(kNode),
+    return {failed(kNode,
                    fmt::format("none of the {} on the PCI bus is an RDMA device ({})",
                                counted(on_bus.size(), "HCA"),
                                driver_of(*on_bus.front())),
@@ -146,35 +135,29 @@ Findings wrong_names(const std::vector<const Hca*>& hcas, const std::string& pat
     if (!matches_glob(pattern, hca->name)) others.push_back(hca->name);
   }
   if (others.empty()) return {};
-  return {
-      {.device = std::string(kNode),
-       .outcome = Outcome::warn,
-       .message = fmt::format(
-           "{} not named {}: {}", counted(others.size(), "HCA"), pattern, fmt::join(others, ", ")),
-       .observed = others.front(),
-       .limit = pattern,
-       .remedy = Remedy::fix_config}};
+  return {warned(
+      kNode,
+      fmt::format(
+          "{} not named {}: {}", counted(others.size(), "HCA"), pattern, fmt::join(others, ", ")),
+      Remedy::fix_config,
+      {others.front(), pattern})};
 }
 
 Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t expected) {
-  Finding finding{.device = std::string(kNode),
-                  .outcome = Outcome::pass,
-                  .message = fmt::format("{} of {} InfiniBand HCAs", found, expected),
-                  .observed = count_value(found),
-                  .limit = count_value(expected)};
-  if (found == expected) return finding;
+  const auto judged = [&](Outcome outcome, std::string message, Remedy remedy = Remedy::none) {
+    return about(
+        kNode, outcome, std::move(message), remedy, {count_value(found), count_value(expected)});
+  };
+  const auto share = fmt::format("{} of {} InfiniBand HCAs", found, expected);
+  if (found == expected) return judged(Outcome::pass, share);
   if (found < expected && snapshot.pci.ok() && hcas_on_bus(snapshot).size() < expected) {
-    finding.outcome = Outcome::skip;
-    finding.message = fmt::format(
-        "{} of {} InfiniBand HCAs, all that answer on the PCI bus: pci.devices judges the rest",
-        found,
-        expected);
-    return finding;
+    return judged(
+        Outcome::skip,
+        fmt::format("{}, all that answer on the PCI bus: pci.devices judges the rest", share));
   }
-  finding.outcome = Outcome::fail;
-  finding.message = fmt::format("{}, expected {}", counted(found, "InfiniBand HCA"), expected);
-  finding.remedy = found < expected ? hardware_remedy(snapshot) : Remedy::fix_config;
-  return finding;
+  return judged(Outcome::fail,
+                fmt::format("{}, expected {}", counted(found, "InfiniBand HCA"), expected),
+                found < expected ? hardware_remedy(snapshot) : Remedy::fix_config);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

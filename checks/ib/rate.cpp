@@ -82,21 +82,24 @@ std::string what_is_lost(const Link& link, const Link& expected) {
   return {};
 }
 
-Finding lost(const ib::PortOf& at, const Link& link, const Link& expected, std::string_view why) {
-  Finding finding =
-      ib::about(at,
-                Outcome::fail,
-                expects_nothing(expected)
-                    ? fmt::format("{}: {}", to_text(link), why)
-                    : fmt::format("{}, {} {}: {}",
-                                  to_text(link),
-                                  expected.of_sisters ? "but most HCAs like it have" : "expected",
-                                  to_text(expected),
-                                  why));
-  finding.observed = *link.gbps;
-  if (expected.gbps) finding.limit = *expected.gbps;
-  finding.unit = "Gb/s";
-  return finding;
+Finding lost(const ib::PortOf& at,
+             const Link& link,
+             const Link& expected,
+             std::string_view why,
+             Outcome outcome,
+             Remedy remedy) {
+  return ib::about(
+      at,
+      outcome,
+      expects_nothing(expected)
+          ? fmt::format("{}: {}", to_text(link), why)
+          : fmt::format("{}, {} {}: {}",
+                        to_text(link),
+                        expected.of_sisters ? "but most HCAs like it have" : "expected",
+                        to_text(expected),
+                        why),
+      remedy,
+      {*link.gbps, expected.gbps ? Value(*expected.gbps) : Value(), "Gb/s"});
 }
 
 // A kernel or driver that does not know a speed prints it as SDR. Verbs tell it from a real
@@ -106,34 +109,33 @@ Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, Link link, con
   const VerbsPort* verbs = ib::verbs_port(snapshot, at);
   link.speed = "SDR";
   const std::string_view named = verbs == nullptr ? "" : name_of_verbs_speed(verbs->active_speed);
-  Finding finding;
+  const Outcome outcome = expects_nothing(expected) ? Outcome::warn : Outcome::fail;
   if (named.empty()) {
-    finding =
-        lost(at, link, expected, "the driver is too old to name the speed, or a real fallback");
-    finding.remedy = Remedy::fix_config;
-    if (expects_nothing(expected)) finding.outcome = Outcome::warn;
-  } else if (named == "SDR") {
-    finding = lost(at, link, expected, "a real fallback, verbs say SDR too");
-    finding.remedy = hardware;
-    if (expects_nothing(expected)) finding.outcome = Outcome::warn;
-  } else {
-    Link real = link;
-    real.speed = named;
-    real.lanes = verbs->width;
-    // The rate that sysfs computed from SDR says nothing.
-    const std::string why = what_is_lost(real, {.lanes = expected.lanes, .speed = expected.speed});
-    finding = lost(at,
-                   link,
-                   expected,
-                   fmt::format("the driver is too old to name the speed, verbs say {}X {}{}{}",
-                               verbs->width,
-                               named,
-                               why.empty() ? "" : ": ",
-                               why));
-    finding.outcome = why.empty() ? Outcome::warn : Outcome::fail;
-    finding.remedy = why.empty() ? Remedy::fix_config : hardware;
+    return lost(at,
+                link,
+                expected,
+                "the driver is too old to name the speed, or a real fallback",
+                outcome,
+                Remedy::fix_config);
   }
-  return finding;
+  if (named == "SDR") {
+    return lost(at, link, expected, "a real fallback, verbs say SDR too", outcome, hardware);
+  }
+  Link real = link;
+  real.speed = named;
+  real.lanes = verbs->width;
+  // The rate that sysfs computed from SDR says nothing.
+  const std::string why = what_is_lost(real, {.lanes = expected.lanes, .speed = expected.speed});
+  return lost(at,
+              link,
+              expected,
+              fmt::format("the driver is too old to name the speed, verbs say {}X {}{}{}",
+                          verbs->width,
+                          named,
+                          why.empty() ? "" : ": ",
+                          why),
+              why.empty() ? Outcome::warn : Outcome::fail,
+              why.empty() ? Remedy::fix_config : hardware);
 }
 
 std::optional<Finding> judge_port(const Snapshot& snapshot,
@@ -149,16 +151,10 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
   if (reads_sdr && expected.speed != "SDR") return judge_sdr(snapshot, at, link, expected);
 
   const std::string why = what_is_lost(link, expected);
-  if (!why.empty()) {
-    Finding finding = lost(at, link, expected, why);
-    finding.remedy = hardware_remedy(snapshot);
-    return finding;
-  }
+  if (!why.empty()) return lost(at, link, expected, why, Outcome::fail, hardware_remedy(snapshot));
   if (expected.gbps && *link.gbps > *expected.gbps && !expected.of_sisters) {
-    Finding finding = lost(at, link, expected, "faster than this profile knows");
-    finding.outcome = Outcome::warn;
-    finding.remedy = Remedy::fix_config;
-    return finding;
+    return lost(
+        at, link, expected, "faster than this profile knows", Outcome::warn, Remedy::fix_config);
   }
   return std::nullopt;
 }
@@ -223,10 +219,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto ports = ib::active_ports(snapshot, profile);
   const SisterLinks sisters(snapshot, ports);
   for (const ib::PortOf& at : ports) {
-    auto finding = judge_port(snapshot, at, by_sisters ? sisters.usual_of(at) : expected);
-    if (finding) findings.push_back(*std::move(finding));
+    append(findings, judge_port(snapshot, at, by_sisters ? sisters.usual_of(at) : expected));
   }
-  if (by_sisters) ib::append(findings, sisters.undecided());
+  if (by_sisters) append(findings, sisters.undecided());
   if (!findings.empty()) return findings;
   if (!by_sisters) {
     return {passed(fmt::format("{} at {}", counted(ports.size(), "port"), to_text(expected)))};

@@ -89,29 +89,25 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   if (*port.state == 0 || *port.state >= kStates.size()) {
     return ib::about(at, Outcome::unknown, fmt::format("state {} means nothing to muster", state));
   }
-  Finding finding = ib::about(at, Outcome::fail, {});
-  finding.observed = state;
-  finding.limit = std::string("ACTIVE");
-  Verdict verdict;
-  if (*port.state != ib::kActive) {
-    verdict = why_not_active(port, hardware);
-  } else if (!port.physical_state) {
+  const auto fault = [&](const Verdict& verdict, Values values) {
+    return ib::about(at,
+                     Outcome::fail,
+                     fmt::format("{}, physical state {}: {}", state, physical, verdict.why),
+                     verdict.remedy,
+                     std::move(values));
+  };
+  if (*port.state != ib::kActive) return fault(why_not_active(port, hardware), {state, "ACTIVE"});
+  if (!port.physical_state) {
     return ib::about(at,
                      Outcome::unknown,
                      fmt::format("physical state is not known: {}", port.physical_state.why()));
-  } else if (*port.physical_state != ib::kLinkUp) {
-    verdict = {*port.physical_state == 6 ? "retraining after errors" : "the link is not up",
-               hardware};
-    finding.observed = physical;
-    finding.limit = std::string("LinkUp");
-  } else {
-    return ib::about(at, Outcome::pass, "ACTIVE, LinkUp");
   }
-  const std::string message =
-      fmt::format("{}, physical state {}: {}", state, physical, verdict.why);
-  finding.message = ib::about(at, Outcome::fail, message).message;
-  finding.remedy = verdict.remedy;
-  return finding;
+  if (*port.physical_state != ib::kLinkUp) {
+    const bool retraining = *port.physical_state == 6;
+    return fault({retraining ? "retraining after errors" : "the link is not up", hardware},
+                 {physical, "LinkUp"});
+  }
+  return ib::about(at, Outcome::pass, "ACTIVE, LinkUp");
 }
 
 // Where no number of HCAs is expected, a port may be one that nobody uses. Most ports of its kind
@@ -173,8 +169,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       continue;
     }
     if (hca->ports->empty()) {
-      findings.push_back(
-          {.device = hca->name, .outcome = Outcome::unknown, .message = "it has no ports"});
+      findings.push_back(unknown(hca->name, "it has no ports"));
     }
     for (const IbPort& port : *hca->ports) {
       if (ib::link_layer_of(port) == ib::LinkLayer::ethernet) continue;

@@ -22,13 +22,6 @@ const VerbsDevice* device_of(const Snapshot& snapshot, const std::string& name) 
   return found == all.end() ? nullptr : &*found;
 }
 
-Finding failed(std::string_view device, std::string message, Remedy remedy = Remedy::fix_config) {
-  return {.device = std::string(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
-}
-
 void compare(std::vector<std::string>& differences,
              std::string_view what,
              unsigned verbs,
@@ -55,9 +48,8 @@ Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
     compare(differences, "LID", found->lid, port.lid);
     compare(differences, "SM LID", found->sm_lid, port.sm_lid);
     if (differences.empty()) continue;
-    Finding finding = ib::about(at, Outcome::fail, fmt::format("{}", fmt::join(differences, "; ")));
-    finding.remedy = Remedy::reboot;
-    findings.push_back(std::move(finding));
+    findings.push_back(ib::about(
+        at, Outcome::fail, fmt::format("{}", fmt::join(differences, "; ")), Remedy::reboot));
   }
   return findings;
 }
@@ -69,14 +61,12 @@ bool memlock_is_limited(const Snapshot& snapshot) {
 }
 
 Findings judge_device(const Snapshot& snapshot, const Hca& hca, const VerbsDevice& device) {
-  if (device.ports.is_absent()) {
-    return {{.device = hca.name, .outcome = Outcome::skip, .message = device.ports.why()}};
-  }
-  if (!device.ports) return {failed(hca.name, device.ports.why())};
+  if (device.ports.is_absent()) return {skipped(device.ports.why(), hca.name)};
+  if (!device.ports) return {failed(hca.name, device.ports.why(), Remedy::fix_config)};
   Findings findings;
   if (hca.ports) findings = judge_ports(hca, *device.ports);
   if (device.registers.is_unreadable() && !memlock_is_limited(snapshot)) {
-    findings.push_back(failed(hca.name, device.registers.why()));
+    findings.push_back(failed(hca.name, device.registers.why(), Remedy::fix_config));
   }
   return findings;
 }
@@ -90,7 +80,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool none = std::ranges::none_of(
       hcas, [&](const Hca* hca) { return device_of(snapshot, hca->name) != nullptr; });
   if (none) {
-    return {failed(kNode, fmt::format("libibverbs lists none of {}", counted(hcas.size(), "HCA")))};
+    return {failed(kNode,
+                   fmt::format("libibverbs lists none of {}", counted(hcas.size(), "HCA")),
+                   Remedy::fix_config)};
   }
   Findings findings;
   for (const Hca* hca : hcas) {
@@ -99,9 +91,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       findings.push_back(
           failed(hca->name,
                  "libibverbs does not list it: its provider library or its character "
-                 "device below /dev/infiniband is missing"));
+                 "device below /dev/infiniband is missing",
+                 Remedy::fix_config));
     } else {
-      ib::append(findings, judge_device(snapshot, *hca, *device));
+      append(findings, judge_device(snapshot, *hca, *device));
     }
   }
   return or_pass(std::move(findings),

@@ -9,6 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/starved.hpp"
+#include "checks/shared/support.hpp"
 
 namespace muster::checks {
 namespace {
@@ -25,9 +26,6 @@ Remedy remedy_of(Probe probe) {
   if (kReadsNamedFiles.contains(probe)) return Remedy::fix_config;
   return kAsksDrivers.contains(probe) ? Remedy::reboot : Remedy::watch;
 }
-
-// Azure's code for GPUs whose driver does not answer; the runner keeps it with failures only.
-std::string code_of(Probe probe) { return probe == Probe::nvml ? "NHC2015" : ""; }
 
 std::string message_of(Probe probe, bool timeout, const std::string& reason) {
   if (!timeout) return fmt::format("the {} probe failed: {}", to_string(probe), reason);
@@ -51,23 +49,18 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const std::string name{to_string(probe)};
     const bool timeout = section.status == Status::timeout;
     const bool fatal = timeout && std::ranges::count(profile.muster->probes.fatal, name) > 0;
-    findings.push_back({.device = name,
-                        .outcome = fatal ? Outcome::fail : Outcome::unknown,
-                        .message = message_of(probe, timeout, section.reason),
-                        .observed = std::string(to_string(section.status)),
-                        .limit = std::string("ok"),
-                        .remedy = timeout ? remedy_of(probe) : Remedy::none,
-                        .code = code_of(probe)});
-    if (timeout) leave_undecided(snapshot, findings.back());
+    Finding finding = about(name,
+                            fatal ? Outcome::fail : Outcome::unknown,
+                            message_of(probe, timeout, section.reason),
+                            timeout ? remedy_of(probe) : Remedy::none,
+                            {std::string(to_string(section.status)), "ok"});
+    // Azure's code for GPUs whose driver does not answer; the runner keeps it with failures only.
+    if (probe == Probe::nvml) finding.code = "NHC2015";
+    if (timeout) leave_undecided(snapshot, finding);
+    findings.push_back(std::move(finding));
   });
-  if (findings.empty() && answered == 0) {
-    findings.push_back({.device = "node", .outcome = Outcome::skip, .message = "no probe was run"});
-  } else if (findings.empty()) {
-    findings.push_back({.device = "node",
-                        .outcome = Outcome::pass,
-                        .message = fmt::format("all {} probes answered", answered)});
-  }
-  return findings;
+  if (findings.empty() && answered == 0) return {skipped("no probe was run")};
+  return or_pass(std::move(findings), fmt::format("all {} probes answered", answered));
 }
 
 }  // namespace

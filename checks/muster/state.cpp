@@ -3,21 +3,18 @@
 #include <string>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/support.hpp"
 
 namespace muster::checks {
 namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
   const Earlier& earlier = snapshot.earlier;
-  if (!earlier.note.empty()) {
-    return {{.device = "node", .outcome = Outcome::skip, .message = earlier.note}};
-  }
+  if (!earlier.note.empty()) return {skipped(earlier.note)};
   if (earlier.last_uptime_s <= 0) {
-    return {{.device = "node",
-             .outcome = Outcome::skip,
-             .message = "no earlier run in this boot: rates are judged from the next run on"}};
+    return {skipped("no earlier run in this boot: rates are judged from the next run on")};
   }
-  return {{.device = "node", .outcome = Outcome::pass, .message = "earlier runs are remembered"}};
+  return {passed("earlier runs are remembered")};
 }
 
 }  // namespace

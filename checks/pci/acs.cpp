@@ -43,17 +43,14 @@ void judge_path(const PciDevice& gpu,
     const auto& port = **harmful;
     if (!said.insert(port.address).second) return;
     findings.push_back(
-        {.device = port.address,
-         .outcome = Outcome::warn,
-         .message = fmt::format("access control services are on (control {:#06x}) at the switch "
-                                "port {} above the GPU at {}: traffic between devices goes "
-                                "through the root",
-                                *port.acs_control,
-                                port.address,
-                                gpu.address),
-         .observed = count_value(*port.acs_control),
-         .limit = std::int64_t{0},
-         .remedy = Remedy::fix_config});
+        warned(port.address,
+               fmt::format("access control services are on (control {:#06x}) at the switch port {} "
+                           "above the GPU at {}: traffic between devices goes through the root",
+                           *port.acs_control,
+                           port.address,
+                           gpu.address),
+               Remedy::fix_config,
+               {*port.acs_control, 0}));
     return;
   }
   for (const auto* port : ports) {
@@ -67,9 +64,7 @@ void judge_path(const PciDevice& gpu,
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::without_bus(snapshot, profile)) return {*finding};
   if (snapshot.identity->hypervisor) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::skip,
-             .message = "the hypervisor hides the PCI switches above GPUs"}};
+    return {skipped("the hypervisor hides the PCI switches above GPUs")};
   }
   Findings findings;
   std::set<std::string> said;
@@ -79,11 +74,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     for (const auto* port : ports) looked_at.insert(port->address);
     judge_path(*gpu, ports, said, findings);
   }
-  if (looked_at.empty()) {
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::skip,
-             .message = "no PCI switch above any GPU"}};
-  }
+  if (looked_at.empty()) return {skipped("no PCI switch above any GPU")};
   return or_pass(std::move(findings),
                  fmt::format("access control services are off on {} above GPUs",
                              counted(looked_at.size(), "switch port")));

@@ -101,41 +101,34 @@ void judge_answers(const PciDevice& device, const NvmlView& nvml, Findings& find
                                  fmt::format("whether the {} at {} answers", word, device.address),
                                  device.responding));
   } else if (!*device.responding) {
-    findings.push_back(
-        {.device = device.address,
-         .outcome = Outcome::fail,
-         .message = fmt::format("the {} at {} is on the PCI bus and does not answer: its "
-                                "configuration space reads all ones",
-                                word,
-                                device.address),
-         .observed = false,
-         .limit = true,
-         .remedy = Remedy::reboot,
-         .code = fault_code(device.kind, true)});
-    if (device.kind == PciKind::gpu) nvml.leave_to_gpu_present(device.address, findings.back());
+    Finding finding = failed(device.address,
+                             fmt::format("the {} at {} is on the PCI bus and does not answer: its "
+                                         "configuration space reads all ones",
+                                         word,
+                                         device.address),
+                             Remedy::reboot,
+                             {false, true});
+    finding.code = fault_code(device.kind, true);
+    if (device.kind == PciKind::gpu) nvml.leave_to_gpu_present(device.address, finding);
+    findings.push_back(std::move(finding));
   }
 }
 
 Finding fallen_off(const PciDevice& device, bool expected) {
-  Finding finding{.device = device.address,
-                  .outcome = Outcome::fail,
-                  .message = fmt::format("the GPU at {} is on the PCI bus, and NVML does not list "
-                                         "it",
-                                         device.address),
-                  .observed = false,
-                  .limit = true,
-                  .remedy = Remedy::reboot,
-                  .code = fault_code(PciKind::gpu, true)};
+  Finding finding = failed(
+      device.address,
+      fmt::format("the GPU at {} is on the PCI bus, and NVML does not list it", device.address),
+      Remedy::reboot,
+      {false, true});
+  finding.code = fault_code(PciKind::gpu, true);
   if (!expected) {
     finding.outcome = Outcome::unknown;
-    finding.message =
-        fmt::format("{}: it fell off, or is hidden here, as in a container", finding.message);
+    finding.message += ": it fell off, or is hidden here, as in a container";
   } else if (device.driver.empty()) {
-    finding.message = fmt::format("{}: no driver is bound to it", finding.message);
+    finding.message += ": no driver is bound to it";
     finding.code = "NHC2015";
   } else if (device.driver != "nvidia") {
-    finding.message =
-        fmt::format("{}: the driver {} is bound to it", finding.message, device.driver);
+    finding.message += fmt::format(": the driver {} is bound to it", device.driver);
     finding.remedy = Remedy::fix_config;
     finding.code = "NHC2015";
   }
@@ -148,24 +141,21 @@ void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
     for (const auto* device : unlisted) findings.push_back(fallen_off(*device, nvml.expected()));
   } else if (!unlisted.empty()) {
     findings.push_back(
-        {.device = std::string(kNode),
-         .outcome = Outcome::fail,
-         .message = fmt::format("{} on the PCI bus that NVML does not list, and {} that it refuses "
-                                "(see gpu.present)",
-                                counted_kind(unlisted.size(), PciKind::gpu),
-                                nvml.refused()),
-         .observed = count_value(unlisted.size()),
-         .limit = count_value(0),
-         .remedy = Remedy::reboot,
-         .code = fault_code(PciKind::gpu, true)});
+        failed(kNode,
+               fmt::format("{} on the PCI bus that NVML does not list, and {} that it refuses "
+                           "(see gpu.present)",
+                           counted_kind(unlisted.size(), PciKind::gpu),
+                           nvml.refused()),
+               Remedy::reboot,
+               {count_value(unlisted.size()), 0}));
+    findings.back().code = fault_code(PciKind::gpu, true);
   }
   for (const Gpu* gpu : nvml.not_on_bus()) {
-    findings.push_back({.device = gpu->address,
-                        .outcome = Outcome::unknown,
-                        .message = fmt::format("NVML lists {} at {}, and the PCI bus does not: one "
-                                               "of them is wrong",
-                                               gpu::name_of(*gpu),
-                                               gpu->address)});
+    findings.push_back(unknown(gpu->address,
+                               fmt::format("NVML lists {} at {}, and the PCI bus does not: one "
+                                           "of them is wrong",
+                                           gpu::name_of(*gpu),
+                                           gpu->address)));
   }
 }
 

@@ -60,17 +60,14 @@ Finding uncorrected(const PciDevice& device,
                     const Delta& delta,
                     std::string_view severity,
                     Remedy remedy) {
-  return {.device = device.address,
-          .outcome = Outcome::fail,
-          .message = fmt::format("{} in {} at the {} {}",
-                                 counted(delta.increments, fmt::format("{} PCIe error", severity)),
-                                 in_time(delta.seconds),
-                                 pci::word_for(device.kind),
-                                 device.address),
-          .observed = count_value(delta.increments),
-          .limit = std::int64_t{0},
-          .unit = "errors",
-          .remedy = remedy};
+  return failed(device.address,
+                fmt::format("{} in {} at the {} {}",
+                            counted(delta.increments, fmt::format("{} PCIe error", severity)),
+                            in_time(delta.seconds),
+                            pci::word_for(device.kind),
+                            device.address),
+                remedy,
+                {count_value(delta.increments), 0, "errors"});
 }
 
 // The worst of what a device reports: one incident raises several severities.
@@ -85,18 +82,14 @@ std::optional<Finding> worst_of(const PciDevice& device,
   }
   if (!correctable_limit || !seen.correctable || seen.correctable->per_hour() <= *correctable_limit)
     return std::nullopt;
-  return Finding{
-      .device = device.address,
-      .outcome = Outcome::warn,
-      .message = fmt::format("{:.0f} corrected PCIe errors per hour at the {} {}, limit {:g}",
-                             seen.correctable->per_hour(),
-                             pci::word_for(device.kind),
-                             device.address,
-                             *correctable_limit),
-      .observed = seen.correctable->per_hour(),
-      .limit = *correctable_limit,
-      .unit = "errors/h",
-      .remedy = Remedy::watch};
+  return warned(device.address,
+                fmt::format("{:.0f} corrected PCIe errors per hour at the {} {}, limit {:g}",
+                            seen.correctable->per_hour(),
+                            pci::word_for(device.kind),
+                            device.address,
+                            *correctable_limit),
+                Remedy::watch,
+                {seen.correctable->per_hour(), *correctable_limit, "errors/h"});
 }
 
 // Bits of AER's register of uncorrectable errors that mean lost or damaged data. Others are set by
@@ -122,14 +115,13 @@ std::optional<Finding> recorded(const PciDevice& device) {
     if ((*status >> bit & 1U) != 0) words.push_back(word);
   }
   if (words.empty()) return std::nullopt;
-  return Finding{.device = device.address,
-                 .outcome = Outcome::warn,
-                 .message = fmt::format("the {} {} has uncorrected PCIe errors on record: {}",
-                                        pci::word_for(device.kind),
-                                        device.address,
-                                        fmt::join(words, ", ")),
-                 .observed = count_value(*status),
-                 .remedy = Remedy::watch};
+  return warned(device.address,
+                fmt::format("the {} {} has uncorrected PCIe errors on record: {}",
+                            pci::word_for(device.kind),
+                            device.address,
+                            fmt::join(words, ", ")),
+                Remedy::watch,
+                {*status});
 }
 
 void judge_device(const Snapshot& snapshot,
@@ -153,10 +145,8 @@ void judge_device(const Snapshot& snapshot,
     return;
   }
   ++errors.judged;
-  if (auto finding = worst_of(
-          device, seen, limits.correctable_warn_above_per_hour, hardware_remedy(snapshot))) {
-    errors.findings.push_back(*std::move(finding));
-  }
+  append(errors.findings,
+         worst_of(device, seen, limits.correctable_warn_above_per_hour, hardware_remedy(snapshot)));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -170,8 +160,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (!counts_errors(device) || pci::silent(device)) continue;
     const auto before = errors.findings.size();
     judge_device(snapshot, device, profile.pci->errors, errors);
-    if (errors.findings.size() > before) continue;
-    if (auto finding = recorded(device)) errors.findings.push_back(*std::move(finding));
+    if (errors.findings.size() == before) append(errors.findings, recorded(device));
   }
   const bool all_well = errors.findings.empty() && errors.judged > 0;
   pci::add_for_all(errors.findings,

@@ -222,27 +222,19 @@ Finding narrow_or_slow(const PciDevice& device,
     have = fmt::format("{}{}{:g} GT/s", have, narrow ? " at " : "", *speed.observed);
     want = fmt::format("{}{}{:g} GT/s", want, narrow ? " at " : "", *speed.expected);
   }
-  Finding finding{
-      .device = device.address,
-      .outcome = certain ? Outcome::fail : Outcome::warn,
-      .message = fmt::format(
+  return about(
+      device.address,
+      certain ? Outcome::fail : Outcome::warn,
+      fmt::format(
           "the PCIe link of the {} at {} {} {}, expected {}",
           pci::word_for(device.kind),
           device.address,
           slow && !narrow && device.kind == PciKind::gpu ? words_for_slow(speed, device) : "is",
           have,
           want),
-      .remedy = remedy};
-  if (narrow) {
-    finding.observed = count_value(*width.observed);
-    finding.limit = count_value(*width.expected);
-    finding.unit = "lanes";
-  } else {
-    finding.observed = *speed.observed;
-    finding.limit = *speed.expected;
-    finding.unit = "GT/s";
-  }
-  return finding;
+      remedy,
+      narrow ? Values{*width.observed, *width.expected, "lanes"}
+             : Values{*speed.observed, *speed.expected, "GT/s"});
 }
 
 void judge_link(const Snapshot& snapshot,

@@ -63,18 +63,15 @@ void compare(const PciDevice& device, Possible possible, Payloads& payloads) {
   ++payloads.judged;
   if (*device.payload_bytes >= possible.bytes) return;
   payloads.findings.push_back(
-      {.device = device.address,
-       .outcome = Outcome::warn,
-       .message = fmt::format("the maximum PCIe payload of the {} at {} is {} bytes, {} {}",
-                              pci::word_for(device.kind),
-                              device.address,
-                              *device.payload_bytes,
-                              possible.by,
-                              possible.bytes),
-       .observed = count_value(*device.payload_bytes),
-       .limit = count_value(possible.bytes),
-       .unit = "B",
-       .remedy = Remedy::fix_config});
+      warned(device.address,
+             fmt::format("the maximum PCIe payload of the {} at {} is {} bytes, {} {}",
+                         pci::word_for(device.kind),
+                         device.address,
+                         *device.payload_bytes,
+                         possible.by,
+                         possible.bytes),
+             Remedy::fix_config,
+             {*device.payload_bytes, possible.bytes, "B"}));
 }
 
 void judge_device(const Snapshot& snapshot, const PciDevice& device, Payloads& payloads) {

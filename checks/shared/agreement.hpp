@@ -60,6 +60,12 @@ struct Comparison {
   std::string_view devices;
 };
 
+[[nodiscard]] inline std::string differs(const std::vector<Said>& said,
+                                         const Comparison& comparison) {
+  return fmt::format(
+      "{} differs between {}: {}", comparison.what, comparison.devices, who_says_what(said));
+}
+
 // One finding for each device that differs from most; one for the node where no value has a
 // majority, because then nobody can say who is wrong.
 [[nodiscard]] inline Findings disagreements(const std::vector<Said>& said,
@@ -74,7 +80,7 @@ struct Comparison {
   if (most->second * 2 <= said.size()) {
     Finding finding = like;
     finding.device = kNode;
-    finding.message = fmt::format("{} differs between {}: {}", what, devices, who_says_what(said));
+    finding.message = differs(said, comparison);
     return {finding};
   }
   Findings findings;

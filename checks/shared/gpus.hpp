@@ -60,9 +60,13 @@ namespace muster::checks::gpu {
 }
 
 // "gpu3", with how to find the board: "(serial 1650923012345)".
-[[nodiscard]] inline Finding about(const Gpu& gpu, Outcome outcome, std::string message) {
+[[nodiscard]] inline Finding about(const Gpu& gpu,
+                                   Outcome outcome,
+                                   std::string message,
+                                   Remedy remedy = Remedy::none,
+                                   Values values = {}) {
   if (gpu.serial) message = fmt::format("{} (serial {})", message, *gpu.serial);
-  return {.device = name_of(gpu), .outcome = outcome, .message = std::move(message)};
+  return checks::about(name_of(gpu), outcome, std::move(message), remedy, std::move(values));
 }
 
 // Judges each GPU by itself. `judge_one` gives nothing where all is well; what was well is summed
@@ -75,15 +79,10 @@ namespace muster::checks::gpu {
   std::size_t well = 0;
   for (const Gpu* gpu : gpus) {
     auto finding = judge_one(*gpu);
-    if (!finding) {
-      ++well;
-    } else {
-      findings.push_back(*std::move(finding));
-    }
+    if (!finding) ++well;
+    append(findings, std::move(finding));
   }
-  if (well > 0) {
-    findings.push_back(passed(fmt::format("{} {}", counted(well, "GPU"), all_well)));
-  }
+  if (well > 0) findings.push_back(passed(fmt::format("{} {}", counted(well, "GPU"), all_well)));
   return findings;
 }
 
@@ -98,9 +97,9 @@ namespace muster::checks::gpu {
 // kind or its driver never does.
 template <class T>
 [[nodiscard]] Finding not_told(const Gpu& gpu, std::string_view what, const Fact<T>& fact) {
-  return {.device = name_of(gpu),
-          .outcome = fact.is_absent() ? Outcome::skip : Outcome::unknown,
-          .message = fmt::format("{} is not known: {}", what, fact.why())};
+  Finding finding = not_known(name_of(gpu), what, fact);
+  if (fact.is_absent()) finding.outcome = Outcome::skip;
+  return finding;
 }
 
 // The same for facts of the memory. A GPU that does not offer what others of its model tell should

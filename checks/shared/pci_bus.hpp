@@ -77,9 +77,9 @@ using muster::devices_of;
   if (snapshot.pci.ok()) return std::nullopt;
   const bool expected = expects_gpus(profile) || expects_hcas(profile) ||
                         profile.pci->devices.nvswitches.value_or(0) > 0;
-  return Finding{.device = std::string(kNode),
-                 .outcome = expected ? Outcome::unknown : Outcome::skip,
-                 .message = fmt::format("no PCI bus to look at: {}", snapshot.pci.reason)};
+  return about(kNode,
+               expected ? Outcome::unknown : Outcome::skip,
+               fmt::format("no PCI bus to look at: {}", snapshot.pci.reason));
 }
 
 // The same, and a skip where no GPU or HCA is there to be judged.
@@ -87,10 +87,7 @@ using muster::devices_of;
                                                              const Profile& profile) {
   if (auto finding = without_bus(snapshot, profile)) return finding;
   if (!endpoints(snapshot).empty()) return std::nullopt;
-  return Finding{
-      .device = std::string(kNode),
-      .outcome = Outcome::skip,
-      .message = "no GPU or HCA answers on the PCI bus: pci.devices judges whether one should"};
+  return skipped("no GPU or HCA answers on the PCI bus: pci.devices judges whether one should");
 }
 
 // One finding for all devices about which the same is to be said, with the first of them; none for
@@ -102,8 +99,7 @@ inline void add_for_all(Findings& findings,
   constexpr std::size_t kMostNames = 3;
   if (devices.empty()) return;
   if (devices.size() == 1) {
-    findings.push_back(
-        {.device = devices.front()->address, .outcome = outcome, .message = std::string(what)});
+    findings.push_back(about(devices.front()->address, outcome, std::string(what)));
     return;
   }
   std::vector<std::string_view> names;
@@ -111,13 +107,13 @@ inline void add_for_all(Findings& findings,
   for (const auto* device : devices) {
     if (names.size() < kMostNames) names.push_back(device->address);
   }
-  findings.push_back({.device = std::string(kNode),
-                      .outcome = outcome,
-                      .message = fmt::format("{} ({}: {}{})",
-                                             what,
-                                             counted(devices.size(), "device"),
-                                             fmt::join(names, ", "),
-                                             devices.size() > kMostNames ? " …" : "")});
+  findings.push_back(about(kNode,
+                           outcome,
+                           fmt::format("{} ({}: {}{})",
+                                       what,
+                                       counted(devices.size(), "device"),
+                                       fmt::join(names, ", "),
+                                       devices.size() > kMostNames ? " …" : "")));
 }
 
 }  // namespace muster::checks::pci

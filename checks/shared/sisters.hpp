@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,21 +46,14 @@ class Sisters {
         said.push_back({each.device, fmt::format("{:g}{}", each.value, unit)});
       }
       if (usual(values_of(sisters))) {
-        auto odd = disagreements(said, comparison, like);
-        std::ranges::move(odd, std::back_inserter(findings));
+        append(findings, disagreements(said, comparison, like));
         continue;
       }
       const bool differ = std::ranges::any_of(
           said, [&](const Said& each) { return each.value != said.front().value; });
       if (!differ) continue;
       // Nobody is proved to be at fault.
-      findings.push_back({.device = std::string(kNode),
-                          .outcome = Outcome::warn,
-                          .message = fmt::format("{} differs between {}: {}",
-                                                 comparison.what,
-                                                 comparison.devices,
-                                                 who_says_what(said)),
-                          .remedy = like.remedy});
+      findings.push_back(warned(kNode, differs(said, comparison), like.remedy));
     }
     return findings;
   }

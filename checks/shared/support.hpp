@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What checks of every group say in the same words: nothing expected, not known, all well.
+// How checks of every group make their findings, and what they say in the same words.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,18 +20,62 @@ namespace muster::checks {
 
 inline constexpr std::string_view kNode = "node";
 
+// What a rule compared: the value that was seen, the one that is wanted, and their unit.
+struct Values {
+  Value observed{};
+  Value limit{};
+  std::string unit{};
+};
+
+[[nodiscard]] inline Finding about(std::string_view device,
+                                   Outcome outcome,
+                                   std::string message,
+                                   Remedy remedy = Remedy::none,
+                                   Values values = {}) {
+  return {.device = std::string(device),
+          .outcome = outcome,
+          .message = std::move(message),
+          .observed = std::move(values.observed),
+          .limit = std::move(values.limit),
+          .unit = std::move(values.unit),
+          .remedy = remedy};
+}
+
+[[nodiscard]] inline Finding failed(std::string_view device,
+                                    std::string message,
+                                    Remedy remedy,
+                                    Values values = {}) {
+  return about(device, Outcome::fail, std::move(message), remedy, std::move(values));
+}
+
+[[nodiscard]] inline Finding warned(std::string_view device,
+                                    std::string message,
+                                    Remedy remedy,
+                                    Values values = {}) {
+  return about(device, Outcome::warn, std::move(message), remedy, std::move(values));
+}
+
+[[nodiscard]] inline Finding unknown(std::string_view device, std::string message) {
+  return about(device, Outcome::unknown, std::move(message));
+}
+
+[[nodiscard]] inline Finding passed(std::string message, std::string_view device = kNode) {
+  return about(device, Outcome::pass, std::move(message));
+}
+
+// What there is nothing to judge of here.
+[[nodiscard]] inline Finding skipped(std::string message, std::string_view device = kNode) {
+  return about(device, Outcome::skip, std::move(message));
+}
+
 // The one finding of a check for which the profile sets no limit.
 [[nodiscard]] inline Finding not_expected(std::string_view what) {
-  return {.device = std::string(kNode),
-          .outcome = Outcome::skip,
-          .message = fmt::format("no {} expected by this profile", what)};
+  return skipped(fmt::format("no {} expected by this profile", what));
 }
 
 // The same for a check of an amount: "this profile sets no limit for the load".
 [[nodiscard]] inline Finding not_limited(std::string_view what) {
-  return {.device = std::string(kNode),
-          .outcome = Outcome::skip,
-          .message = fmt::format("this profile sets no limit for {}", what)};
+  return skipped(fmt::format("this profile sets no limit for {}", what));
 }
 
 // A fact that this kind of node should have told. `what` begins the sentence: "the swap size".
@@ -37,9 +83,7 @@ template <class T>
 [[nodiscard]] Finding not_known(std::string_view device,
                                 std::string_view what,
                                 const Fact<T>& fact) {
-  return {.device = std::string(device),
-          .outcome = Outcome::unknown,
-          .message = fmt::format("{} is not known: {}", what, fact.why())};
+  return unknown(device, fmt::format("{} is not known: {}", what, fact.why()));
 }
 
 // The same for facts that no file holds: below a foreign root nobody can be asked for them.
@@ -53,13 +97,18 @@ template <class T>
   return finding;
 }
 
-[[nodiscard]] inline Finding passed(std::string message, std::string_view device = kNode) {
-  return {.device = std::string(device), .outcome = Outcome::pass, .message = std::move(message)};
+// Adds what another rule found.
+inline void append(Findings& findings, Findings more) {
+  std::ranges::move(more, std::back_inserter(findings));
 }
 
-// The one finding of a check that has nothing to judge here, for another reason.
-[[nodiscard]] inline Finding skipped(std::string message) {
-  return {.device = std::string(kNode), .outcome = Outcome::skip, .message = std::move(message)};
+inline void append(Findings& findings, std::optional<Finding> more) {
+  if (more) findings.push_back(*std::move(more));
+}
+
+// What is well says nothing beside what is said of all.
+inline void drop_passes(Findings& findings) {
+  std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
 }
 
 // The findings, or one pass when every rule held.

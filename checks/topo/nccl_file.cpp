@@ -37,13 +37,6 @@ std::string path_of(const Snapshot& snapshot, const Profile& profile) {
   return path;
 }
 
-Finding wrong(const std::string& path, Outcome outcome, std::string message) {
-  return {.device = path,
-          .outcome = outcome,
-          .message = std::move(message),
-          .remedy = Remedy::fix_config};
-}
-
 // Devices that this kind of node should have: when one of them is missing that is not the file's
 // fault.
 std::set<std::string> expected_addresses(const Profile& profile) {
@@ -146,60 +139,51 @@ std::vector<std::string> wrong_masks(const Snapshot& snapshot, const NcclTopolog
   return wrong_ones;
 }
 
-Findings judge_topology(const Snapshot& snapshot,
-                        const Profile& profile,
-                        const NcclTopology& topology) {
-  if (topology.pci_addresses.empty()) {
-    return {wrong(topology.path, Outcome::fail, "names no PCI device")};
-  }
+Finding judge_topology(const Snapshot& snapshot,
+                       const Profile& profile,
+                       const NcclTopology& topology) {
+  if (topology.pci_addresses.empty())
+    return failed(topology.path, "names no PCI device", Remedy::fix_config);
   if (!snapshot.pci.ok()) {
-    return {{.device = topology.path,
-             .outcome = Outcome::unknown,
-             .message = fmt::format("the PCI bus is not known: {}", snapshot.pci.reason)}};
+    return unknown(topology.path, fmt::format("the PCI bus is not known: {}", snapshot.pci.reason));
   }
-  Findings findings;
-  const auto unknown = strangers(snapshot, profile, topology);
-  if (!unknown.empty()) {
-    Finding finding = wrong(topology.path,
-                            Outcome::fail,
-                            fmt::format("names {} that do{} not exist here: {}",
-                                        counted(unknown.size(), "PCI device"),
-                                        unknown.size() == 1 ? "es" : "",
-                                        fmt::join(unknown, ", ")));
-    finding.observed = unknown.front();
-    findings.push_back(std::move(finding));
+  const auto others = strangers(snapshot, profile, topology);
+  if (!others.empty()) {
+    return failed(topology.path,
+                  fmt::format("names {} that do{} not exist here: {}",
+                              counted(others.size(), "PCI device"),
+                              others.size() == 1 ? "es" : "",
+                              fmt::join(others, ", ")),
+                  Remedy::fix_config,
+                  {others.front()});
   }
   const auto masks = wrong_masks(snapshot, topology);
-  if (!masks.empty() && findings.empty()) {
-    findings.push_back(
-        wrong(topology.path, Outcome::warn, fmt::format("{}", fmt::join(masks, "; "))));
+  if (!masks.empty()) {
+    return warned(topology.path, fmt::format("{}", fmt::join(masks, "; ")), Remedy::fix_config);
   }
   const auto missing = left_out(snapshot, profile, topology);
-  if (!missing.empty() && findings.empty()) {
-    findings.push_back(wrong(topology.path,
-                             Outcome::warn,
-                             fmt::format("leaves out {} of this node: {}",
-                                         counted(missing.size(), "device"),
-                                         fmt::join(missing, ", "))));
+  if (!missing.empty()) {
+    return warned(topology.path,
+                  fmt::format("leaves out {} of this node: {}",
+                              counted(missing.size(), "device"),
+                              fmt::join(missing, ", ")),
+                  Remedy::fix_config);
   }
-  return or_pass(std::move(findings),
-                 fmt::format("{} names {} that exist here",
-                             topology.path,
-                             counted(topology.pci_addresses.size(), "PCI device")));
+  return passed(fmt::format("{} names {} that exist here",
+                            topology.path,
+                            counted(topology.pci_addresses.size(), "PCI device")));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.environment.ok()) {
     if (!profile.topo->nccl_file.path) return {not_expected("NCCL topology file")};
-    return {
-        {.device = std::string(kNode),
-         .outcome = Outcome::unknown,
-         .message = fmt::format("the environment is not known: {}", snapshot.environment.reason)}};
+    return {unknown(kNode,
+                    fmt::format("the environment is not known: {}", snapshot.environment.reason))};
   }
   const auto& topology = snapshot.environment->nccl_topology;
-  if (topology) return judge_topology(snapshot, profile, *topology);
+  if (topology) return {judge_topology(snapshot, profile, *topology)};
   if (topology.is_absent() && !profile.topo->nccl_file.path) return {skipped(topology.why())};
-  return {wrong(path_of(snapshot, profile), Outcome::fail, topology.why())};
+  return {failed(path_of(snapshot, profile), topology.why(), Remedy::fix_config)};
 }
 
 }  // namespace

@@ -18,32 +18,20 @@
 namespace muster::checks {
 namespace {
 
-Finding misplaced(const std::string& address, unsigned observed, std::string message) {
-  return {.device = address,
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .observed = count_value(observed),
-          .remedy = Remedy::report_to_provider};
-}
-
-Finding cannot_tell(const std::string& address, std::string message) {
-  return {.device = address, .outcome = Outcome::unknown, .message = std::move(message)};
-}
-
 // Why only one source has a word, where the other should have one too.
 std::optional<Finding> missing_word(const Snapshot& snapshot, const PciDevice& device) {
   const std::string& address = device.address;
   if (!device.numa_node) return not_known(address, "sysfs's NUMA node", device.numa_node);
   const Placement* placement = topo::placement_of(snapshot, address);
-  if (placement == nullptr) return cannot_tell(address, "hwloc does not place it");
+  if (placement == nullptr) return unknown(address, "hwloc does not place it");
   if (placement->numa_nodes.size() == 1) return std::nullopt;
   const std::string sysfs = *device.numa_node < 0
                                 ? "sysfs does not know its NUMA node"
                                 : fmt::format("sysfs says NUMA node {}", *device.numa_node);
-  return cannot_tell(address,
-                     fmt::format("{}, and its local CPUs belong to {}",
-                                 sysfs,
-                                 counted(placement->numa_nodes.size(), "NUMA node")));
+  return unknown(address,
+                 fmt::format("{}, and its local CPUs belong to {}",
+                             sysfs,
+                             counted(placement->numa_nodes.size(), "NUMA node")));
 }
 
 std::optional<Finding> judge_expected(const Snapshot& snapshot,
@@ -51,40 +39,34 @@ std::optional<Finding> judge_expected(const Snapshot& snapshot,
                                       unsigned expected) {
   const std::string& address = device.address;
   const topo::NumaWords words = topo::numa_words(snapshot, address);
-  std::optional<Finding> finding;
-  if (words.sysfs && words.local_cpus && words.sysfs != words.local_cpus) {
-    finding =
-        misplaced(address,
-                  *words.sysfs == expected ? *words.local_cpus : *words.sysfs,
-                  fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}, expected {}",
-                              *words.sysfs,
-                              *words.local_cpus,
-                              expected));
-  } else if (words.local_cpus.value_or(expected) != expected) {
-    finding = misplaced(address,
-                        *words.local_cpus,
-                        fmt::format("on NUMA node {}, expected {}", *words.local_cpus, expected));
-  } else if (words.sysfs.value_or(expected) != expected) {
-    finding = misplaced(
-        address, *words.sysfs, fmt::format("on NUMA node {}, expected {}", *words.sysfs, expected));
-  } else {
-    return missing_word(snapshot, device);
+  const unsigned local = words.local_cpus.value_or(expected);
+  const unsigned sysfs = words.sysfs.value_or(expected);
+  const auto misplaced = [&](unsigned observed, std::string message) {
+    return failed(address, std::move(message), Remedy::report_to_provider, {observed, expected});
+  };
+  if (words.contradict()) {
+    return misplaced(
+        sysfs == expected ? local : sysfs,
+        fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}, expected {}",
+                    sysfs,
+                    local,
+                    expected));
   }
-  finding->limit = count_value(expected);
-  return finding;
+  const unsigned node = local != expected ? local : sysfs;
+  if (node == expected) return missing_word(snapshot, device);
+  return misplaced(node, fmt::format("on NUMA node {}, expected {}", node, expected));
 }
 
 // Nothing is expected of this device, and still its two sources should agree.
 std::optional<Finding> judge_unexpected(const Snapshot& snapshot, const Placement& placement) {
   const topo::NumaWords words = topo::numa_words(snapshot, placement.address);
-  if (!words.sysfs || !words.local_cpus || words.sysfs == words.local_cpus) return std::nullopt;
-  Finding finding = misplaced(placement.address,
-                              *words.sysfs,
-                              fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}",
-                                          *words.sysfs,
-                                          *words.local_cpus));
-  finding.outcome = Outcome::warn;
-  return finding;
+  if (!words.contradict()) return std::nullopt;
+  return warned(placement.address,
+                fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}",
+                            *words.sysfs,
+                            *words.local_cpus),
+                Remedy::report_to_provider,
+                {*words.sysfs});
 }
 
 // What was looked at, and what came of it.
@@ -101,8 +83,7 @@ void judge_all_expected(const Snapshot& snapshot, const Profile& profile, Tally&
       const PciDevice* device = topo::on_bus(snapshot, address);
       if (device == nullptr) continue;
       ++tally.judged;
-      auto finding = judge_expected(snapshot, *device, static_cast<unsigned>(expected));
-      if (finding) tally.findings.push_back(*std::move(finding));
+      append(tally.findings, judge_expected(snapshot, *device, static_cast<unsigned>(expected)));
     }
   }
 }
@@ -111,8 +92,7 @@ void compare_the_others(const Snapshot& snapshot, const Profile& profile, Tally&
   for (const Placement& placement : snapshot.topology->devices) {
     if (topo::expected_node(profile, placement.address)) continue;
     ++tally.compared;
-    auto finding = judge_unexpected(snapshot, placement);
-    if (finding) tally.findings.push_back(*std::move(finding));
+    append(tally.findings, judge_unexpected(snapshot, placement));
   }
 }
 
@@ -141,12 +121,11 @@ void judge_balance(const Snapshot& snapshot, Tally& tally) {
     const bool off_by_one = most == least + 2 && all % nodes.size() == 0;
     const bool one_nowhere = nodes.begin()->first < 0 && nodes.size() > 1;
     if (all < 4 || !(off_by_one || one_nowhere)) continue;
-    tally.findings.push_back(
-        {.device = std::string(kNode),
-         .outcome = Outcome::warn,
-         .message = fmt::format(
-             "{} do not sit evenly on NUMA nodes: {}", counted(all, "GPU"), fmt::join(words, ", ")),
-         .remedy = Remedy::report_to_provider});
+    tally.findings.push_back(warned(
+        kNode,
+        fmt::format(
+            "{} do not sit evenly on NUMA nodes: {}", counted(all, "GPU"), fmt::join(words, ", ")),
+        Remedy::report_to_provider));
   }
 }
 
@@ -168,7 +147,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
     if (!expects) return {not_expected("NUMA placement")};
-    return {cannot_tell(std::string(kNode), fmt::format("places are not known: {}", why))};
+    return {unknown(kNode, fmt::format("places are not known: {}", why))};
   }
   Tally tally;
   judge_all_expected(snapshot, profile, tally);

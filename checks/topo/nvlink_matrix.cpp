@@ -66,10 +66,9 @@ Fabric fabric_of(const Snapshot& snapshot) {
   return fabric;
 }
 
-Finding wrong(const Snapshot& snapshot, const Gpu& gpu, std::string message) {
-  Finding finding = gpu::about(gpu, Outcome::fail, std::move(message));
-  finding.remedy = hardware_remedy(snapshot);
-  return finding;
+Finding wrong(const Snapshot& snapshot, const Gpu& gpu, std::string message, Values values) {
+  return gpu::about(
+      gpu, Outcome::fail, std::move(message), hardware_remedy(snapshot), std::move(values));
 }
 
 // Links to something of another kind.
@@ -79,16 +78,14 @@ std::optional<Finding> wrong_kind(const Snapshot& snapshot, const Gpu& gpu, Link
   if (links.empty()) return std::nullopt;
   const auto found = word_for(*links.front()->remote_type);
   const auto wanted = word_for(static_cast<unsigned>(expected));
-  Finding finding = wrong(snapshot,
-                          gpu,
-                          fmt::format("{} {} to {}, expected {}",
-                                      gpu::named(links),
-                                      gpu::verb(links, "leads", "lead"),
-                                      found,
-                                      wanted));
-  finding.observed = std::string(found);
-  finding.limit = std::string(wanted);
-  return finding;
+  return wrong(snapshot,
+               gpu,
+               fmt::format("{} {} to {}, expected {}",
+                           gpu::named(links),
+                           gpu::verb(links, "leads", "lead"),
+                           found,
+                           wanted),
+               {std::string(found), std::string(wanted)});
 }
 
 // Links to an address that is no other GPU of this node.
@@ -100,15 +97,13 @@ std::optional<Finding> wrong_place(const Snapshot& snapshot, const Gpu& gpu, con
   });
   if (links.empty()) return std::nullopt;
   const auto& place = *links.front()->remote_address;
-  Finding finding = wrong(snapshot,
-                          gpu,
-                          fmt::format("{} {} to {}, expected another GPU of this node",
-                                      gpu::named(links),
-                                      gpu::verb(links, "leads", "lead"),
-                                      place == gpu.address ? "the GPU itself" : place));
-  finding.observed = place;
-  finding.limit = std::string("another GPU of this node");
-  return finding;
+  return wrong(snapshot,
+               gpu,
+               fmt::format("{} {} to {}, expected another GPU of this node",
+                           gpu::named(links),
+                           gpu::verb(links, "leads", "lead"),
+                           place == gpu.address ? "the GPU itself" : place),
+               {place, "another GPU of this node"});
 }
 
 Addresses neighbours_of(const Gpu& gpu, const Fabric& fabric) {
@@ -133,15 +128,12 @@ std::optional<Finding> wrong_count(const Snapshot& snapshot,
   const auto wanted = static_cast<std::size_t>(std::max(0, limit.value_or(0)));
   if (!limit || neighbours.size() == wanted) return std::nullopt;
   if (neighbours.size() < wanted && may_miss_a_link(gpu)) return std::nullopt;
-  Finding finding = wrong(
+  return wrong(
       snapshot,
       gpu,
       fmt::format(
-          "its NVLinks lead to {}, expected {}", counted(neighbours.size(), "other GPU"), wanted));
-  finding.observed = count_value(neighbours.size());
-  finding.limit = count_value(wanted);
-  finding.unit = "GPUs";
-  return finding;
+          "its NVLinks lead to {}, expected {}", counted(neighbours.size(), "other GPU"), wanted),
+      {count_value(neighbours.size()), count_value(wanted), "GPUs"});
 }
 
 std::optional<Finding> wrong_pair(const Snapshot& snapshot,
@@ -156,11 +148,11 @@ std::optional<Finding> wrong_pair(const Snapshot& snapshot,
     if (!neighbours.contains(peer) && fabric.answering.contains(peer)) missing.push_back(peer);
   }
   if (missing.empty()) return std::nullopt;
-  Finding finding = wrong(
-      snapshot, gpu, fmt::format("no NVLink leads to the GPU at {}", fmt::join(missing, ", ")));
-  finding.observed = fmt::format("{}", fmt::join(neighbours, ", "));
-  finding.limit = fmt::format("{}", fmt::join(wanted->second, ", "));
-  return finding;
+  return wrong(snapshot,
+               gpu,
+               fmt::format("no NVLink leads to the GPU at {}", fmt::join(missing, ", ")),
+               {fmt::format("{}", fmt::join(neighbours, ", ")),
+                fmt::format("{}", fmt::join(wanted->second, ", "))});
 }
 
 bool is_direct(const TopoNvlinkLimits& limits) {
@@ -192,14 +184,12 @@ std::optional<Finding> unreadable(const Gpu& gpu, bool direct) {
   });
   if (links.empty()) return std::nullopt;
   const NvLink& first = *links.front();
-  return Finding{
-      .device = gpu::name_of(gpu),
-      .outcome = Outcome::unknown,
-      .message = fmt::format("where {} {} to is not known: {}",
+  return unknown(gpu::name_of(gpu),
+                 fmt::format("where {} {} to is not known: {}",
                              gpu::named(links),
                              gpu::verb(links, "leads", "lead"),
                              first.remote_type.is_unreadable() ? first.remote_type.why()
-                                                               : first.remote_address.why())};
+                                                               : first.remote_address.why()));
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,
@@ -208,11 +198,9 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   const bool direct = is_direct(limits);
-  if (limits.ends_in == NvlinkEnd::nvswitch) {
-    if (auto finding = wrong_kind(snapshot, gpu, LinkPeer::nvswitch)) return finding;
-  } else if (auto finding = wrong_kind(snapshot, gpu, LinkPeer::gpu)) {
+  const bool switched = limits.ends_in == NvlinkEnd::nvswitch;
+  if (auto finding = wrong_kind(snapshot, gpu, switched ? LinkPeer::nvswitch : LinkPeer::gpu))
     return finding;
-  }
   if (auto finding = judge_places(snapshot, gpu, fabric, profile)) return finding;
   return unreadable(gpu, direct);
 }

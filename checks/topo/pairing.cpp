@@ -45,39 +45,29 @@ std::optional<unsigned> node_of(const Snapshot& snapshot, const PciDevice& devic
   return words.local_cpus ? words.local_cpus : words.sysfs;
 }
 
-Finding about(const Pair& pair, Outcome outcome, std::string message) {
-  return {.device = pair.gpu->address,
-          .outcome = outcome,
-          .message = std::move(message),
-          .remedy = outcome == Outcome::fail ? Remedy::report_to_provider : Remedy::none};
-}
-
 std::optional<Finding> judge_numa(const Snapshot& snapshot, const Pair& pair) {
   const auto gpu = node_of(snapshot, *pair.gpu);
   const auto hca = node_of(snapshot, *pair.hca);
   if (!gpu || !hca) {
-    return about(pair,
-                 Outcome::unknown,
-                 fmt::format("the NUMA node of {} is not known",
-                             gpu ? fmt::format("its HCA {}", pair.hca->address) : "the GPU"));
+    return unknown(pair.gpu->address,
+                   fmt::format("the NUMA node of {} is not known",
+                               gpu ? fmt::format("its HCA {}", pair.hca->address) : "the GPU"));
   }
   if (*gpu == *hca) return std::nullopt;
-  Finding finding = about(
-      pair,
-      Outcome::fail,
+  return failed(
+      pair.gpu->address,
       fmt::format(
-          "on NUMA node {}, its HCA {} on {}, expected the same", *gpu, pair.hca->address, *hca));
-  finding.observed = count_value(*hca);
-  finding.limit = count_value(*gpu);
-  return finding;
+          "on NUMA node {}, its HCA {} on {}, expected the same", *gpu, pair.hca->address, *hca),
+      Remedy::report_to_provider,
+      {*hca, *gpu});
 }
 
 std::optional<Finding> judge_switch(const Snapshot& snapshot, const Pair& pair) {
   if (share_a_switch(snapshot, pair)) return std::nullopt;
-  return about(
-      pair,
-      Outcome::fail,
-      fmt::format("no PCIe switch in common with its HCA {}, expected one", pair.hca->address));
+  return failed(
+      pair.gpu->address,
+      fmt::format("no PCIe switch in common with its HCA {}, expected one", pair.hca->address),
+      Remedy::report_to_provider);
 }
 
 struct Tally {
@@ -95,16 +85,11 @@ void judge_pair(const Snapshot& snapshot, const Profile& profile, const Pair& pa
     return;
   }
   ++tally.judged;
-  std::optional<Finding> finding;
-  if (profile.topo->pairing.nearest != Nearest::same_switch) {
-    finding = judge_numa(snapshot, pair);
-  } else if (hides_switches(snapshot, pair)) {
-    ++tally.hidden;
-    finding = judge_numa(snapshot, pair);
-  } else {
-    finding = judge_switch(snapshot, pair);
-  }
-  if (finding) tally.findings.push_back(*std::move(finding));
+  const bool by_switch = profile.topo->pairing.nearest == Nearest::same_switch;
+  const bool hidden = by_switch && hides_switches(snapshot, pair);
+  if (hidden) ++tally.hidden;
+  append(tally.findings,
+         by_switch && !hidden ? judge_switch(snapshot, pair) : judge_numa(snapshot, pair));
 }
 
 std::string summary(const Tally& tally, bool by_switch) {
@@ -132,9 +117,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const TopoPairingLimits& limits = profile.topo->pairing;
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
-    return {{.device = std::string(kNode),
-             .outcome = Outcome::unknown,
-             .message = fmt::format("places are not known: {}", why)}};
+    return {unknown(kNode, fmt::format("places are not known: {}", why))};
   }
   Tally tally;
   for (const auto& [gpu, hca] : limits.pairs) {

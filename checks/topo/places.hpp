@@ -31,6 +31,8 @@ namespace muster::checks::topo {
 struct NumaWords {
   std::optional<unsigned> sysfs;
   std::optional<unsigned> local_cpus;
+
+  [[nodiscard]] bool contradict() const { return sysfs && local_cpus && sysfs != local_cpus; }
 };
 
 [[nodiscard]] inline NumaWords numa_words(const Snapshot& snapshot, const std::string& address) {
@@ -63,7 +65,7 @@ struct NumaWords {
                                        const std::string& address) {
   const auto expected = expected_node(profile, address);
   const NumaWords words = numa_words(snapshot, address);
-  if (words.sysfs && words.local_cpus && words.sysfs != words.local_cpus) return true;
+  if (words.contradict()) return true;
   return expected && (words.sysfs.value_or(*expected) != *expected ||
                       words.local_cpus.value_or(*expected) != *expected);
 }
