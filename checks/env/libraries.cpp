@@ -103,14 +103,11 @@ constinit const Check env_libraries{
     .title = "Libraries that jobs need can be opened, and NCCL is recent enough",
     .why =
         "Opens each library that the profile requires, as a job would, and asks NCCL for its "
-        "version. A "
-        "driver update that left libcuda behind, or a missing libmlx5, shows only when a job "
-        "starts. "
-        "Libraries of a foreign root are not opened.",
+        "version. A driver update that left libcuda behind, or a missing libmlx5, shows only when "
+        "a job starts. Libraries of a foreign root are not opened.",
     .fix =
         "Install the missing package, run ldconfig, and look at what the error names: often a "
-        "library that "
-        "the library itself needs.",
+        "library that the library itself needs.",
     .needs = Probe::environment,
     .judge = judge,
 };

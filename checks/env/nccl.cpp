@@ -155,14 +155,12 @@ constinit const Check env_nccl{
     .title = "NCCL's files, the environment and the profile agree",
     .why =
         "NCCL reads /etc/nccl.conf and the NCCL_* variables, which win. A topology file that is "
-        "not named, a "
-        "setting left over from an experiment (InfiniBand or peer-to-peer disabled, a fixed "
-        "algorithm), or "
-        "a socket interface that does not exist makes jobs slow, or hang at their start.",
+        "not named, a setting left over from an experiment (InfiniBand or peer-to-peer disabled, a "
+        "fixed algorithm), or a socket interface that does not exist makes jobs slow, or hang at "
+        "their start.",
     .fix =
         "Restore /etc/nccl.conf as the image writes it, and remove the variable from the prolog, "
-        "the job "
-        "script or the container's environment.",
+        "the job script or the container's environment.",
     .needs = Probe::environment | Probe::network,
     .when_absent = WhenAbsent::judge,
     .judge = judge,

@@ -294,11 +294,10 @@ constinit const Check gpu_clocks{
         "where it took more than a part of the last hour (gpu.clocks.slowed_fail_above), or of the "
         "time since the boot where no earlier run is known; where the driver tells no times, where "
         "an earlier run saw it five minutes ago or more. A moment of it is a warning: busy GPUs "
-        "have such. So is the driver's slowdown for heat. "
-        "An idle GPU, a power limit that is reached under load and a synchronised boost are "
-        "normal. Application clocks that somebody set stay until they are reset: they are "
-        "compared with the profile, or with the GPU's own default, and the highest clocks of equal "
-        "GPUs with each other.",
+        "have such. So is the driver's slowdown for heat. An idle GPU, a power limit that is "
+        "reached under load and a synchronised boost are normal. Application clocks that somebody "
+        "set stay until they are reset: they are compared with the profile, or with the GPU's own "
+        "default, and the highest clocks of equal GPUs with each other.",
     .fix =
         "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies; on all "
         "GPUs of a node at once it is the node's power or its rack's. In a virtual machine report "

@@ -85,8 +85,7 @@ constinit const Check gpu_compute_mode{
     .fix =
         "nvidia-smi --compute-mode=0 (0 default, 2 prohibited, 3 exclusive_process). A site that "
         "wants one mode on all nodes sets gpu.compute_mode.expected; where none is set, the GPUs "
-        "of "
-        "a node are to be in the same one, and not in prohibited.",
+        "of a node are to be in the same one, and not in prohibited.",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

@@ -163,9 +163,8 @@ constinit const Check gpu_direct_rdma{
     .why =
         "Where GPUs and InfiniBand are both expected, data should go from GPU to network without a "
         "stop in host memory, which leaves a fraction of the speed. Two ways lead there, and one "
-        "is "
-        "enough: the module nvidia_peermem (nv_peer_mem with old drivers), or dma-buf, which needs "
-        "Linux 5.12, driver 515 and the open flavour of the driver's kernel module. That the "
+        "is enough: the module nvidia_peermem (nv_peer_mem with old drivers), or dma-buf, which "
+        "needs Linux 5.12, driver 515 and the open flavour of the driver's kernel module. That the "
         "module has no user while the node is idle is as it should be. Where host.modules finds "
         "the module missing as well, the finding is left to it.",
     .fix =

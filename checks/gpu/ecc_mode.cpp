@@ -38,9 +38,8 @@ constinit const Check gpu_ecc_mode{
     .id = "gpu.ecc_mode",
     .title = "ECC is on, now and after the next reset",
     .why =
-        "Without ECC a flipped bit in GPU memory is a wrong result that nobody notices. A "
-        "mode that was changed takes force with the next reset only, so the pending mode "
-        "is judged too.",
+        "Without ECC a flipped bit in GPU memory is a wrong result that nobody notices. A mode "
+        "that was changed takes force with the next reset only, so the pending mode is judged too.",
     .fix = "nvidia-smi --ecc-config=1, then reset the GPU or reboot the node.",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,

@@ -105,10 +105,9 @@ constinit const Check gpu_ecc_remapped_rows{
         "rows: nothing is wrong yet, and the next bad row in it will fail. Many remapped "
         "rows: most nodes with more than ten of them come back with memory errors.",
     .fix =
-        "Failed: run the field diagnostic and replace the GPU, or report its serial "
-        "number to the provider. Pending: drain the node and reset the GPU or reboot; no "
-        "part needs replacing. No spares or many rows: keep the node in service and watch "
-        "it.",
+        "Failed: run the field diagnostic and replace the GPU, or report its serial number to the "
+        "provider. Pending: drain the node and reset the GPU or reboot; no part needs replacing. "
+        "No spares or many rows: keep the node in service and watch it.",
     .code = "NHC2007",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,

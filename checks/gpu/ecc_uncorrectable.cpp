@@ -100,9 +100,8 @@ constinit const Check gpu_ecc_uncorrectable{
     .id = "gpu.ecc_uncorrectable",
     .title = "No uncorrected memory error since the driver was loaded",
     .why =
-        "An uncorrected error destroyed data and ended the application that used it. The "
-        "GPU keeps the damaged memory in use until it is reset: rows are remapped and "
-        "pages retired then.",
+        "An uncorrected error destroyed data and ended the application that used it. The GPU keeps "
+        "the damaged memory in use until it is reset: rows are remapped and pages retired then.",
     .fix =
         "Reset the GPU (nvidia-smi --gpu-reset) or reboot the node, then look at "
         "gpu.ecc_remapped_rows: it says whether the GPU could repair itself.",

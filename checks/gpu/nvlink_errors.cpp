@@ -299,13 +299,12 @@ constinit const Check gpu_nvlink_errors{
     .why =
         "A link with a bad connection sends again what arrived damaged (replay), stops and trains "
         "anew (recovery), and counts checksum errors (CRC); from Blackwell on it counts damaged "
-        "packets "
-        "and recoveries that failed. Jobs become slower first and then "
-        "stop. What counts is what happened since earlier runs, never the total: links make "
-        "errors while they train at boot, and counters start afresh when the driver is loaded. "
-        "Newer GPUs also tell how many bits arrive wrong after error correction (the "
-        "effective bit error rate), which the first run can judge. One finding for each GPU says "
-        "the worst of its links. A link that is down is reported by gpu.nvlink_state.",
+        "packets and recoveries that failed. Jobs become slower first and then stop. What counts "
+        "is what happened since earlier runs, never the total: links make errors while they train "
+        "at boot, and counters start afresh when the driver is loaded. Newer GPUs also tell how "
+        "many bits arrive wrong after error correction (the effective bit error rate), which the "
+        "first run can judge. One finding for each GPU says the worst of its links. A link that is "
+        "down is reported by gpu.nvlink_state.",
     .fix =
         "A single replay or recovery: watch the link. Errors that fail: drain the node and run "
         "the field diagnostic; reseat or replace the GPU, its bridge or its baseboard, or report "

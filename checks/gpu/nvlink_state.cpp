@@ -296,12 +296,11 @@ constinit const Check gpu_nvlink_state{
     .title = "As many NVLinks as expected are active, at their speed",
     .why =
         "GPUs of one node exchange data over NVLink. When a link is lost, jobs do not fail at "
-        "once: collectives run at the speed of the slowest GPU, or stop with an error of NCCL "
-        "when a GPU cannot reach its peers at all. Counted are the links that are active or "
-        "asleep; a link that sleeps to save power wakes up by itself. A GPU may have more links "
-        "than are wired, so that only the number that the profile expects must be up. No active "
-        "link on any GPU points to the Fabric Manager, the switches or the driver, and is said "
-        "once.",
+        "once: collectives run at the speed of the slowest GPU, or stop with an error of NCCL when "
+        "a GPU cannot reach its peers at all. Counted are the links that are active or asleep; a "
+        "link that sleeps to save power wakes up by itself. A GPU may have more links than are "
+        "wired, so that only the number that the profile expects must be up. No active link on any "
+        "GPU points to the Fabric Manager, the switches or the driver, and is said once.",
     .fix =
         "One GPU: drain the node and reset the GPU, or reboot where a virtual machine may not. A "
         "link that is lost again is hardware: report the GPU's serial number and the link to the "

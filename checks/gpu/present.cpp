@@ -191,13 +191,12 @@ constinit const Check gpu_present{
     .id = "gpu.present",
     .title = "As many GPUs answer as expected, each of the right model",
     .why =
-        "Compares the GPUs that NVML lists with the profile: their number, model and "
-        "memory, and that each answers, with a UUID and a serial number. Where a "
-        "profile names no model, all must have the same. A GPU that NVML "
-        "refuses, reports as lost, or whose calls never return is named here, and the "
-        "other gpu checks leave it alone; where one call returns for no GPU at all, the driver "
-        "hangs. A GPU that is on the PCI bus and not in NVML is "
-        "pci.devices' finding.",
+        "Compares the GPUs that NVML lists with the profile: their number, model and memory, and "
+        "that each answers, with a UUID and a serial number. Where a profile names no model, all "
+        "must have the same. A GPU that NVML refuses, reports as lost, or whose calls never return "
+        "is named here, and the other gpu checks leave it alone; where one call returns for no GPU "
+        "at all, the driver hangs. A GPU that is on the PCI bus and not in NVML is pci.devices' "
+        "finding.",
     .fix =
         "A lost GPU needs a reboot; one that stays lost is reseated or replaced, or "
         "reported to the provider of the virtual machine together with its serial number. "

@@ -192,16 +192,15 @@ constinit const Check gpu_processes{
     .title = "No process is left on the GPUs",
     .why =
         "Looks at the processes that compute, as NVML lists them. One that outlives its job holds "
-        "memory and time that the next job was promised, which then fails for want of memory or "
-        "is slow for no reason that it can see. Where nobody should compute (contexts with "
-        "gpus_idle: prolog, epilog, boot), a process of the ended job, or one that belongs to no "
-        "job, fails; on a node that jobs share only the GPUs of the job at hand are judged. A "
-        "process of another job, and one of which it is not certain whose GPU it uses, is a "
-        "warning: it may be at work. Elsewhere the processes of jobs are as they should be, and "
-        "one without a job is a warning. Daemons of the system are listed in "
-        "gpu.processes.allowed: monitors, and the server of MPS, which runs as the user that it "
-        "serves; of users' processes only those that systemd started (system.slice) go by a name "
-        "there.",
+        "memory and time that the next job was promised, which then fails for want of memory or is "
+        "slow for no reason that it can see. Where nobody should compute (contexts with gpus_idle: "
+        "prolog, epilog, boot), a process of the ended job, or one that belongs to no job, fails; "
+        "on a node that jobs share only the GPUs of the job at hand are judged. A process of "
+        "another job, and one of which it is not certain whose GPU it uses, is a warning: it may "
+        "be at work. Elsewhere the processes of jobs are as they should be, and one without a job "
+        "is a warning. Daemons of the system are listed in gpu.processes.allowed: monitors, and "
+        "the server of MPS, which runs as the user that it serves; of users' processes only those "
+        "that systemd started (system.slice) go by a name there.",
     .fix =
         "ps -fp PID says what it is; kill it, by -KILL if need be. One that does not die hangs in "
         "the driver: look for its XIDs in the kernel log, and reboot. Where it happens again, let "

@@ -138,13 +138,11 @@ constinit const Check gpu_ras{
     .title = "AMD's GPUs have counted no uncorrectable error",
     .why =
         "The amdgpu driver counts the errors of each block of a GPU (its memory umc, its caches "
-        "and "
-        "processors gfx, its links xgmi_wafl) in sysfs. What was not corrected cost a job its "
+        "and processors gfx, its links xgmi_wafl) in sysfs. What was not corrected cost a job its "
         "result, and the memory it happened in is out of use only after a reset. Where the profile "
         "expects GPUs of AMD, each must have that driver and its whole memory. Many corrected "
-        "errors "
-        "warn (gpu.ras.corrected_warn_above). What the kernel's log says of such errors and of "
-        "resets is host.kernel_log's.",
+        "errors warn (gpu.ras.corrected_warn_above). What the kernel's log says of such errors and "
+        "of resets is host.kernel_log's.",
     .fix =
         "Drain the node and reset the GPU (amd-smi reset --gpureset) or reboot. If the error comes "
         "back, replace the GPU, or report it to the provider; amd-smi bad-pages shows what is out "

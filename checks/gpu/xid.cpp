@@ -287,13 +287,11 @@ constinit const Check gpu_xid{
         "GPU's address. Most are the fault of a program: those are told, and never fail a node. "
         "Fatal ones mean that the GPU needs a reset, a reboot or a replacement, and count until "
         "the node was rebooted, the driver loaded again or the GPU reset, however old they are. "
-        "What each number "
-        "means stands in xids.yaml; 74 is read by its link's registers, 144 to 150 by unit and "
-        "status, and 154 by the "
-        "recovery that the driver calls for. XIDs of one GPU within seconds are one incident, "
-        "named by its cause. A program's error that comes in several jobs on the same GPU is a "
-        "warning about the GPU. Where another check finds the same fault in the GPU's own facts, "
-        "the log's word is skipped in favour of it.",
+        "What each number means stands in xids.yaml; 74 is read by its link's registers, 144 to "
+        "150 by unit and status, and 154 by the recovery that the driver calls for. XIDs of one "
+        "GPU within seconds are one incident, named by its cause. A program's error that comes in "
+        "several jobs on the same GPU is a warning about the GPU. Where another check finds the "
+        "same fault in the GPU's own facts, the log's word is skipped in favour of it.",
     .fix =
         "Do what the remedy says, with the node drained, and read the lines around it with dmesg. "
         "From driver 570 on a reset is seen by itself: the driver calls for no recovery any more. "

@@ -92,10 +92,9 @@ constinit const Check host_clock{
     .title = "The clock is synchronised and uses the expected clocksource",
     .why =
         "Asks the kernel whether something keeps its clock right and how wrong it may be, and "
-        "which "
-        "hardware it reads time from. Wrong clocks break Slurm's and MUNGE's authentication and "
-        "make logs of different nodes useless together; a slow clocksource (hpet, acpi_pm) slows "
-        "every program that measures time.",
+        "which hardware it reads time from. Wrong clocks break Slurm's and MUNGE's authentication "
+        "and make logs of different nodes useless together; a slow clocksource (hpet, acpi_pm) "
+        "slows every program that measures time.",
     .fix =
         "Look at chronyc tracking or timedatectl and restart chrony. Clocksource: see "
         "/sys/devices/system/clocksource/clocksource0 and the kernel log for \"clocksource: … "

@@ -144,8 +144,7 @@ constinit const Check host_disk{
         "Compares the used share of space and inodes of every writable file system with limits, "
         "counted as df counts. A full /tmp, /var or scratch disk ends jobs in the middle, and a "
         "full /var/spool/slurmd keeps them from starting. What users can fill only warns: a tmpfs, "
-        "as "
-        "/dev/shm, and a file system with a folder that is open to all, as /tmp, or with /home.",
+        "as /dev/shm, and a file system with a folder that is open to all, as /tmp, or with /home.",
     .fix =
         "Find what fills it: du -xh --max-depth=2 MOUNT | sort -h, df -i for inodes; files deleted "
         "and still open: lsof +L1. Remove what jobs left behind; look at log rotation, container "

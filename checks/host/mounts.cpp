@@ -165,11 +165,10 @@ constinit const Check host_mounts{
     .why =
         "Looks for the mounts that the profile requires, with their type and whether they can be "
         "written, and asks every mounted file system for its size. A file server that does not "
-        "answer blocks every process that touches it, and a root file system that turned "
-        "read-only breaks every job; both look fine in the list of mounts. A mount that a user "
-        "made "
-        "(FUSE names him) only warns, whatever it does or hides. One in which a child of an "
-        "earlier run still hangs is not asked again.",
+        "answer blocks every process that touches it, and a root file system that turned read-only "
+        "breaks every job; both look fine in the list of mounts. A mount that a user made (FUSE "
+        "names him) only warns, whatever it does or hides. One in which a child of an earlier run "
+        "still hangs is not asked again.",
     .fix =
         "Not mounted: mount -a, and look at /etc/fstab or the automounter. No answer: bring the "
         "file server or the network back; umount -l lets new processes go on. Read-only: the "

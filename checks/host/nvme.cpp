@@ -249,9 +249,8 @@ constinit const Check host_nvme{
         "Counts local NVMe devices and looks at their size, the state of their controllers and "
         "whether the kernel lets them be written, and at the state of md arrays. Drives of one "
         "model are compared by size, PCIe link and firmware, those of one size by model, where "
-        "three or more agree. A device that "
-        "dropped off the bus or an array that lost a member leaves jobs without scratch space, or "
-        "with data about to be lost.",
+        "three or more agree. A device that dropped off the bus or an array that lost a member "
+        "leaves jobs without scratch space, or with data about to be lost.",
     .fix =
         "See nvme list, nvme smart-log and the kernel log for the device; mdadm --detail for an "
         "array. Some controllers come back after a reboot; a device that fails again is replaced. "

@@ -88,13 +88,11 @@ constinit const Check ib_address{
     .title = "LID, subnet manager's LID and GID are assigned",
     .why =
         "A port is reached by the LID that the subnet manager gave it and by its GID. Without "
-        "them, or "
-        "with the prefix of another subnet, connections to other nodes fail although the link is "
-        "up.",
+        "them, or with the prefix of another subnet, connections to other nodes fail although the "
+        "link is up.",
     .fix =
         "Look at the subnet manager; restart the port (or reboot the node) so that it is "
-        "configured "
-        "again. In a cloud report the node to the provider.",
+        "configured again. In a cloud report the node to the provider.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_active_ports,

@@ -264,13 +264,11 @@ constinit const Check ib_errors{
     .title = "InfiniBand error counters rise no faster than their limits",
     .why =
         "A link that corrects, retrains or drops packets is slow for every job and about to fail. "
-        "The "
-        "counters count since they were last cleared, so only their rise between two runs says "
+        "The counters count since they were last cleared, so only their rise between two runs says "
         "anything, and they stop at their maximum. A virtual function may show zeros or nothing.",
     .fix =
         "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch. "
-        "Constraint "
-        "errors point to partition keys, discards to congestion or a dead far end.",
+        "Constraint errors point to partition keys, discards to congestion or a dead far end.",
     .code = "NHC2003",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,

@@ -98,14 +98,11 @@ constinit const Check ib_firmware{
     .title = "HCAs have one board id and one firmware, or allowed ones",
     .why =
         "An HCA that was replaced and not updated runs with other firmware than its neighbours, "
-        "which "
-        "shows as rare hangs and uneven bandwidth. Versions belong to a board id (PSID): another "
-        "board "
-        "has other firmware.",
+        "which shows as rare hangs and uneven bandwidth. Versions belong to a board id (PSID): "
+        "another board has other firmware.",
     .fix =
         "Update the odd HCA's firmware (mlxfwmanager), or put the version on the profile's list. "
-        "In a "
-        "cloud report it to the provider.",
+        "In a cloud report it to the provider.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_hcas,

@@ -171,14 +171,11 @@ constinit const Check ib_flaps{
     .title = "InfiniBand links do not flap",
     .why =
         "A link that goes down and comes back kills the jobs that use it and looks healthy the "
-        "moment "
-        "after. Counted is how often each link went down in a window, not counting the first "
-        "minutes "
-        "after boot. A port that is down now is reported by ib.state.",
+        "moment after. Counted is how often each link went down in a window, not counting the "
+        "first minutes after boot. A port that is down now is reported by ib.state.",
     .fix =
         "Reseat or replace the cable or optic; look at the switch port. In a cloud report the node "
-        "to "
-        "the provider.",
+        "to the provider.",
     .code = "NHC2005",
     .needs = Probe::infiniband | Probe::identity | Probe::network,
     .looks_at = Probe::kernel_log,  // only what it does say proves anything

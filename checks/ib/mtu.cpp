@@ -47,12 +47,10 @@ constinit const Check ib_mtu{
     .title = "The active MTU of InfiniBand ports",
     .why =
         "The subnet manager sets the MTU of a path to what its slowest link allows. Below 4096 "
-        "bytes "
-        "large messages cost more packets and a few percent of bandwidth.",
+        "bytes large messages cost more packets and a few percent of bandwidth.",
     .fix =
         "Set the MTU in the subnet manager's partition configuration, and look for the link on the "
-        "path "
-        "that allows less.",
+        "path that allows less.",
     .needs = Probe::infiniband | Probe::verbs | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_active_ports,

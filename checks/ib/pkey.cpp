@@ -104,14 +104,12 @@ constinit const Check ib_pkey{
     .title = "The partition key that jobs need is there, the same on all HCAs",
     .why =
         "Nodes reach each other only with a common partition key, as full members. On Azure a "
-        "tenant's "
-        "nodes get a key of their own at index 0 or 1; on a cluster of one's own the default "
-        "partition "
-        "is normal. A node with another key works alone and hangs every job of two nodes.",
+        "tenant's nodes get a key of their own at index 0 or 1; on a cluster of one's own the "
+        "default partition is normal. A node with another key works alone and hangs every job of "
+        "two nodes.",
     .fix =
         "Azure: report the node, or redeploy it into the right scale set or placement. Elsewhere: "
-        "the "
-        "subnet manager's partition configuration.",
+        "the subnet manager's partition configuration.",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_active_ports,

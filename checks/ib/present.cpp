@@ -192,16 +192,12 @@ constinit const Check ib_present{
     .title = "InfiniBand HCAs are there, by count and name",
     .why =
         "Jobs choose HCAs by number and name. An HCA on the PCI bus without an RDMA device (driver "
-        "not "
-        "loaded, or failed), with an Ethernet link layer, or under an unexpected name is lost to "
-        "them. "
-        "Devices with link layer Ethernet, such as Azure's accelerated networking, are not "
-        "counted. "
-        "An HCA that is missing from the PCI bus is reported by pci.devices.",
+        "not loaded, or failed), with an Ethernet link layer, or under an unexpected name is lost "
+        "to them. Devices with link layer Ethernet, such as Azure's accelerated networking, are "
+        "not counted. An HCA that is missing from the PCI bus is reported by pci.devices.",
     .fix =
         "Load mlx5_core and mlx5_ib and look into the kernel log for why they refused the device; "
-        "on "
-        "Azure's HPC images check the service that names RDMA devices "
+        "on Azure's HPC images check the service that names RDMA devices "
         "(azure_persistent_rdma_naming).",
     .code = "NHC2002",
     .needs = Probe::infiniband | Probe::pci | Probe::identity,

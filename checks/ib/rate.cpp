@@ -237,16 +237,12 @@ constinit const Check ib_rate{
     .title = "InfiniBand ports run at their rate, width and lane speed",
     .why =
         "One port at half its rate halves every collective of every job that the node takes part "
-        "in. "
-        "Width and lane speed are judged apart, because the rate alone hides the cause. A reading "
-        "of "
-        "SDR may be a real fallback or a driver that is too old to name the speed. Where the "
-        "profile "
-        "expects nothing, HCAs of one kind are compared with each other.",
+        "in. Width and lane speed are judged apart, because the rate alone hides the cause. A "
+        "reading of SDR may be a real fallback or a driver that is too old to name the speed. "
+        "Where the profile expects nothing, HCAs of one kind are compared with each other.",
     .fix =
         "Fewer lanes or slower ones: reseat or replace the cable, look at the switch port's "
-        "settings. "
-        "SDR by an old driver: update the driver or the kernel.",
+        "settings. SDR by an old driver: update the driver or the kernel.",
     // Verbs are looked at where they were observed, to tell a real SDR from an old driver's.
     .code = "NHC2003",
     .needs = Probe::infiniband | Probe::identity,

@@ -189,13 +189,11 @@ constinit const Check ib_state{
     .title = "InfiniBand ports are ACTIVE and their links up",
     .why =
         "A port that is not ACTIVE moves no data, and a job that needs it hangs or fails at start. "
-        "DOWN "
-        "and Polling point to the cable or the far end, Disabled to the configuration, INIT to the "
-        "subnet manager: the link is trained and nobody has configured it.",
+        "DOWN and Polling point to the cable or the far end, Disabled to the configuration, INIT "
+        "to the subnet manager: the link is trained and nobody has configured it.",
     .fix =
         "DOWN: reseat or replace cable and optic, look at the switch port. INIT: look at the "
-        "subnet "
-        "manager. In a cloud report the node to the provider.",
+        "subnet manager. In a cloud report the node to the provider.",
     .code = "NHC2004",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,

@@ -79,9 +79,8 @@ constinit const Check muster_probes{
     .fix =
         "Look at the kernel log for the device that hangs, and for the environment probe at the "
         "file systems that NCCL's settings and the profile name. A process that cannot be killed "
-        "goes "
-        "away with a reboot only. A probe that failed (rather than hung) says what it could not "
-        "read; run `muster snapshot` as root to see it whole.",
+        "goes away with a reboot only. A probe that failed (rather than hung) says what it could "
+        "not read; run `muster snapshot` as root to see it whole.",
     .needs = {},
     .when_absent = WhenAbsent::judge,
     .judge = judge,

@@ -87,11 +87,9 @@ constinit const Check pci_acs{
     .title = "Access control services are off on PCI switches above GPUs",
     .why =
         "With access control services on, a PCI switch sends requests between two devices below it "
-        "up to "
-        "the root complex instead of straight across. Peer copies and GPUDirect RDMA then run at a "
-        "fraction of their bandwidth, or fail. Kernels switch them on when the IOMMU isolates "
-        "devices. "
-        "Under a hypervisor the switches are not visible.",
+        "up to the root complex instead of straight across. Peer copies and GPUDirect RDMA then "
+        "run at a fraction of their bandwidth, or fail. Kernels switch them on when the IOMMU "
+        "isolates devices. Under a hypervisor the switches are not visible.",
     .fix =
         "Switch access control services off in the firmware, or with setpci on each switch port "
         "after boot; "

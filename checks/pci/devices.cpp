@@ -189,8 +189,7 @@ constinit const Check pci_devices{
     .title = "Every expected GPU, NVSwitch and HCA is on the PCI bus and answers",
     .why =
         "Looks at the functions that the kernel lists on the PCI bus, by class and vendor, and "
-        "reads "
-        "the start of each one's configuration space. A device that was not found at boot is "
+        "reads the start of each one's configuration space. A device that was not found at boot is "
         "missing from the list; one that fell off the bus later stays listed and reads all ones, "
         "and a driver that talks to it may hang. Where NVML was asked, the GPUs of the bus are "
         "compared with its list: one that the bus has and NVML has not was given up by the driver, "

@@ -188,21 +188,15 @@ constinit const Check pci_errors{
     .title = "No PCIe errors since earlier runs",
     .why =
         "The kernel counts what devices report by Advanced Error Reporting: corrected errors, "
-        "which cost a "
-        "retransmission, and uncorrected ones, non-fatal or fatal to the link, which lost data. "
-        "GPUs, "
-        "HCAs, NVSwitches and the bridges above them are compared with earlier runs of this boot; "
-        "a first "
-        "run has no rate. An HCA keeps a register of uncorrected errors of its own, whose bits "
-        "stay "
-        "until somebody clears them: they warn. Under a hypervisor the host keeps these errors to "
-        "itself.",
+        "which cost a retransmission, and uncorrected ones, non-fatal or fatal to the link, which "
+        "lost data. GPUs, HCAs, NVSwitches and the bridges above them are compared with earlier "
+        "runs of this boot; a first run has no rate. An HCA keeps a register of uncorrected errors "
+        "of its own, whose bits stay until somebody clears them: they warn. Under a hypervisor the "
+        "host keeps these errors to itself.",
     .fix =
         "Uncorrected errors: drain the node and reboot it; if they come back, reseat or replace "
-        "the card, "
-        "its riser or its cable, or report it to the provider. Corrected errors: watch them, and "
-        "check "
-        "the link's width and speed.",
+        "the card, its riser or its cable, or report it to the provider. Corrected errors: watch "
+        "them, and check the link's width and speed.",
     .needs = Probe::pci | Probe::identity,
     .when_absent = WhenAbsent::judge,
     .judge = judge,

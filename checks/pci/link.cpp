@@ -307,25 +307,17 @@ constinit const Check pci_link{
     .title = "PCIe links of GPUs and HCAs have their full width and speed",
     .why =
         "Compares the width of each GPU's and HCA's link with the profile, or else with most "
-        "devices "
-        "like it, and the speed of each HCA's likewise. Where the kernel does not know a GPU's "
-        "link, NVML tells. Below what the device itself "
-        "could do is a "
-        "warning only: how its slot is wired is not known. A link that trained with fewer lanes or "
-        "at "
-        "a lower "
-        "generation halves every copy and every message through it, without any error. A GPU at "
-        "idle "
-        "lowers its link's speed to save power: the speed of this moment is judged where the GPU "
-        "is at "
+        "devices like it, and the speed of each HCA's likewise. Where the kernel does not know a "
+        "GPU's link, NVML tells. Below what the device itself could do is a warning only: how its "
+        "slot is wired is not known. A link that trained with fewer lanes or at a lower generation "
+        "halves every copy and every message through it, without any error. A GPU at idle lowers "
+        "its link's speed to save power: the speed of this moment is judged where the GPU is at "
         "work (highest performance state, busy for half of the time or more), and else the most "
         "that it could reach.",
     .fix =
         "Reboot the node once: links are trained at boot. If it stays narrow or slow, a virtual "
-        "machine "
-        "is redeployed and the fault reported to the provider; on bare metal the card, riser or "
-        "cable "
-        "is reseated, then replaced.",
+        "machine is redeployed and the fault reported to the provider; on bare metal the card, "
+        "riser or cable is reseated, then replaced.",
     .needs = Probe::pci | Probe::identity,
     .looks_at = Probe::nvml,
     .when_absent = WhenAbsent::judge,

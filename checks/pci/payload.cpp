@@ -129,12 +129,10 @@ constinit const Check pci_payload{
     .title = "GPUs and HCAs use the maximum PCIe payload that their path can do",
     .why =
         "The maximum payload is set at boot to what firmware or kernel find that all hops of a "
-        "path can do. "
-        "Set lower, every transfer carries more headers and bandwidth is lost on each copy. The "
-        "value in "
-        "force at each GPU and HCA is compared with the least of what it and the bridges above it "
-        "can do; "
-        "under a hypervisor, which hides the bridges, with devices of the same make.",
+        "path can do. Set lower, every transfer carries more headers and bandwidth is lost on each "
+        "copy. The value in force at each GPU and HCA is compared with the least of what it and "
+        "the bridges above it can do; under a hypervisor, which hides the bridges, with devices of "
+        "the same make.",
     .fix = "Set the maximum payload in the firmware, or boot with pci=pcie_bus_perf.",
     .needs = Probe::pci | Probe::identity,
     .when_absent = WhenAbsent::judge,

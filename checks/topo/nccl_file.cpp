@@ -193,10 +193,8 @@ constinit const Check topo_nccl_file{
     .title = "NCCL's topology file exists, parses and describes this node",
     .why =
         "Under a hypervisor NCCL cannot see which GPU and HCA share a switch and believes the file "
-        "it is "
-        "given. A missing file or one for another size costs half the bandwidth and says nothing. "
-        "The "
-        "file steers NCCL; it is no evidence about the hardware.",
+        "it is given. A missing file or one for another size costs half the bandwidth and says "
+        "nothing. The file steers NCCL; it is no evidence about the hardware.",
     .fix =
         "Install the file that belongs to this size, and name it in /etc/nccl.conf "
         "(NCCL_TOPO_FILE).",

@@ -164,16 +164,13 @@ constinit const Check topo_numa{
     .title = "GPUs, HCAs and NVMe devices are on their NUMA nodes",
     .why =
         "Jobs bind processes to the CPUs next to their GPU. When the firmware or the hypervisor "
-        "gives a "
-        "device a wrong place, every transfer crosses the socket. sysfs's numa_node and the "
-        "device's "
-        "local CPUs can differ, and libraries believe one or the other, so both are judged. Where "
-        "the profile names no places, "
-        "equal GPUs that sit unevenly on the NUMA nodes are a warning.",
+        "gives a device a wrong place, every transfer crosses the socket. sysfs's numa_node and "
+        "the device's local CPUs can differ, and libraries believe one or the other, so both are "
+        "judged. Where the profile names no places, equal GPUs that sit unevenly on the NUMA nodes "
+        "are a warning.",
     .fix =
         "Look at the firmware's settings (NUMA nodes per socket, SR-IOV); in a cloud report the "
-        "node to "
-        "the provider.",
+        "node to the provider.",
     .code = "NHC2010",
     .needs = Probe::pci | Probe::topology,
     .when_absent = WhenAbsent::judge,

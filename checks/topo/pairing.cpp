@@ -137,10 +137,8 @@ constinit const Check topo_pairing{
     .title = "Each GPU and its HCA are as near as expected",
     .why =
         "GPUDirect RDMA is fast where GPU and HCA share a PCIe switch, slower across the root, and "
-        "slow "
-        "across sockets. Pairs are compared by PCI address. Where a hypervisor hides the switches "
-        "only "
-        "the NUMA node can be judged, and the report says so.",
+        "slow across sockets. Pairs are compared by PCI address. Where a hypervisor hides the "
+        "switches only the NUMA node can be judged, and the report says so.",
     .fix =
         "Look at the slots and the firmware's settings; in a cloud report the node to the "
         "provider.",

@@ -48,10 +48,8 @@ constinit const Check topo_virtual{
     .title = "Whether PCIe switches can be seen, or the profile's tree is used",
     .why =
         "Hypervisors give each device a PCI domain of its own and hide the switches, so the "
-        "distance of "
-        "GPU and HCA cannot be observed. The profile's expected tree is used then, and the report "
-        "says "
-        "so.",
+        "distance of GPU and HCA cannot be observed. The profile's expected tree is used then, and "
+        "the report says so.",
     .fix = "Nothing is wrong; for a size without a tree in its profile, add topo.pairing.pairs.",
     .needs = Probe::pci | Probe::identity,
     .when_absent = WhenAbsent::judge,
