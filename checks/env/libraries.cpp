@@ -20,25 +20,17 @@ namespace {
 
 constexpr std::string_view kNccl = "libnccl.so";
 
-const Library* find(const std::vector<Library>& libraries, std::string_view name) {
-  const auto found = std::find_if(
-      libraries.begin(), libraries.end(), [&](const Library& each) { return each.name == name; });
-  return found == libraries.end() ? nullptr : &*found;
-}
-
-void judge_required(const std::vector<Library>& libraries,
-                    const std::string& name,
-                    Findings& findings) {
-  const auto* const library = find(libraries, name);
-  if (library == nullptr) {
-    findings.push_back(
-        unknown(name, fmt::format("{} was not looked for when this node was observed", name)));
-  } else if (!library->opened) {
-    findings.push_back(warned(name,
-                              fmt::format("{} cannot be opened: {}", name, library->error),
-                              Remedy::fix_config,
-                              {false, true}));
+std::optional<Finding> judge_required(const std::vector<Library>& libraries,
+                                      const std::string& name) {
+  const auto library = std::ranges::find(libraries, name, &Library::name);
+  if (library == libraries.end()) {
+    return unknown(name, fmt::format("{} was not looked for when this node was observed", name));
   }
+  if (library->opened) return std::nullopt;
+  return warned(name,
+                fmt::format("{} cannot be opened: {}", name, library->error),
+                Remedy::fix_config,
+                {false, true});
 }
 
 // "2.28.3" to its numbers; empty for anything else.
@@ -52,35 +44,34 @@ std::optional<std::vector<std::uint64_t>> numbers(std::string_view version) {
   return result;
 }
 
-void judge_version(const Library& nccl, const std::string& least, Findings& findings) {
+std::optional<Finding> judge_version(const Library& nccl, const std::string& least) {
   const auto have = numbers(nccl.version);
   const auto want = numbers(least);
   if (!have || !want) {
-    findings.push_back(
-        unknown(nccl.name,
-                fmt::format(R"(NCCL's version cannot be compared: it says "{}", the profile "{}")",
-                            nccl.version,
-                            least)));
-  } else if (*have < *want) {
-    findings.push_back(warned(nccl.name,
-                              fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
-                              Remedy::fix_config,
-                              {nccl.version, least}));
+    return unknown(
+        nccl.name,
+        fmt::format(R"(NCCL's version cannot be compared: it says "{}", the profile "{}")",
+                    nccl.version,
+                    least));
   }
+  if (*have >= *want) return std::nullopt;
+  return warned(nccl.name,
+                fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
+                Remedy::fix_config,
+                {nccl.version, least});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.env->libraries;
   const auto& libraries = snapshot.environment->libraries;
-  if (libraries.is_absent()) {
+  if (!libraries) {
     Finding finding = not_known(kNode, "which libraries open", libraries);
-    finding.outcome = Outcome::skip;
+    if (libraries.is_absent()) finding.outcome = Outcome::skip;
     return {finding};
   }
-  if (!libraries) return {not_known(kNode, "which libraries open", libraries)};
 
   Findings findings;
-  for (const auto& name : limits.required) judge_required(*libraries, name, findings);
+  for (const auto& name : limits.required) append(findings, judge_required(*libraries, name));
   std::size_t opened = 0;
   bool versions = false;
   for (const auto& library : *libraries) {
@@ -88,7 +79,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     ++opened;
     if (limits.nccl_min && library.name.starts_with(kNccl)) {
       versions = true;
-      judge_version(library, *limits.nccl_min, findings);
+      append(findings, judge_version(library, *limits.nccl_min));
     }
   }
   if (findings.empty() && limits.required.empty() && !versions) return {not_expected("library")};

@@ -23,35 +23,31 @@ constexpr std::string_view kClocksource = "clocksource";
 
 std::string in_ms(double seconds) { return fmt::format("{:.1f} ms", seconds * 1000.0); }
 
-void judge_sync(const Snapshot& snapshot, const ClockLimits& limits, Findings& findings) {
+std::optional<Finding> judge_sync(const Snapshot& snapshot, const ClockLimits& limits) {
   const Fact<TimeSync>& clock = snapshot.kernel->clock;
-  if (!clock) {
-    findings.push_back(not_asked(snapshot, kClock, "the state of the clock", clock));
-  } else if (limits.synchronised && !clock->synchronised) {
+  if (!clock) return not_asked(snapshot, kClock, "the state of the clock", clock);
+  if (limits.synchronised && !clock->synchronised) {
     // The estimated error means nothing then, and is not judged.
-    findings.push_back(
-        warned(kClock, "the clock is not synchronised", Remedy::restart_service, {false, true}));
-  } else if (limits.error_warn_above && clock->estimated_error_s > limits.error_warn_above->value) {
-    findings.push_back(warned(kClock,
-                              fmt::format("the clock may be wrong by {}, expected at most {}",
-                                          in_ms(clock->estimated_error_s),
-                                          in_ms(limits.error_warn_above->value)),
-                              Remedy::restart_service,
-                              {clock->estimated_error_s, limits.error_warn_above->value, "s"}));
+    return warned(kClock, "the clock is not synchronised", Remedy::restart_service, {false, true});
   }
+  const double error_s = clock->estimated_error_s;
+  if (!limits.error_warn_above || error_s <= limits.error_warn_above->value) return std::nullopt;
+  return warned(kClock,
+                fmt::format("the clock may be wrong by {}, expected at most {}",
+                            in_ms(error_s),
+                            in_ms(limits.error_warn_above->value)),
+                Remedy::restart_service,
+                {error_s, limits.error_warn_above->value, "s"});
 }
 
-void judge_source(const Fact<std::string>& source, const Words& allowed, Findings& findings) {
-  if (!source) {
-    findings.push_back(not_known(kClocksource, "the clocksource", source));
-  } else if (std::ranges::find(allowed, *source) == allowed.end()) {
-    const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
-    findings.push_back(
-        warned(kClocksource,
-               fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
-               Remedy::fix_config,
-               {*source, expected}));
-  }
+std::optional<Finding> judge_source(const Fact<std::string>& source, const Words& allowed) {
+  if (!source) return not_known(kClocksource, "the clocksource", source);
+  if (std::ranges::count(allowed, *source) > 0) return std::nullopt;
+  const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
+  return warned(kClocksource,
+                fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
+                Remedy::fix_config,
+                {*source, expected});
 }
 
 std::string describe(const Kernel& kernel, const ClockLimits& limits) {
@@ -76,12 +72,11 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ClockLimits& limits = profile.host->clock;
-  const bool sync = limits.synchronised || limits.error_warn_above;
-
   Findings findings;
-  if (sync) judge_sync(snapshot, limits, findings);
+  if (limits.synchronised || limits.error_warn_above)
+    append(findings, judge_sync(snapshot, limits));
   if (!limits.clocksource.empty())
-    judge_source(snapshot.kernel->clocksource, limits.clocksource, findings);
+    append(findings, judge_source(snapshot.kernel->clocksource, limits.clocksource));
   return or_pass(std::move(findings), describe(*snapshot.kernel, limits));
 }
 

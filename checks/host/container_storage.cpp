@@ -15,44 +15,37 @@
 namespace muster::checks {
 namespace {
 
-void judge_room(const FileFact& file, Bytes least, Findings& findings) {
-  if (!file.space) {
-    findings.push_back(not_known(file.path, "the free space", file.space));
-    return;
-  }
+std::optional<Finding> judge_room(const FileFact& file, Bytes least) {
+  if (!file.space) return not_known(file.path, "the free space", file.space);
   const auto free = static_cast<double>(file.space->available_bytes);
-  if (free >= least.value) return;
-  findings.push_back(warned(
+  if (free >= least.value) return std::nullopt;
+  return warned(
       file.path,
       fmt::format(
           "{} free in {}, expected at least {}", in_gib(free), file.path, in_gib(least.value)),
       Remedy::fix_config,
       {count_value(file.space->available_bytes),
        count_value(static_cast<std::uint64_t>(least.value)),
-       "B"}));
+       "B"});
 }
 
-void judge_path(const Environment& environment,
-                const std::string& path,
-                const ContainerStorageLimits& limits,
-                Findings& findings) {
+std::optional<Finding> judge_path(const Environment& environment,
+                                  const std::string& path,
+                                  const ContainerStorageLimits& limits) {
   const FileFact* file = host::file_at(environment, path);
-  if (file == nullptr) {
-    findings.push_back(host::not_looked_for(path));
-  } else if (!file->exists) {
-    findings.push_back(host::nonexistent(path, "directory"));
-  } else if (!file->directory) {
-    findings.push_back(host::unusable(
-        path, fmt::format("{} is not a directory", path), "not a directory", "directory"));
-  } else if (!file->writable) {
-    findings.push_back(
-        not_known(path, fmt::format("whether {} is writable", path), file->writable));
-  } else if (!*file->writable) {
-    findings.push_back(
-        host::unusable(path, fmt::format("{} is not writable", path), "not writable", "writable"));
-  } else if (limits.free_min) {
-    judge_room(*file, *limits.free_min, findings);
+  if (file == nullptr) return host::not_looked_for(path);
+  if (!file->exists) return host::nonexistent(path, "directory");
+  if (!file->directory) {
+    return host::unusable(
+        path, fmt::format("{} is not a directory", path), "not a directory", "directory");
   }
+  if (!file->writable)
+    return not_known(path, fmt::format("whether {} is writable", path), file->writable);
+  if (!*file->writable) {
+    return host::unusable(
+        path, fmt::format("{} is not writable", path), "not writable", "writable");
+  }
+  return limits.free_min ? judge_room(*file, *limits.free_min) : std::nullopt;
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -64,7 +57,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ContainerStorageLimits& limits = profile.host->container_storage;
 
   Findings findings;
-  for (const auto& path : limits.paths) judge_path(*snapshot.environment, path, limits, findings);
+  for (const auto& path : limits.paths)
+    append(findings, judge_path(*snapshot.environment, path, limits));
   return or_pass(
       std::move(findings),
       fmt::format("{} for containers writable{}",

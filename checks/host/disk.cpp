@@ -56,44 +56,37 @@ std::string whose_use(const Mount& mount) {
   return {};
 }
 
-void judge_use(const Use& use,
-               const Limit<Percent>& warn,
-               const Limit<Percent>& fail,
-               Findings& findings) {
-  const std::string whose = whose_use(use.mount);
+std::optional<Finding> judge_use(const Use& use,
+                                 const Limit<Percent>& warn,
+                                 const Limit<Percent>& fail) {
   const bool too_full = fail && use.percent > fail->value;
-  const bool fails = too_full && whose.empty();
-  const bool warns = too_full || (warn && use.percent > warn->value);
-  if (!warns) return;
-  const double limit = too_full ? fail->value : warn->value;
+  if (!too_full && (!warn || use.percent <= warn->value)) return std::nullopt;
   const std::string point = printable(use.mount.point);
-  findings.push_back(
-      about(point,
-            fails ? Outcome::fail : Outcome::warn,
-            fmt::format("{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%{}",
-                        use.percent,
-                        use.what,
-                        point,
-                        use.left,
-                        limit,
-                        whose),
-            Remedy::fix_config,
-            {use.percent, limit, "%"}));
+  const std::string whose = whose_use(use.mount);
+  const double limit = too_full ? fail->value : warn->value;
+  return about(point,
+               too_full && whose.empty() ? Outcome::fail : Outcome::warn,
+               fmt::format("{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%{}",
+                           use.percent,
+                           use.what,
+                           point,
+                           use.left,
+                           limit,
+                           whose),
+               Remedy::fix_config,
+               {use.percent, limit, "%"});
 }
 
-void judge_mount(const Mount& mount, const DiskLimits& limits, Findings& findings) {
+std::optional<Finding> judge_mount(const Mount& mount, const DiskLimits& limits) {
   const Space& space = *mount.space;
-  const std::size_t before = findings.size();
-  judge_use(
+  auto finding = judge_use(
       {mount, "space", space_percent(space), in_gib(static_cast<double>(space.available_bytes))},
       limits.warn_above,
-      limits.fail_above,
-      findings);
-  if (space.inodes_total == 0 || findings.size() > before) return;
-  judge_use({mount, "inodes", inode_percent(space), counted(space.inodes_free, "inode")},
-            limits.inodes_warn_above,
-            limits.inodes_fail_above,
-            findings);
+      limits.fail_above);
+  if (finding || space.inodes_total == 0) return finding;
+  return judge_use({mount, "inodes", inode_percent(space), counted(space.inodes_free, "inode")},
+                   limits.inodes_warn_above,
+                   limits.inodes_fail_above);
 }
 
 // What is hung or does not tell its size is host.mounts' to report, and images that are read-only
@@ -125,7 +118,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (names_device && !seen.emplace(mount.source, mount.type, mount.space->total_bytes).second)
       continue;
     ++judged;
-    judge_mount(mount, limits, findings);
+    append(findings, judge_mount(mount, limits));
   }
   if (judged == 0) {
     return {not_known(

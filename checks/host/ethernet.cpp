@@ -24,39 +24,31 @@ std::optional<bool> is_up(const Interface& interface) {
   return std::nullopt;
 }
 
-void judge_speed(const Interface& interface, BitsPerSecond expected, Findings& findings) {
+std::optional<Finding> judge_speed(const Interface& interface, BitsPerSecond expected) {
   if (!interface.speed_mbps) {
-    findings.push_back(
-        not_known(interface.name, "the speed of the interface", interface.speed_mbps));
-    return;
+    return not_known(interface.name, "the speed of the interface", interface.speed_mbps);
   }
   const auto seen = static_cast<double>(*interface.speed_mbps) * 1e6;
-  if (seen >= expected.value) return;
-  findings.push_back(failed(interface.name,
-                            fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s",
-                                        interface.name,
-                                        seen / 1e9,
-                                        expected.value / 1e9),
-                            Remedy::fix_config,
-                            {seen / 1e9, expected.value / 1e9, "Gb/s"}));
+  if (seen >= expected.value) return std::nullopt;
+  return failed(interface.name,
+                fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s",
+                            interface.name,
+                            seen / 1e9,
+                            expected.value / 1e9),
+                Remedy::fix_config,
+                {seen / 1e9, expected.value / 1e9, "Gb/s"});
 }
 
-void judge_interface(const Interface& interface,
-                     const EthernetInterface& expected,
-                     Findings& findings) {
+std::optional<Finding> judge_interface(const Interface& interface,
+                                       const EthernetInterface& expected) {
   const auto up = is_up(interface);
-  if (!up) {
-    findings.push_back(
-        not_known(interface.name, "whether the interface is up", interface.operstate));
-  } else if (!*up) {
-    const std::string state = printable(interface.operstate.value_or("without carrier"));
-    findings.push_back(failed(interface.name,
-                              fmt::format("{} is {}, expected up", interface.name, state),
-                              Remedy::fix_config,
-                              {state, "up"}));
-  } else if (expected.speed) {
-    judge_speed(interface, *expected.speed, findings);
-  }
+  if (!up) return not_known(interface.name, "whether the interface is up", interface.operstate);
+  if (*up) return expected.speed ? judge_speed(interface, *expected.speed) : std::nullopt;
+  const std::string state = printable(interface.operstate.value_or("without carrier"));
+  return failed(interface.name,
+                fmt::format("{} is {}, expected up", interface.name, state),
+                Remedy::fix_config,
+                {state, "up"});
 }
 
 // Images name RDMA devices in their own ways: where any of them will do, the link layer decides.
@@ -84,7 +76,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       if (!is_meant(interface, expected)) continue;
       found = true;
       ++judged;
-      judge_interface(interface, expected, findings);
+      append(findings, judge_interface(interface, expected));
     }
     if (!found)
       findings.push_back(failed(expected.name,

@@ -24,36 +24,30 @@ Finding wrong(std::uint64_t size_kib, std::string message, std::uint64_t seen, i
                 {count_value(seen), expected, "pages"});
 }
 
-void judge_pages(const HugePages& pages, const HugePageLimit& limit, Findings& findings) {
+std::optional<Finding> judge_pages(const HugePages& pages, const HugePageLimit& limit) {
   const std::string device = device_name(pages.size_kib);
-  if (limit.count) {
-    if (!pages.total) {
-      findings.push_back(not_known(device, "the number of huge pages", pages.total));
-      return;
-    }
-    if (static_cast<std::int64_t>(*pages.total) != *limit.count) {
-      findings.push_back(wrong(pages.size_kib,
-                               fmt::format("{} of {} KiB configured, expected {}",
-                                           counted(*pages.total, "huge page"),
-                                           pages.size_kib,
-                                           *limit.count),
-                               *pages.total,
-                               *limit.count));
-      return;  // Pages that are not configured cannot be free either.
-    }
+  if (limit.count && !pages.total)
+    return not_known(device, "the number of huge pages", pages.total);
+  // Pages that are not configured cannot be free either.
+  if (limit.count && static_cast<std::int64_t>(*pages.total) != *limit.count) {
+    return wrong(pages.size_kib,
+                 fmt::format("{} of {} KiB configured, expected {}",
+                             counted(*pages.total, "huge page"),
+                             pages.size_kib,
+                             *limit.count),
+                 *pages.total,
+                 *limit.count);
   }
-  if (!limit.free) return;
-  if (!pages.free) {
-    findings.push_back(not_known(device, "the number of free huge pages", pages.free));
-  } else if (static_cast<std::int64_t>(*pages.free) < *limit.free) {
-    findings.push_back(wrong(pages.size_kib,
-                             fmt::format("{} of {} KiB free, expected at least {}",
-                                         counted(*pages.free, "huge page"),
-                                         pages.size_kib,
-                                         *limit.free),
-                             *pages.free,
-                             *limit.free));
-  }
+  if (!limit.free) return std::nullopt;
+  if (!pages.free) return not_known(device, "the number of free huge pages", pages.free);
+  if (static_cast<std::int64_t>(*pages.free) >= *limit.free) return std::nullopt;
+  return wrong(pages.size_kib,
+               fmt::format("{} of {} KiB free, expected at least {}",
+                           counted(*pages.free, "huge page"),
+                           pages.size_kib,
+                           *limit.free),
+               *pages.free,
+               *limit.free);
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -71,7 +65,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const auto size_kib = static_cast<std::uint64_t>(limit.size.value / 1024.0);
     const auto found = std::ranges::find(*pages, size_kib, &HugePages::size_kib);
     if (found != pages->end()) {
-      judge_pages(*found, limit, findings);
+      append(findings, judge_pages(*found, limit));
     } else if (const int expected = std::max(limit.count.value_or(0), limit.free.value_or(0));
                expected > 0) {
       findings.push_back(

@@ -34,48 +34,40 @@ Finding too_low(const Limits& seen, std::string_view device, std::string message
                 std::move(values));
 }
 
-void judge_memlock(const Snapshot& snapshot, Findings& findings) {
+std::optional<Finding> judge_memlock(const Snapshot& snapshot) {
   constexpr std::string_view kDevice = "locked memory";
   const Limits& seen = snapshot.kernel->limits;
   if (!seen.memlock_bytes) {
-    findings.push_back(
-        not_asked(snapshot, kDevice, "the limit of locked memory", seen.memlock_bytes));
-    return;
+    return not_asked(snapshot, kDevice, "the limit of locked memory", seen.memlock_bytes);
   }
-  if (*seen.memlock_bytes == kUnlimited) return;
+  if (*seen.memlock_bytes == kUnlimited) return std::nullopt;
   const auto bytes = parse_unsigned(*seen.memlock_bytes);
-  if (!bytes) {
-    findings.push_back(not_a_number(kDevice, *seen.memlock_bytes));
-    return;
-  }
-  findings.push_back(too_low(seen,
-                             kDevice,
-                             fmt::format("{} may lock {} KiB of memory, expected unlimited",
-                                         printable(seen.process),
-                                         *bytes / 1024),
-                             {count_value(*bytes), std::string(kUnlimited), "B"}));
+  if (!bytes) return not_a_number(kDevice, *seen.memlock_bytes);
+  return too_low(seen,
+                 kDevice,
+                 fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                             printable(seen.process),
+                             *bytes / 1024),
+                 {count_value(*bytes), std::string(kUnlimited), "B"});
 }
 
-void judge_open_files(const Snapshot& snapshot, int least, Findings& findings) {
+std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
   constexpr std::string_view kDevice = "open files";
   const Limits& seen = snapshot.kernel->limits;
-  if (!seen.open_files) {
-    findings.push_back(not_asked(snapshot, kDevice, "the limit of open files", seen.open_files));
-    return;
-  }
-  if (*seen.open_files == kUnlimited) return;
+  if (!seen.open_files)
+    return not_asked(snapshot, kDevice, "the limit of open files", seen.open_files);
+  if (*seen.open_files == kUnlimited) return std::nullopt;
   const auto files = parse_unsigned(*seen.open_files);
-  if (!files) {
-    findings.push_back(not_a_number(kDevice, *seen.open_files));
-  } else if (static_cast<std::int64_t>(std::min<std::uint64_t>(*files, INT64_MAX)) < least) {
-    findings.push_back(too_low(seen,
-                               kDevice,
-                               fmt::format("{} may open {}, expected at least {}",
-                                           printable(seen.process),
-                                           counted(*files, "file"),
-                                           least),
-                               {count_value(*files), least, "files"}));
-  }
+  if (!files) return not_a_number(kDevice, *seen.open_files);
+  if (static_cast<std::int64_t>(std::min<std::uint64_t>(*files, INT64_MAX)) >= least)
+    return std::nullopt;
+  return too_low(seen,
+                 kDevice,
+                 fmt::format("{} may open {}, expected at least {}",
+                             printable(seen.process),
+                             counted(*files, "file"),
+                             least),
+                 {count_value(*files), least, "files"});
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -88,8 +80,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ResourceLimits& limits = profile.host->limits;
 
   Findings findings;
-  if (limits.memlock_unlimited) judge_memlock(snapshot, findings);
-  if (limits.open_files_min) judge_open_files(snapshot, *limits.open_files_min, findings);
+  if (limits.memlock_unlimited) append(findings, judge_memlock(snapshot));
+  if (limits.open_files_min) append(findings, judge_open_files(snapshot, *limits.open_files_min));
   return or_pass(
       std::move(findings),
       fmt::format("resource limits of {} as expected", printable(snapshot.kernel->limits.process)));

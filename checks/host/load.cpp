@@ -13,47 +13,39 @@
 namespace muster::checks {
 namespace {
 
-void judge_load(const Processes& processes, unsigned threads, double limit, Findings& findings) {
-  if (!processes.load5) {
-    findings.push_back(not_known(kNode, "the load average", processes.load5));
-    return;
-  }
+std::optional<Finding> judge_load(const Processes& processes, unsigned threads, double limit) {
+  if (!processes.load5) return not_known(kNode, "the load average", processes.load5);
   const double per_core = *processes.load5 / threads;
-  if (per_core <= limit) return;
-  findings.push_back(
-      warned(kNode,
-             fmt::format("5-minute load average {:.1f} on {}, {:.2f} each; expected at most {:g}",
-                         *processes.load5,
-                         counted(threads, "logical CPU"),
-                         per_core,
-                         limit),
-             Remedy::watch,
-             {per_core, limit, "load per CPU"}));
+  if (per_core <= limit) return std::nullopt;
+  return warned(
+      kNode,
+      fmt::format("5-minute load average {:.1f} on {}, {:.2f} each; expected at most {:g}",
+                  *processes.load5,
+                  counted(threads, "logical CPU"),
+                  per_core,
+                  limit),
+      Remedy::watch,
+      {per_core, limit, "load per CPU"});
 }
 
-void judge_running(const Processes& processes, unsigned threads, double limit, Findings& findings) {
-  if (!processes.running) {
-    findings.push_back(not_known(kNode, "the number of runnable tasks", processes.running));
-    return;
-  }
+std::optional<Finding> judge_running(const Processes& processes, unsigned threads, double limit) {
+  if (!processes.running)
+    return not_known(kNode, "the number of runnable tasks", processes.running);
   const double per_core = static_cast<double>(*processes.running) / threads;
-  if (per_core <= limit) return;
-  if (!processes.load1) {
-    findings.push_back(not_known(kNode, "the 1-minute load average", processes.load1));
-    return;
-  }
+  if (per_core <= limit) return std::nullopt;
+  if (!processes.load1) return not_known(kNode, "the 1-minute load average", processes.load1);
   // Who runs at this moment may be muster's own probes; they are too short to move the load.
-  if (*processes.load1 / threads <= limit) return;
-  findings.push_back(warned(kNode,
-                            fmt::format("{} on {}, {:.2f} each, and a 1-minute load average of "
-                                        "{:.1f}; expected at most {:g} each",
-                                        counted(*processes.running, "runnable task"),
-                                        counted(threads, "logical CPU"),
-                                        per_core,
-                                        *processes.load1,
-                                        limit),
-                            Remedy::watch,
-                            {per_core, limit, "tasks per CPU"}));
+  if (*processes.load1 / threads <= limit) return std::nullopt;
+  return warned(kNode,
+                fmt::format("{} on {}, {:.2f} each, and a 1-minute load average of "
+                            "{:.1f}; expected at most {:g} each",
+                            counted(*processes.running, "runnable task"),
+                            counted(threads, "logical CPU"),
+                            per_core,
+                            *processes.load1,
+                            limit),
+                Remedy::watch,
+                {per_core, limit, "tasks per CPU"});
 }
 
 // Empty when neither is known: then there is a finding.
@@ -85,10 +77,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
   Findings findings;
   if (limits.warn_above_per_core)
-    judge_load(processes, *threads, *limits.warn_above_per_core, findings);
+    append(findings, judge_load(processes, *threads, *limits.warn_above_per_core));
   // Many runnable tasks are what makes the load high: one finding is enough.
   if (findings.empty() && limits.running_warn_above_per_core) {
-    judge_running(processes, *threads, *limits.running_warn_above_per_core, findings);
+    append(findings, judge_running(processes, *threads, *limits.running_warn_above_per_core));
   }
   return or_pass(std::move(findings), summary(processes, *threads));
 }

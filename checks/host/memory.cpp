@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
@@ -22,47 +26,39 @@ double memory_without_cpus(const Snapshot& snapshot) {
   return bytes;
 }
 
-void judge_total(const Snapshot& snapshot, const MemoryLimits& limits, Findings& findings) {
+std::optional<Finding> judge_total(const Snapshot& snapshot, const MemoryLimits& limits) {
   const Fact<std::uint64_t>& total = snapshot.memory->total_bytes;
-  if (!total) {
-    findings.push_back(not_known(kNode, "the memory size", total));
-    return;
-  }
+  if (!total) return not_known(kNode, "the memory size", total);
   const double expected = limits.total->value;
   auto seen = static_cast<double>(*total);
   const double band = expected * limits.tolerance.value / 100.0;
   if (seen > expected + band) seen -= memory_without_cpus(snapshot);
-  if (seen >= expected - band && seen <= expected + band) return;
+  if (seen >= expected - band && seen <= expected + band) return std::nullopt;
   const bool short_of = seen < expected;
-  findings.push_back(failed(kNode,
-                            fmt::format("{} of memory, {} than the expected {} within {:g}%",
-                                        in_gib(seen),
-                                        short_of ? "less" : "more",
-                                        in_gib(expected),
-                                        limits.tolerance.value),
-                            short_of ? hardware_remedy(snapshot) : Remedy::fix_config,
-                            {count_value(static_cast<std::uint64_t>(seen)),
-                             count_value(static_cast<std::uint64_t>(expected)),
-                             "B"}));
+  return failed(kNode,
+                fmt::format("{} of memory, {} than the expected {} within {:g}%",
+                            in_gib(seen),
+                            short_of ? "less" : "more",
+                            in_gib(expected),
+                            limits.tolerance.value),
+                short_of ? hardware_remedy(snapshot) : Remedy::fix_config,
+                {count_value(static_cast<std::uint64_t>(seen)),
+                 count_value(static_cast<std::uint64_t>(expected)),
+                 "B"});
 }
 
 // Nodes without CPUs are left alone: they may be empty, and they may be GPU memory.
-void judge_node(const Snapshot& snapshot, const NumaNode& node, Findings& findings) {
+std::optional<Finding> judge_node(const Snapshot& snapshot, const NumaNode& node) {
   const std::string device = fmt::format("numa{}", node.id);
-  if (!node.cpus) {
-    findings.push_back(not_known(device, "which CPUs belong to the NUMA node", node.cpus));
-    return;
-  }
-  if (node.cpus->empty()) return;
-  if (!node.memory_bytes) {
-    findings.push_back(not_known(device, "the memory of the NUMA node", node.memory_bytes));
-  } else if (*node.memory_bytes == 0) {
-    findings.push_back(
-        failed(device,
-               fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
-               hardware_remedy(snapshot),
-               {0, {}, "B"}));
-  }
+  if (!node.cpus) return not_known(device, "which CPUs belong to the NUMA node", node.cpus);
+  if (node.cpus->empty()) return std::nullopt;
+  if (!node.memory_bytes)
+    return not_known(device, "the memory of the NUMA node", node.memory_bytes);
+  if (*node.memory_bytes != 0) return std::nullopt;
+  return failed(device,
+                fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
+                hardware_remedy(snapshot),
+                {0, {}, "B"});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -71,9 +67,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<std::uint64_t>& total = snapshot.memory->total_bytes;
 
   Findings findings;
-  if (limits.total) judge_total(snapshot, limits, findings);
+  if (limits.total) append(findings, judge_total(snapshot, limits));
   if (nodes) {
-    for (const auto& node : *nodes) judge_node(snapshot, node, findings);
+    for (const auto& node : *nodes) append(findings, judge_node(snapshot, node));
   } else if (nodes.is_unreadable() || !limits.total) {
     findings.push_back(not_known(kNode, "the list of NUMA nodes", nodes));
   }

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/starved.hpp"
@@ -74,51 +76,47 @@ const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
   return nullptr;
 }
 
-void judge_state(const Mount& mount, const RequiredMount& required, Findings& findings) {
-  if (mount.hung) return;  // Said for every mount, required or not.
+std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& required) {
+  if (mount.hung) return std::nullopt;  // Said for every mount, required or not.
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
-    findings.push_back(wrong(
+    return wrong(
         mount,
         fmt::format(
             "{} is of type {}, expected {}", name_of(mount), printable(mount.type), required.type),
         Remedy::fix_config,
-        {mount.type, required.type}));
-  } else if (mount.space.is_unreadable()) {
-    findings.push_back(wrong(
+        {mount.type, required.type});
+  }
+  if (mount.space.is_unreadable()) {
+    return wrong(
         mount,
         fmt::format("{} answers with an error: {}", name_of(mount), printable(mount.space.why())),
-        Remedy::restart_service));
-  } else if (required.writable && mount.read_only) {
-    findings.push_back(
-        wrong(mount,
-              fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
-              Remedy::fix_config,
-              {"read-only", "writable"}));
+        Remedy::restart_service);
   }
+  if (!required.writable || !mount.read_only) return std::nullopt;
+  return wrong(mount,
+               fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
+               Remedy::fix_config,
+               {"read-only", "writable"});
 }
 
-void judge_required(const Mounts& mounts,
-                    const ByPoint& points,
-                    const RequiredMount& required,
-                    Findings& findings) {
+std::optional<Finding> judge_required(const Mounts& mounts,
+                                      const ByPoint& points,
+                                      const RequiredMount& required) {
   if (const Mount* above = hidden_by(points, required.point)) {
-    findings.push_back(of_user(
-        required.point, *above, fmt::format("{} hides {}", name_of(*above), required.point)));
-    return;
+    return of_user(
+        required.point, *above, fmt::format("{} hides {}", name_of(*above), required.point));
   }
   const auto found = points.find(required.point);
-  if (found != points.end()) {
-    judge_state(*found->second, required, findings);
-  } else if (mounts.automount_of(required.point) != nullptr) {
-    findings.push_back(unknown(
+  if (found != points.end()) return judge_state(*found->second, required);
+  if (mounts.automount_of(required.point) != nullptr) {
+    return unknown(
         required.point,
-        fmt::format("{} is mounted when it is used, and nobody has used it", required.point)));
-  } else {
-    findings.push_back(failed(required.point,
-                              fmt::format("{} is not mounted", required.point),
-                              Remedy::fix_config,
-                              {false, true}));
+        fmt::format("{} is mounted when it is used, and nobody has used it", required.point));
   }
+  return failed(required.point,
+                fmt::format("{} is not mounted", required.point),
+                Remedy::fix_config,
+                {false, true});
 }
 
 bool is_required(const MountLimits& limits, std::string_view point) {
@@ -127,11 +125,12 @@ bool is_required(const MountLimits& limits, std::string_view point) {
 }
 
 // A mount that nobody requires: only that it answers at all.
-void judge_other(const Mount& mount, Findings& findings) {
+std::optional<Finding> judge_other(const Mount& mount) {
   // A FUSE mount of another user refuses everybody else, root too, by design.
-  if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse")) return;
-  findings.push_back(not_known(
-      printable(mount.point), fmt::format("whether {} works", name_of(mount)), mount.space));
+  if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse"))
+    return std::nullopt;
+  return not_known(
+      printable(mount.point), fmt::format("whether {} works", name_of(mount)), mount.space);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -139,13 +138,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Mounts& mounts = *snapshot.mounts;
   Findings findings;
   const ByPoint points = on_top(mounts);
-  for (const auto& required : limits.required) judge_required(mounts, points, required, findings);
+  for (const auto& required : limits.required)
+    append(findings, judge_required(mounts, points, required));
   for (const auto& mount : mounts.mounts) {
     if (points.at(mount.point) != &mount) continue;  // covered by another mount
     if (mount.hung) {
       findings.push_back(hung(snapshot, mount, limits.answer_within));
     } else if (!is_required(limits, mount.point)) {
-      judge_other(mount, findings);
+      append(findings, judge_other(mount));
     }
   }
   if (mounts.mounts.empty() && findings.empty()) {

@@ -22,24 +22,20 @@
 namespace muster::checks {
 namespace {
 
-void judge_size(const Snapshot& snapshot,
-                const Nvme& nvme,
-                const NvmeLimits& limits,
-                Findings& findings) {
-  if (!nvme.size_bytes) {
-    findings.push_back(not_known(nvme.name, "the size of the device", nvme.size_bytes));
-    return;
-  }
+std::optional<Finding> judge_size(const Snapshot& snapshot,
+                                  const Nvme& nvme,
+                                  const NvmeLimits& limits) {
+  if (!nvme.size_bytes) return not_known(nvme.name, "the size of the device", nvme.size_bytes);
   const auto seen = static_cast<double>(*nvme.size_bytes);
   const double expected = limits.size->value;
   const double band = expected * limits.tolerance.value / 100.0;
-  if (seen >= expected - band && seen <= expected + band) return;
-  findings.push_back(failed(
+  if (seen >= expected - band && seen <= expected + band) return std::nullopt;
+  return failed(
       nvme.name,
       fmt::format(
           "{}, expected {} within {:g}%", in_gib(seen), in_gib(expected), limits.tolerance.value),
       hardware_remedy(snapshot),
-      {count_value(*nvme.size_bytes), count_value(static_cast<std::uint64_t>(expected)), "B"}));
+      {count_value(*nvme.size_bytes), count_value(static_cast<std::uint64_t>(expected)), "B"});
 }
 
 // The first fault of a device is the cause of the others.
@@ -58,7 +54,7 @@ void judge_device(const Snapshot& snapshot,
   if (nvme.read_only.is_unreadable()) {
     findings.push_back(not_known(nvme.name, "whether the device can be written", nvme.read_only));
   }
-  if (limits.size) judge_size(snapshot, nvme, limits, findings);
+  if (limits.size) append(findings, judge_size(snapshot, nvme, limits));
 }
 
 void judge_controllers(const Snapshot& snapshot, Findings& findings) {
@@ -117,18 +113,17 @@ std::size_t devices(const Disks& disks) {
   return controllers.size();
 }
 
-void judge_count(const Snapshot& snapshot, int expected, Findings& findings) {
+std::optional<Finding> judge_count(const Snapshot& snapshot, int expected) {
   const auto seen = static_cast<std::int64_t>(devices(*snapshot.disks));
   const auto dead = static_cast<std::int64_t>(snapshot.disks->dead_controllers.size());
   // A dead controller has its own finding, which says why the count is short.
-  if (seen == expected || seen + dead == expected) return;
-  findings.push_back(
-      failed(kNode,
-             fmt::format("{}, expected {}",
-                         counted(static_cast<std::uint64_t>(seen), "local NVMe device"),
-                         expected),
-             seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config,
-             {seen, expected, "devices"}));
+  if (seen == expected || seen + dead == expected) return std::nullopt;
+  return failed(kNode,
+                fmt::format("{}, expected {}",
+                            counted(static_cast<std::uint64_t>(seen), "local NVMe device"),
+                            expected),
+                seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config,
+                {seen, expected, "devices"});
 }
 
 // Drives of one model are sisters: the one that is smaller, slower to reach or of other firmware
@@ -229,7 +224,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                               hardware_remedy(snapshot),
                               {"no namespace"}));
   }
-  if (limits.count) judge_count(snapshot, *limits.count, findings);
+  if (limits.count) append(findings, judge_count(snapshot, *limits.count));
   judge_controllers(snapshot, findings);
   for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
   append(findings, EqualDisks(snapshot).differences(!limits.size));

@@ -15,21 +15,17 @@
 namespace muster::checks {
 namespace {
 
-void judge_path(const Environment& environment,
-                const std::string& path,
-                bool executable,
-                Findings& findings) {
+std::optional<Finding> judge_path(const Environment& environment,
+                                  const std::string& path,
+                                  bool executable) {
   const FileFact* file = host::file_at(environment, path);
-  if (file == nullptr) {
-    findings.push_back(host::not_looked_for(path));
-  } else if (!file->exists) {
-    findings.push_back(host::nonexistent(path, executable ? "executable" : "present"));
-  } else if (executable && !file->executable) {
-    findings.push_back(host::unusable(path,
-                                      fmt::format("{} is not a program that can be executed", path),
-                                      "not executable",
-                                      "executable"));
-  }
+  if (file == nullptr) return host::not_looked_for(path);
+  if (!file->exists) return host::nonexistent(path, executable ? "executable" : "present");
+  if (!executable || file->executable) return std::nullopt;
+  return host::unusable(path,
+                        fmt::format("{} is not a program that can be executed", path),
+                        "not executable",
+                        "executable");
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -40,11 +36,10 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ProgramLimits& limits = profile.host->programs;
-
+  const Environment& environment = *snapshot.environment;
   Findings findings;
-  for (const auto& path : limits.executable)
-    judge_path(*snapshot.environment, path, true, findings);
-  for (const auto& path : limits.present) judge_path(*snapshot.environment, path, false, findings);
+  for (const auto& path : limits.executable) append(findings, judge_path(environment, path, true));
+  for (const auto& path : limits.present) append(findings, judge_path(environment, path, false));
   return or_pass(std::move(findings),
                  fmt::format("{} and {} in place",
                              counted(limits.executable.size(), "program"),

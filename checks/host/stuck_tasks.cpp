@@ -152,37 +152,29 @@ std::vector<Stuck> find_stuck(const Snapshot& snapshot,
   return found;
 }
 
-void judge_uninterruptible(const Snapshot& snapshot,
-                           const StuckTaskLimits& limits,
-                           Findings& findings) {
+Findings judge_uninterruptible(const Snapshot& snapshot, const StuckTaskLimits& limits) {
   const Fact<std::vector<Task>>& tasks = snapshot.processes->uninterruptible;
   const Fact<double>& uptime = snapshot.identity->uptime_s;
-  if (!tasks) {
-    findings.push_back(not_known(kNode, "the list of tasks in uninterruptible sleep", tasks));
-    return;
-  }
-  if (tasks->empty()) return;
-  if (!uptime) {
-    findings.push_back(not_known(kNode, "the time since boot", uptime));
-    return;
-  }
+  if (!tasks) return {not_known(kNode, "the list of tasks in uninterruptible sleep", tasks)};
+  if (tasks->empty()) return {};
+  if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
   const auto stuck = find_stuck(snapshot, limits, *uptime);
   const std::span<const Stuck> all(stuck);
+  Findings findings;
   for (const auto& one : all.first(std::min(all.size(), kMostTasks))) {
     findings.push_back(describe(one, limits.uninterruptible_for->value));
   }
-  if (all.size() <= kMostTasks) return;
-  findings.push_back(more(all.size() - kMostTasks,
-                          all[kMostTasks].users_doing.empty(),
-                          limits.uninterruptible_for->value));
+  if (all.size() > kMostTasks) {
+    findings.push_back(more(all.size() - kMostTasks,
+                            all[kMostTasks].users_doing.empty(),
+                            limits.uninterruptible_for->value));
+  }
+  return findings;
 }
 
-void judge_zombies(const Fact<std::vector<Task>>& zombies, int limit, Findings& findings) {
-  if (!zombies) {
-    findings.push_back(not_known("zombies", "the list of zombies", zombies));
-    return;
-  }
-  if (static_cast<std::int64_t>(zombies->size()) <= limit) return;
+std::optional<Finding> judge_zombies(const Fact<std::vector<Task>>& zombies, int limit) {
+  if (!zombies) return not_known("zombies", "the list of zombies", zombies);
+  if (static_cast<std::int64_t>(zombies->size()) <= limit) return std::nullopt;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(zombies->size(), kMostZombies); ++i) {
     names.push_back(
@@ -190,13 +182,13 @@ void judge_zombies(const Fact<std::vector<Task>>& zombies, int limit, Findings& 
   }
   if (zombies->size() > kMostZombies)
     names.push_back(fmt::format("and {} more", zombies->size() - kMostZombies));
-  findings.push_back(warned("zombies",
-                            fmt::format("{}, expected at most {}: {}",
-                                        counted(zombies->size(), "zombie"),
-                                        limit,
-                                        fmt::join(names, "; ")),
-                            Remedy::restart_service,
-                            {count_value(zombies->size()), limit, "tasks"}));
+  return warned("zombies",
+                fmt::format("{}, expected at most {}: {}",
+                            counted(zombies->size(), "zombie"),
+                            limit,
+                            fmt::join(names, "; ")),
+                Remedy::restart_service,
+                {count_value(zombies->size()), limit, "tasks"});
 }
 
 std::string describe(const Processes& processes) {
@@ -223,9 +215,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
 
   Findings findings;
-  if (limits.uninterruptible_for) judge_uninterruptible(snapshot, limits, findings);
+  if (limits.uninterruptible_for) append(findings, judge_uninterruptible(snapshot, limits));
   if (limits.zombies_warn_above)
-    judge_zombies(snapshot.processes->zombies, *limits.zombies_warn_above, findings);
+    append(findings, judge_zombies(snapshot.processes->zombies, *limits.zombies_warn_above));
   return or_pass(std::move(findings), describe(*snapshot.processes));
 }
 

@@ -16,55 +16,33 @@
 namespace muster::checks {
 namespace {
 
-constexpr std::string_view kHugePagesName = "transparent_hugepage";
-
 // The kernel separates numbers by tabs, people by blanks.
 std::string normalised(std::string_view value) {
   return fmt::format("{}", fmt::join(split_words(value), " "));
 }
 
-// A setting that could not be read, or that this kernel does not have.
-Finding not_read(std::string_view key, const Fact<std::string>& fact) {
-  if (!fact.is_absent()) return not_known(key, key, fact);
-  return skipped(fmt::format("this kernel has no {}: {}", key, fact.why()), key);
-}
-
-Finding wrong(std::string_view key, const std::string& seen, const std::string& expected) {
+// `expected`: the values that are right, with | between them.
+std::optional<Finding> judge_setting(std::string_view key,
+                                     const Fact<std::string>& fact,
+                                     const std::string& expected) {
+  if (fact.is_absent())
+    return skipped(fmt::format("this kernel has no {}: {}", key, fact.why()), key);
+  if (!fact) return not_known(key, key, fact);
+  const std::string seen = normalised(*fact);
+  const bool allowed = std::ranges::any_of(
+      split(expected, '|'), [&](std::string_view word) { return normalised(word) == seen; });
+  if (allowed) return std::nullopt;
   return warned(key,
                 fmt::format("{} is {}, expected {}", key, printable(seen), expected),
                 Remedy::fix_config,
                 {seen, expected});
 }
 
-void judge_key(const Kernel& kernel,
-               const std::string& key,
-               const std::string& expected,
-               Findings& findings) {
+const Fact<std::string>& setting_of(const Kernel& kernel, const std::string& key) {
+  static const auto kNotLookedFor =
+      Fact<std::string>::unreadable("the snapshot was taken without looking for it");
   const auto entry = kernel.sysctl.find(key);
-  if (entry == kernel.sysctl.end()) {
-    findings.push_back(not_known(
-        key, key, Fact<std::string>::unreadable("the snapshot was taken without looking for it")));
-    return;
-  }
-  const Fact<std::string>& fact = entry->second;
-  if (!fact) {
-    findings.push_back(not_read(key, fact));
-  } else {
-    const std::string seen = normalised(*fact);
-    const bool allowed = std::ranges::any_of(
-        split(expected, '|'), [&](std::string_view word) { return normalised(word) == seen; });
-    if (!allowed) findings.push_back(wrong(key, seen, expected));
-  }
-}
-
-void judge_transparent_hugepage(const Fact<std::string>& fact,
-                                const Words& allowed,
-                                Findings& findings) {
-  if (!fact) {
-    findings.push_back(not_read(kHugePagesName, fact));
-  } else if (std::ranges::find(allowed, *fact) == allowed.end()) {
-    findings.push_back(wrong(kHugePagesName, *fact, fmt::format("{}", fmt::join(allowed, "|"))));
-  }
+  return entry == kernel.sysctl.end() ? kNotLookedFor : entry->second;
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -80,10 +58,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
   Findings findings;
   for (const auto& [key, expected] : limits.values)
-    judge_key(*snapshot.kernel, key, expected, findings);
+    append(findings, judge_setting(key, setting_of(*snapshot.kernel, key), expected));
   if (!limits.transparent_hugepage.empty()) {
-    judge_transparent_hugepage(
-        snapshot.kernel->transparent_hugepage, limits.transparent_hugepage, findings);
+    append(findings,
+           judge_setting("transparent_hugepage",
+                         snapshot.kernel->transparent_hugepage,
+                         fmt::format("{}", fmt::join(limits.transparent_hugepage, "|"))));
   }
   const auto skips =
       static_cast<std::size_t>(std::ranges::count(findings, Outcome::skip, &Finding::outcome));

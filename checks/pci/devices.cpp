@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
@@ -94,24 +96,24 @@ void judge_count(const Snapshot& snapshot,
   }
 }
 
-void judge_answers(const PciDevice& device, const NvmlView& nvml, Findings& findings) {
+std::optional<Finding> judge_answers(const PciDevice& device, const NvmlView& nvml) {
   const auto word = word_for(device.kind);
   if (!device.responding) {
-    findings.push_back(not_known(device.address,
-                                 fmt::format("whether the {} at {} answers", word, device.address),
-                                 device.responding));
-  } else if (!*device.responding) {
-    Finding finding = failed(device.address,
-                             fmt::format("the {} at {} is on the PCI bus and does not answer: its "
-                                         "configuration space reads all ones",
-                                         word,
-                                         device.address),
-                             Remedy::reboot,
-                             {false, true});
-    finding.code = fault_code(device.kind, true);
-    if (device.kind == PciKind::gpu) nvml.leave_to_gpu_present(device.address, finding);
-    findings.push_back(std::move(finding));
+    return not_known(device.address,
+                     fmt::format("whether the {} at {} answers", word, device.address),
+                     device.responding);
   }
+  if (*device.responding) return std::nullopt;
+  Finding finding = failed(device.address,
+                           fmt::format("the {} at {} is on the PCI bus and does not answer: its "
+                                       "configuration space reads all ones",
+                                       word,
+                                       device.address),
+                           Remedy::reboot,
+                           {false, true});
+  finding.code = fault_code(device.kind, true);
+  if (device.kind == PciKind::gpu) nvml.leave_to_gpu_present(device.address, finding);
+  return finding;
 }
 
 Finding fallen_off(const PciDevice& device, bool expected) {
@@ -173,7 +175,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   std::vector<std::string> present;
   for (const auto kind : {PciKind::gpu, PciKind::nvswitch, PciKind::hca}) {
     const auto devices = devices_of(snapshot, kind);
-    for (const auto* device : devices) judge_answers(*device, nvml, findings);
+    for (const auto* device : devices) append(findings, judge_answers(*device, nvml));
     if (!devices.empty()) present.push_back(counted_kind(devices.size(), kind));
   }
   compare_with_nvml(nvml, findings);
