@@ -71,10 +71,8 @@ std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
       gpu::reset_remedy(snapshot));
 }
 
-// PCI Express allows one wrong bit in 10^12, at the fastest that the link can be.
+// A link that is idle may be slow now: the fastest that it can be counts.
 std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
-  constexpr double kBitErrorRate = 1e-12;
-  constexpr double kMinuteS = 60;
   const PciDevice* device = pci::device_at(snapshot, gpu.address);
   if (device == nullptr || !gpu.replays || !snapshot.identity->uptime_s) return std::nullopt;
   const auto& speed = device->link_speed_max_gts;
@@ -82,8 +80,8 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   if (!speed || !width) return std::nullopt;
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
   const auto rise = rise_of(snapshot, key, *gpu.replays, kHourS);
-  const double most = kBitErrorRate * *speed * 1e9 * kMinuteS * *width;
-  const double seen = rise ? static_cast<double>(rise->increments) * kMinuteS / rise->seconds : 0;
+  const double most = pci::replays_allowed_per_minute(*speed, *width);
+  const double seen = rise ? rise->per_minute() : 0;
   if (seen <= most) return std::nullopt;
   auto finding =
       about(gpu,

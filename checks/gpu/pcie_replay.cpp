@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.pcie_replay: how often the PCIe link of a GPU sends packets again.
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rates.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {
 
-constexpr double kMinuteS = 60;
-
-// Bits per second and lane, by generation from 1 on.
-constexpr std::array<double, 6> kLaneRates{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
-
-// PCI Express allows one wrong bit in 10^12. An idle GPU slows its link down, and the replays to be
-// judged happened while it was busy: the fastest that the link can be counts.
+// An idle GPU slows its link down, and the replays to be judged happened while it was busy: the
+// fastest that the link can be counts.
 std::optional<double> allowed_by_link(const GpuLink& link) {
-  constexpr double kBitErrorRate = 1e-12;
   const auto& generation = link.generation_max ? link.generation_max : link.generation;
   const auto& width = link.width ? link.width : link.width_max;
-  if (!generation || !width || *generation == 0 || *generation > kLaneRates.size()) {
-    return std::nullopt;
-  }
-  return kBitErrorRate * kLaneRates.at(*generation - 1) * kMinuteS * *width;
+  if (!generation || !width) return std::nullopt;
+  const auto speed_gts = pci::speed_of_generation(*generation);
+  if (!speed_gts) return std::nullopt;
+  return pci::replays_allowed_per_minute(*speed_gts, *width);
 }
 
 struct Tally {
@@ -37,15 +31,14 @@ struct Tally {
 };
 
 Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
-  const double per_minute = static_cast<double>(delta.increments) * kMinuteS / delta.seconds;
   Finding finding = gpu::about(gpu,
                                Outcome::warn,
                                fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
-                                           per_minute,
+                                           delta.per_minute(),
                                            in_time(delta.seconds),
                                            most),
                                Remedy::watch,
-                               {per_minute, most, "per minute"});
+                               {delta.per_minute(), most, "per minute"});
   // The kernel counts the damaged packets, too, where it sees the bus.
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
@@ -88,7 +81,7 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
   const auto delta = rise_of(snapshot, key, *replays, kHourS);
   if (!delta) {
     ++tally.first;
-  } else if (static_cast<double>(delta->increments) * kMinuteS / delta->seconds > *most) {
+  } else if (delta->per_minute() > *most) {
     tally.findings.push_back(too_many(gpu, *delta, *most));
   } else {
     ++tally.judged;

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,78 +37,64 @@ struct Property {
   bool certain = false;  // by the profile or by most devices like it, and not by its own maximum
 };
 
-constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // by generation, from 1
+// NVML's word on a GPU of the bus; null where it has none.
+const Gpu* nvml_of(const Snapshot& snapshot, const PciDevice& device) {
+  const bool told = device.kind == PciKind::gpu && snapshot.nvml.ok();
+  return told ? gpu_at(snapshot, device.address) : nullptr;
+}
 
 // The speed now of a GPU that computes at its highest performance state, as NVML tells both at one
 // time; empty for one that may have slowed its link down.
 Fact<double> busy_speed_of(const Snapshot& snapshot, const PciDevice& device) {
   constexpr unsigned kBusyPercent = 50;
-  const auto idle = Fact<double>::absent("the GPU is not at work");
-  if (device.kind != PciKind::gpu || !snapshot.nvml.ok()) return idle;
-  const auto& gpus = snapshot.nvml->gpus;
-  const auto gpu = std::ranges::find(gpus, device.address, &Gpu::address);
-  if (gpu == gpus.end() || gpu->utilisation.value_or(0) < kBusyPercent) return idle;
-  if (gpu->clocks.performance_state.value_or(1) != 0) return idle;
-  const unsigned generation = gpu->link.generation.value_or(0);
-  return generation == 0 || generation > kSpeeds.size() ? idle : kSpeeds.at(generation - 1);
+  const Gpu* gpu = nvml_of(snapshot, device);
+  const bool busy = gpu != nullptr && gpu->utilisation.value_or(0) >= kBusyPercent &&
+                    gpu->clocks.performance_state.value_or(1) == 0;
+  const auto speed = pci::speed_of_generation(busy ? gpu->link.generation.value_or(0) : 0);
+  return speed ? Fact<double>(*speed) : Fact<double>::absent("the GPU is not at work");
 }
 
 // The same where it is less than what GPU and slot can do together; below a hypervisor the slot is
 // none of this node's.
 Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
-  const Gpu* gpu = snapshot.nvml.ok() ? gpu_at(snapshot, device.address) : nullptr;
-  const auto most = gpu == nullptr ? 0 : gpu->link.generation_max.value_or(kSpeeds.size());
   const auto now = busy_speed_of(snapshot, device);
-  const bool could_be_faster = now && *gpu->link.generation < most;
+  if (!now) return now;
+  const auto& link = nvml_of(snapshot, device)->link;
+  const bool could_be_faster = *link.generation < link.generation_max.value_or(pci::kSpeeds.size());
   return could_be_faster ? now : Fact<double>::absent("the GPU is not at work");
 }
 
-// Devices of one make that do the same work, and what most of them have: an HCA beside GPUs is no
-// sister of one that is not.
-class LinkSisters {
- public:
-  LinkSisters(const Snapshot& snapshot, const std::vector<PciDevice>& devices)
-      : snapshot_(snapshot) {
-    for (const auto& device : devices) {
-      const auto kind = kind_of(device);
-      if (device.link_width) {
-        widths_.add({kind, device.address, static_cast<double>(*device.link_width)});
-      }
-      if (device.link_speed_gts && device.kind != PciKind::gpu) {
-        speeds_.add({kind, device.address, *device.link_speed_gts});
-      }
-      if (const auto busy = busy_speed_of(snapshot, device)) {
-        busy_speeds_.add({kind, device.address, *busy});
-      }
+// An HCA beside GPUs is no sister of one that is not.
+std::string kind_of(const Snapshot& snapshot, const PciDevice& device) {
+  return fmt::format("{:04x}:{:04x} {}",
+                     device.vendor,
+                     device.device,
+                     device.kind == PciKind::hca && pci::is_beside_a_gpu(snapshot, device));
+}
+
+// Devices of one make that do the same work.
+struct LinkSisters {
+  Sisters widths;
+  Sisters speeds;
+  Sisters busy_speeds;  // of GPUs at work
+};
+
+LinkSisters sisters_among(const Snapshot& snapshot, const std::vector<PciDevice>& devices) {
+  LinkSisters sisters;
+  for (const auto& device : devices) {
+    const auto kind = kind_of(snapshot, device);
+    if (device.link_width) {
+      sisters.widths.add({kind, device.address, static_cast<double>(*device.link_width)});
+    }
+    if (device.link_speed_gts && device.kind != PciKind::gpu) {
+      sisters.speeds.add({kind, device.address, *device.link_speed_gts});
+    }
+    if (const auto busy = busy_speed_of(snapshot, device)) {
+      sisters.busy_speeds.add({kind, device.address, *busy});
     }
   }
-
-  [[nodiscard]] std::optional<double> width_of(const PciDevice& device) const {
-    return widths_.usual_of(kind_of(device));
-  }
-
-  [[nodiscard]] std::optional<double> speed_of(const PciDevice& device) const {
-    return speeds_.usual_of(kind_of(device));
-  }
-
-  // Of GPUs at work.
-  [[nodiscard]] std::optional<double> busy_speed_of_most(const PciDevice& device) const {
-    return busy_speeds_.usual_of(kind_of(device));
-  }
-
- private:
-  [[nodiscard]] std::string kind_of(const PciDevice& device) const {
-    return fmt::format("{:04x}:{:04x} {}",
-                       device.vendor,
-                       device.device,
-                       device.kind == PciKind::hca && pci::is_beside_a_gpu(snapshot_, device));
-  }
-
-  const Snapshot& snapshot_;
-  Sisters widths_;
-  Sisters speeds_;
-  Sisters busy_speeds_;
-};
+  return sisters;
+}
 
 // The profile's limit; else what most devices like it have, where this one has less; else the most
 // that it can do itself.
@@ -134,35 +118,33 @@ Property<T> property_of(const Fact<T>& observed,
 
 Property<unsigned> width_of(const PciDevice& device,
                             const LinkLimit& limit,
-                            const LinkSisters& sisters) {
+                            std::optional<double> usual) {
   std::optional<double> wanted;
   if (limit.width && *limit.width > 0) wanted = *limit.width;
-  return property_of(device.link_width, wanted, sisters.width_of(device), device.link_width_max);
+  return property_of(device.link_width, wanted, usual, device.link_width_max);
 }
 
 Property<double> speed_of(const PciDevice& device,
                           const LinkLimit& limit,
-                          const LinkSisters& sisters) {
+                          std::optional<double> usual) {
   std::optional<double> wanted;
   if (limit.speed) wanted = limit.speed->value / kGiga;
   const auto& observed =
       device.kind == PciKind::gpu ? device.link_speed_max_gts : device.link_speed_gts;
-  return property_of(observed, wanted, sisters.speed_of(device), device.link_speed_max_gts);
+  return property_of(observed, wanted, usual, device.link_speed_max_gts);
 }
 
 // The device with what NVML tells of its link where the kernel does not know, as below some
 // hypervisors.
 PciDevice completed(const Snapshot& snapshot, const PciDevice& device) {
-  const Gpu* gpu = snapshot.nvml.ok() ? gpu_at(snapshot, device.address) : nullptr;
+  const Gpu* gpu = nvml_of(snapshot, device);
   PciDevice known = device;
-  if (gpu == nullptr || device.kind != PciKind::gpu) return known;
+  if (gpu == nullptr) return known;
   const auto& link = gpu->link;
   if (known.link_width.is_absent() && link.width) known.link_width = link.width;
   if (known.link_width_max.is_absent() && link.width_max) known.link_width_max = link.width_max;
-  const auto generation = link.generation_max.value_or(0);
-  if (known.link_speed_max_gts.is_absent() && generation > 0 && generation <= kSpeeds.size()) {
-    known.link_speed_max_gts = kSpeeds.at(generation - 1);
-  }
+  const auto speed = pci::speed_of_generation(link.generation_max.value_or(0));
+  if (known.link_speed_max_gts.is_absent() && speed) known.link_speed_max_gts = *speed;
   return known;
 }
 
@@ -242,24 +224,22 @@ void judge_link(const Snapshot& snapshot,
                 const LinkLimit& limit,
                 const LinkSisters& sisters,
                 Links& links) {
-  const Remedy remedy = hardware_remedy(snapshot);
-  const auto width = width_of(device, limit, sisters);
-  const auto speed = speed_of(device, limit, sisters);
+  const auto kind = kind_of(snapshot, device);
+  const auto width = width_of(device, limit, sisters.widths.usual_of(kind));
+  const auto speed = speed_of(device, limit, sisters.speeds.usual_of(kind));
   const Fact<double> now = speed_at_work(snapshot, device);
-  const auto usual = sisters.busy_speed_of_most(device);
+  const auto usual = sisters.busy_speeds.usual_of(kind);
   Property<double> at_work{.observed = now, .expected = speed.expected, .certain = speed.certain};
   if (now && usual && *now + kRounding < *usual && !speed.certain) {
     at_work.expected = *usual;
     at_work.certain = true;
   }
-  if (below(at_work, kRounding) && !below(speed, kRounding)) {
+  const bool could_do_more = !below(speed, kRounding);
+  const bool slow_at_work = could_do_more && below(at_work, kRounding);
+  if (slow_at_work || !could_do_more || below(width, 0)) {
     ++links.judged;
-    links.findings.push_back(narrow_or_slow(device, width, at_work, remedy));
-    return;
-  }
-  if (below(width, 0) || below(speed, kRounding)) {
-    ++links.judged;
-    links.findings.push_back(narrow_or_slow(device, width, speed, remedy));
+    links.findings.push_back(
+        narrow_or_slow(device, width, slow_at_work ? at_work : speed, hardware_remedy(snapshot)));
     return;
   }
   if (!readable(device, "the link's width", width, device.link_width_max, links)) return;
@@ -281,7 +261,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto* device : pci::endpoints(snapshot)) {
     devices.push_back(completed(snapshot, *device));
   }
-  const LinkSisters sisters(snapshot, devices);
+  const LinkSisters sisters = sisters_among(snapshot, devices);
   for (const auto& device : devices) {
     const auto& limit = device.kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
     judge_link(snapshot, device, limit, sisters, links);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "checks/check.hpp"
 #include "checks/shared/support.hpp"
+#include "lib/base/units.hpp"
 #include "lib/node/pci_bus.hpp"
 #include "lib/profile/limits/pci.hpp"
 
@@ -88,6 +90,21 @@ using muster::devices_of;
   if (auto finding = without_bus(snapshot, profile)) return finding;
   if (!endpoints(snapshot).empty()) return std::nullopt;
   return skipped("no GPU or HCA answers on the PCI bus: pci.devices judges whether one should");
+}
+
+// By generation, from 1: in GT/s for each lane.
+inline constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};
+
+// Nothing for a generation that is not known.
+[[nodiscard]] inline std::optional<double> speed_of_generation(unsigned generation) {
+  if (generation == 0 || generation > kSpeeds.size()) return std::nullopt;
+  return kSpeeds.at(generation - 1);
+}
+
+// PCI Express allows one wrong bit in 10^12; a packet that has one is sent again.
+[[nodiscard]] inline double replays_allowed_per_minute(double speed_gts, unsigned width) {
+  constexpr double kBitErrorRate = 1e-12;
+  return kBitErrorRate * speed_gts * kGiga * kMinute * width;
 }
 
 // One finding for all devices about which the same is to be said, with the first of them; none for

@@ -17,6 +17,10 @@ struct Delta {
   [[nodiscard]] double per_hour() const {
     return static_cast<double>(increments) * 3600.0 / seconds;
   }
+
+  [[nodiscard]] double per_minute() const {
+    return static_cast<double>(increments) * 60.0 / seconds;
+  }
 };
 
 // What `key` gained in the `window_s` before `now_s`, not counting what came before uptime
