@@ -54,12 +54,12 @@ void add_witnesses(const Gpu& gpu, Finding& finding) {
 std::string code_in_log(const Snapshot& snapshot, const XidLimits& limits, const Gpu& gpu) {
   constexpr std::array kUncontainedFirst{95U, 94U, 48U};
   const auto& log = snapshot.xids.believed(limits.of_programs);
-  const auto loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
+
   const xid::XidRules rules(limits);
   for (const auto code : kUncontainedFirst) {
     const auto event = std::ranges::find_if(log.events, [&](const XidEvent& each) {
       return each.code == code && !each.nvswitch && each.address == gpu.address &&
-             each.last_us >= loaded_us;
+             each.last_us >= log.loaded_us();
     });
     if (event == log.events.end()) continue;
     const auto* rule = rules.meaning_of(*event).rule;

@@ -99,9 +99,8 @@ Health health_of(const GpuFabric& fabric) {
 double time_left(const Snapshot& snapshot, const GpuFabricLimits& limits) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime || !limits.register_within) return 0;
-  double begun_s = snapshot.earlier.driver_loaded_s;
-  const auto& loads = snapshot.xids.of_kernel.driver_loaded_us;
-  if (!loads.empty()) begun_s = std::max(begun_s, static_cast<double>(loads.back()) / 1e6);
+  const auto loaded_us = static_cast<double>(snapshot.xids.of_kernel.loaded_us());
+  const double begun_s = std::max(snapshot.earlier.driver_loaded_s, loaded_us / 1e6);
   return std::max(0.0, begun_s + limits.register_within->value - *uptime);
 }
 

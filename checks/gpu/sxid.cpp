@@ -50,9 +50,8 @@ bool any_link_down(const Snapshot& snapshot) {
 
 // Beside one of these incidents, since the driver was last loaded.
 bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coalesce) {
-  const std::uint64_t loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
   return std::ranges::any_of(log.events, [&](const auto& event) {
-    return !event.nvswitch && event.code == kNvlinkXid && event.last_us >= loaded_us &&
+    return !event.nvswitch && event.code == kNvlinkXid && event.last_us >= log.loaded_us() &&
            xid::is_beside(group, event, coalesce);
   });
 }

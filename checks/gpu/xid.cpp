@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +17,7 @@
 #include "checks/shared/kernel_window.hpp"
 #include "checks/shared/nvml_view.hpp"
 #include "checks/xid/findings.hpp"
-#include "checks/xid/nvlink_registers.hpp"
+#include "checks/xid/nvlink.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
@@ -63,21 +64,31 @@ std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::str
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The jobs that an XID happened to on one GPU lately, over reboots too.
+// What earlier runs saw of the same XID on the same GPU, over reboots too.
+std::vector<RememberedXid> remembered(const Snapshot& snapshot,
+                                      const XidLog& log,
+                                      const xid::XidGroup& group,
+                                      const XidLimits& limits) {
+  std::vector<RememberedXid> xids;
+  const std::string uuid = uuid_of(snapshot, log, group.address);
+  for (const auto& xid : snapshot.earlier.xids) {
+    const bool same_gpu =
+        uuid.empty() || xid.uuid.empty() ? xid.address == group.address : xid.uuid == uuid;
+    const bool believed = limits.of_programs || !xid.of_program;
+    if (!xid.nvswitch && believed && same_gpu && xid.code == group.cause) xids.push_back(xid);
+  }
+  return xids;
+}
+
+// The jobs that an XID happened to on one GPU lately.
 std::set<std::string> jobs_hit(const Snapshot& snapshot,
                                const XidLog& log,
                                const xid::XidGroup& group,
                                const XidLimits& limits) {
   std::set<std::string> jobs;
-  const std::string uuid = uuid_of(snapshot, log, group.address);
-  for (const auto& xid : snapshot.earlier.xids) {
-    const bool same_gpu =
-        uuid.empty() || xid.uuid.empty() ? xid.address == group.address : xid.uuid == uuid;
+  for (const auto& xid : remembered(snapshot, log, group, limits)) {
     const bool lately = xid.wall_s >= snapshot.earlier.wall_s - limits.jobs_window.value;
-    const bool believed = limits.of_programs || !xid.of_program;
-    if (!xid.nvswitch && believed && same_gpu && lately && xid.code == group.cause) {
-      jobs.insert(xid.job);
-    }
+    if (lately) jobs.insert(xid.job);
   }
   for (const auto& incident : group.incidents) {
     jobs.insert(job_of(snapshot, *incident.lead().event));
@@ -94,7 +105,7 @@ void judge_repeats(const Snapshot& snapshot,
                    bool alone,
                    Finding& finding) {
   if (group.newest().lead().meaning.kind != xid::kApplication) return;
-  const auto degraded = xid::outcome_of(limits.kinds, std::string(xid::kDegraded));
+  const auto degraded = outcome_of(limits.kinds, std::string(xid::kDegraded));
   const auto jobs = jobs_hit(snapshot, log, group, limits);
   if (limits.jobs > 0 && jobs.size() >= static_cast<std::size_t>(limits.jobs)) {
     finding.outcome = degraded;
@@ -127,13 +138,9 @@ std::size_t times_on_link(const Snapshot& snapshot,
     if (times == 0 || apart_us > limits.coalesce.value * 1e6) ++times;
     last_us = event.last_us;
   }
-  const std::string uuid = uuid_of(snapshot, log, group.address);
-  const auto in_other_boots = std::ranges::count_if(snapshot.earlier.xids, [&](const auto& xid) {
-    const bool same_gpu =
-        uuid.empty() || xid.uuid.empty() ? xid.address == group.address : xid.uuid == uuid;
-    return !xid.nvswitch && same_gpu && xid.code == kNvlink &&
-           xid.boot_id != snapshot.identity->boot_id.value_or("") &&
-           (limits.of_programs || !xid.of_program) && on_link(xid.text);
+  const auto earlier = remembered(snapshot, log, group, limits);
+  const auto in_other_boots = std::ranges::count_if(earlier, [&](const auto& xid) {
+    return xid.boot_id != snapshot.identity->boot_id.value_or("") && on_link(xid.text);
   });
   return times + static_cast<std::size_t>(in_other_boots);
 }

@@ -37,7 +37,7 @@ Finding describe(const Snapshot& snapshot,
   const ClassLines& lines = fault.classes.at(cause);
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
   Finding finding = about(fault.name,
-                          outcome_of(limits, cause),
+                          outcome_of(limits.kinds, cause),
                           fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
                                       cause,
                                       counted(lines.incidents, "incident"),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "checks/shared/kernel_line.hpp"
+#include "checks/shared/kernel_window.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
@@ -225,9 +226,8 @@ std::string image_on(const Snapshot& snapshot, std::string_view device) {
 
 // What the driver of NVIDIA's GPUs says is over once it is loaded again.
 bool is_over(const Snapshot& snapshot, const KernelRecord& record) {
-  const auto& loads = snapshot.xids.of_kernel.driver_loaded_us;
-  return !loads.empty() && record.text.starts_with("NVRM: ") &&
-         std::max(record.time_us, record.last_us) < loads.back();
+  return record.text.starts_with("NVRM: ") &&
+         std::max(record.time_us, record.last_us) < snapshot.xids.of_kernel.loaded_us();
 }
 
 // Of a GPU's faults, by what the log has of them.
@@ -278,17 +278,10 @@ void KernelFault::add(const KernelFault& other) {
   }
 }
 
-Outcome outcome_of(const KernelLogLimits& limits, const std::string& kind) {
-  const auto entry = limits.kinds.find(kind);
-  if (entry == limits.kinds.end() || entry->second == to_string(Outcome::warn))
-    return Outcome::warn;
-  return entry->second == to_string(Outcome::fail) ? Outcome::fail : Outcome::pass;
-}
-
 std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault) {
   const auto place = [&](const std::string& kind) {
     const auto* const found = std::ranges::find(kMembers, kind, &Member::kind);
-    return std::pair(rank(outcome_of(limits, kind)), found - kMembers.begin());
+    return std::pair(rank(outcome_of(limits.kinds, kind)), found - kMembers.begin());
   };
   std::string cause = fault.classes.begin()->first;
   for (const auto& [kind, lines] : fault.classes) {
@@ -313,7 +306,7 @@ std::vector<KernelFault> faults_of(const Snapshot& snapshot,
       return matches_pattern(each.pattern, record.text);
     });
     if (pattern == limits.patterns.end()) continue;
-    if (outcome_of(limits, pattern->kind) == Outcome::pass) continue;
+    if (outcome_of(limits.kinds, pattern->kind) == Outcome::pass) continue;
     collector.add(records.subspan(i), *pattern);
   }
   std::vector<KernelFault> faults = collector.take();

@@ -40,9 +40,6 @@ struct KernelFault {
   void add(const KernelFault& other);
 };
 
-// A class that the profile gives no outcome is worth a look, and nobody decided that it fails.
-[[nodiscard]] Outcome outcome_of(const KernelLogLimits& limits, const std::string& kind);
-
 // Of the classes with the worst outcome the one that comes first in the family.
 [[nodiscard]] std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault);
 

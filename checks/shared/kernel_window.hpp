@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -40,24 +41,29 @@ struct LogWindow {
 // Lines that were not seen could have said anything. They leave the check undecided, but take
 // nothing from a fault that other lines prove.
 inline void judge_gaps(const KernelLog& log, std::string_view what, Findings& findings) {
-  const bool failed =
-      std::ranges::find(findings, Outcome::fail, &Finding::outcome) != findings.end();
-  if (failed) return;
+  if (std::ranges::count(findings, Outcome::fail, &Finding::outcome) > 0) return;
   std::string gap;
   if (log.truncated) {
     gap = fmt::format("reading stopped at the limit of size or time after {}",
                       counted(log.seen, "line"));
   } else if (log.lost > 0) {
-    gap = fmt::format(
-        "{} overwritten before muster could read them",
-        log.lost == 1 ? std::string("1 line was") : fmt::format("{} lines were", log.lost));
+    gap = fmt::format("{} {} overwritten before muster could read them",
+                      counted(log.lost, "line"),
+                      log.lost == 1 ? "was" : "were");
   } else if (log.unparsable > 0) {
-    gap = fmt::format(
-        "{} of {} not in the kernel's form",
-        log.unparsable == 1 ? std::string("1 line") : fmt::format("{} lines", log.unparsable),
-        log.seen);
+    gap =
+        fmt::format("{} of {} not in the kernel's form", counted(log.unparsable, "line"), log.seen);
   }
   if (!gap.empty()) findings.push_back(not_known(kNode, what, Fact<int>::unreadable(gap)));
+}
+
+// What a profile makes of a class of lines. One that it gives no outcome is worth a look, and
+// nobody decided that it fails.
+[[nodiscard]] inline Outcome outcome_of(const std::map<std::string, std::string>& kinds,
+                                        const std::string& kind) {
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) return Outcome::warn;
+  return parse_outcome(found->second).value_or(Outcome::warn);
 }
 
 // A remedy by its name in a profile. Parts are the provider's to replace under a hypervisor.

@@ -65,12 +65,6 @@ std::vector<SeenBy> seen_by(const XidMeaning& meaning,
 
 }  // namespace
 
-Outcome outcome_of(const std::map<std::string, std::string>& kinds, const std::string& kind) {
-  const auto found = kinds.find(kind);
-  if (found == kinds.end()) return Outcome::warn;
-  return parse_outcome(found->second).value_or(Outcome::warn);
-}
-
 Finding describe(const Snapshot& snapshot,
                  const std::map<std::string, std::string>& kinds,
                  const XidGroup& group,

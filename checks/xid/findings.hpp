@@ -26,8 +26,4 @@ struct XidWords {
                                const XidGroup& group,
                                const XidWords& words);
 
-// The outcome that a profile gives to a class.
-[[nodiscard]] Outcome outcome_of(const std::map<std::string, std::string>& kinds,
-                                 const std::string& kind);
-
 }  // namespace muster::checks::xid

@@ -152,12 +152,12 @@ std::vector<XidGroup> group_xids(const XidLog& log,
   for (const auto& event : log.events) {
     if (event.nvswitch == of_nvswitches) collector.add_event(event);
   }
-  const std::uint64_t loaded_us = log.driver_loaded_us.empty() ? 0 : log.driver_loaded_us.back();
+
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
   for (auto& incident : collector.take()) {
     const auto& address = incident.address;
     settle(incident,
-           std::max({loaded_us,
+           std::max({log.loaded_us(),
                      collector.recovered_us(address),
                      well.contains(address) ? collector.called_us(address) : 0}),
            coalesce.value * kMicroseconds);

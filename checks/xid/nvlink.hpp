@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XIDs 144 to 150: errors of NVLink 5, decided by the unit that reports and the words that follow,
-// never by the number alone.
+// XIDs of NVLinks, which the number alone does not explain: what follows it in the line does.
 #pragma once
 
 #include <string>
@@ -16,6 +15,18 @@ struct NvlinkError {
   std::string context;  // where to look; may be empty
 };
 
+// XIDs 144 to 150, of NVLink 5: decided by the unit that reports and the words that follow.
 [[nodiscard]] NvlinkError decode_nvlink(const XidLimits& limits, std::string_view text);
+
+struct NvlinkFault {
+  std::string kind;       // the class
+  std::string link;       // its number; empty where the line names none
+  std::string context;    // the registers that are not 0, and what they say; may be empty
+  bool hardware = false;  // when it comes again and again on this link
+};
+
+// XID 74, up to Hopper: read by the registers that the driver writes with it. A line that does not
+// say whether it is fatal is taken for that.
+[[nodiscard]] NvlinkFault decode_registers(const XidLimits& limits, std::string_view text);
 
 }  // namespace muster::checks::xid

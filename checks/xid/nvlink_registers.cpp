@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/xid/nvlink_registers.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "checks/xid/meaning.hpp"
+#include "checks/xid/nvlink.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks::xid {

@@ -44,6 +44,11 @@ struct XidLog {
       driver_loaded_us;                        // when loads began, ascending; each resets every GPU
   std::map<std::string, XidSubject> subjects;  // by address
 
+  // When the driver was last loaded; 0 for never.
+  [[nodiscard]] std::uint64_t loaded_us() const {
+    return driver_loaded_us.empty() ? 0 : driver_loaded_us.back();
+  }
+
   bool operator==(const XidLog&) const = default;
 };
 
