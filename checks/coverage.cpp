@@ -109,10 +109,8 @@ bool needed(const std::vector<const Check*>& checks, Probe probe) {
 std::vector<const Check*> counted(const std::vector<const Check*>& selected,
                                   const Context& context) {
   std::vector<const Check*> checks = selected;
-  std::erase_if(checks, [&](const Check* check) {
-    return std::ranges::none_of(context.count_unknown,
-                                [&](const auto& glob) { return matches_glob(glob, check->id); });
-  });
+  std::erase_if(checks,
+                [&](const Check* check) { return !matches_any(context.count_unknown, check->id); });
   return checks;
 }
 

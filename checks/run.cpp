@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::size_t kLongestDevice = 120;
 
-bool matches_any(const std::vector<std::string>& globs, std::string_view id) {
-  return std::ranges::any_of(globs, [&](const auto& glob) { return matches_glob(glob, id); });
-}
-
 Context context_of(const Profile& profile, const std::string& name) {
   const auto found = profile.contexts.find(name);
   return found == profile.contexts.end() ? Context{} : found->second;

@@ -71,8 +71,7 @@ void judge_harmful(const Settings& settings, const EnvNcclLimits& limits, Findin
 }
 
 bool said(const Findings& findings, std::string_view device) {
-  return std::any_of(
-      findings.begin(), findings.end(), [&](const Finding& each) { return each.device == device; });
+  return std::ranges::count(findings, device, &Finding::device) > 0;
 }
 
 // A file and the environment that contradict each other: one of the two is not what somebody meant.
@@ -102,12 +101,10 @@ bool names_interface(std::string_view wanted, const std::vector<Interface>& inte
     // Some lists carry a port after a colon.
     const auto name = word.substr(0, word.find(':'));
     if (name.empty()) continue;
-    if (exact ? name == "lo" : std::string_view("lo").starts_with(name)) return true;
-    const bool there =
-        std::any_of(interfaces.begin(), interfaces.end(), [&](const Interface& each) {
-          return exact ? each.name == name : std::string_view(each.name).starts_with(name);
-        });
-    if (there) return true;
+    const auto is_meant = [&](std::string_view interface) {
+      return exact ? interface == name : interface.starts_with(name);
+    };
+    if (is_meant("lo") || std::ranges::any_of(interfaces, is_meant, &Interface::name)) return true;
   }
   return false;
 }

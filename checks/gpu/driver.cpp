@@ -69,8 +69,7 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
           *limits.minimum,
           Remedy::fix_config);
   }
-  const auto allows = [&](const std::string& glob) { return matches_glob(glob, driver); };
-  if (!limits.allowed.empty() && std::ranges::none_of(limits.allowed, allows)) {
+  if (!limits.allowed.empty() && !matches_any(limits.allowed, driver)) {
     const auto allowed = fmt::format("{}", fmt::join(limits.allowed, " or "));
     wrong(fmt::format("driver {}, expected {}", driver, allowed), allowed, Remedy::fix_config);
   }

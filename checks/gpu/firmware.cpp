@@ -56,11 +56,7 @@ void add_not_allowed(const std::vector<const Gpu*>& gpus, const Part& part, Oddi
   if (!is_limited(part)) return;
   for (const Gpu* each : gpus) {
     const auto& version = each->firmware.*part.version;
-    if (!version || std::ranges::any_of(*part.allowed, [&](const std::string& glob) {
-          return matches_glob(glob, *version);
-        })) {
-      continue;
-    }
+    if (!version || matches_any(*part.allowed, *version)) continue;
     const auto allowed = fmt::format("{}", fmt::join(*part.allowed, ", "));
     oddities[gpu::name_of(*each)].push_back(
         {.message = fmt::format("{} {}, allowed {}", part.name, *version, allowed),

@@ -118,10 +118,6 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
                     {slowest, expected, "GB/s"});
 }
 
-bool has_known_peer(const NvLink& link) {
-  return gpu::is_up(link) && link.remote_type && !gpu::leads_to(link, LinkPeer::unknown);
-}
-
 // Where NVML names no peer at all, it cannot see them: nothing is missing. Links that are not wired
 // need none.
 std::optional<Finding> without_peer(const Snapshot& snapshot,
@@ -130,7 +126,7 @@ std::optional<Finding> without_peer(const Snapshot& snapshot,
                                     Remedy remedy) {
   const auto gpus = gpu::answering(snapshot);
   const bool told = std::ranges::any_of(
-      gpus, [](const Gpu* each) { return !gpu::links_where(*each, has_known_peer).empty(); });
+      gpus, [](const Gpu* each) { return !gpu::links_where(*each, gpu::has_known_peer).empty(); });
   const Links links = gpu::links_where(gpu, [](const NvLink& link) {
     return gpu::is_up(link) && gpu::leads_to(link, LinkPeer::unknown);
   });
@@ -171,7 +167,7 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   std::vector<SeenBy> gone;
   if (profile.topo->nvlink_matrix.ends_in != NvlinkEnd::gpu) return gone;
   for (const auto& each : snapshot.nvml->gpus) {
-    if (each.lost.empty() && each.stuck.empty()) continue;
+    if (gpu::answers(each)) continue;
     gone.push_back({.check = "gpu.present", .device = gpu::name_of(each)});
   }
   return gone;

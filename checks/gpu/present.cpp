@@ -164,7 +164,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return findings;
   }
   for (const auto& gpu : gpus) {
-    if (!gpu.lost.empty() || !gpu.stuck.empty()) {
+    if (!gpu::answers(gpu)) {
       findings.push_back(missing(snapshot, gpu));
       if (gpu.lost.empty()) leave_undecided(snapshot, findings.back());
       continue;

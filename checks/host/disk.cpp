@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,12 +18,6 @@
 
 namespace muster::checks {
 namespace {
-
-bool ignored(const Mount& mount, const Words& globs) {
-  return std::ranges::any_of(globs, [&](const std::string& glob) {
-    return matches_glob(glob, mount.point) || matches_glob(glob, mount.type);
-  });
-}
 
 // As df says it: of what users may have, so that 100% is what a user meets as full.
 double space_percent(const Space& space) {
@@ -93,7 +86,7 @@ std::optional<Finding> judge_mount(const Mount& mount, const DiskLimits& limits)
 // by nature are always full.
 bool judgeable(const Mount& mount, const DiskLimits& limits) {
   return !mount.hung && !mount.read_only && mount.space && mount.space->total_bytes > 0 &&
-         !ignored(mount, limits.ignore);
+         !matches_any(limits.ignore, mount.point) && !matches_any(limits.ignore, mount.type);
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -110,10 +103,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   std::size_t judged = 0;
   // One file system mounted in several places is judged once, under its first name.
   std::set<std::tuple<std::string, std::string, std::uint64_t>> seen;
-  std::map<std::string_view, const Mount*> on_top;
-  for (const auto& mount : snapshot.mounts->mounts) on_top[mount.point] = &mount;
+  const auto on_top = snapshot.mounts->on_top();
   for (const auto& mount : snapshot.mounts->mounts) {
-    if (on_top[mount.point] != &mount || !judgeable(mount, limits)) continue;
+    if (on_top.at(mount.point) != &mount || !judgeable(mount, limits)) continue;
     const bool names_device = mount.source.find('/') != std::string::npos;
     if (names_device && !seen.emplace(mount.source, mount.type, mount.space->total_bytes).second)
       continue;

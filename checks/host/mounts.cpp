@@ -60,13 +60,6 @@ Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
 
 using ByPoint = std::map<std::string_view, const Mount*>;
 
-// The last mount of a point lies on top of the others.
-ByPoint on_top(const Mounts& mounts) {
-  ByPoint result;
-  for (const auto& mount : mounts.mounts) result[mount.point] = &mount;
-  return result;
-}
-
 // A user's mount on the point or on a folder above it, which hides what the node has mounted there.
 const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
   for (; !point.empty(); point = point.substr(0, point.rfind('/'))) {
@@ -137,7 +130,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const MountLimits& limits = profile.host->mounts;
   const Mounts& mounts = *snapshot.mounts;
   Findings findings;
-  const ByPoint points = on_top(mounts);
+  const ByPoint points = mounts.on_top();
   for (const auto& required : limits.required)
     append(findings, judge_required(mounts, points, required));
   for (const auto& mount : mounts.mounts) {

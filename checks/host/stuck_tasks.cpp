@@ -82,8 +82,7 @@ std::optional<double> stuck_since(const Task& task, const Snapshot& snapshot) {
 // that a task hangs counts against the node where nothing of that can be.
 std::string users_doing(const Task& task, const Snapshot& snapshot, const Words& waits) {
   const auto waits_in = task.waits_in.value_or("");
-  const auto matches = [&](const std::string& glob) { return matches_glob(glob, waits_in); };
-  if (std::ranges::any_of(waits, matches)) {
+  if (matches_any(waits, waits_in)) {
     return fmt::format("a user can make it wait in {}", printable(waits_in));
   }
   const auto& fuse = snapshot.processes->fuse;

@@ -64,11 +64,7 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
       continue;
     }
     const Words& versions = entry->second;
-    const bool good =
-        versions.empty() || std::ranges::any_of(versions, [&](const std::string& glob) {
-          return matches_glob(glob, *hca->firmware);
-        });
-    if (good) continue;
+    if (versions.empty() || matches_any(versions, *hca->firmware)) continue;
     const auto good_ones = fmt::format("{}", fmt::join(versions, ", "));
     findings.push_back(warned(
         hca->name,

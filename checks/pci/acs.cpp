@@ -24,9 +24,8 @@ constexpr unsigned kHarmful = 0x1d;
 std::vector<const PciDevice*> switch_ports(const Snapshot& snapshot, const PciDevice& gpu) {
   std::vector<const PciDevice*> ports;
   for (std::size_t i = 1; i < gpu.upstream.size(); ++i) {
-    for (const auto* bridge : pci::devices_of(snapshot, PciKind::bridge)) {
-      if (bridge->address == gpu.upstream[i]) ports.push_back(bridge);
-    }
+    const PciDevice* bridge = pci::device_at(snapshot, gpu.upstream[i]);
+    if (bridge != nullptr && bridge->kind == PciKind::bridge) ports.push_back(bridge);
   }
   return ports;
 }

@@ -45,11 +45,7 @@ std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& 
                                            std::size_t missing) {
   std::vector<std::string> absent;
   for (const auto& [address, node] : expected) {
-    const bool there =
-        std::any_of(found.begin(), found.end(), [&, &name = address](const auto* device) {
-          return device->address == name;
-        });
-    if (!there) absent.push_back(address);
+    if (std::ranges::count(found, address, &PciDevice::address) == 0) absent.push_back(address);
   }
   if (absent.size() != missing) absent.clear();
   return absent;

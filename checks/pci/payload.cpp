@@ -50,9 +50,7 @@ std::optional<Possible> of_peers(const Snapshot& snapshot, const PciDevice& devi
 Fact<unsigned> of_path(const Snapshot& snapshot, const PciDevice& device) {
   unsigned bytes = *device.payload_max_bytes;
   for (const auto* bridge : pci::devices_of(snapshot, PciKind::bridge)) {
-    if (std::find(device.upstream.begin(), device.upstream.end(), bridge->address) ==
-        device.upstream.end())
-      continue;
+    if (std::ranges::count(device.upstream, bridge->address) == 0) continue;
     if (bridge->payload_max_bytes.is_unreadable()) return bridge->payload_max_bytes;
     bytes = std::min(bytes, bridge->payload_max_bytes.value_or(bytes));
   }

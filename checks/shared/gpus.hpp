@@ -28,11 +28,13 @@ namespace muster::checks::gpu {
          present.vendor.value_or(GpuVendor::nvidia) == GpuVendor::nvidia;
 }
 
+[[nodiscard]] inline bool answers(const Gpu& gpu) { return gpu.lost.empty() && gpu.stuck.empty(); }
+
 // Those that answer: a GPU that is lost or hangs is gpu.present's finding and nobody else's.
 [[nodiscard]] inline std::vector<const Gpu*> answering(const Snapshot& snapshot) {
   std::vector<const Gpu*> gpus;
   for (const auto& gpu : snapshot.nvml->gpus) {
-    if (gpu.lost.empty() && gpu.stuck.empty()) gpus.push_back(&gpu);
+    if (answers(gpu)) gpus.push_back(&gpu);
   }
   return gpus;
 }

@@ -34,6 +34,10 @@ using Links = std::vector<const NvLink*>;
   return is(link, LinkState::active) || is(link, LinkState::asleep);
 }
 
+[[nodiscard]] inline bool has_known_peer(const NvLink& link) {
+  return is_up(link) && link.remote_type && !leads_to(link, LinkPeer::unknown);
+}
+
 template <class Predicate>
 [[nodiscard]] Links links_where(const Gpu& gpu, const Predicate& predicate) {
   Links links;

@@ -75,7 +75,7 @@ class NvmlView {
   [[nodiscard]] bool expected() const { return expected_; }
 
  private:
-  static bool is_lost(const Gpu* gpu) { return !gpu->lost.empty() || !gpu->stuck.empty(); }
+  static bool is_lost(const Gpu* gpu) { return !gpu::answers(*gpu); }
 
   static void leave(const std::vector<const Gpu*>& gpus, Finding& finding) {
     for (const Gpu* gpu : gpus) {

@@ -43,10 +43,6 @@ std::string_view word_for(unsigned type) {
   }
 }
 
-bool is_typed(const NvLink& link) {
-  return gpu::is_up(link) && link.remote_type && !gpu::leads_to(link, LinkPeer::unknown);
-}
-
 Fabric fabric_of(const Snapshot& snapshot) {
   Fabric fabric;
   for (const auto& each : snapshot.nvml->gpus) fabric.addresses.insert(each.address);
@@ -60,7 +56,8 @@ Fabric fabric_of(const Snapshot& snapshot) {
       return gpu::is_up(link) && link.remote_address &&
              fabric.addresses.contains(*link.remote_address);
     };
-    fabric.knows_types = fabric.knows_types || !gpu::links_where(*each, is_typed).empty();
+    fabric.knows_types =
+        fabric.knows_types || !gpu::links_where(*each, gpu::has_known_peer).empty();
     fabric.knows_places = fabric.knows_places || !gpu::links_where(*each, place_is_known).empty();
   }
   return fabric;
@@ -73,8 +70,9 @@ Finding wrong(const Snapshot& snapshot, const Gpu& gpu, std::string message, Val
 
 // Links to something of another kind.
 std::optional<Finding> wrong_kind(const Snapshot& snapshot, const Gpu& gpu, LinkPeer expected) {
-  const Links links = gpu::links_where(
-      gpu, [&](const NvLink& link) { return is_typed(link) && !gpu::leads_to(link, expected); });
+  const Links links = gpu::links_where(gpu, [&](const NvLink& link) {
+    return gpu::has_known_peer(link) && !gpu::leads_to(link, expected);
+  });
   if (links.empty()) return std::nullopt;
   const auto found = word_for(*links.front()->remote_type);
   const auto wanted = word_for(static_cast<unsigned>(expected));

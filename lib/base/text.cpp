@@ -253,6 +253,10 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+bool matches_any(const std::vector<std::string>& patterns, std::string_view text) {
+  return std::ranges::any_of(patterns, [&](const auto& each) { return matches_glob(each, text); });
+}
+
 std::size_t utf8_length(std::string_view text) { return decode(text).length; }
 
 std::string printable(std::string_view text, std::size_t max_length) {

@@ -32,6 +32,9 @@ namespace muster {
 // Shell-style glob with * and ? only, over the whole text; case-sensitive.
 [[nodiscard]] bool matches_glob(std::string_view pattern, std::string_view text);
 
+// Whether one of the globs does.
+[[nodiscard]] bool matches_any(const std::vector<std::string>& patterns, std::string_view text);
+
 // How many bytes the UTF-8 character at the start of `text` has; 0 where there is no valid one.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,13 @@ struct Mounts {
       automounts,
       "points at or below which the kernel mounts what is used (autofs), as nothing is yet");
   MUSTER_FIELD(Fact<std::vector<KernelMount>>, kernel, "the others, in the order of proc/mounts");
+
+  // By mount point: the last mount of one lies on top of the others.
+  [[nodiscard]] std::map<std::string_view, const Mount*> on_top() const {
+    std::map<std::string_view, const Mount*> uppermost;
+    for (const auto& each : mounts) uppermost[each.point] = &each;
+    return uppermost;
+  }
 
   // The automount that would mount something at `point` once it is used; null for none.
   [[nodiscard]] const std::string* automount_of(std::string_view point) const {
