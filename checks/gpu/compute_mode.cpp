@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.compute_mode: who may use a GPU at the same time is as expected.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -14,22 +15,14 @@
 namespace muster::checks {
 namespace {
 
-std::string word_for(unsigned mode) {
-  switch (mode) {
-    case 0:
-      return "default";
-    case 1:
-      return "exclusive_thread";
-    case 2:
-      return "prohibited";
-    case 3:
-      return "exclusive_process";
-    default:
-      return fmt::format("{}, which this muster does not know", mode);
-  }
-}
-
 constexpr std::string_view kProhibited = "prohibited";
+
+std::string word_for(unsigned mode) {
+  constexpr std::array<std::string_view, 4> kModes{
+      "default", "exclusive_thread", kProhibited, "exclusive_process"};
+  return mode < kModes.size() ? std::string(kModes.at(mode))
+                              : fmt::format("{}, which this muster does not know", mode);
+}
 
 // That of most GPUs; of equally many, the one with the least number, which default has.
 std::string common_mode(const Snapshot& snapshot) {

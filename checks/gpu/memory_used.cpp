@@ -12,12 +12,6 @@
 namespace muster::checks {
 namespace {
 
-// Whether a leak may take the node out, and if not, why.
-struct Certainty {
-  Held held = Held::yes;
-  std::string doubt;
-};
-
 // The memory in use that nobody accounts for.
 struct Unclaimed {
   double bytes = 0;
@@ -31,25 +25,24 @@ double allowance(const GpuMemory& memory, const GpuMemoryUsedLimits& limits) {
   return memory.reserved ? 0 : limits.driver_reserve.value_or(Bytes{}).value;
 }
 
+// `doubt`: why the leak may not take the node out.
 Finding leak(const Snapshot& snapshot,
              const Gpu& gpu,
-             const Certainty& certainty,
+             const std::string& doubt,
              double used,
              double limit,
              bool fails) {
-  const bool certain = certainty.held == Held::yes;
-  std::string message = fmt::format(
-      "{} of memory in use and no process that computes{}, expected "
-      "at most {}",
-      in_mib(used),
-      gpu.memory->reserved ? "" : " (the driver's own included)",
-      in_mib(limit));
-  if (fails && !certain) message = fmt::format("{}; {}", message, certainty.doubt);
-  return gpu::about(gpu,
-                    fails && certain ? Outcome::fail : Outcome::warn,
-                    std::move(message),
-                    fails && certain ? gpu::reset_remedy(snapshot) : Remedy::watch,
-                    {used, limit, "B"});
+  const bool certain = fails && doubt.empty();
+  return gpu::about(
+      gpu,
+      certain ? Outcome::fail : Outcome::warn,
+      fmt::format("{} of memory in use and no process that computes{}, expected at most {}{}",
+                  in_mib(used),
+                  gpu.memory->reserved ? "" : " (the driver's own included)",
+                  in_mib(limit),
+                  fails && !certain ? fmt::format("; {}", doubt) : ""),
+      certain ? gpu::reset_remedy(snapshot) : Remedy::watch,
+      {used, limit, "B"});
 }
 
 // Daemons that may have a context on each GPU, of which no list tells: monitors in a container or
@@ -66,14 +59,14 @@ bool is_monitored(const Snapshot& snapshot) {
 std::optional<Finding> judge_used(const Snapshot& snapshot,
                                   const Gpu& gpu,
                                   const GpuMemoryUsedLimits& limits,
-                                  const Certainty& certainty,
+                                  const std::string& doubt,
                                   const Unclaimed& unclaimed) {
   for (const auto& [limit, fails] :
        {std::pair{&limits.fail_above, true}, std::pair{&limits.warn_above, false}}) {
     if (!*limit || (!fails && unclaimed.monitored)) continue;
     const double most = (*limit)->value + allowance(*gpu.memory, limits);
     if (unclaimed.bytes > most) {
-      return leak(snapshot, gpu, certainty, unclaimed.bytes, most, fails);
+      return leak(snapshot, gpu, doubt, unclaimed.bytes, most, fails);
     }
   }
   return std::nullopt;
@@ -123,12 +116,8 @@ struct Seen {
 void judge_gpu(const Snapshot& snapshot,
                const Gpu& gpu,
                const GpuLimits& limits,
-               const Certainty& certainty,
+               const std::string& doubt,
                Seen& seen) {
-  if (certainty.held == Held::no) {
-    ++seen.others;
-    return;
-  }
   auto finding = cannot_tell(gpu);
   if (!finding) {
     const auto unclaimed = unclaimed_of(snapshot, gpu, limits.processes.allowed);
@@ -136,13 +125,10 @@ void judge_gpu(const Snapshot& snapshot,
       ++seen.busy;
       return;
     }
-    finding = judge_used(snapshot, gpu, limits.memory_used, certainty, *unclaimed);
+    finding = judge_used(snapshot, gpu, limits.memory_used, doubt, *unclaimed);
   }
-  if (finding) {
-    seen.findings.push_back(*std::move(finding));
-  } else {
-    ++seen.well;
-  }
+  if (!finding) ++seen.well;
+  append(seen.findings, std::move(finding));
 }
 
 Findings summed_up(Seen seen) {
@@ -158,26 +144,28 @@ Findings summed_up(Seen seen) {
   return std::move(seen.findings);
 }
 
+// Why a leak on this GPU may not take the node out; empty where it may.
+std::string doubt_about(const Gpu& gpu, const JobGpus& mine, const Context& context) {
+  if (!context.gpus_idle) {
+    return "beside jobs it may be that of a process that has just ended, or that is not to be seen "
+           "from here";
+  }
+  if (gpu.numa_node) return "the kernel uses the memory of this GPU as it uses any other";
+  if (mine.of(gpu) != Held::perhaps) return {};
+  return fmt::format("whether the job holds this GPU is not certain: {}", mine.doubt);
+}
+
 Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {
   const GpuMemoryUsedLimits& limits = profile.gpu->memory_used;
   if (!limits.warn_above && !limits.fail_above) return {not_limited("the memory in use")};
   const JobGpus mine = find_job_gpus(snapshot);
   Seen seen;
   for (const Gpu* gpu : gpu::answering(snapshot)) {
-    Certainty certainty{.held = mine.of(*gpu), .doubt = {}};
-    if (!context.gpus_idle) {
-      certainty = {.held = Held::perhaps,
-                   .doubt =
-                       "beside jobs it may be that of a process that has just ended, or that "
-                       "is not to be seen from here"};
-    } else if (gpu->numa_node && certainty.held != Held::no) {
-      certainty = {.held = Held::perhaps,
-                   .doubt = "the kernel uses the memory of this GPU as it uses any other"};
-    } else if (certainty.held == Held::perhaps) {
-      certainty.doubt =
-          fmt::format("whether the job holds this GPU is not certain: {}", mine.doubt);
+    if (context.gpus_idle && mine.of(*gpu) == Held::no) {
+      ++seen.others;
+    } else {
+      judge_gpu(snapshot, *gpu, *profile.gpu, doubt_about(*gpu, mine, context), seen);
     }
-    judge_gpu(snapshot, *gpu, *profile.gpu, certainty, seen);
   }
   return summed_up(std::move(seen));
 }

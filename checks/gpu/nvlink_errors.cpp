@@ -30,6 +30,19 @@ struct Excess {
   }
 };
 
+// Links without a finding.
+struct Tally {
+  std::size_t by_counters = 0;
+  std::size_t by_ber_only = 0;
+  std::size_t first = 0;  // nothing earlier to compare with, and no bit error rate
+
+  void add(const Tally& other) {
+    by_counters += other.by_counters;
+    by_ber_only += other.by_ber_only;
+    first += other.first;
+  }
+};
+
 // What came of the links of one GPU.
 struct Seen {
   Excess ber;
@@ -40,22 +53,13 @@ struct Seen {
   Excess damaged;  // packets
   Links unreadable;
   std::string why;
-  std::size_t by_counters = 0;
-  std::size_t by_ber_only = 0;
-  std::size_t first = 0;  // nothing earlier to compare with, and no bit error rate
+  Tally links;
 };
 
 void note_unreadable(Seen& seen, const NvLink& link, const std::string& why) {
   if (seen.unreadable.empty()) seen.why = why;
   if (seen.unreadable.empty() || seen.unreadable.back() != &link) seen.unreadable.push_back(&link);
 }
-
-// A counter of a link: what it gained is compared with a limit.
-struct Counter {
-  std::string_view name;
-  const Fact<std::uint64_t>& fact;
-  double over_s;
-};
 
 class GpuErrors {
  public:
@@ -71,11 +75,9 @@ class GpuErrors {
  private:
   void look_at(const NvLink& link) {
     const bool rate = look_at_bits(link);
-    const auto crc = rise(link, {.name = "crc", .fact = link.crc, .over_s = kHourS});
-    const auto recoveries =
-        rise(link, {.name = "recoveries", .fact = link.recoveries, .over_s = limits_.window.value});
-    const auto replays =
-        rise(link, {.name = "replays", .fact = link.replays, .over_s = limits_.window.value});
+    const auto crc = rise(link, "crc", link.crc, kHourS);
+    const auto recoveries = rise(link, "recoveries", link.recoveries, limits_.window.value);
+    const auto replays = rise(link, "replays", link.replays, limits_.window.value);
     if (crc && limits_.crc_fail_from_per_second) {
       const double rate_of_crc = static_cast<double>(crc->increments) / crc->seconds;
       if (rate_of_crc >= *limits_.crc_fail_from_per_second) {
@@ -87,20 +89,19 @@ class GpuErrors {
     look_at_newer(link);
     const bool counted_errors = link.crc || link.recoveries || link.replays;
     if (crc || recoveries || replays) {
-      ++seen_.by_counters;
+      ++seen_.links.by_counters;
     } else if (rate) {
-      ++seen_.by_ber_only;
+      ++seen_.links.by_ber_only;
     } else if (counted_errors) {
-      ++seen_.first;
+      ++seen_.links.first;
     }
   }
 
   // What GPUs since Blackwell count in place of replays and CRC errors.
   void look_at_newer(const NvLink& link) {
-    const double window_s = limits_.window.value;
     const auto told = [&](std::string_view name, const Fact<std::uint64_t>& fact) {
       // Older drivers refuse these in several ways.
-      return fact ? rise(link, {.name = name, .fact = fact, .over_s = window_s}) : std::nullopt;
+      return fact ? rise(link, name, fact, limits_.window.value) : std::nullopt;
     };
     count(link,
           told("failed_recoveries", link.failed_recoveries),
@@ -120,8 +121,11 @@ class GpuErrors {
     return true;
   }
 
-  [[nodiscard]] std::optional<Delta> rise(const NvLink& link, const Counter& counter) {
-    const auto& [name, fact, over_s] = counter;
+  // What a counter gained.
+  [[nodiscard]] std::optional<Delta> rise(const NvLink& link,
+                                          std::string_view name,
+                                          const Fact<std::uint64_t>& fact,
+                                          double over_s) {
     if (fact.is_unreadable()) note_unreadable(seen_, link, fact.why());
     if (!fact) return std::nullopt;
     constexpr std::array<std::uint64_t, 2> kEnds{std::numeric_limits<std::uint32_t>::max(),
@@ -176,10 +180,15 @@ Finding too_many_crc(const Snapshot& snapshot, const Gpu& gpu, const Excess& exc
                     {excess.worst, least, "per second"});
 }
 
-Finding repeated(const Gpu& gpu, const Excess& excess, std::string_view what, int most) {
+Finding repeated(const Gpu& gpu,
+                 const Excess& excess,
+                 std::string_view what,
+                 int most,
+                 Outcome outcome = Outcome::warn,
+                 Remedy remedy = Remedy::watch) {
   const auto times = static_cast<std::uint64_t>(excess.worst);
   return gpu::about(gpu,
-                    Outcome::warn,
+                    outcome,
                     fmt::format("{} {} {}{} in {}, at most {} allowed",
                                 gpu::named(excess.links),
                                 what,
@@ -187,7 +196,7 @@ Finding repeated(const Gpu& gpu, const Excess& excess, std::string_view what, in
                                 counted(times, "time"),
                                 in_time(excess.seconds),
                                 most),
-                    Remedy::watch,
+                    remedy,
                     {count_value(times), most});
 }
 
@@ -203,11 +212,12 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
     return too_many_crc(snapshot, gpu, seen.crc, *limits.crc_fail_from_per_second);
   }
   if (!seen.failed.links.empty()) {
-    Finding finding =
-        repeated(gpu, seen.failed, "could not be recovered", *limits.failed_recoveries_fail_above);
-    finding.outcome = Outcome::fail;
-    finding.remedy = hardware_remedy(snapshot);
-    return finding;
+    return repeated(gpu,
+                    seen.failed,
+                    "could not be recovered",
+                    *limits.failed_recoveries_fail_above,
+                    Outcome::fail,
+                    hardware_remedy(snapshot));
   }
   if (!seen.unreadable.empty()) {
     return unknown(
@@ -225,19 +235,6 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
   }
   return std::nullopt;
 }
-
-// Links without a finding, of all GPUs.
-struct Tally {
-  std::size_t by_counters = 0;
-  std::size_t by_ber_only = 0;
-  std::size_t first = 0;
-
-  void add(const Seen& seen) {
-    by_counters += seen.by_counters;
-    by_ber_only += seen.by_ber_only;
-    first += seen.first;
-  }
-};
 
 Finding summary(const Tally& tally) {
   const auto judged = tally.by_counters + tally.by_ber_only;
@@ -272,7 +269,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (auto finding = worst_of(snapshot, *each, errors.seen(), limits)) {
       findings.push_back(*std::move(finding));
     } else {
-      tally.add(errors.seen());
+      tally.add(errors.seen().links);
     }
   }
   if (findings.empty() || tally.by_counters + tally.by_ber_only > 0) {

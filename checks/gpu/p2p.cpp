@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -15,22 +17,15 @@ namespace muster::checks {
 namespace {
 
 // NVML's answers about two GPUs.
-enum : unsigned { possible, chipset, gpu_itself, topology, registry, not_supported };
+enum : unsigned { possible = 0, registry = 4, not_supported = 5 };
 
-std::string_view word_for(unsigned status) {
-  switch (status) {
-    case chipset:
-      return "the chipset does not support it";
-    case gpu_itself:
-      return "the GPU does not support it";
-    case topology:
-      return "they are below different I/O hubs";
-    case registry:
-      return "a setting of the driver disables it";
-    default:
-      return "not supported";
-  }
-}
+// In words, by number.
+constexpr std::array<std::string_view, 6> kWords{"possible",
+                                                 "the chipset does not support it",
+                                                 "the GPU does not support it",
+                                                 "they are below different I/O hubs",
+                                                 "a setting of the driver disables it",
+                                                 "not supported"};
 
 struct Pair {
   const Gpu* first = nullptr;
@@ -83,7 +78,7 @@ bool is_culprit(const Gpu* gpu, const Pairs& pairs) {
 // The answers of all these pairs in words, each once.
 std::string reasons_of(const std::vector<Pair>& pairs) {
   std::set<std::string_view> words;
-  for (const Pair& pair : pairs) words.insert(word_for(pair.status));
+  for (const Pair& pair : pairs) words.insert(kWords.at(pair.status));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -132,7 +127,7 @@ Finding broken_pair(const Pair& pair) {
       *pair.first,
       Outcome::fail,
       fmt::format(
-          "no peer access to {} at {}: {}", peer, pair.second->address, word_for(pair.status)),
+          "no peer access to {} at {}: {}", peer, pair.second->address, kWords.at(pair.status)),
       remedy_of({pair}),
       values_of({pair}));
   leave_to_causes({finding.device, peer}, finding);

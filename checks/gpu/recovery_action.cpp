@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,26 +24,18 @@ struct Action {
   std::string_view category{};  // Azure's, where it has one
 };
 
-Action action_of(unsigned number) {
-  switch (number) {
-    case 1:
-      return {"reset the GPU", Remedy::reset_gpu, kReset};
-    case 2:
-      return {"reboot the node", Remedy::reboot, "Resource.Hpc.Reboot"};
-    case kStopPeers:
-      return {"stop its peer-to-peer traffic", Remedy::watch};
-    case 4:
-      return {"drain and reset the GPU", Remedy::reset_gpu, kReset};
-    case 5:
-      return {"recover the IMEX domain", Remedy::restart_service};
-    case 6:
-      return {"reset the bus", Remedy::reboot};
-    case 7:
-      return {"reboot the system", Remedy::reboot};
-    default:
-      return {"an action that this muster does not know", Remedy::reboot};
-  }
-}
+// By NVML's number.
+constexpr std::array<Action, 8> kActions{{
+    {"none", Remedy::none},
+    {"reset the GPU", Remedy::reset_gpu, kReset},
+    {"reboot the node", Remedy::reboot, "Resource.Hpc.Reboot"},
+    {"stop its peer-to-peer traffic", Remedy::watch},
+    {"drain and reset the GPU", Remedy::reset_gpu, kReset},
+    {"recover the IMEX domain", Remedy::restart_service},
+    {"reset the bus", Remedy::reboot},
+    {"reboot the system", Remedy::reboot},
+}};
+constexpr Action kUnknownAction{"an action that this muster does not know", Remedy::reboot};
 
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   if (!gpu.troubles.empty()) {
@@ -57,17 +50,16 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
     }
     return finding;
   }
-  if (!gpu.recovery_action) {
-    return gpu::not_told(gpu, "the recovery action", gpu.recovery_action);
-  }
-  if (*gpu.recovery_action == 0) return std::nullopt;
-  const auto [words, remedy, category] = action_of(*gpu.recovery_action);
-  Finding finding =
-      gpu::about(gpu,
-                 *gpu.recovery_action == kStopPeers ? Outcome::warn : Outcome::fail,
-                 fmt::format("the driver calls for recovery: {} ({})", words, *gpu.recovery_action),
-                 remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy,
-                 {*gpu.recovery_action, 0});
+  if (!gpu.recovery_action) return gpu::not_told(gpu, "the recovery action", gpu.recovery_action);
+  const unsigned number = *gpu.recovery_action;
+  if (number == 0) return std::nullopt;
+  const auto& [words, remedy, category] =
+      number < kActions.size() ? kActions.at(number) : kUnknownAction;
+  Finding finding = gpu::about(gpu,
+                               number == kStopPeers ? Outcome::warn : Outcome::fail,
+                               fmt::format("the driver calls for recovery: {} ({})", words, number),
+                               remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy,
+                               {number, 0});
   finding.category = category;
   if (finding.outcome == Outcome::warn) return finding;
   // What the driver answers a fault with is no fault of its own.

@@ -16,21 +16,18 @@ namespace {
 // short enough that a DIMM which went bad just now is not averaged away.
 constexpr double kWindowS = 3600;
 
-struct Rate {
-  Limit<double> limit_per_hour;
-  Fact<double> uptime_s;
-  const Earlier& earlier;
-};
-
-Finding judge_rate(const EdacController& controller, const Rate& rate) {
+Finding judge_rate(const Snapshot& snapshot,
+                   const EdacController& controller,
+                   double most_per_hour) {
+  const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!controller.corrected) {
     return not_known(
         controller.name, "the number of corrected memory errors", controller.corrected);
   }
-  if (!rate.uptime_s) return not_known(controller.name, "the time since boot", rate.uptime_s);
-  const auto delta = delta_of(rate.earlier,
+  if (!uptime) return not_known(controller.name, "the time since boot", uptime);
+  const auto delta = delta_of(snapshot.earlier,
                               fmt::format("edac.{}.corrected", controller.name),
-                              {.uptime_s = *rate.uptime_s, .value = *controller.corrected},
+                              {.uptime_s = *uptime, .value = *controller.corrected},
                               kWindowS);
   if (!delta) {
     // The rule that fails a node was judged; only the rate has to wait for a second observation.
@@ -40,7 +37,7 @@ Finding judge_rate(const EdacController& controller, const Rate& rate) {
             counted(*controller.corrected, "corrected error")),
         controller.name);
   }
-  if (delta->per_hour() <= *rate.limit_per_hour) {
+  if (delta->per_hour() <= most_per_hour) {
     return passed(
         fmt::format("no uncorrected memory errors; {:.1f} corrected per hour", delta->per_hour()),
         controller.name);
@@ -50,14 +47,14 @@ Finding judge_rate(const EdacController& controller, const Rate& rate) {
                             counted(delta->increments, "corrected memory error"),
                             in_time(delta->seconds),
                             delta->per_hour(),
-                            *rate.limit_per_hour),
+                            most_per_hour),
                 Remedy::watch,
-                {delta->per_hour(), *rate.limit_per_hour, "errors/h"});
+                {delta->per_hour(), most_per_hour, "errors/h"});
 }
 
 Finding judge_controller(const Snapshot& snapshot,
                          const EdacController& controller,
-                         const Rate& rate) {
+                         const Limit<double>& most_per_hour) {
   if (!controller.uncorrected) {
     return not_known(
         controller.name, "the number of uncorrected memory errors", controller.uncorrected);
@@ -69,8 +66,8 @@ Finding judge_controller(const Snapshot& snapshot,
                   hardware_remedy(snapshot),
                   {count_value(*controller.uncorrected), 0, "errors"});
   }
-  if (!rate.limit_per_hour) return passed("no uncorrected memory errors", controller.name);
-  return judge_rate(controller, rate);
+  if (!most_per_hour) return passed("no uncorrected memory errors", controller.name);
+  return judge_rate(snapshot, controller, *most_per_hour);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -81,12 +78,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
         "no memory controller reports errors here{}{}", edac ? "" : ": ", edac ? "" : edac.why()))};
   }
 
-  const Rate rate{.limit_per_hour = profile.host->edac.corrected_warn_above_per_hour,
-                  .uptime_s = snapshot.identity->uptime_s,
-                  .earlier = snapshot.earlier};
+  const auto& most_per_hour = profile.host->edac.corrected_warn_above_per_hour;
   Findings findings;
   for (const auto& controller : *edac) {
-    findings.push_back(judge_controller(snapshot, controller, rate));
+    findings.push_back(judge_controller(snapshot, controller, most_per_hour));
   }
   return findings;
 }

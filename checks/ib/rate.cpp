@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,7 +32,14 @@ struct Link {
   std::optional<unsigned> lanes;
   std::string speed;
   bool of_sisters = false;  // expected because most HCAs of its kind have it
+
+  auto operator<=>(const Link&) const = default;
 };
+
+// Of a port whose rate and width are known.
+Link link_of(const IbPort& port) {
+  return {.gbps = *port.rate_gbps, .lanes = *port.width, .speed = port.speed.value_or("")};
+}
 
 std::string to_text(const Link& link) {
   std::string detail;
@@ -146,7 +153,7 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
     const std::string& why = port.rate_gbps ? port.speed.why() : port.rate_gbps.why();
     return ib::about(at, Outcome::unknown, fmt::format("the rate is not known: {}", why));
   }
-  const Link link{.gbps = *port.rate_gbps, .lanes = *port.width, .speed = port.speed.value_or("")};
+  const Link link = link_of(port);
   const bool reads_sdr = link.speed.empty() || link.speed == "SDR";
   if (reads_sdr && expected.speed != "SDR") return judge_sdr(snapshot, at, link, expected);
 
@@ -168,7 +175,7 @@ class SisterLinks {
       const auto kind = ib::active_kind_of(snapshot, at);
       const IbPort& port = *at.port;
       if (kind.empty() || !port.rate_gbps || !port.width) continue;
-      kinds_[kind].emplace_back(at, *port.rate_gbps, *port.width, port.speed.value_or(""));
+      kinds_[kind].emplace_back(at, link_of(port));
       compared_ = compared_ || kinds_[kind].size() > 1;
     }
   }
@@ -179,15 +186,12 @@ class SisterLinks {
   [[nodiscard]] Link usual_of(const ib::PortOf& at) const {
     const auto found = kinds_.find(ib::active_kind_of(snapshot_, at));
     if (found == kinds_.end()) return {};
-    std::vector<std::tuple<double, unsigned, std::string>> links;
-    for (const auto& [port, gbps, lanes, speed] : found->second) {
-      links.emplace_back(gbps, lanes, speed);
-    }
-    const auto most = usual(links);
-    if (!most) return {};
-    const auto& [gbps, lanes, speed] = *most;
-    if (speed.empty() || speed == "SDR") return {};
-    return {.gbps = gbps, .lanes = lanes, .speed = speed, .of_sisters = true};
+    std::vector<Link> links;
+    for (const auto& [port, link] : found->second) links.push_back(link);
+    auto most = usual(links);
+    if (!most || most->speed.empty() || most->speed == "SDR") return {};
+    most->of_sisters = true;
+    return *std::move(most);
   }
 
   // Kinds whose ports differ while nobody can say which of them is wrong.
@@ -196,9 +200,7 @@ class SisterLinks {
     Findings findings;
     for (const auto& [kind, ports] : kinds_) {
       std::vector<Said> said;
-      for (const auto& [at, gbps, lanes, speed] : ports) {
-        said.push_back({at.hca->name, to_text({.gbps = gbps, .lanes = lanes, .speed = speed})});
-      }
+      for (const auto& [at, link] : ports) said.push_back({at.hca->name, to_text(link)});
       for (auto& each : disagreements(said, {.what = "rate", .devices = "HCAs"}, like)) {
         if (each.device == kNode) findings.push_back(std::move(each));
       }
@@ -208,7 +210,7 @@ class SisterLinks {
 
  private:
   const Snapshot& snapshot_;
-  std::map<std::string, std::vector<std::tuple<ib::PortOf, double, unsigned, std::string>>> kinds_;
+  std::map<std::string, std::vector<std::pair<ib::PortOf, Link>>> kinds_;
   bool compared_ = false;
 };
 

@@ -112,13 +112,9 @@ void judge_balance(const Snapshot& snapshot, Tally& tally) {
       words.push_back(node < 0 ? fmt::format("{} nowhere", count)
                                : fmt::format("{} on node {}", count, node));
     }
-    std::size_t least = all;
-    std::size_t most = 0;
-    for (const auto& [node, count] : nodes) {
-      least = std::min(least, count);
-      most = std::max(most, count);
-    }
-    const bool off_by_one = most == least + 2 && all % nodes.size() == 0;
+    const auto [least, most] =
+        std::ranges::minmax_element(nodes, {}, [](const auto& each) { return each.second; });
+    const bool off_by_one = most->second == least->second + 2 && all % nodes.size() == 0;
     const bool one_nowhere = nodes.begin()->first < 0 && nodes.size() > 1;
     if (all < 4 || !(off_by_one || one_nowhere)) continue;
     tally.findings.push_back(warned(
@@ -133,9 +129,7 @@ Finding all_well(const Tally& tally, bool expects) {
   if (tally.judged > 0) {
     return passed(fmt::format("{} on the expected NUMA nodes", counted(tally.judged, "device")));
   }
-  if (expects) {
-    return skipped("no expected device is on the PCI bus: pci.devices judges that");
-  }
+  if (expects) return skipped("no expected device is on the PCI bus: pci.devices judges that");
   if (tally.compared == 0) return not_expected("NUMA placement");
   return passed(fmt::format("sysfs and local CPUs agree on the NUMA nodes of {}",
                             counted(tally.compared, "device")));
