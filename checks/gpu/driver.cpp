@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.driver: NVML can be used, agrees with the kernel's module, and is new enough.
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>

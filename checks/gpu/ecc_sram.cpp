@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.ecc_sram: few uncorrected SRAM errors over the life of the GPU, and not the pattern that
 // calls for its replacement.
-#include <cstdint>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "checks/catalogue.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/agreement.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.nvlink_state: as many NVLinks of each GPU as expected are active, at their speed, each with
 // its peer.
-#include <cmath>
-#include <cstdint>
 #include <utility>
 
 #include "checks/catalogue.hpp"

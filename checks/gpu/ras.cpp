@@ -2,9 +2,7 @@
 // gpu.ras: AMD's GPUs have their driver, all of their memory, and no errors that it could not
 // correct.
 #include <cmath>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.temperature: GPU and memory are cool enough, with room left to the point where the GPU slows
 // itself down.
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 // host.edac: memory errors that the memory controllers counted.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"

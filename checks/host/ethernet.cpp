@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"

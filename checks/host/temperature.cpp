@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.temperature: no part of the machine is as hot as its firmware calls critical.
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "checks/catalogue.hpp"

@@ -3,9 +3,7 @@
 // What is missing from the PCI bus is pci.devices' to report.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -33,7 +33,7 @@ struct Link {
   std::string speed;
   bool of_sisters = false;  // expected because most HCAs of its kind have it
 
-  auto operator<=>(const Link&) const = default;
+  auto operator<=>(const Link&) const = default;  // NOLINT(modernize-use-nullptr): of the tool
 };
 
 // Of a port whose rate and width are known.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Says once when what earlier runs remembered could not be used, and rates start afresh.
-#include <string>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"

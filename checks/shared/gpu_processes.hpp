@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"

@@ -3,7 +3,6 @@
 // names of the same hardware; they are one fault here, named by the class nearest to its cause.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>

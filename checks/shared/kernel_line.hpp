@@ -7,7 +7,6 @@
 #include <cctype>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"

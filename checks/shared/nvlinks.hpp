@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "checks/shared/support.hpp"
 
 namespace muster::checks {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/support.hpp"

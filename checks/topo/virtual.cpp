@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <string>
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
