@@ -79,7 +79,7 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const auto& width = device->link_width ? device->link_width : device->link_width_max;
   if (!speed || !width) return std::nullopt;
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
-  const auto rise = rise_of(snapshot, key, *gpu.replays, kHourS);
+  const auto rise = rise_of(snapshot, key, *gpu.replays, kHour);
   const double most = pci::replays_allowed_per_minute(*speed, *width);
   const double seen = rise ? rise->per_minute() : 0;
   if (seen <= most) return std::nullopt;
@@ -119,17 +119,16 @@ template <class Tell>
 void compare(
     const Gpus& gpus, std::string_view what, Finding like, Findings& findings, const Tell& tell) {
   std::vector<Said> said;
-  std::vector<std::string> values;
+
   bool any = false;
   for (const auto& gpu : gpus) {
     const Fact<std::string> value = tell(gpu);
     if (value.is_unreadable()) continue;
     any = any || value.known();
-    values.push_back(value.value_or("nothing"));
-    said.push_back({.device = gpu.address, .value = values.back()});
+    said.push_back({.device = gpu.address, .value = value.value_or("nothing")});
   }
   if (!any) return;
-  if (!usual(values)) like.outcome = Outcome::warn;
+  if (!usual(said, &Said::value)) like.outcome = Outcome::warn;
   append(findings, disagreements(said, {.what = what, .devices = "GPUs"}, like));
 }
 

@@ -91,8 +91,8 @@ std::optional<Slowed> part_of_time(const Snapshot& snapshot,
   const auto& uptime = snapshot.identity->uptime_s;
   if (!nanoseconds || !uptime || *uptime <= 0 || !tells_times(snapshot)) return std::nullopt;
   const auto rise =
-      rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds, kHourS);
-  const double seconds = rise ? rise->seconds : std::max(*uptime, kHourS);
+      rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds, kHour);
+  const double seconds = rise ? rise->seconds : std::max(*uptime, kHour);
   const auto slowed = static_cast<double>(rise ? rise->increments : *nanoseconds) / kNano;
   return Slowed{.part = std::min(1.0, slowed / seconds), .seconds = seconds};
 }
@@ -151,14 +151,13 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot,
     return (reasons & kHardwareThermal) != 0 ? too_hot(std::move(finding)) : finding;
   }
   if (const Reasons unknown = reasons & ~kKnown; unknown != 0) {
-    return gpu::about(gpu,
-                      Outcome::warn,
-                      fmt::format("the clocks are held down for a reason that this "
-                                  "muster does not know (bits {:#x}){}",
-                                  unknown,
-                                  clock_now(gpu.clocks)),
-                      Remedy::watch,
-                      {count_value(unknown)});
+    return gpu::warned(gpu,
+                       fmt::format("the clocks are held down for a reason that this "
+                                   "muster does not know (bits {:#x}){}",
+                                   unknown,
+                                   clock_now(gpu.clocks)),
+                       Remedy::watch,
+                       {count_value(unknown)});
   }
   if ((reasons & kSoftwareThermal) == 0) return std::nullopt;
   return too_hot(held_down(gpu, Outcome::warn, "software thermal slowdown", Remedy::watch));
@@ -177,14 +176,13 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
   if (!application || (!limit && !by_default)) return std::nullopt;
   const double expected = limit ? limit->value / kMega : *by_default;
   if (std::abs(*application - expected) < 1) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::warn,
-                    fmt::format("the clocks are locked: {} MHz for applications, {} {:g} MHz",
-                                *application,
-                                limit ? "expected" : "by default it is",
-                                expected),
-                    Remedy::fix_config,
-                    {static_cast<double>(*application), expected, "MHz"});
+  return gpu::warned(gpu,
+                     fmt::format("the clocks are locked: {} MHz for applications, {} {:g} MHz",
+                                 *application,
+                                 limit ? "expected" : "by default it is",
+                                 expected),
+                     Remedy::fix_config,
+                     {static_cast<double>(*application), expected, "MHz"});
 }
 
 // A GPU at work whose clock stays low, though nothing is said to hold it down. One look at it: it
@@ -197,9 +195,8 @@ std::optional<Finding> judge_slow(const Gpu& gpu) {
   const bool low = *clocks.sm_mhz * 2 < *clocks.sm_max_mhz;
   if (!low || (*clocks.reasons & kSaysWhy) != 0) return std::nullopt;
   if (gpu.utilisation.value_or(0) < kBusyPercent) return std::nullopt;
-  return gpu::about(
+  return gpu::warned(
       gpu,
-      Outcome::warn,
       fmt::format("works at {} of {} MHz, and the driver names nothing that "
                   "holds the clocks down",
                   *clocks.sm_mhz,

@@ -42,7 +42,7 @@ std::optional<Finding> judge_one(const Gpu& gpu,
   if (!mode) return gpu::not_told(gpu, "the compute mode", mode);
   const std::string word = word_for(*mode);
   const auto fault = [&](const std::string& wanted, std::string message) {
-    return gpu::about(gpu, Outcome::fail, std::move(message), Remedy::fix_config, {word, wanted});
+    return gpu::failed(gpu, std::move(message), Remedy::fix_config, {word, wanted});
   };
   if (expected) {
     if (word == *expected) return std::nullopt;

@@ -18,14 +18,13 @@ std::optional<Finding> above(const Gpu& gpu,
     return gpu::not_told(gpu, fmt::format("the count of corrected {} errors", where), errors);
   }
   if (*errors <= static_cast<std::uint64_t>(*limit)) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::warn,
-                    fmt::format("{} in {} over its life, more than {}",
-                                counted(*errors, "corrected error"),
-                                where,
-                                *limit),
-                    Remedy::watch,
-                    {count_value(*errors), *limit, "errors"});
+  return gpu::warned(gpu,
+                     fmt::format("{} in {} over its life, more than {}",
+                                 counted(*errors, "corrected error"),
+                                 where,
+                                 *limit),
+                     Remedy::watch,
+                     {count_value(*errors), *limit, "errors"});
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,

@@ -35,7 +35,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   if (!gpu.remapped_rows) return untold(snapshot, gpu);
   const auto& rows = *gpu.remapped_rows;
   const auto fault = [&](std::string message, Remedy remedy) {
-    return gpu::about(gpu, Outcome::fail, std::move(message), remedy, {true, false});
+    return gpu::failed(gpu, std::move(message), remedy, {true, false});
   };
   if (rows.failed) {
     return fault("row remapping failed: no spare row was left for a bad one",
@@ -49,11 +49,8 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   }
   const auto remapped = rows.corrected + rows.uncorrected;
   const auto warning = [&](std::string message, Value limit) {
-    return gpu::about(gpu,
-                      Outcome::warn,
-                      std::move(message),
-                      Remedy::watch,
-                      {count_value(remapped), std::move(limit), "rows"});
+    return gpu::warned(
+        gpu, std::move(message), Remedy::watch, {count_value(remapped), std::move(limit), "rows"});
   };
   if (gpu.spare_rows && gpu.spare_rows->none > 0) {
     return warning(

@@ -29,9 +29,8 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   const auto retired = *pages.single_bit + *pages.double_bit;
   const bool many = limits.fail_above && retired > static_cast<std::uint64_t>(*limits.fail_above);
   if (!many && !*pages.pending) return std::nullopt;
-  return gpu::about(
+  return gpu::failed(
       gpu,
-      Outcome::fail,
       many ? fmt::format("{}, more than {}", counted(retired, "retired page"), *limits.fail_above)
            : fmt::format("a bad page waits for a reset to be retired; {} so far",
                          counted(retired, "page")),

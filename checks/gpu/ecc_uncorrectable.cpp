@@ -74,14 +74,14 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Profile& profil
   // One count that is known to be bad is enough.
   if (dram.value_or(0) == 0 && sram.value_or(0) == 0) return uncounted(snapshot, gpu);
   constexpr std::string_view kUnknown = "an unknown number";
-  Finding finding = gpu::about(gpu,
-                               Outcome::fail,
-                               fmt::format("{} in DRAM and {} in SRAM since the driver was loaded",
-                                           dram ? counted(*dram, "uncorrected error")
-                                                : fmt::format("{} of uncorrected errors", kUnknown),
-                                           sram ? fmt::to_string(*sram) : std::string(kUnknown)),
-                               gpu::reset_remedy(snapshot),
-                               {count_value(sum(dram.value_or(0), sram.value_or(0))), 0, "errors"});
+  Finding finding =
+      gpu::failed(gpu,
+                  fmt::format("{} in DRAM and {} in SRAM since the driver was loaded",
+                              dram ? counted(*dram, "uncorrected error")
+                                   : fmt::format("{} of uncorrected errors", kUnknown),
+                              sram ? fmt::to_string(*sram) : std::string(kUnknown)),
+                  gpu::reset_remedy(snapshot),
+                  {count_value(sum(dram.value_or(0), sram.value_or(0))), 0, "errors"});
   finding.code = code_in_log(snapshot, profile.gpu->xid, gpu);
   add_witnesses(gpu, finding);
   return finding;

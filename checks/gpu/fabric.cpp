@@ -158,8 +158,8 @@ Finding unfit(const Gpu& gpu,
               std::string observed,
               Remedy remedy,
               std::string limit = "completed") {
-  Finding finding = gpu::about(
-      gpu, Outcome::fail, std::move(message), remedy, {std::move(observed), std::move(limit)});
+  Finding finding =
+      gpu::failed(gpu, std::move(message), remedy, {std::move(observed), std::move(limit)});
   // A lost link is why a GPU is refused or degraded.
   finding.seen_by = {{.check = "gpu.nvlink_state", .device = finding.device}};
   return finding;

@@ -106,8 +106,8 @@ bool is_corrupt(const Gpu& gpu) {
 }
 
 Finding corrupt(const Snapshot& snapshot, const Gpu& gpu) {
-  Finding finding = gpu::about(
-      gpu, Outcome::fail, "the InfoROM is corrupt", hardware_remedy(snapshot), {false, true});
+  Finding finding =
+      gpu::failed(gpu, "the InfoROM is corrupt", hardware_remedy(snapshot), {false, true});
   finding.code = "NHC2008";
   return finding;
 }
@@ -134,11 +134,10 @@ Finding odd(const Gpu& gpu, const Findings& oddities) {
   std::vector<std::string_view> messages;
   messages.reserve(oddities.size());
   for (const auto& each : oddities) messages.emplace_back(each.message);
-  return gpu::about(gpu,
-                    Outcome::warn,
-                    fmt::format("{}", fmt::join(messages, "; ")),
-                    Remedy::fix_config,
-                    {oddities.front().observed, oddities.front().limit});
+  return gpu::warned(gpu,
+                     fmt::format("{}", fmt::join(messages, "; ")),
+                     Remedy::fix_config,
+                     {oddities.front().observed, oddities.front().limit});
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,

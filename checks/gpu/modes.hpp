@@ -30,7 +30,7 @@ namespace muster::checks::gpu {
   } else {
     return std::nullopt;
   }
-  return about(gpu, Outcome::fail, std::move(message), Remedy::fix_config, {!expected, expected});
+  return failed(gpu, std::move(message), Remedy::fix_config, {!expected, expected});
 }
 
 }  // namespace muster::checks::gpu

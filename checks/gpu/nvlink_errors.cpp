@@ -75,7 +75,7 @@ class GpuErrors {
  private:
   void look_at(const NvLink& link) {
     const bool rate = look_at_bits(link);
-    const auto crc = rise(link, "crc", link.crc, kHourS);
+    const auto crc = rise(link, "crc", link.crc, kHour);
     const auto recoveries = rise(link, "recoveries", link.recoveries, limits_.window.value);
     const auto replays = rise(link, "replays", link.replays, limits_.window.value);
     if (crc && limits_.crc_fail_from_per_second) {
@@ -155,29 +155,27 @@ class GpuErrors {
 std::string_view up_to(const Links& links) { return links.size() == 1 ? "" : "up to "; }
 
 Finding too_many_bits(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double most) {
-  return gpu::about(gpu,
-                    Outcome::fail,
-                    fmt::format("the effective bit error rate of {} is {}{:.1e}, limit {:.1e}",
-                                gpu::named(excess.links),
-                                up_to(excess.links),
-                                excess.worst,
-                                most),
-                    hardware_remedy(snapshot),
-                    {excess.worst, most});
+  return gpu::failed(gpu,
+                     fmt::format("the effective bit error rate of {} is {}{:.1e}, limit {:.1e}",
+                                 gpu::named(excess.links),
+                                 up_to(excess.links),
+                                 excess.worst,
+                                 most),
+                     hardware_remedy(snapshot),
+                     {excess.worst, most});
 }
 
 Finding too_many_crc(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double least) {
-  return gpu::about(gpu,
-                    Outcome::fail,
-                    fmt::format("{} {} {}{:.1f} CRC errors per second in {}, limit {:g}",
-                                gpu::named(excess.links),
-                                gpu::verb(excess.links, "has", "have"),
-                                up_to(excess.links),
-                                excess.worst,
-                                in_time(excess.seconds),
-                                least),
-                    hardware_remedy(snapshot),
-                    {excess.worst, least, "per second"});
+  return gpu::failed(gpu,
+                     fmt::format("{} {} {}{:.1f} CRC errors per second in {}, limit {:g}",
+                                 gpu::named(excess.links),
+                                 gpu::verb(excess.links, "has", "have"),
+                                 up_to(excess.links),
+                                 excess.worst,
+                                 in_time(excess.seconds),
+                                 least),
+                     hardware_remedy(snapshot),
+                     {excess.worst, least, "per second"});
 }
 
 Finding repeated(const Gpu& gpu,

@@ -84,11 +84,8 @@ std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted, R
                           gpu::named(links.inactive),
                           gpu::verb(links.inactive, "is", "are"));
   }
-  return gpu::about(gpu,
-                    Outcome::fail,
-                    std::move(message),
-                    remedy,
-                    {count_value(links.up.size()), wanted, "links"});
+  return gpu::failed(
+      gpu, std::move(message), remedy, {count_value(links.up.size()), wanted, "links"});
 }
 
 std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, Remedy remedy) {
@@ -104,16 +101,15 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
     return speed < expected * (1 - kRounding);
   });
   if (links.empty()) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::fail,
-                    fmt::format("{} {} at {}{:g} GB/s, expected {:g} GB/s",
-                                gpu::named(links),
-                                gpu::verb(links, "runs", "run"),
-                                links.size() == 1 ? "" : "down to ",
-                                slowest,
-                                expected),
-                    remedy,
-                    {slowest, expected, "GB/s"});
+  return gpu::failed(gpu,
+                     fmt::format("{} {} at {}{:g} GB/s, expected {:g} GB/s",
+                                 gpu::named(links),
+                                 gpu::verb(links, "runs", "run"),
+                                 links.size() == 1 ? "" : "down to ",
+                                 slowest,
+                                 expected),
+                     remedy,
+                     {slowest, expected, "GB/s"});
 }
 
 // Where NVML names no peer at all, it cannot see them: nothing is missing. Links that are not wired
@@ -131,14 +127,13 @@ std::optional<Finding> without_peer(const Snapshot& snapshot,
   const auto up = gpu::links_where(gpu, gpu::is_up).size();
   const bool enough = up - links.size() >= static_cast<std::size_t>(wanted);
   if (!told || links.empty() || enough) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::fail,
-                    fmt::format("{} {} active and {} no peer that NVML knows",
-                                gpu::named(links),
-                                gpu::verb(links, "is", "are"),
-                                gpu::verb(links, "has", "have")),
-                    remedy,
-                    {count_value(links.size()), 0, "links"});
+  return gpu::failed(gpu,
+                     fmt::format("{} {} active and {} no peer that NVML knows",
+                                 gpu::named(links),
+                                 gpu::verb(links, "is", "are"),
+                                 gpu::verb(links, "has", "have")),
+                     remedy,
+                     {count_value(links.size()), 0, "links"});
 }
 
 Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const std::string& why) {

@@ -111,9 +111,8 @@ Finding all_broken(const std::vector<Pair>& broken) {
 }
 
 Finding culprit(const Gpu& gpu, const std::vector<Pair>& its) {
-  Finding finding = gpu::about(
+  Finding finding = gpu::failed(
       gpu,
-      Outcome::fail,
       fmt::format("no peer access to any other GPU, {} of them: {}", its.size(), reasons_of(its)),
       remedy_of(its),
       values_of(its));
@@ -123,9 +122,8 @@ Finding culprit(const Gpu& gpu, const std::vector<Pair>& its) {
 
 Finding broken_pair(const Pair& pair) {
   const std::string peer = gpu::name_of(*pair.second);
-  Finding finding = gpu::about(
+  Finding finding = gpu::failed(
       *pair.first,
-      Outcome::fail,
       fmt::format(
           "no peer access to {} at {}: {}", peer, pair.second->address, kWords.at(pair.status)),
       remedy_of({pair}),

@@ -31,14 +31,13 @@ struct Tally {
 };
 
 Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
-  Finding finding = gpu::about(gpu,
-                               Outcome::warn,
-                               fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
-                                           delta.per_minute(),
-                                           in_time(delta.seconds),
-                                           most),
-                               Remedy::watch,
-                               {delta.per_minute(), most, "per minute"});
+  Finding finding = gpu::warned(gpu,
+                                fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
+                                            delta.per_minute(),
+                                            in_time(delta.seconds),
+                                            most),
+                                Remedy::watch,
+                                {delta.per_minute(), most, "per minute"});
   // The kernel counts the damaged packets, too, where it sees the bus.
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
@@ -78,7 +77,7 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
     return;
   }
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
-  const auto delta = rise_of(snapshot, key, *replays, kHourS);
+  const auto delta = rise_of(snapshot, key, *replays, kHour);
   if (!delta) {
     ++tally.first;
   } else if (delta->per_minute() > *most) {

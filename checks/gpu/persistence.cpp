@@ -13,11 +13,10 @@ std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
   const auto& on = gpu.modes.persistence;
   if (!on) return gpu::not_told(gpu, "the persistence mode", on);
   if (*on == expected) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::warn,
-                    fmt::format("persistence mode is {}", *on ? "on" : "off"),
-                    Remedy::fix_config,
-                    {*on, expected});
+  return gpu::warned(gpu,
+                     fmt::format("persistence mode is {}", *on ? "on" : "off"),
+                     Remedy::fix_config,
+                     {*on, expected});
 }
 
 // Off on all GPUs is a site's choice, unless its profile says otherwise.

@@ -34,14 +34,13 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool
   constexpr double kRounding = 1;
   if (std::abs(enforced - expected) <= kRounding) return std::nullopt;
   if (!limit && set_for_all) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::warn,
-                    fmt::format("the power limit is {:.0f} W, {} {:.0f} W",
-                                enforced,
-                                limit ? "expected" : "by default it is",
-                                expected),
-                    Remedy::fix_config,
-                    {enforced, expected, "W"});
+  return gpu::warned(gpu,
+                     fmt::format("the power limit is {:.0f} W, {} {:.0f} W",
+                                 enforced,
+                                 limit ? "expected" : "by default it is",
+                                 expected),
+                     Remedy::fix_config,
+                     {enforced, expected, "W"});
 }
 
 // A GPU whose own default is another than that of its sisters is another board, or has another

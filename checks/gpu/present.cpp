@@ -28,9 +28,8 @@ bool fell_off(const Snapshot& snapshot, const Gpu& gpu) {
 // A GPU that NVML refuses or that does not answer; nobody else reports it.
 Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
   const auto where = gpu.address.empty() ? "" : fmt::format(" at {}", gpu.address);
-  Finding finding = gpu::about(
+  Finding finding = gpu::failed(
       gpu,
-      Outcome::fail,
       gpu.stuck.empty()
           ? fmt::format("the GPU{} does not answer: {}", where, gpu.lost)
           : fmt::format("the GPU{} does not answer: {} did not return", where, gpu.stuck),
@@ -72,11 +71,10 @@ std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limit
   if (!limits.model) return std::nullopt;
   if (!gpu.model) return gpu::not_told(gpu, "the model", gpu.model);
   if (*gpu.model == *limits.model) return std::nullopt;
-  return gpu::about(gpu,
-                    Outcome::fail,
-                    fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
-                    Remedy::fix_config,
-                    {*gpu.model, *limits.model});
+  return gpu::failed(gpu,
+                     fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
+                     Remedy::fix_config,
+                     {*gpu.model, *limits.model});
 }
 
 std::optional<Finding> wrong_memory(const Snapshot& snapshot,
@@ -87,9 +85,8 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot,
   const auto total = static_cast<double>(gpu.memory->total);
   const double band = limits.memory->value * limits.tolerance.value / 100;
   if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
-  return gpu::about(
+  return gpu::failed(
       gpu,
-      Outcome::fail,
       fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)),
       hardware_remedy(snapshot),
       {total, limits.memory->value, "B"});

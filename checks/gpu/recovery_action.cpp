@@ -38,10 +38,9 @@ constexpr Action kUnknownAction{"an action that this muster does not know", Reme
 
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   if (!gpu.troubles.empty()) {
-    Finding finding = gpu::about(gpu,
-                                 Outcome::fail,
-                                 fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")),
-                                 gpu::reset_remedy(snapshot));
+    Finding finding = gpu::failed(gpu,
+                                  fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")),
+                                  gpu::reset_remedy(snapshot));
     if (std::ranges::all_of(gpu.troubles, [](const std::string& trouble) {
           return gpu::says(trouble, gpu::NvmlCode::corrupt_inforom);
         })) {

@@ -195,10 +195,7 @@ class EqualDisks {
     }
     Findings findings;
     const auto compare = [&](const std::vector<Said>& said, std::string_view what) {
-      std::vector<std::string> values;
-      for (const auto& each : said) values.push_back(each.value);
-      if (!usual(values)) return;
-      append(findings, disagreements(said, {what, kDisks}, odd));
+      if (usual(said, &Said::value)) append(findings, disagreements(said, {what, kDisks}, odd));
     };
     for (const auto& [model, said] : firmware) compare(said, "firmware");
     for (const auto& [size, said] : models) compare(said, "model");

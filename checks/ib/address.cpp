@@ -17,9 +17,6 @@ namespace {
 
 constexpr unsigned kPermissiveLid = 0xffff;
 constexpr unsigned kFirstMulticastLid = 0xc000;
-constexpr std::size_t kPrefixLength = 19;  // four groups of four digits, three colons
-
-std::string prefix_of(const std::string& gid) { return gid.substr(0, kPrefixLength); }
 
 bool is_zero(const std::string& digits) {
   return digits.find_first_not_of("0:") == std::string::npos;
@@ -36,7 +33,7 @@ std::vector<std::string> wrong_addresses(const IbPort& port) {
   if (port.sm_lid.value_or(1) == 0) wrong.emplace_back("no subnet manager is known (SM LID 0)");
   if (port.gid0 && is_zero(*port.gid0)) {
     wrong.emplace_back("GID 0 is empty");
-  } else if (port.gid0 && is_zero(prefix_of(*port.gid0))) {
+  } else if (port.gid0 && is_zero(ib::prefix_of(*port.gid0))) {
     wrong.push_back(fmt::format("GID {} has no subnet prefix", *port.gid0));
   }
   return wrong;
@@ -68,7 +65,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       findings.push_back(
           ib::about(at, Outcome::unknown, fmt::format("{}", fmt::join(unknown, "; "))));
     } else {
-      prefixes.push_back({at.hca->name, prefix_of(*at.port->gid0)});
+      prefixes.push_back({at.hca->name, ib::prefix_of(*at.port->gid0)});
     }
   }
   if (profile.ib->address.same_prefix) {

@@ -76,8 +76,8 @@ Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome ou
 struct Rule {
   Outcome outcome = Outcome::warn;
   double most = 0;
-  double within_s = kHourS;
-  double over_s = kHourS;  // the time that is looked at: more than `within_s` for an average
+  double within_s = kHour;
+  double over_s = kHour;  // the time that is looked at: more than `within_s` for an average
 };
 
 // The worst first. A rate is judged over the last hour, which shows a burst, and over the whole
@@ -87,7 +87,7 @@ std::vector<Rule> rules_of(const CounterLimit& limit, double window_s) {
   const auto per_hour = [&](Outcome outcome, const Limit<double>& most) {
     if (!most) return;
     rules.push_back({.outcome = outcome, .most = *most});
-    rules.push_back({.outcome = outcome, .most = *most, .over_s = std::max(window_s, kHourS)});
+    rules.push_back({.outcome = outcome, .most = *most, .over_s = std::max(window_s, kHour)});
   };
   const auto count = [&](Outcome outcome, const Limit<double>& most, const Limit<Seconds>& within) {
     if (!most) return;
@@ -176,7 +176,7 @@ class PortJudge {
       return;
     }
     const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
-    if (!rise_of(snapshot_, key, value, kHourS)) {
+    if (!rise_of(snapshot_, key, value, kHour)) {
       ++tally_.first;
       return;
     }
@@ -196,7 +196,7 @@ class PortJudge {
     const double seen = static_cast<double>(delta.increments) * rule.within_s /
                         std::max(delta.seconds, rule.within_s);
     if (seen <= rule.most) return std::nullopt;
-    const bool rate = rule.within_s <= kHourS;
+    const bool rate = rule.within_s <= kHour;
     return ib::about(
         at,
         rule.outcome,

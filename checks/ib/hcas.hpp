@@ -116,12 +116,17 @@ struct PortOf {
   return std::nullopt;
 }
 
+// Null where the address is not known, or not on the bus.
+[[nodiscard]] inline const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
+  return hca.address ? device_at(snapshot, *hca.address) : nullptr;
+}
+
 // HCAs of one kind are sisters: the same board, named alike, with as many ports, and all of them
 // beside GPUs or none: one for storage is no sister of those for messages. Empty for a function
 // that a host made for its guests, which has no sisters.
 [[nodiscard]] inline std::string kind_of(const Snapshot& snapshot, const PortOf& at) {
   const Hca& hca = *at.hca;
-  const PciDevice* device = hca.address ? device_at(snapshot, *hca.address) : nullptr;
+  const PciDevice* device = on_bus(snapshot, hca);
   if (device != nullptr && device->virtual_function) return {};
   std::string stem = hca.name;
   std::erase_if(stem, [](char c) { return c >= '0' && c <= '9'; });
@@ -134,12 +139,17 @@ struct PortOf {
                      device != nullptr && pci::is_beside_a_gpu(snapshot, *device));
 }
 
+// "fe80:0000:0000:0000", of the subnet.
+[[nodiscard]] inline std::string prefix_of(const std::string& gid) {
+  constexpr std::size_t kLength = 19;
+  return gid.substr(0, kLength);
+}
+
 // The same among ports that are ACTIVE: those of another fabric are no sisters.
 [[nodiscard]] inline std::string active_kind_of(const Snapshot& snapshot, const PortOf& at) {
-  constexpr std::size_t kPrefix = 19;  // "fe80:0000:0000:0000"
   auto kind = kind_of(snapshot, at);
   if (kind.empty()) return kind;
-  return fmt::format("{}|{}", kind, at.port->gid0.value_or("").substr(0, kPrefix));
+  return fmt::format("{}|{}", kind, prefix_of(at.port->gid0.value_or("")));
 }
 
 }  // namespace muster::checks::ib

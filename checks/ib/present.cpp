@@ -119,7 +119,7 @@ bool alone_of_its_kind(const Snapshot& snapshot, const std::string& address) {
 std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& profile) {
   std::vector<const Hca*> hcas = ib::hcas_of(snapshot, profile);
   std::erase_if(hcas, [&](const Hca* hca) {
-    const PciDevice* device = hca->address ? pci::device_at(snapshot, *hca->address) : nullptr;
+    const PciDevice* device = ib::on_bus(snapshot, *hca);
     return device != nullptr && device->virtual_function;
   });
   return hcas;

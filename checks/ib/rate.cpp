@@ -186,9 +186,7 @@ class SisterLinks {
   [[nodiscard]] Link usual_of(const ib::PortOf& at) const {
     const auto found = kinds_.find(ib::active_kind_of(snapshot_, at));
     if (found == kinds_.end()) return {};
-    std::vector<Link> links;
-    for (const auto& [port, link] : found->second) links.push_back(link);
-    auto most = usual(links);
+    auto most = usual(found->second, &std::pair<ib::PortOf, Link>::second);
     if (!most || most->speed.empty() || most->speed == "SDR") return {};
     most->of_sisters = true;
     return *std::move(most);

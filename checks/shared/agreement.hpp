@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,33 +27,24 @@ struct Said {
   std::string value;
 };
 
-// "28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
-[[nodiscard]] inline std::string who_says_what(const std::vector<Said>& said) {
-  std::map<std::string, std::vector<std::string>> by_value;
-  for (const Said& each : said) by_value[each.value].push_back(each.device);
-  std::vector<std::string> parts;
-  parts.reserve(by_value.size());
-  for (const auto& [value, devices] : by_value) {
-    parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
-  }
-  return fmt::format("{}", fmt::join(parts, "; "));
-}
-
 // The value that the others should have as well: most of them have it, and three at least. None
 // where no value has such a majority, because then nobody can say who is odd.
-template <class Range>
-[[nodiscard]] std::optional<std::ranges::range_value_t<Range>> usual(const Range& values) {
+template <class Range, class Projection = std::identity>
+[[nodiscard]] auto usual(const Range& all, Projection value_of = {}) {
+  using Each = std::ranges::range_reference_t<const Range>;
+  using T = std::remove_cvref_t<std::invoke_result_t<Projection, Each>>;
   constexpr std::size_t kFewest = 3;
-  std::map<std::ranges::range_value_t<Range>, std::size_t> counts;
-  std::size_t all = 0;
-  for (const auto& each : values) {
-    ++counts[each];
-    ++all;
+  std::map<T, std::size_t> counts;
+  std::size_t total = 0;
+  for (const auto& each : all) {
+    ++counts[std::invoke(value_of, each)];
+    ++total;
   }
+  std::optional<T> most;
   for (const auto& [value, count] : counts) {
-    if (count >= kFewest && count * 2 > all) return value;
+    if (count >= kFewest && count * 2 > total) most = value;
   }
-  return std::nullopt;
+  return most;
 }
 
 // What is compared, as the sentence begins, and what the devices are: "firmware", "HCAs".
@@ -60,10 +53,18 @@ struct Comparison {
   std::string_view devices;
 };
 
+// "firmware differs between HCAs: 28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
 [[nodiscard]] inline std::string differs(const std::vector<Said>& said,
                                          const Comparison& comparison) {
+  std::map<std::string, std::vector<std::string>> by_value;
+  for (const Said& each : said) by_value[each.value].push_back(each.device);
+  std::vector<std::string> parts;
+  parts.reserve(by_value.size());
+  for (const auto& [value, devices] : by_value) {
+    parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
+  }
   return fmt::format(
-      "{} differs between {}: {}", comparison.what, comparison.devices, who_says_what(said));
+      "{} differs between {}: {}", comparison.what, comparison.devices, fmt::join(parts, "; "));
 }
 
 // One finding for each device that differs from most; one for the node where no value has a

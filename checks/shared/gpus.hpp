@@ -71,6 +71,20 @@ namespace muster::checks::gpu {
   return checks::about(name_of(gpu), outcome, std::move(message), remedy, std::move(values));
 }
 
+[[nodiscard]] inline Finding failed(const Gpu& gpu,
+                                    std::string message,
+                                    Remedy remedy,
+                                    Values values = {}) {
+  return about(gpu, Outcome::fail, std::move(message), remedy, std::move(values));
+}
+
+[[nodiscard]] inline Finding warned(const Gpu& gpu,
+                                    std::string message,
+                                    Remedy remedy,
+                                    Values values = {}) {
+  return about(gpu, Outcome::warn, std::move(message), remedy, std::move(values));
+}
+
 // Judges each GPU by itself. `judge_one` gives nothing where all is well; what was well is summed
 // up in one pass.
 [[nodiscard]] inline Findings each(

@@ -11,13 +11,6 @@
 namespace muster::checks {
 namespace {
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(
-      result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // The first word that is an InfiniBand interface's name, "ib6" or "ibP264s182277"; empty for none.

@@ -8,11 +8,10 @@
 #include <string_view>
 
 #include "checks/check.hpp"
+#include "lib/base/units.hpp"
 #include "lib/state/rates.hpp"
 
 namespace muster::checks {
-
-inline constexpr double kHourS = 3600;
 
 // What a counter gained in the last `over_s`; empty at the first observation and where it started
 // afresh. Nobody knows when between two runs it rose: where the last run is longer ago than that,

@@ -31,7 +31,7 @@ class Sisters {
   // What most of this kind have; nothing where no majority is clear.
   [[nodiscard]] std::optional<double> usual_of(const std::string& kind) const {
     const auto found = kinds_.find(kind);
-    return found == kinds_.end() ? std::nullopt : usual(values_of(found->second));
+    return found == kinds_.end() ? std::nullopt : usual(found->second, &Sister::value);
   }
 
   // A finding like `like` for each device that differs from most of its kind, and one for the node
@@ -45,27 +45,19 @@ class Sisters {
       for (const auto& each : sisters) {
         said.push_back({each.device, fmt::format("{:g}{}", each.value, unit)});
       }
-      if (usual(values_of(sisters))) {
-        append(findings, disagreements(said, comparison, like));
-        continue;
-      }
       const bool differ = std::ranges::any_of(
           said, [&](const Said& each) { return each.value != said.front().value; });
-      if (!differ) continue;
-      // Nobody is proved to be at fault.
-      findings.push_back(warned(kNode, differs(said, comparison), like.remedy));
+      if (usual(sisters, &Sister::value)) {
+        append(findings, disagreements(said, comparison, like));
+      } else if (differ) {
+        // Nobody is proved to be at fault.
+        findings.push_back(warned(kNode, differs(said, comparison), like.remedy));
+      }
     }
     return findings;
   }
 
  private:
-  static std::vector<double> values_of(const std::vector<Sister>& sisters) {
-    std::vector<double> values;
-    values.reserve(sisters.size());
-    for (const auto& each : sisters) values.push_back(each.value);
-    return values;
-  }
-
   std::map<std::string, std::vector<Sister>> kinds_;
 };
 

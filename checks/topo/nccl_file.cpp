@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,12 +48,6 @@ std::set<std::string> expected_addresses(const Profile& profile) {
   return addresses;
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(
-      text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::vector<std::string> strangers(const Snapshot& snapshot,
                                    const Profile& profile,
                                    const NcclTopology& topology) {
@@ -62,7 +55,7 @@ std::vector<std::string> strangers(const Snapshot& snapshot,
   for (const PciDevice& device : snapshot.pci->devices) known.insert(device.address);
   std::vector<std::string> unknown;
   for (const std::string& address : topology.pci_addresses) {
-    if (!known.contains(lower(address))) unknown.push_back(address);
+    if (!known.contains(lower_case(address))) unknown.push_back(address);
   }
   return unknown;
 }
@@ -75,7 +68,7 @@ std::vector<std::string> left_out(const Snapshot& snapshot,
   const auto gpus = std::ranges::count(snapshot.pci->devices, PciKind::gpu, &PciDevice::kind);
   if (gpus < profile.gpu->present.count.value_or(0)) return {};
   std::set<std::string> named;
-  for (const std::string& address : topology.pci_addresses) named.insert(lower(address));
+  for (const std::string& address : topology.pci_addresses) named.insert(lower_case(address));
   std::vector<std::string> missing;
   for (const auto kind : {PciKind::gpu, PciKind::hca}) {
     std::vector<std::string> others;

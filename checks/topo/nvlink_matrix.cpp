@@ -63,8 +63,7 @@ Fabric fabric_of(const Snapshot& snapshot) {
 }
 
 Finding wrong(const Snapshot& snapshot, const Gpu& gpu, std::string message, Values values) {
-  return gpu::about(
-      gpu, Outcome::fail, std::move(message), hardware_remedy(snapshot), std::move(values));
+  return gpu::failed(gpu, std::move(message), hardware_remedy(snapshot), std::move(values));
 }
 
 // Links to something of another kind.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,19 +94,14 @@ void judge_pair(const Snapshot& snapshot, const Profile& profile, const Pair& pa
 }
 
 std::string summary(const Tally& tally, bool by_switch) {
-  std::string message =
-      fmt::format("{} of GPU and HCA below the same switch", counted(tally.judged, "pair"));
-  if (!by_switch) {
-    message = fmt::format("{} of GPU and HCA on the same NUMA node", counted(tally.judged, "pair"));
-  } else if (tally.hidden > 0) {
-    message = fmt::format(
-        "{} of GPU and HCA on the same NUMA node; PCIe switches cannot be seen here, so whether "
-        "they share "
-        "one is not judged",
-        counted(tally.judged, "pair"));
+  std::string_view where = by_switch ? "below the same switch" : "on the same NUMA node";
+  if (tally.hidden > 0) {
+    where =
+        "on the same NUMA node; PCIe switches cannot be seen here, so whether they share one is "
+        "not judged";
   }
-  if (tally.left_out > 0) message = fmt::format("{}; {} left out", message, tally.left_out);
-  return message;
+  const auto left_out = tally.left_out > 0 ? fmt::format("; {} left out", tally.left_out) : "";
+  return fmt::format("{} of GPU and HCA {}{}", counted(tally.judged, "pair"), where, left_out);
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {

@@ -111,14 +111,6 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return lower;
-}
-
 // The only candidate that goes on from the word, or is it behind a dot; empty where there are
 // several.
 std::string completed(std::string_view word, const std::vector<std::string>& candidates) {
@@ -163,6 +155,14 @@ std::vector<std::string_view> split_words(std::string_view text) {
     text.remove_prefix(end);
   }
   return words;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  return lower;
 }
 
 std::vector<std::string_view> split_lines(std::string_view text) {

@@ -19,6 +19,9 @@ namespace muster {
 // Lines without their newline; a last line without one counts.
 [[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
 
+// Of ASCII letters; others stay.
+[[nodiscard]] std::string lower_case(std::string_view text);
+
 // The whole text must be the number: no sign for unsigned, no blanks, no rest, no overflow.
 [[nodiscard]] Result<std::uint64_t> parse_unsigned(std::string_view text);
 [[nodiscard]] Result<std::int64_t> parse_signed(std::string_view text);
