@@ -79,7 +79,7 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const auto& width = device->link_width ? device->link_width : device->link_width_max;
   if (!speed || !width) return std::nullopt;
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
-  const auto rise = rise_of(snapshot, key, *gpu.replays, kHour);
+  const auto rise = rise_of(snapshot, key, *gpu.replays);
   const double most = pci::replays_allowed_per_minute(*speed, *width);
   const double seen = rise ? rise->per_minute() : 0;
   if (seen <= most) return std::nullopt;

@@ -90,8 +90,7 @@ std::optional<Slowed> part_of_time(const Snapshot& snapshot,
   constexpr double kNano = 1e9;
   const auto& uptime = snapshot.identity->uptime_s;
   if (!nanoseconds || !uptime || *uptime <= 0 || !tells_times(snapshot)) return std::nullopt;
-  const auto rise =
-      rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds, kHour);
+  const auto rise = rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds);
   const double seconds = rise ? rise->seconds : std::max(*uptime, kHour);
   const auto slowed = static_cast<double>(rise ? rise->increments : *nanoseconds) / kNano;
   return Slowed{.part = std::min(1.0, slowed / seconds), .seconds = seconds};

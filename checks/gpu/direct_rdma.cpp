@@ -27,49 +27,41 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> version_of(std::string_vi
   return std::pair{*major, *minor};
 }
 
-// Nothing where it is new enough; else why not, or that nobody knows.
-struct Obstacle {
-  Outcome outcome = Outcome::fail;
-  std::string why;
-};
+// A certain reason why dma-buf cannot be used; `unknown` is an uncertain one.
+Finding unusable(std::string why) { return failed(kNode, std::move(why), Remedy::fix_config); }
 
-std::optional<Obstacle> old_kernel(const Fact<std::string>& release) {
+std::optional<Finding> old_kernel(const Fact<std::string>& release) {
   constexpr std::pair<std::uint64_t, std::uint64_t> kSince{5, 12};
   if (!release) {
-    return Obstacle{Outcome::unknown,
-                    fmt::format("the kernel's version is not known: {}", release.why())};
+    return not_known(kNode, "the kernel's version", release);
   }
   const auto version = version_of(*release);
   if (!version) {
-    return Obstacle{Outcome::unknown, fmt::format("kernel {} has no version to read", *release)};
+    return unknown(kNode, fmt::format("kernel {} has no version to read", *release));
   }
   if (*version >= kSince) return std::nullopt;
   // Enterprise kernels carry parts of newer ones under an old number.
   const bool may_be_mended = release->find(".el") != std::string::npos;
-  return Obstacle{may_be_mended ? Outcome::unknown : Outcome::fail,
-                  fmt::format("kernel {} is older than 5.12{}",
-                              *release,
-                              may_be_mended ? ", and its maker may have added it" : "")};
+  const auto why = fmt::format("kernel {} is older than 5.12", *release);
+  return may_be_mended ? unknown(kNode, fmt::format("{}, and its maker may have added it", why))
+                       : unusable(why);
 }
 
-std::optional<Obstacle> old_driver(const Nvml& nvml) {
+std::optional<Finding> old_driver(const Nvml& nvml) {
   constexpr std::pair<std::uint64_t, std::uint64_t> kSince{515, 0};
   if (!nvml.open_module) {
-    return Obstacle{Outcome::unknown,
-                    fmt::format("whether the open kernel module is loaded is not known: {}",
-                                nvml.open_module.why())};
+    return not_known(kNode, "whether the open kernel module is loaded", nvml.open_module);
   }
-  if (!*nvml.open_module)
-    return Obstacle{Outcome::fail, "the driver's kernel module is the closed one"};
+  if (!*nvml.open_module) return unusable("the driver's kernel module is the closed one");
   const auto& driver = nvml.driver ? nvml.driver : nvml.module;
   const auto version = driver ? version_of(*driver) : std::nullopt;
-  if (!version) return Obstacle{Outcome::unknown, "the driver's version is not known"};
+  if (!version) return unknown(kNode, "the driver's version is not known");
   if (*version >= kSince) return std::nullopt;
-  return Obstacle{Outcome::fail, fmt::format("driver {} is older than 515", *driver)};
+  return unusable(fmt::format("driver {} is older than 515", *driver));
 }
 
 // The strongest setting comes last.
-std::optional<Obstacle> turned_off(const Snapshot& snapshot) {
+std::optional<Finding> turned_off(const Snapshot& snapshot) {
   const auto& environment = snapshot.environment;
   if (!environment.ok() || !environment->nccl) return std::nullopt;
   const NcclSetting* found = nullptr;
@@ -77,12 +69,12 @@ std::optional<Obstacle> turned_off(const Snapshot& snapshot) {
     if (setting.name == "NCCL_DMABUF_ENABLE") found = &setting;
   }
   if (found == nullptr || found->value != "0") return std::nullopt;
-  return Obstacle{Outcome::fail, fmt::format("NCCL_DMABUF_ENABLE is 0 ({})", found->origin)};
+  return unusable(fmt::format("NCCL_DMABUF_ENABLE is 0 ({})", found->origin));
 }
 
 // What keeps dma-buf from being used; a certain reason before an uncertain one.
-std::optional<Obstacle> without_dma_buf(const Snapshot& snapshot) {
-  std::optional<Obstacle> uncertain;
+std::optional<Finding> without_dma_buf(const Snapshot& snapshot) {
+  std::optional<Finding> uncertain;
   for (const auto& obstacle :
        {turned_off(snapshot), old_driver(*snapshot.nvml), old_kernel(snapshot.kernel->release)}) {
     if (obstacle && obstacle->outcome == Outcome::fail) return obstacle;
@@ -127,26 +119,21 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
     return {passed(fmt::format("{} is loaded", *module))};
   }
   if (auto finding = without_driver(snapshot)) return {*finding};
-  const auto obstacle = without_dma_buf(snapshot);
+  auto obstacle = without_dma_buf(snapshot);
   if (!obstacle) {
     return {passed(fmt::format("by dma-buf: kernel {}, open driver {}",
                                *snapshot.kernel->release,
                                snapshot.nvml->driver.value_or("")))};
   }
-  Finding finding =
+  obstacle->message.insert(
+      0,
       obstacle->outcome == Outcome::unknown
-          ? unknown(kNode,
-                    fmt::format("nvidia_peermem is not loaded, and whether dma-buf takes its "
-                                "place is not known: {}",
-                                obstacle->why))
-          : failed(kNode,
-                   fmt::format("HCAs do not reach the memory of GPUs: nvidia_peermem is "
-                               "not loaded, and dma-buf cannot take its place: {}",
-                               obstacle->why),
-                   Remedy::fix_config);
+          ? "nvidia_peermem is not loaded, and whether dma-buf takes its place is not known: "
+          : "HCAs do not reach the memory of GPUs: nvidia_peermem is not loaded, and dma-buf "
+            "cannot take its place: ");
   // The module by itself.
-  finding.seen_by = {{"host.modules", "*nvidia_peermem*"}, {"host.modules", "*nv_peer_mem*"}};
-  return {finding};
+  obstacle->seen_by = {{"host.modules", "*nvidia_peermem*"}, {"host.modules", "*nv_peer_mem*"}};
+  return {*std::move(obstacle)};
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {

@@ -9,6 +9,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/rates.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -243,12 +244,10 @@ Finding summary(const Tally& tally) {
   if (judged == 0) return skipped("no GPU tells of errors of an NVLink");
   std::string message = fmt::format("{} within their limits of errors", counted(judged, "NVLink"));
   if (tally.by_ber_only > 0) {
-    message = fmt::format("{}, {} by the bit error rate only: there is no earlier run",
-                          message,
-                          tally.by_counters == 0 ? "all" : std::to_string(tally.by_ber_only));
+    message += fmt::format(", {} by the bit error rate only: there is no earlier run",
+                           tally.by_counters == 0 ? "all" : std::to_string(tally.by_ber_only));
   }
-  if (tally.first > 0)
-    message = fmt::format("{}, {} seen for the first time", message, tally.first);
+  if (tally.first > 0) message += fmt::format(", {} seen for the first time", tally.first);
   return passed(std::move(message));
 }
 

@@ -77,7 +77,7 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
     return;
   }
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
-  const auto delta = rise_of(snapshot, key, *replays, kHour);
+  const auto delta = rise_of(snapshot, key, *replays);
   if (!delta) {
     ++tally.first;
   } else if (delta->per_minute() > *most) {

@@ -2,7 +2,6 @@
 // Every ACTIVE port has its own LID, knows its subnet manager, and has a GID of the same subnet.
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>

@@ -47,7 +47,7 @@ std::optional<double> error_rate(const Snapshot& snapshot,
   const auto count = count_of(*at.port, name);
   if (!count || !at.port->rate_gbps || *at.port->rate_gbps <= 0) return std::nullopt;
   const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
-  const auto rise = rise_of(snapshot, key, *count, kHour);
+  const auto rise = rise_of(snapshot, key, *count);
   if (!rise) return std::nullopt;
   return static_cast<double>(rise->increments) / (*at.port->rate_gbps * 1e9 * rise->seconds);
 }

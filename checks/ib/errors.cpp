@@ -16,6 +16,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/rates.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
@@ -43,19 +44,6 @@ constexpr std::array<Width, 12> kWidths{{{"VL15_dropped", 0xffff},
 bool is_saturated(std::string_view counter, std::uint64_t value) {
   return std::ranges::any_of(
       kWidths, [&](const Width& width) { return width.counter == counter && value >= width.most; });
-}
-
-struct Counter {
-  const Fact<std::uint64_t>* fact = nullptr;  // null where the port does not offer it
-  bool of_port = false;                       // in the physical port's register, not the function's
-};
-
-Counter find_counter(const IbPort& port, const std::string& name) {
-  if (const auto found = port.counters.find(name); found != port.counters.end())
-    return {.fact = &found->second, .of_port = true};
-  if (const auto found = port.hw_counters.find(name); found != port.hw_counters.end())
-    return {.fact = &found->second};
-  return {};
 }
 
 // What came of all the counters that were looked at.
@@ -127,16 +115,18 @@ class PortJudge {
     bool port_answers = false;
     for (const auto& [name, limit] : limits_.counters) {
       if (!is_limited(limit)) continue;
-      const Counter counter = find_counter(*at.port, name);
-      if (counter.fact == nullptr) {
+      // In the physical port's register, or else the function's.
+      const bool of_port = at.port->counters.contains(name);
+      const auto& counters = of_port ? at.port->counters : at.port->hw_counters;
+      const auto counter = counters.find(name);
+      if (counter == counters.end()) {
         unreadable.add(name, "the port does not offer it");
-      } else if (!counter.fact->known()) {
-        const bool by_nature =
-            counter.fact->is_absent() && counter.of_port && at.hca->virtual_function;
-        (by_nature ? refused : unreadable).add(name, counter.fact->why());
+      } else if (const auto& fact = counter->second; !fact) {
+        const bool by_nature = fact.is_absent() && of_port && at.hca->virtual_function;
+        (by_nature ? refused : unreadable).add(name, fact.why());
       } else {
-        port_answers = port_answers || counter.of_port;
-        judge_value(at, name, **counter.fact, limit);
+        port_answers = port_answers || of_port;
+        judge_value(at, name, *fact, limit);
       }
     }
     report(at, port_answers, std::move(unreadable), refused);
@@ -176,7 +166,7 @@ class PortJudge {
       return;
     }
     const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
-    if (!rise_of(snapshot_, key, value, kHour)) {
+    if (!rise_of(snapshot_, key, value)) {
       ++tally_.first;
       return;
     }
@@ -233,12 +223,11 @@ Finding summary(const Tally& tally) {
   }
   std::string message =
       fmt::format("{} within their limits", counted(tally.judged, "error counter"));
-  if (tally.first > 0)
-    message = fmt::format("{}, {} seen for the first time", message, tally.first);
+  if (tally.first > 0) message += fmt::format(", {} seen for the first time", tally.first);
   if (tally.refused) {
-    message = fmt::format("{}; the port's own counters are refused to virtual functions", message);
+    message += "; the port's own counters are refused to virtual functions";
   } else if (tally.virtual_function) {
-    message = fmt::format("{}; on a virtual function a zero proves nothing", message);
+    message += "; on a virtual function a zero proves nothing";
   }
   return passed(std::move(message));
 }

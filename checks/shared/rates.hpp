@@ -19,7 +19,7 @@ namespace muster::checks {
 [[nodiscard]] inline std::optional<Delta> rise_of(const Snapshot& snapshot,
                                                   std::string_view key,
                                                   std::uint64_t value,
-                                                  double over_s) {
+                                                  double over_s = kHour) {
   const double now_s = *snapshot.identity->uptime_s;
   const double since_last_s = now_s - snapshot.earlier.last_uptime_s;
   return delta_of(
