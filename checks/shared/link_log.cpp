@@ -11,6 +11,16 @@
 namespace muster::checks {
 namespace {
 
+// One event may be written several times: by the driver for the port and for its interface, and by
+// systemd-networkd.
+enum class LinkWriter { port, interface, network_manager };
+
+struct LinkDown {
+  LinkWriter writer = LinkWriter::port;
+  std::string address;  // the adapter's PCI address; empty where the line names none
+  std::string name;     // of the adapter or its interface: "mlx5_ib0", "ib6"
+};
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // The first word that is an InfiniBand interface's name, "ib6" or "ibP264s182277"; empty for none.
@@ -73,26 +83,15 @@ std::optional<std::string> adapter_of(const Snapshot& snapshot, const LinkDown& 
 
 }  // namespace
 
-std::vector<LinkDown> link_downs(const KernelLog& log) {
-  std::vector<LinkDown> downs;
-  for (const KernelRecord& record : log.records) {
-    if (!is_believed(record)) continue;
-    auto down = parse_link_down(record.text);
-    if (!down) continue;
-    down->last_us = std::max(record.time_us, record.last_us);
-    down->times = record.repeats;
-    downs.push_back(*std::move(down));
-  }
-  return downs;
-}
-
 std::map<std::string, std::uint64_t> link_downs_by_adapter(const Snapshot& snapshot,
                                                            double begin_us) {
   std::map<std::pair<std::string, LinkWriter>, std::uint64_t> by_writer;
-  for (const auto& down : link_downs(*snapshot.kernel_log)) {
-    if (static_cast<double>(down.last_us) < begin_us) continue;
-    const auto adapter = adapter_of(snapshot, down);
-    if (adapter) by_writer[{*adapter, down.writer}] += down.times;
+  for (const KernelRecord& record : snapshot.kernel_log->records) {
+    const auto last_us = static_cast<double>(std::max(record.time_us, record.last_us));
+    if (last_us < begin_us || !is_believed(record)) continue;
+    const auto down = parse_link_down(record.text);
+    const auto adapter = down ? adapter_of(snapshot, *down) : std::nullopt;
+    if (adapter) by_writer[{*adapter, down->writer}] += record.repeats;
   }
   std::map<std::string, std::uint64_t> times;
   for (const auto& [key, count] : by_writer) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "checks/shared/support.hpp"
 
 namespace muster::checks {
@@ -14,8 +16,8 @@ constexpr ProbeSet kPlainFiles = Probe::identity | Probe::cpu | Probe::memory | 
 constexpr double kRunnablePerCpu = 4;    // a full node has one
 constexpr double kAvailablePercent = 1;  // below that every program waits for its own pages
 
-}  // namespace
-
+// Why a deadline may have been missed for want of processors or memory; empty where both were to
+// be had.
 std::string starved_of(const Snapshot& snapshot) {
   std::string late;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
@@ -36,6 +38,8 @@ std::string starved_of(const Snapshot& snapshot) {
   }
   return {};
 }
+
+}  // namespace
 
 void leave_undecided(const Snapshot& snapshot, Finding& finding) {
   const std::string why = starved_of(snapshot);
