@@ -18,23 +18,13 @@ constexpr unsigned kFirstNvlink5 = 144;
 constexpr unsigned kLastNvlink5 = 150;
 constexpr unsigned kRecovery = 154;
 
-void decode_nvlink_up_to_hopper(const XidLimits& limits,
-                                const XidEvent& event,
-                                XidMeaning& meaning) {
-  NvlinkFault fault = decode_registers(limits, event.text);
-  meaning.kind = std::move(fault.kind);
-  if (meaning.kind != kFatal) meaning.remedy = "watch";
-  meaning.hardware = fault.hardware;
-  meaning.link = std::move(fault.link);
-  if (!fault.context.empty()) meaning.context = std::move(fault.context);
-}
-
-void decode_nvlink5(const XidLimits& limits, const XidEvent& event, XidMeaning& meaning) {
-  NvlinkError error = decode_nvlink(limits, event.text);
+void decode_by_line(NvlinkError error, XidMeaning& meaning) {
   meaning.kind = std::move(error.kind);
   if (meaning.kind != kFatal) meaning.remedy = "watch";
   if (!error.unit.empty()) meaning.meaning = fmt::format("{} in {}", meaning.meaning, error.unit);
   if (!error.context.empty()) meaning.context = std::move(error.context);
+  meaning.link = std::move(error.link);
+  meaning.hardware = error.hardware;
 }
 
 // The driver's word on what the GPU needs is obeyed; one that cannot be read is a call, too.
@@ -117,9 +107,9 @@ void XidRules::decode(const XidEvent& event, XidMeaning& meaning) const {
   if (meaning.kind != kDecode) return;
   if (event.code == kRecovery) return decode_recovery(*limits_, event, meaning);
   if (event.code >= kFirstNvlink5 && event.code <= kLastNvlink5) {
-    return decode_nvlink5(*limits_, event, meaning);
+    return decode_by_line(decode_nvlink(*limits_, event.text), meaning);
   }
-  if (event.code == kNvlink) return decode_nvlink_up_to_hopper(*limits_, event, meaning);
+  if (event.code == kNvlink) return decode_by_line(decode_registers(*limits_, event.text), meaning);
   meaning.kind = kFatal;
 }
 

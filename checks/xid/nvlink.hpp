@@ -10,23 +10,18 @@
 namespace muster::checks::xid {
 
 struct NvlinkError {
-  std::string kind;     // the class
-  std::string unit;     // "RLW_REMAP"
-  std::string context;  // where to look; may be empty
+  std::string kind;       // the class
+  std::string unit{};     // of NVLink 5: "RLW_REMAP"
+  std::string link{};     // up to Hopper: its number; empty where the line names none
+  std::string context{};  // where to look, or the registers that are not 0 and what they say
+  bool hardware = false;  // when it comes again and again on this link
 };
 
 // XIDs 144 to 150, of NVLink 5: decided by the unit that reports and the words that follow.
 [[nodiscard]] NvlinkError decode_nvlink(const XidLimits& limits, std::string_view text);
 
-struct NvlinkFault {
-  std::string kind;       // the class
-  std::string link;       // its number; empty where the line names none
-  std::string context;    // the registers that are not 0, and what they say; may be empty
-  bool hardware = false;  // when it comes again and again on this link
-};
-
 // XID 74, up to Hopper: read by the registers that the driver writes with it. A line that does not
 // say whether it is fatal is taken for that.
-[[nodiscard]] NvlinkFault decode_registers(const XidLimits& limits, std::string_view text);
+[[nodiscard]] NvlinkError decode_registers(const XidLimits& limits, std::string_view text);
 
 }  // namespace muster::checks::xid

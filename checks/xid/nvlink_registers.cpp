@@ -101,11 +101,11 @@ Reading read_bits(const XidLimits& limits, const Line& line) {
 
 }  // namespace
 
-NvlinkFault decode_registers(const XidLimits& limits, std::string_view text) {
+NvlinkError decode_registers(const XidLimits& limits, std::string_view text) {
   const Line line = parse_line(text);
   const Reading reading = read_bits(limits, line);
   const bool fatal = !line.harmless && (reading.fatal || !reading.any);
-  NvlinkFault fault{.kind = std::string(fatal ? kFatal : kDegraded),
+  NvlinkError fault{.kind = std::string(fatal ? kFatal : kDegraded),
                     .link = std::string(line.link),
                     .hardware = reading.hardware};
   if (!line.link.empty()) fault.context = fmt::format("link {}", printable(line.link, 8));
