@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.amd: AMD's GPUs are cool, their memory takes no damage, and they are set up alike.
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -122,7 +123,7 @@ void compare(
 
   bool any = false;
   for (const auto& gpu : gpus) {
-    const Fact<std::string> value = tell(gpu);
+    const Fact<std::string> value = std::invoke(tell, gpu);
     if (value.is_unreadable()) continue;
     any = any || value.known();
     said.push_back({.device = gpu.address, .value = value.value_or("nothing")});
@@ -163,17 +164,11 @@ void compare_all(const Snapshot& snapshot,
   const Finding set{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
   const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
   if (!has_a_limit_of_memory(profile)) compare_memory(gpus, broken, findings);
-  compare(gpus, "xGMI hive", broken, findings, [](const AmdGpu& gpu) { return gpu.hive; });
-  compare(gpus, "VBIOS", set, findings, [](const AmdGpu& gpu) { return gpu.vbios; });
-  compare(gpus, "compute partition", set, findings, [](const AmdGpu& gpu) {
-    return gpu.compute_partition;
-  });
-  compare(gpus, "memory partition", set, findings, [](const AmdGpu& gpu) {
-    return gpu.memory_partition;
-  });
-  compare(gpus, "performance level", set, findings, [](const AmdGpu& gpu) {
-    return gpu.performance_level;
-  });
+  compare(gpus, "xGMI hive", broken, findings, &AmdGpu::hive);
+  compare(gpus, "VBIOS", set, findings, &AmdGpu::vbios);
+  compare(gpus, "compute partition", set, findings, &AmdGpu::compute_partition);
+  compare(gpus, "memory partition", set, findings, &AmdGpu::memory_partition);
+  compare(gpus, "performance level", set, findings, &AmdGpu::performance_level);
 }
 
 // What NVML says of NVIDIA's own GPUs, gpu.processes and gpu.memory_used judge.

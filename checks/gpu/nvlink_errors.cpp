@@ -168,9 +168,8 @@ Finding too_many_bits(const Snapshot& snapshot, const Gpu& gpu, const Excess& ex
 
 Finding too_many_crc(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double least) {
   return gpu::failed(gpu,
-                     fmt::format("{} {} {}{:.1f} CRC errors per second in {}, limit {:g}",
-                                 gpu::named(excess.links),
-                                 gpu::verb(excess.links, "has", "have"),
+                     fmt::format("{} {}{:.1f} CRC errors per second in {}, limit {:g}",
+                                 gpu::named(excess.links, "has", "have"),
                                  up_to(excess.links),
                                  excess.worst,
                                  in_time(excess.seconds),

@@ -79,10 +79,7 @@ std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted, R
                                                     wanted,
                                                     links.up.size() == 1 ? "is" : "are");
   if (!links.inactive.empty()) {
-    message = fmt::format("{}: {} {} inactive",
-                          message,
-                          gpu::named(links.inactive),
-                          gpu::verb(links.inactive, "is", "are"));
+    message += fmt::format(": {} inactive", gpu::named(links.inactive, "is", "are"));
   }
   return gpu::failed(
       gpu, std::move(message), remedy, {count_value(links.up.size()), wanted, "links"});
@@ -102,9 +99,8 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
   });
   if (links.empty()) return std::nullopt;
   return gpu::failed(gpu,
-                     fmt::format("{} {} at {}{:g} GB/s, expected {:g} GB/s",
-                                 gpu::named(links),
-                                 gpu::verb(links, "runs", "run"),
+                     fmt::format("{} at {}{:g} GB/s, expected {:g} GB/s",
+                                 gpu::named(links, "runs", "run"),
                                  links.size() == 1 ? "" : "down to ",
                                  slowest,
                                  expected),
@@ -128,10 +124,9 @@ std::optional<Finding> without_peer(const Snapshot& snapshot,
   const bool enough = up - links.size() >= static_cast<std::size_t>(wanted);
   if (!told || links.empty() || enough) return std::nullopt;
   return gpu::failed(gpu,
-                     fmt::format("{} {} active and {} no peer that NVML knows",
-                                 gpu::named(links),
-                                 gpu::verb(links, "is", "are"),
-                                 gpu::verb(links, "has", "have")),
+                     fmt::format("{} active and {} no peer that NVML knows",
+                                 gpu::named(links, "is", "are"),
+                                 links.size() == 1 ? "has" : "have"),
                      remedy,
                      {count_value(links.size()), 0, "links"});
 }

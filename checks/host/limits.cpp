@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -16,13 +20,6 @@ namespace {
 
 constexpr std::string_view kUnlimited = "unlimited";
 
-Finding not_a_number(std::string_view device, const std::string& text) {
-  return not_known(
-      device,
-      fmt::format("the limit of {}", device),
-      Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(text))));
-}
-
 // Without a process that starts jobs, muster's own limits are all there is to look at. A timer or a
 // container gives it others than jobs get.
 Finding too_low(const Limits& seen, std::string_view device, std::string message, Values values) {
@@ -34,40 +31,50 @@ Finding too_low(const Limits& seen, std::string_view device, std::string message
                 std::move(values));
 }
 
+// What `judge` says of a limit that is a number.
+template <class Judge>
+std::optional<Finding> judge_number(const Snapshot& snapshot,
+                                    std::string_view device,
+                                    const Fact<std::string>& limit,
+                                    const Judge& judge) {
+  const std::string what = fmt::format("the limit of {}", device);
+  if (!limit) return not_asked(snapshot, device, what, limit);
+  if (*limit == kUnlimited) return std::nullopt;
+  if (const auto number = parse_unsigned(*limit)) return judge(*number);
+  return not_known(
+      device,
+      what,
+      Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(*limit))));
+}
+
 std::optional<Finding> judge_memlock(const Snapshot& snapshot) {
   constexpr std::string_view kDevice = "locked memory";
   const Limits& seen = snapshot.kernel->limits;
-  if (!seen.memlock_bytes) {
-    return not_asked(snapshot, kDevice, "the limit of locked memory", seen.memlock_bytes);
-  }
-  if (*seen.memlock_bytes == kUnlimited) return std::nullopt;
-  const auto bytes = parse_unsigned(*seen.memlock_bytes);
-  if (!bytes) return not_a_number(kDevice, *seen.memlock_bytes);
-  return too_low(seen,
-                 kDevice,
-                 fmt::format("{} may lock {} KiB of memory, expected unlimited",
-                             printable(seen.process),
-                             *bytes / 1024),
-                 {count_value(*bytes), std::string(kUnlimited), "B"});
+  return judge_number(snapshot, kDevice, seen.memlock_bytes, [&](std::uint64_t bytes) {
+    return too_low(seen,
+                   kDevice,
+                   fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                               printable(seen.process),
+                               bytes / 1024),
+                   {count_value(bytes), std::string(kUnlimited), "B"});
+  });
 }
 
 std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
   constexpr std::string_view kDevice = "open files";
   const Limits& seen = snapshot.kernel->limits;
-  if (!seen.open_files)
-    return not_asked(snapshot, kDevice, "the limit of open files", seen.open_files);
-  if (*seen.open_files == kUnlimited) return std::nullopt;
-  const auto files = parse_unsigned(*seen.open_files);
-  if (!files) return not_a_number(kDevice, *seen.open_files);
-  if (static_cast<std::int64_t>(std::min<std::uint64_t>(*files, INT64_MAX)) >= least)
-    return std::nullopt;
-  return too_low(seen,
-                 kDevice,
-                 fmt::format("{} may open {}, expected at least {}",
-                             printable(seen.process),
-                             counted(*files, "file"),
-                             least),
-                 {count_value(*files), least, "files"});
+  return judge_number(
+      snapshot, kDevice, seen.open_files, [&](std::uint64_t files) -> std::optional<Finding> {
+        if (static_cast<std::int64_t>(std::min<std::uint64_t>(files, INT64_MAX)) >= least)
+          return std::nullopt;
+        return too_low(seen,
+                       kDevice,
+                       fmt::format("{} may open {}, expected at least {}",
+                                   printable(seen.process),
+                                   counted(files, "file"),
+                                   least),
+                       {count_value(files), least, "files"});
+      });
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {

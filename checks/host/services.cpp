@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -21,19 +20,12 @@ namespace {
 
 // Units may be named as systemctl takes them, without ".service".
 std::string unit_name(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kSuffixes{".service",
-                                                       ".socket",
-                                                       ".timer",
-                                                       ".mount",
-                                                       ".automount",
-                                                       ".target",
-                                                       ".path",
-                                                       ".slice",
-                                                       ".scope",
-                                                       ".swap",
-                                                       ".device"};
-  const bool complete = std::ranges::any_of(
-      kSuffixes, [&](std::string_view suffix) { return name.ends_with(suffix); });
+  constexpr std::string_view kKinds =
+      "service socket timer mount automount target path slice scope swap device";
+  const auto dot = name.rfind('.');
+  const auto kinds = split(kKinds, ' ');
+  const bool complete =
+      dot != std::string_view::npos && std::ranges::count(kinds, name.substr(dot + 1)) > 0;
   return complete ? std::string(name) : fmt::format("{}.service", name);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -35,6 +36,18 @@ struct Evidence {
   std::string source;
 };
 
+// What a counter gained in the window.
+std::optional<Delta> gained(const Snapshot& snapshot,
+                            const Window& window,
+                            std::string_view key,
+                            std::uint64_t value) {
+  return delta_of(snapshot.earlier,
+                  key,
+                  {.uptime_s = window.now_s, .value = value},
+                  window.length_s,
+                  window.from_s);
+}
+
 void keep_larger(std::optional<Evidence>& best, std::uint64_t count, std::string source) {
   if (!best || count > best->count) best = Evidence{count, std::move(source)};
 }
@@ -42,18 +55,6 @@ void keep_larger(std::optional<Evidence>& best, std::uint64_t count, std::string
 const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
   const auto found = at.port->counters.find(std::string(kCounter));
   return found == at.port->counters.end() ? nullptr : &found->second;
-}
-
-std::optional<Delta> counter_delta(const Snapshot& snapshot,
-                                   const ib::PortOf& at,
-                                   const Window& window) {
-  const auto* counter = counter_of(at);
-  if (counter == nullptr || !counter->known()) return std::nullopt;
-  return delta_of(snapshot.earlier,
-                  fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter),
-                  {.uptime_s = window.now_s, .value = **counter},
-                  window.length_s,
-                  window.from_s);
 }
 
 void look_at_interfaces(const Snapshot& snapshot,
@@ -64,11 +65,8 @@ void look_at_interfaces(const Snapshot& snapshot,
   for (const Interface& interface : snapshot.network->interfaces) {
     if (std::ranges::count(*at.hca->netdevs, interface.name) == 0) continue;
     if (!interface.carrier_down_count) continue;
-    const auto delta = delta_of(snapshot.earlier,
-                                fmt::format("net.{}.carrier_down_count", interface.name),
-                                {.uptime_s = window.now_s, .value = *interface.carrier_down_count},
-                                window.length_s,
-                                window.from_s);
+    const auto key = fmt::format("net.{}.carrier_down_count", interface.name);
+    const auto delta = gained(snapshot, window, key, *interface.carrier_down_count);
     if (delta)
       keep_larger(best, delta->increments, fmt::format("{} lost its carrier", interface.name));
   }
@@ -90,7 +88,11 @@ std::optional<Evidence> evidence_of(const Snapshot& snapshot,
                                     const ib::PortOf& at,
                                     const Window& window) {
   std::optional<Evidence> best;
-  if (const auto delta = counter_delta(snapshot, at, window)) {
+  const auto* counter = counter_of(at);
+  const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter);
+  const auto delta =
+      counter != nullptr && *counter ? gained(snapshot, window, key, **counter) : std::nullopt;
+  if (delta) {
     keep_larger(best, delta->increments, std::string(kCounter));
     // Elsewhere the port's own counter is the truth; interfaces also go down by hand.
     if (!at.hca->virtual_function) return best;

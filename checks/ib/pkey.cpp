@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each port has the partition key that jobs need at index 0 or 1, and all HCAs have the same one.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,18 +41,8 @@ std::string_view describe_want(PkeyWanted want) {
   return "full-member partition key";
 }
 
-// What jobs can use: they look at index 0 and 1.
-std::vector<unsigned> first_two(const std::vector<unsigned>& keys) {
-  return {keys.begin(),
-          keys.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(keys.size(), 2))};
-}
-
 std::string to_text(const std::vector<unsigned>& keys) {
-  if (keys.empty()) return "none";
-  std::vector<std::string> texts;
-  texts.reserve(keys.size());
-  for (const unsigned key : keys) texts.push_back(fmt::format("{:#06x}", key));
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return keys.empty() ? "none" : fmt::format("{:#06x}", fmt::join(keys, ", "));
 }
 
 Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsigned>& keys) {
@@ -68,7 +61,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
           at, Outcome::unknown, fmt::format("the partition keys are not known: {}", all.why())));
       continue;
     }
-    const std::vector<unsigned> keys = first_two(*all);
+    // What jobs can use: they look at index 0 and 1.
+    std::vector<unsigned> keys = *all;
+    keys.resize(std::min<std::size_t>(keys.size(), 2));
     std::vector<unsigned> wanted = keys;
     std::erase_if(wanted, [&](unsigned key) { return !is_wanted(key, want); });
     if (wanted.empty()) {

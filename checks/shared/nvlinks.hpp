@@ -59,11 +59,11 @@ template <class Predicate>
   return fmt::format("links {} and {}", fmt::join(numbers, ", "), last);
 }
 
-// The verb of such a subject.
-[[nodiscard]] inline std::string_view verb(const Links& links,
-                                           std::string_view of_one,
-                                           std::string_view of_many) {
-  return links.size() == 1 ? of_one : of_many;
+// The same with a verb: "link 4 is", "links 4 and 11 are".
+[[nodiscard]] inline std::string named(const Links& links,
+                                       std::string_view verb_of_one,
+                                       std::string_view verb_of_many) {
+  return fmt::format("{} {}", named(links), links.size() == 1 ? verb_of_one : verb_of_many);
 }
 
 // A share of a GPU, whose type ends its name: "NVIDIA A100-40C", "GRID V100-8Q", "A100-1-5CME".

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -29,17 +31,10 @@ struct Fabric {
   bool knows_places = false;  // it gives addresses at all that are those of GPUs here
 };
 
-std::string_view word_for(unsigned type) {
-  switch (static_cast<LinkPeer>(type)) {
-    case LinkPeer::gpu:
-      return "a GPU";
-    case LinkPeer::npu:
-      return "a processor";
-    case LinkPeer::nvswitch:
-      return "a switch";
-    default:
-      return "something unknown";
-  }
+std::string_view word_for(LinkPeer peer) {
+  constexpr std::array<std::string_view, 3> kPeers{"a GPU", "a processor", "a switch"};
+  const auto number = static_cast<std::size_t>(peer);
+  return number < kPeers.size() ? kPeers.at(number) : "something unknown";
 }
 
 Fabric fabric_of(const Snapshot& snapshot) {
@@ -72,16 +67,13 @@ std::optional<Finding> wrong_kind(const Snapshot& snapshot, const Gpu& gpu, Link
     return gpu::has_known_peer(link) && !gpu::leads_to(link, expected);
   });
   if (links.empty()) return std::nullopt;
-  const auto found = word_for(*links.front()->remote_type);
-  const auto wanted = word_for(static_cast<unsigned>(expected));
-  return wrong(snapshot,
-               gpu,
-               fmt::format("{} {} to {}, expected {}",
-                           gpu::named(links),
-                           gpu::verb(links, "leads", "lead"),
-                           found,
-                           wanted),
-               {std::string(found), std::string(wanted)});
+  const auto found = word_for(static_cast<LinkPeer>(*links.front()->remote_type));
+  const auto wanted = word_for(expected);
+  return wrong(
+      snapshot,
+      gpu,
+      fmt::format("{} to {}, expected {}", gpu::named(links, "leads", "lead"), found, wanted),
+      {std::string(found), std::string(wanted)});
 }
 
 // Links to an address that is no other GPU of this node.
@@ -95,9 +87,8 @@ std::optional<Finding> wrong_place(const Snapshot& snapshot, const Gpu& gpu, con
   const auto& place = *links.front()->remote_address;
   return wrong(snapshot,
                gpu,
-               fmt::format("{} {} to {}, expected another GPU of this node",
-                           gpu::named(links),
-                           gpu::verb(links, "leads", "lead"),
+               fmt::format("{} to {}, expected another GPU of this node",
+                           gpu::named(links, "leads", "lead"),
                            place == gpu.address ? "the GPU itself" : place),
                {place, "another GPU of this node"});
 }
@@ -181,9 +172,8 @@ std::optional<Finding> unreadable(const Gpu& gpu, bool direct) {
   if (links.empty()) return std::nullopt;
   const NvLink& first = *links.front();
   return unknown(gpu::name_of(gpu),
-                 fmt::format("where {} {} to is not known: {}",
-                             gpu::named(links),
-                             gpu::verb(links, "leads", "lead"),
+                 fmt::format("where {} to is not known: {}",
+                             gpu::named(links, "leads", "lead"),
                              first.remote_type.is_unreadable() ? first.remote_type.why()
                                                                : first.remote_address.why()));
 }
@@ -193,12 +183,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
                                  const Fabric& fabric,
                                  const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
-  const bool direct = is_direct(limits);
   const bool switched = limits.ends_in == NvlinkEnd::nvswitch;
   if (auto finding = wrong_kind(snapshot, gpu, switched ? LinkPeer::nvswitch : LinkPeer::gpu))
     return finding;
   if (auto finding = judge_places(snapshot, gpu, fabric, profile)) return finding;
-  return unreadable(gpu, direct);
+  return unreadable(gpu, is_direct(limits));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
