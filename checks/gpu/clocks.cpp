@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
-#include "checks/shared/rates.hpp"
-#include "checks/shared/sisters.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {
@@ -229,20 +229,17 @@ bool all_braked(const std::vector<const Gpu*>& gpus) {
 Finding short_of_power(const Snapshot& snapshot,
                        const std::vector<const Gpu*>& gpus,
                        const GpuClockLimits& limits) {
-  std::string words = "at this moment";
-  bool lasts = false;
+  std::optional<Lasting> held;
   for (const Gpu* each : gpus) {
-    const auto held = lasting(snapshot, *each, limits);
-    if (held && !lasts) words = held->words;
-    lasts = lasts || held;
+    if (!held) held = lasting(snapshot, *each, limits);
   }
   return about(kNode,
-               lasts ? Outcome::fail : Outcome::warn,
+               held ? Outcome::fail : Outcome::warn,
                fmt::format("the clocks of all {} GPUs are held down by the hardware power "
                            "brake, {}: the node's power supply or its power shelf",
                            gpus.size(),
-                           words),
-               lasts ? hardware_remedy(snapshot) : Remedy::watch,
+                           held ? held->words : "at this moment"),
+               held ? hardware_remedy(snapshot) : Remedy::watch,
                {"hardware power brake", "none"});
 }
 

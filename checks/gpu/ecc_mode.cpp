@@ -2,7 +2,7 @@
 // gpu.ecc_mode: error correction is on, and will still be after the next reset.
 #include "checks/catalogue.hpp"
 #include "checks/gpu/modes.hpp"
-#include "checks/shared/sisters.hpp"
+#include "checks/shared/agreement.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -262,33 +262,27 @@ std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
 }
 
 // Nodes of a rack reach each other's GPUs through the service nvidia-imex.
-Findings judge_imex(const Snapshot& snapshot) {
+std::optional<Finding> judge_imex(const Snapshot& snapshot) {
   static constexpr std::string_view kService = "nvidia-imex.service";
   const auto lacks = [](std::string message, Remedy remedy) {
     Finding finding = failed(kService, std::move(message), remedy);
     finding.seen_by = {{.check = "host.services", .device = finding.device}};
     return finding;
   };
-  Findings findings;
   const auto& services = snapshot.services;
   if (services.ok() && services->active && std::ranges::count(*services->active, kService) == 0) {
-    findings.push_back(
-        lacks("nvidia-imex does not run: programs cannot share the memory of GPUs "
-              "with other nodes",
-              Remedy::restart_service));
+    return lacks(
+        "nvidia-imex does not run: programs cannot share the memory of GPUs with other nodes",
+        Remedy::restart_service);
   }
   const auto& nodes = snapshot.nvml->imex_nodes;
   if (!nodes || nodes->empty()) {
-    findings.push_back(lacks(fmt::format("nvidia-imex has no domain: {}",
-                                         nodes ? "its list of nodes is empty" : nodes.why()),
-                             Remedy::fix_config));
+    return lacks(fmt::format("nvidia-imex has no domain: {}",
+                             nodes ? "its list of nodes is empty" : nodes.why()),
+                 Remedy::fix_config);
   }
-  if (!snapshot.nvml->imex_channel.value_or(false)) {
-    findings.push_back(
-        lacks("there is no IMEX channel in /dev/nvidia-caps-imex-channels", Remedy::fix_config));
-  }
-  if (findings.size() > 1) findings.resize(1);
-  return findings;
+  if (snapshot.nvml->imex_channel.value_or(false)) return std::nullopt;
+  return lacks("there is no IMEX channel in /dev/nvidia-caps-imex-channels", Remedy::fix_config);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

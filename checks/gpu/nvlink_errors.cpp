@@ -8,9 +8,9 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
-#include "checks/shared/rates.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

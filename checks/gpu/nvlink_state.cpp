@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/nvlinks.hpp"
-#include "checks/shared/sisters.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"

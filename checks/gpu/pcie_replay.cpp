@@ -7,8 +7,8 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "checks/shared/rates.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
-#include "checks/shared/sisters.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -11,7 +11,6 @@
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "checks/shared/sisters.hpp"
 #include "checks/shared/starved.hpp"
 #include "lib/profile/limits/gpu.hpp"
 

@@ -10,7 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/kernel_window.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "checks/xid/findings.hpp"
+#include "checks/xid/incidents.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 

@@ -16,7 +16,7 @@
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/kernel_window.hpp"
 #include "checks/shared/nvml_view.hpp"
-#include "checks/xid/findings.hpp"
+#include "checks/xid/incidents.hpp"
 #include "checks/xid/nvlink.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/sisters.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"

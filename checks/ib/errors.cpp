@@ -15,9 +15,9 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "checks/shared/rates.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
+#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "checks/shared/sisters.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/pci.hpp"
 

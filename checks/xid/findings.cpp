@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/xid/findings.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/kernel_window.hpp"
+#include "checks/xid/incidents.hpp"
 
 namespace muster::checks::xid {
 namespace {
