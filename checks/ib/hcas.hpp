@@ -68,15 +68,19 @@ struct PortOf {
   return ports;
 }
 
-// The same port as libibverbs sees it; null where verbs did not list or open the device.
+// The HCA as libibverbs sees it; null where verbs did not list it.
+[[nodiscard]] inline const VerbsDevice* verbs_device(const Snapshot& snapshot, const Hca& hca) {
+  const auto& all = snapshot.verbs->devices;
+  const auto found = std::ranges::find(all, hca.name, &VerbsDevice::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// The same of a port; null, too, where verbs did not open the device.
 [[nodiscard]] inline const VerbsPort* verbs_port(const Snapshot& snapshot, const PortOf& at) {
-  for (const VerbsDevice& device : snapshot.verbs->devices) {
-    if (device.name != at.hca->name || !device.ports) continue;
-    for (const VerbsPort& port : *device.ports) {
-      if (port.number == at.port->number) return &port;
-    }
-  }
-  return nullptr;
+  const VerbsDevice* device = verbs_device(snapshot, *at.hca);
+  if (device == nullptr || !device->ports) return nullptr;
+  const auto found = std::ranges::find(*device->ports, at.port->number, &VerbsPort::number);
+  return found == device->ports->end() ? nullptr : &*found;
 }
 
 // A finding about one port, named by its HCA; the number is said only where it is not the first.

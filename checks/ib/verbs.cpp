@@ -15,12 +15,6 @@
 namespace muster::checks {
 namespace {
 
-const VerbsDevice* device_of(const Snapshot& snapshot, const std::string& name) {
-  const auto& all = snapshot.verbs->devices;
-  const auto found = std::ranges::find(all, name, &VerbsDevice::name);
-  return found == all.end() ? nullptr : &*found;
-}
-
 void compare(std::vector<std::string>& differences,
              std::string_view what,
              unsigned verbs,
@@ -77,7 +71,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return {failed(kNode, snapshot.verbs.reason, Remedy::restart_service)};
   }
   const bool none = std::ranges::none_of(
-      hcas, [&](const Hca* hca) { return device_of(snapshot, hca->name) != nullptr; });
+      hcas, [&](const Hca* hca) { return ib::verbs_device(snapshot, *hca) != nullptr; });
   if (none) {
     return {failed(kNode,
                    fmt::format("libibverbs lists none of {}", counted(hcas.size(), "HCA")),
@@ -85,7 +79,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   Findings findings;
   for (const Hca* hca : hcas) {
-    const VerbsDevice* device = device_of(snapshot, hca->name);
+    const VerbsDevice* device = ib::verbs_device(snapshot, *hca);
     if (device == nullptr) {
       findings.push_back(
           failed(hca->name,

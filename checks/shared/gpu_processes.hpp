@@ -12,18 +12,15 @@
 
 namespace muster::checks::gpu {
 
-// A unit that root started. Slurm's own may hold what a job started.
-[[nodiscard]] inline bool is_of_system_unit(const GpuProcess& process) {
-  return !process.unit.empty() && !process.unit.starts_with("slurm");
-}
-
 // By the command, of which the kernel keeps 15 characters. A user can give his process any name:
 // only one of the system goes by it. The server of MPS runs in the system's unit, as its user.
 [[nodiscard]] inline bool is_allowed(const Words& allowed, const GpuProcess& process) {
   constexpr std::size_t kLongest = 15;
   const std::string& name = process.name;
   if (!process.job.empty()) return false;
-  if (process.user && is_of_users(*process.user) && !is_of_system_unit(process)) return false;
+  // A unit that root started. Slurm's own may hold what a job started.
+  const bool of_system_unit = !process.unit.empty() && !process.unit.starts_with("slurm");
+  if (process.user && is_of_users(*process.user) && !of_system_unit) return false;
   return std::ranges::any_of(allowed, [&](const std::string& glob) {
     return matches_glob(glob, name) ||
            (name.size() == kLongest && matches_glob(glob.substr(0, kLongest), name));
