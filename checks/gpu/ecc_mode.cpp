@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.ecc_mode: error correction is on, and will still be after the next reset.
 #include "checks/catalogue.hpp"
-#include "checks/gpu/modes.hpp"
 #include "checks/shared/agreement.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.mig: GPUs are partitioned, or not, as expected.
 #include "checks/catalogue.hpp"
-#include "checks/gpu/modes.hpp"
+#include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

@@ -20,15 +20,12 @@ namespace {
 constexpr unsigned kLinkFault = 20034;
 constexpr unsigned kNvlinkXid = 74;
 
-bool has_errors(const XidLog& log) {
-  return std::ranges::any_of(log.events, [](const auto& event) { return event.nvswitch; });
-}
-
 // Where the switches belong to the host, their errors do not reach a guest's log.
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.kernel_log.ok() || !snapshot.pci.ok()) return std::nullopt;
   if (!pci::devices_of(snapshot, PciKind::nvswitch).empty()) return std::nullopt;
-  if (has_errors(snapshot.xids.believed(profile.gpu->xid.of_programs))) return std::nullopt;
+  const XidLog& log = snapshot.xids.believed(profile.gpu->xid.of_programs);
+  if (std::ranges::any_of(log.events, &XidEvent::nvswitch)) return std::nullopt;
   return skipped("no NVSwitch on this node's PCI bus: its errors would not be told here");
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,16 +48,6 @@ std::vector<std::string> parameters_of(std::string_view command_line) {
   return parameters;
 }
 
-std::vector<std::string> matching(const std::vector<std::string>& parameters,
-                                  std::string_view glob) {
-  const std::string pattern = with_plain_name(std::string(glob));
-  std::vector<std::string> found;
-  std::ranges::copy_if(parameters, std::back_inserter(found), [&](const std::string& parameter) {
-    return matches_glob(pattern, parameter);
-  });
-  return found;
-}
-
 void judge_parameters(const Fact<std::string>& command_line,
                       const KernelLimits& limits,
                       Findings& findings) {
@@ -69,14 +58,14 @@ void judge_parameters(const Fact<std::string>& command_line,
   }
   const auto parameters = parameters_of(*command_line);
   for (const auto& glob : limits.required) {
-    if (!matching(parameters, glob).empty()) continue;
+    if (!matching(parameters, with_plain_name(glob)).empty()) continue;
     findings.push_back(warned(glob,
                               fmt::format("the kernel was booted without {}", glob),
                               Remedy::fix_config,
                               {{}, glob}));
   }
   for (const auto& glob : limits.forbidden) {
-    const auto found = matching(parameters, glob);
+    const auto found = matching(parameters, with_plain_name(glob));
     if (found.empty()) continue;
     const std::string names = printable(fmt::format("{}", fmt::join(found, " ")));
     findings.push_back(

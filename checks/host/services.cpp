@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
@@ -27,14 +25,6 @@ std::string unit_name(std::string_view name) {
   const bool complete =
       dot != std::string_view::npos && std::ranges::count(kinds, name.substr(dot + 1)) > 0;
   return complete ? std::string(name) : fmt::format("{}.service", name);
-}
-
-std::vector<std::string> matching(const std::vector<std::string>& units, const std::string& glob) {
-  std::vector<std::string> found;
-  std::ranges::copy_if(units, std::back_inserter(found), [&](const std::string& unit) {
-    return matches_glob(glob, unit);
-  });
-  return found;
 }
 
 void judge_active(const Services& services, const Words& names, Findings& findings) {

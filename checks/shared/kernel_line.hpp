@@ -67,10 +67,8 @@ namespace line {
 // The device without what stands around it: "(nvme0n1):", "[sda]", "md/raid1:md0:".
 [[nodiscard]] inline std::string_view bare(std::string_view word) {
   constexpr std::string_view kAround = "()[]:,.";
-  while (!word.empty() && kAround.find(word.front()) != std::string_view::npos)
-    word.remove_prefix(1);
-  while (!word.empty() && kAround.find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
+  word.remove_prefix(std::min(word.find_first_not_of(kAround), word.size()));
+  word = word.substr(0, word.find_last_not_of(kAround) + 1);
   if (word.starts_with("md/")) word.remove_prefix(std::min(word.find(':') + 1, word.size()));
   return word;
 }

@@ -12,9 +12,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "checks/check.hpp"
 #include "lib/base/fact.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::checks {
 
@@ -120,6 +122,15 @@ inline void drop_passes(Findings& findings) {
 // Whether an ordinary user, and no service of the system, has this id: distributions give those
 // below 1000 to services.
 [[nodiscard]] inline bool is_of_users(std::uint64_t user) { return user >= 1000; }
+
+[[nodiscard]] inline std::vector<std::string> matching(const std::vector<std::string>& texts,
+                                                       std::string_view glob) {
+  std::vector<std::string> found;
+  std::ranges::copy_if(texts, std::back_inserter(found), [&](const std::string& text) {
+    return matches_glob(glob, text);
+  });
+  return found;
+}
 
 // A count as a finding carries it.
 [[nodiscard]] inline Value count_value(std::uint64_t count) {
