@@ -32,13 +32,9 @@ Finding unusable(std::string why) { return failed(kNode, std::move(why), Remedy:
 
 std::optional<Finding> old_kernel(const Fact<std::string>& release) {
   constexpr std::pair<std::uint64_t, std::uint64_t> kSince{5, 12};
-  if (!release) {
-    return not_known(kNode, "the kernel's version", release);
-  }
+  if (!release) return not_known(kNode, "the kernel's version", release);
   const auto version = version_of(*release);
-  if (!version) {
-    return unknown(kNode, fmt::format("kernel {} has no version to read", *release));
-  }
+  if (!version) return unknown(kNode, fmt::format("kernel {} has no version to read", *release));
   if (*version >= kSince) return std::nullopt;
   // Enterprise kernels carry parts of newer ones under an old number.
   const bool may_be_mended = release->find(".el") != std::string::npos;

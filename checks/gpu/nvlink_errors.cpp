@@ -262,11 +262,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       continue;
     }
     const GpuErrors errors(snapshot, *each, limits);
-    if (auto finding = worst_of(snapshot, *each, errors.seen(), limits)) {
-      findings.push_back(*std::move(finding));
-    } else {
-      tally.add(errors.seen().links);
-    }
+    auto finding = worst_of(snapshot, *each, errors.seen(), limits);
+    if (!finding) tally.add(errors.seen().links);
+    append(findings, std::move(finding));
   }
   if (findings.empty() || tally.by_counters + tally.by_ber_only > 0) {
     findings.push_back(summary(tally));
